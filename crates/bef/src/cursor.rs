@@ -1,0 +1,161 @@
+//! [`Cursor`]: reading with bounds, and the offset for the error if it fails.
+
+use std::ops::Range;
+
+use crate::{error::BefError, varint};
+
+/// A position in the bytes of a file, and where to stop.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'a> {
+    /// Every byte from the start of the file to where reading must stop.
+    bytes: &'a [u8],
+    /// Invariant: at most `bytes.len()`.
+    position: usize,
+    /// What the message of an error starts with.
+    context: &'static str,
+}
+
+impl<'a> Cursor<'a> {
+    /// Starts at the start of `range` of the file `bytes`.
+    pub(crate) fn new(bytes: &'a [u8], range: Range<usize>, context: &'static str) -> Cursor<'a> {
+        Cursor {
+            bytes: &bytes[..range.end],
+            position: range.start.min(range.end),
+            context,
+        }
+    }
+
+    /// Sets what the message of an error starts with.
+    pub(crate) fn set_context(&mut self, context: &'static str) {
+        self.context = context;
+    }
+
+    /// Returns the position from the start of the file.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Returns how many bytes are left.
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    /// Returns whether no byte is left.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.remaining() == 0
+    }
+
+    /// Returns the error that says `reason` at the current position.
+    pub(crate) fn error(&self, reason: &str) -> BefError {
+        self.error_at(self.position, reason)
+    }
+
+    /// Returns the error that says `reason` at `offset`.
+    pub(crate) fn error_at(&self, offset: usize, reason: &str) -> BefError {
+        if self.context.is_empty() {
+            return BefError::new(offset, reason);
+        }
+        BefError::new(offset, format!("{}: {reason}", self.context))
+    }
+
+    /// Reads one byte.
+    pub(crate) fn byte(&mut self) -> Result<u8, BefError> {
+        let byte = *self
+            .bytes
+            .get(self.position)
+            .ok_or_else(|| self.error("no byte is left"))?;
+        self.position += 1;
+        Ok(byte)
+    }
+
+    /// Reads a variable-length integer.
+    pub(crate) fn varint(&mut self) -> Result<u64, BefError> {
+        let (value, len) = varint::read(&self.bytes[self.position..])
+            .map_err(|error| self.error(error.reason()))?;
+        self.position += len;
+        Ok(value)
+    }
+
+    /// Reads a variable-length integer of at most 32 bits.
+    pub(crate) fn varint32(&mut self) -> Result<u32, BefError> {
+        let start = self.position;
+        let value = self.varint()?;
+        u32::try_from(value)
+            .map_err(|_| self.error_at(start, &format!("integer {value} exceeds 32 bits")))
+    }
+
+    /// Reads a count of entries that take at least `entry_bytes` each.
+    pub(crate) fn count(&mut self, entry_bytes: usize) -> Result<usize, BefError> {
+        let start = self.position;
+        let count = self.varint()?;
+        let most = self.remaining() / entry_bytes;
+        match usize::try_from(count) {
+            Ok(count) if count <= most => Ok(count),
+            _ => Err(self.error_at(
+                start,
+                &format!("count of {count}, but the bytes that are left hold at most {most}"),
+            )),
+        }
+    }
+
+    /// Reads `len` bytes.
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], BefError> {
+        if len > self.remaining() {
+            return Err(self.error(&format!("{len} bytes expected, {} left", self.remaining())));
+        }
+        let bytes = &self.bytes[self.position..self.position + len];
+        self.position += len;
+        Ok(bytes)
+    }
+
+    /// Skips to the next multiple of `alignment` from the start of the file.
+    pub(crate) fn align(&mut self, alignment: usize) -> Result<(), BefError> {
+        let padding = self.position.next_multiple_of(alignment) - self.position;
+        self.take(padding).map(|_| ())
+    }
+
+    /// Ends reading.
+    ///
+    /// # Errors
+    ///
+    /// Bytes are left.
+    pub(crate) fn finish(&self) -> Result<(), BefError> {
+        if self.is_at_end() {
+            return Ok(());
+        }
+        Err(self.error(&format!("{} bytes are left over", self.remaining())))
+    }
+}
+
+/// Returns a vector with room for `n` elements.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub(crate) fn reserved<T>(n: usize, offset: usize) -> Result<Vec<T>, BefError> {
+    let mut vector = Vec::new();
+    reserve(&mut vector, n, offset)?;
+    Ok(vector)
+}
+
+/// Makes room for `n` more elements.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub(crate) fn reserve<T>(vector: &mut Vec<T>, n: usize, offset: usize) -> Result<(), BefError> {
+    vector
+        .try_reserve(n)
+        .map_err(|_| BefError::new(offset, format!("no memory for a table of {n} entries")))
+}
+
+/// Returns a vector of `n` copies of `value`.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub(crate) fn filled<T: Clone>(value: T, n: usize, offset: usize) -> Result<Vec<T>, BefError> {
+    let mut vector = reserved(n, offset)?;
+    vector.resize(n, value);
+    Ok(vector)
+}

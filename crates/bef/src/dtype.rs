@@ -1,0 +1,287 @@
+//! [`DType`]: code, name, size and alignment of element types; [`AttributeType`]: what an
+//! attribute is.
+
+use std::fmt;
+
+/// Type of one element, by its number in the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names say it all")]
+pub enum DType {
+    Ui8 = 1,
+    Ui16 = 2,
+    Ui32 = 3,
+    Ui64 = 4,
+    I1 = 5,
+    I8 = 6,
+    I16 = 7,
+    I32 = 8,
+    I64 = 9,
+    F32 = 10,
+    F64 = 11,
+    Complex64 = 12,
+    Complex128 = 13,
+    F16 = 14,
+    Bf16 = 15,
+    String = 16,
+    Resource = 17,
+    Variant = 18,
+    Quint8 = 19,
+    Quint16 = 20,
+    Qint8 = 21,
+    Qint16 = 22,
+    Qint32 = 23,
+}
+
+impl DType {
+    /// Every type, in the order of the numbers.
+    pub const ALL: [DType; 23] = [
+        DType::Ui8,
+        DType::Ui16,
+        DType::Ui32,
+        DType::Ui64,
+        DType::I1,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F32,
+        DType::F64,
+        DType::Complex64,
+        DType::Complex128,
+        DType::F16,
+        DType::Bf16,
+        DType::String,
+        DType::Resource,
+        DType::Variant,
+        DType::Quint8,
+        DType::Quint16,
+        DType::Qint8,
+        DType::Qint16,
+        DType::Qint32,
+    ];
+
+    /// Returns the type with this number.
+    pub fn from_byte(byte: u8) -> Option<DType> {
+        let index = usize::from(byte).checked_sub(1)?;
+        DType::ALL.get(index).copied()
+    }
+
+    /// Returns the number in the format.
+    pub fn byte(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the name that values are printed with, such as `i32`, `u8`, `str`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::Ui8 => "u8",
+            DType::Ui16 => "u16",
+            DType::Ui32 => "u32",
+            DType::Ui64 => "u64",
+            DType::I1 => "i1",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::Complex64 => "complex64",
+            DType::Complex128 => "complex128",
+            DType::F16 => "f16",
+            DType::Bf16 => "bf16",
+            DType::String => "str",
+            DType::Resource => "resource",
+            DType::Variant => "variant",
+            DType::Quint8 => "qu8",
+            DType::Quint16 => "qu16",
+            DType::Qint8 => "qi8",
+            DType::Qint16 => "qi16",
+            DType::Qint32 => "qi32",
+        }
+    }
+
+    /// Returns the spelling in programs, such as `ui8`, `complex<f32>`, `!corert.string`.
+    pub fn mlir_name(self) -> &'static str {
+        match self {
+            DType::Ui8 => "ui8",
+            DType::Ui16 => "ui16",
+            DType::Ui32 => "ui32",
+            DType::Ui64 => "ui64",
+            DType::Complex64 => "complex<f32>",
+            DType::Complex128 => "complex<f64>",
+            DType::String => "!corert.string",
+            DType::Resource => "!corert.resource",
+            DType::Variant => "!corert.variant",
+            DType::Quint8 => "!corert.quint8",
+            DType::Quint16 => "!corert.quint16",
+            DType::Qint8 => "!corert.qint8",
+            DType::Qint16 => "!corert.qint16",
+            DType::Qint32 => "!corert.qint32",
+            same => same.name(),
+        }
+    }
+
+    /// Returns the type spelled `name` in programs.
+    pub fn from_mlir_name(name: &str) -> Option<DType> {
+        DType::ALL
+            .into_iter()
+            .find(|dtype| dtype.mlir_name() == name)
+    }
+
+    /// Returns the bytes of one element, if all elements have the same size.
+    pub fn size_bytes(self) -> Option<usize> {
+        match self {
+            DType::Ui8 | DType::I1 | DType::I8 | DType::Quint8 | DType::Qint8 => Some(1),
+            DType::Ui16
+            | DType::I16
+            | DType::F16
+            | DType::Bf16
+            | DType::Quint16
+            | DType::Qint16 => Some(2),
+            DType::Ui32 | DType::I32 | DType::F32 | DType::Qint32 => Some(4),
+            DType::Ui64 | DType::I64 | DType::F64 | DType::Complex64 => Some(8),
+            DType::Complex128 => Some(16),
+            DType::String | DType::Resource | DType::Variant => None,
+        }
+    }
+
+    /// Returns the alignment of one element, if elements lie in memory as they are.
+    pub fn alignment_bytes(self) -> Option<usize> {
+        match self {
+            DType::Complex64 => Some(4),
+            DType::Complex128 => Some(8),
+            other => other.size_bytes(),
+        }
+    }
+
+    /// Returns whether the elements are integers, booleans and quantized ones excluded.
+    pub fn is_integer(self) -> bool {
+        matches!(
+            self,
+            DType::Ui8
+                | DType::Ui16
+                | DType::Ui32
+                | DType::Ui64
+                | DType::I8
+                | DType::I16
+                | DType::I32
+                | DType::I64
+        )
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an attribute in the file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttributeType {
+    /// One element of a fixed size, or a string.
+    Scalar(DType),
+    /// A type; the payload is the number of a [`DType`].
+    Type,
+    /// The name of a function, laid out as a string.
+    FunctionName,
+    /// A shape.
+    Shape,
+    /// Dense elements.
+    Dense,
+    /// A symbol of a compiled module, with the module's text.
+    Symbol,
+    /// Attributes of different types.
+    Aggregate,
+    /// Elements of one fixed size. `I32` also stands for the empty array.
+    Array(DType),
+    /// Types.
+    TypeArray,
+}
+
+impl AttributeType {
+    const TYPE: u8 = 25;
+    const FUNCTION_NAME: u8 = 26;
+    const SHAPE: u8 = 27;
+    const DENSE: u8 = 28;
+    const SYMBOL: u8 = 29;
+    const AGGREGATE: u8 = 30;
+    const ARRAY: u8 = 0x80;
+
+    /// The type that an array without elements has.
+    pub const EMPTY_ARRAY: AttributeType = AttributeType::Array(DType::I32);
+
+    /// Returns the attribute type with this number.
+    pub fn from_byte(byte: u8) -> Option<AttributeType> {
+        if byte & AttributeType::ARRAY != 0 {
+            return match AttributeType::from_byte(byte & !AttributeType::ARRAY)? {
+                AttributeType::Scalar(DType::String) => None,
+                AttributeType::Scalar(dtype) => Some(AttributeType::Array(dtype)),
+                AttributeType::Type => Some(AttributeType::TypeArray),
+                _ => None,
+            };
+        }
+        match byte {
+            AttributeType::TYPE => Some(AttributeType::Type),
+            AttributeType::FUNCTION_NAME => Some(AttributeType::FunctionName),
+            AttributeType::SHAPE => Some(AttributeType::Shape),
+            AttributeType::DENSE => Some(AttributeType::Dense),
+            AttributeType::SYMBOL => Some(AttributeType::Symbol),
+            AttributeType::AGGREGATE => Some(AttributeType::Aggregate),
+            _ => DType::from_byte(byte).map(AttributeType::Scalar),
+        }
+    }
+
+    /// Returns the number in the format.
+    pub fn byte(self) -> u8 {
+        match self {
+            AttributeType::Scalar(dtype) => dtype.byte(),
+            AttributeType::Type => AttributeType::TYPE,
+            AttributeType::FunctionName => AttributeType::FUNCTION_NAME,
+            AttributeType::Shape => AttributeType::SHAPE,
+            AttributeType::Dense => AttributeType::DENSE,
+            AttributeType::Symbol => AttributeType::SYMBOL,
+            AttributeType::Aggregate => AttributeType::AGGREGATE,
+            AttributeType::Array(dtype) => AttributeType::ARRAY | dtype.byte(),
+            AttributeType::TypeArray => AttributeType::ARRAY | AttributeType::TYPE,
+        }
+    }
+}
+
+impl fmt::Display for AttributeType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttributeType::Scalar(dtype) => write!(f, "{dtype}"),
+            AttributeType::Type => f.write_str("type"),
+            AttributeType::FunctionName => f.write_str("function name"),
+            AttributeType::Shape => f.write_str("shape"),
+            AttributeType::Dense => f.write_str("dense elements"),
+            AttributeType::Symbol => f.write_str("symbol"),
+            AttributeType::Aggregate => f.write_str("aggregate"),
+            AttributeType::Array(dtype) => write!(f, "array of {dtype}"),
+            AttributeType::TypeArray => f.write_str("array of types"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_accepted_byte_names_itself() {
+        for byte in 0..=255 {
+            if let Some(dtype) = DType::from_byte(byte) {
+                assert_eq!(dtype.byte(), byte);
+                assert_eq!(DType::from_mlir_name(dtype.mlir_name()), Some(dtype));
+            }
+            if let Some(kind) = AttributeType::from_byte(byte) {
+                assert_eq!(kind.byte(), byte);
+            }
+        }
+        assert_eq!(AttributeType::EMPTY_ARRAY.byte(), 136);
+        assert_eq!(AttributeType::from_byte(144), None);
+        assert_eq!(AttributeType::TypeArray.byte(), 153);
+    }
+}

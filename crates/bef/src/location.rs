@@ -1,0 +1,198 @@
+//! Source positions, decoded only when an error needs one.
+//!
+//! A record is a kind byte and its fields; records nest without padding:
+//!
+//! | Kind | Fields |
+//! |---|---|
+//! | 0 unknown | none |
+//! | 1 file, line, column | string offset, line, column |
+//! | 2 name | string offset, record |
+//! | 3 call site | callee record, caller record |
+//! | 4 fused | count, records |
+
+use std::{fmt, ops::Range};
+
+use crate::{
+    cursor::Cursor,
+    error::BefError,
+    layout::{LocationKind, LocationOffset, MAX_LOCATION_DEPTH},
+};
+
+/// A source position as messages show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A position in a file.
+    FileLineCol {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: u32,
+    },
+    /// Anything else, as text.
+    Opaque(String),
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::FileLineCol { file, line, column } => write!(f, "{file}:{line}:{column}"),
+            Location::Opaque(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<LocationRecord> for Location {
+    fn from(record: LocationRecord) -> Location {
+        match record {
+            LocationRecord::FileLineCol { file, line, column } => {
+                Location::FileLineCol { file, line, column }
+            }
+            other => Location::Opaque(other.to_string()),
+        }
+    }
+}
+
+/// A location with all its parts.
+///
+/// It displays as the text of [`Location::Opaque`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocationRecord {
+    /// Nothing is known.
+    Unknown,
+    /// A position in a file.
+    FileLineCol {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: u32,
+    },
+    /// A name.
+    Name {
+        /// The name.
+        name: String,
+        /// Where it is; [`LocationRecord::Unknown`] if that is all.
+        child: Box<LocationRecord>,
+    },
+    /// Code that was called.
+    CallSite {
+        /// Where the code is.
+        callee: Box<LocationRecord>,
+        /// Where it was called.
+        caller: Box<LocationRecord>,
+    },
+    /// Several locations.
+    Fused(Vec<LocationRecord>),
+}
+
+impl LocationRecord {
+    /// Returns the name that the location gives to what stands there.
+    pub fn debug_name(&self) -> Option<&str> {
+        let own_name = |record: &'_ LocationRecord| match record {
+            LocationRecord::Name { .. } => true,
+            _ => false,
+        };
+        let named = match self {
+            LocationRecord::Name { .. } => Some(self),
+            LocationRecord::Fused(members) => members.iter().find(|member| own_name(member)),
+            LocationRecord::CallSite { callee, .. } => Some(&**callee),
+            _ => None,
+        };
+        match named? {
+            LocationRecord::Name { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for LocationRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LocationRecord::Unknown => f.write_str("(unknown)"),
+            LocationRecord::FileLineCol { file, line, column } => {
+                write!(f, "{file};{line};{column}")
+            }
+            LocationRecord::Name { name, child } if **child == LocationRecord::Unknown => {
+                f.write_str(name)
+            }
+            LocationRecord::Name { name, child } => write!(f, "<{child}>({name})"),
+            LocationRecord::CallSite { callee, caller } => write!(f, "<{callee}><-<{caller}>"),
+            LocationRecord::Fused(members) => {
+                for (position, member) in members.iter().enumerate() {
+                    if position > 0 {
+                        f.write_str(",")?;
+                    }
+                    member.fmt(f)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads the record at `offset`, or returns `None` past the section's end.
+pub(crate) fn decode(
+    bytes: &[u8],
+    locations: Range<usize>,
+    strings: Range<usize>,
+    offset: LocationOffset,
+) -> Option<LocationRecord> {
+    let start = locations.start.checked_add(offset.index())?;
+    if start >= locations.end {
+        return None;
+    }
+    let mut cursor = Cursor::new(bytes, start..locations.end, "invalid Locations section");
+    let strings = &bytes[strings];
+    decode_record(&mut cursor, strings, 0).ok()
+}
+
+fn decode_record(
+    cursor: &mut Cursor<'_>,
+    strings: &[u8],
+    depth: usize,
+) -> Result<LocationRecord, BefError> {
+    if depth > MAX_LOCATION_DEPTH {
+        return Err(cursor.error("locations nest too deep"));
+    }
+    let kind = LocationKind::from_byte(cursor.byte()?)
+        .ok_or_else(|| cursor.error("unknown kind of location"))?;
+    Ok(match kind {
+        LocationKind::Unknown => LocationRecord::Unknown,
+        LocationKind::FileLineCol => LocationRecord::FileLineCol {
+            file: decode_string(cursor, strings)?,
+            line: cursor.varint32()?,
+            column: cursor.varint32()?,
+        },
+        LocationKind::Name => LocationRecord::Name {
+            name: decode_string(cursor, strings)?,
+            child: Box::new(decode_record(cursor, strings, depth + 1)?),
+        },
+        LocationKind::CallSite => LocationRecord::CallSite {
+            callee: Box::new(decode_record(cursor, strings, depth + 1)?),
+            caller: Box::new(decode_record(cursor, strings, depth + 1)?),
+        },
+        LocationKind::Fused => {
+            let count = cursor.count(1)?;
+            let mut members = Vec::new();
+            for _ in 0..count {
+                members.push(decode_record(cursor, strings, depth + 1)?);
+            }
+            LocationRecord::Fused(members)
+        }
+    })
+}
+
+fn decode_string(cursor: &mut Cursor<'_>, strings: &[u8]) -> Result<String, BefError> {
+    let offset = cursor.varint32()? as usize;
+    let tail = strings
+        .get(offset..)
+        .ok_or_else(|| cursor.error("string is outside"))?;
+    let len = tail
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(tail.len());
+    Ok(String::from_utf8_lossy(&tail[..len]).into_owned())
+}

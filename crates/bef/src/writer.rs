@@ -1,0 +1,570 @@
+//! [`BefWriter`]: sections and records out.
+//!
+//! The writer knows the format and nothing else: it checks no index, so that tests
+//! can also write what no compiler would. [`FunctionBody::new`] derives what
+//! follows from operands and results: use counts, users, wait counts.
+//!
+//! Sections come in the order of their ids. The alignment flag of a section is
+//! written only where the payload would not be aligned without it.
+
+mod attributes;
+
+use std::collections::HashMap;
+
+pub use attributes::AttributeWriter;
+
+use crate::{
+    buffer::BefBuffer,
+    dtype::AttributeType,
+    layout::{
+        FunctionKind, KERNEL_ALIGNMENT, LocationKind, MAGIC, PADDING, PSEUDO_KERNEL_CODE,
+        PSEUDO_KERNEL_LOCATION, SectionId, VERSION,
+    },
+    varint,
+};
+
+/// Bytes of one section, and the alignment that they ask for.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    bytes: Vec<u8>,
+    alignment: usize,
+}
+
+impl Default for Payload {
+    fn default() -> Payload {
+        Payload {
+            bytes: Vec::new(),
+            alignment: 1,
+        }
+    }
+}
+
+impl Payload {
+    /// Returns a payload of these bytes.
+    pub fn from_bytes(bytes: Vec<u8>, alignment: usize) -> Payload {
+        Payload { bytes, alignment }
+    }
+
+    /// Returns the bytes written so far.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns how many bytes were written, which is where the next one goes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Appends a byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Appends bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends a variable-length integer.
+    pub fn varint(&mut self, value: impl Into<u64>) {
+        varint::write(&mut self.bytes, value.into());
+    }
+
+    /// Appends a count or a length.
+    pub fn count(&mut self, count: usize) {
+        varint::write(&mut self.bytes, count as u64);
+    }
+
+    /// Appends a word; the caller has aligned it.
+    pub fn word(&mut self, word: u32) {
+        self.bytes(&word.to_le_bytes());
+    }
+
+    /// Pads so that what comes `ahead` bytes from here starts at a multiple of `alignment`.
+    pub fn align_ahead(&mut self, alignment: usize, ahead: usize) {
+        self.alignment = self.alignment.max(alignment);
+        while !(self.bytes.len() + ahead).is_multiple_of(alignment) {
+            self.bytes.push(PADDING);
+        }
+    }
+
+    /// Pads to a multiple of `alignment`.
+    pub fn align(&mut self, alignment: usize) {
+        self.align_ahead(alignment, 0);
+    }
+}
+
+/// NUL-terminated strings, each written once.
+#[derive(Clone, Debug, Default)]
+pub struct StringTable {
+    payload: Payload,
+    offsets: HashMap<String, u32>,
+}
+
+impl StringTable {
+    /// Returns the offset of `text`, which is appended if it is new.
+    pub fn insert(&mut self, text: &str) -> u32 {
+        if let Some(offset) = self.offsets.get(text) {
+            return *offset;
+        }
+        let offset = self.payload.len() as u32;
+        self.payload.bytes(text.as_bytes());
+        self.payload.byte(0);
+        self.offsets.insert(text.to_owned(), offset);
+        offset
+    }
+
+    /// Returns the offset of `text`, if it is there.
+    pub fn get(&self, text: &str) -> Option<u32> {
+        self.offsets.get(text).copied()
+    }
+
+    /// Returns the bytes.
+    pub fn payload(&self) -> &Payload {
+        &self.payload
+    }
+}
+
+/// A kernel to be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelEntry {
+    /// Position of its name in [`BefWriter::kernels`].
+    pub code: u32,
+    /// Offset in [`BefWriter::locations`].
+    pub location: u32,
+    /// Operands to wait for.
+    pub wait_count: u32,
+    /// The stream that it runs in.
+    pub stream: u32,
+    /// Registers that it reads.
+    pub operands: Vec<u32>,
+    /// Offsets in [`BefWriter::attributes`].
+    pub attributes: Vec<u32>,
+    /// Offsets of the attributes' names in [`BefWriter::strings`].
+    pub attribute_names: Vec<u32>,
+    /// Functions that it may call.
+    pub functions: Vec<u32>,
+    /// Registers that it writes.
+    pub results: Vec<u32>,
+    /// For each result, the kernels that read it.
+    pub users: Vec<Vec<u32>>,
+    /// Whether it starts when any one operand is there.
+    pub nonstrict: bool,
+}
+
+impl KernelEntry {
+    /// Returns how many bytes the record takes.
+    pub fn len_bytes(&self) -> usize {
+        let users: usize = self.users.iter().map(Vec::len).sum();
+        let words = 6
+            + self.users.len()
+            + self.operands.len()
+            + self.attributes.len()
+            + self.functions.len()
+            + self.results.len()
+            + users;
+        words * size_of::<u32>()
+    }
+
+    fn write(&self, payload: &mut Payload) {
+        payload.word(self.code);
+        payload.word(self.location);
+        for part in [
+            &self.operands,
+            &self.attributes,
+            &self.functions,
+            &self.results,
+        ] {
+            payload.word(part.len() as u32);
+        }
+        for users in &self.users {
+            payload.word(users.len() as u32);
+        }
+        let parts = [
+            &self.operands,
+            &self.attributes,
+            &self.functions,
+            &self.results,
+        ];
+        for word in parts.into_iter().chain(&self.users).flatten() {
+            payload.word(*word);
+        }
+    }
+}
+
+/// A function's body to be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionBody {
+    /// Offset in [`BefWriter::locations`].
+    pub location: u32,
+    /// How often each register is read.
+    pub use_counts: Vec<u32>,
+    /// Type of each register.
+    pub register_types: Vec<u32>,
+    /// The kernels, the pseudo kernel first.
+    pub kernels: Vec<KernelEntry>,
+    /// Registers that the function returns.
+    pub results: Vec<u32>,
+}
+
+impl FunctionBody {
+    /// Makes a body of kernels, the pseudo kernel not among them.
+    ///
+    /// Use counts, users, wait counts and the pseudo kernel follow from operands and
+    /// results. The registers are numbered from 0, arguments first; those that do not
+    /// exist are left out of the counts.
+    pub fn new(
+        n_registers: u32,
+        n_arguments: u32,
+        kernels: Vec<KernelEntry>,
+        results: Vec<u32>,
+    ) -> FunctionBody {
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); n_registers as usize];
+        let mut entry_users = Vec::new();
+        for (position, kernel) in kernels.iter().enumerate() {
+            let index = position as u32 + 1;
+            if kernel.operands.is_empty() {
+                entry_users.push(index);
+            }
+            for operand in &kernel.operands {
+                if let Some(users) = users.get_mut(*operand as usize) {
+                    users.push(index);
+                }
+            }
+        }
+        let mut use_counts: Vec<u32> = users.iter().map(|users| users.len() as u32).collect();
+        for result in &results {
+            if let Some(count) = use_counts.get_mut(*result as usize) {
+                *count += 1;
+            }
+        }
+        // The original lists the latest reader first.
+        users.iter_mut().for_each(|users| users.reverse());
+        let users_of = |registers: &[u32]| {
+            registers
+                .iter()
+                .map(|r| users[*r as usize].clone())
+                .collect()
+        };
+
+        let mut all = Vec::with_capacity(kernels.len() + 1);
+        let mut pseudo = KernelEntry {
+            code: PSEUDO_KERNEL_CODE,
+            location: PSEUDO_KERNEL_LOCATION,
+            results: (0..n_arguments).collect(),
+            ..KernelEntry::default()
+        };
+        pseudo.users = users_of(&pseudo.results);
+        pseudo.results.insert(0, n_registers);
+        pseudo.users.insert(0, entry_users);
+        all.push(pseudo);
+        all.extend(kernels.into_iter().map(|mut kernel| {
+            kernel.wait_count = kernel.operands.len() as u32;
+            kernel.users = users_of(&kernel.results);
+            kernel
+        }));
+        FunctionBody {
+            location: 0,
+            use_counts,
+            register_types: vec![0; n_registers as usize],
+            kernels: all,
+            results,
+        }
+    }
+
+    /// Appends the body and returns where it starts.
+    fn write(&self, payload: &mut Payload) -> usize {
+        let start = payload.len();
+        payload.varint(self.location);
+        payload.count(self.use_counts.len());
+        for count in &self.use_counts {
+            payload.varint(*count);
+        }
+        payload.count(self.kernels.len());
+        let mut offset = 0;
+        for kernel in &self.kernels {
+            payload.count(offset);
+            payload.varint(kernel.wait_count);
+            payload.varint(kernel.stream);
+            offset += kernel.len_bytes();
+        }
+        for result in &self.results {
+            payload.varint(*result);
+        }
+        payload.align(KERNEL_ALIGNMENT);
+        for kernel in &self.kernels {
+            kernel.write(payload);
+        }
+        start
+    }
+}
+
+/// A function to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionEntry {
+    /// How it is executed.
+    pub kind: FunctionKind,
+    /// Offset of its name in [`BefWriter::strings`].
+    pub name: u32,
+    /// Types of its arguments.
+    pub arguments: Vec<u32>,
+    /// Types of its results.
+    pub results: Vec<u32>,
+    /// Its body; a native function has none.
+    pub body: Option<FunctionBody>,
+}
+
+/// A file to be written.
+///
+/// # Examples
+///
+/// A function that returns its argument:
+///
+/// ```
+/// use tfrt_bef::{BefFile, BefWriter, FunctionBody, FunctionEntry, FunctionKind};
+///
+/// let mut writer = BefWriter::new();
+/// let i32_name = writer.strings.insert("i32");
+/// writer.types.push(i32_name);
+/// let name = writer.strings.insert("identity");
+/// writer.functions.push(FunctionEntry {
+///     kind: FunctionKind::Async,
+///     name,
+///     arguments: vec![0],
+///     results: vec![0],
+///     body: Some(FunctionBody::new(1, 1, vec![], vec![0])),
+/// });
+/// let file = BefFile::open(writer.finish())?;
+/// assert!(file.find_function("identity").is_some());
+/// # Ok::<(), tfrt_bef::BefError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct BefWriter {
+    /// Names of kernels, types, functions and attributes.
+    pub strings: StringTable,
+    /// Constants.
+    pub attributes: AttributeWriter,
+    /// Offset and type of each constant, for the optional section.
+    pub attribute_types: Vec<(u32, AttributeType)>,
+    /// Offset of each kernel name.
+    pub kernels: Vec<u32>,
+    /// Offset of each type name.
+    pub types: Vec<u32>,
+    /// The functions.
+    pub functions: Vec<FunctionEntry>,
+    /// Names in locations.
+    pub location_strings: StringTable,
+    /// Location records.
+    pub locations: LocationWriter,
+    /// Whether to leave the optional sections out.
+    pub strip: bool,
+}
+
+impl BefWriter {
+    /// Starts an empty file.
+    pub fn new() -> BefWriter {
+        BefWriter::default()
+    }
+
+    /// Returns the file.
+    pub fn finish(&self) -> BefBuffer {
+        BefBuffer::from_vec(assemble(&self.sections()))
+    }
+
+    /// Returns the sections in order, for [`assemble`].
+    pub fn sections(&self) -> Vec<(u8, Payload)> {
+        let mut functions = Payload::default();
+        let mut index = Payload::default();
+        index.count(self.functions.len());
+        for function in &self.functions {
+            let offset = match &function.body {
+                Some(body) => body.write(&mut functions),
+                None => functions.len(),
+            };
+            index.byte(function.kind as u8);
+            index.count(offset);
+            index.varint(function.name);
+            for types in [&function.arguments, &function.results] {
+                list(&mut index, types);
+            }
+        }
+        let mut sections = vec![
+            (SectionId::Strings, self.strings.payload.clone()),
+            (SectionId::Attributes, self.attributes.payload().clone()),
+            (SectionId::Kernels, listed(&self.kernels)),
+            (SectionId::Types, listed(&self.types)),
+            (SectionId::FunctionIndex, index),
+            (SectionId::Functions, functions),
+        ];
+        if !self.locations.payload.is_empty() {
+            sections.push((
+                SectionId::LocationStrings,
+                self.location_strings.payload.clone(),
+            ));
+            sections.push((SectionId::Locations, self.locations.payload.clone()));
+        }
+        if !self.strip {
+            sections.push((SectionId::AttributeTypes, self.attribute_types_payload()));
+            sections.push((SectionId::AttributeNames, self.attribute_names_payload()));
+            sections.push((SectionId::RegisterTypes, self.register_types_payload()));
+        }
+        sections.extend(
+            self.nonstrict_payload()
+                .map(|payload| (SectionId::NonStrict, payload)),
+        );
+        sections
+            .into_iter()
+            .map(|(id, payload)| (id as u8, payload))
+            .collect()
+    }
+
+    fn bodies(&self) -> impl Iterator<Item = &FunctionBody> {
+        self.functions
+            .iter()
+            .filter_map(|function| function.body.as_ref())
+    }
+
+    fn attribute_types_payload(&self) -> Payload {
+        let mut payload = Payload::default();
+        payload.count(self.attribute_types.len());
+        for (offset, kind) in &self.attribute_types {
+            payload.varint(*offset);
+            payload.varint(kind.byte());
+        }
+        payload
+    }
+
+    fn attribute_names_payload(&self) -> Payload {
+        let mut payload = Payload::default();
+        payload.count(self.functions.len());
+        for body in self.bodies() {
+            payload.count(body.kernels.len());
+            for name in body
+                .kernels
+                .iter()
+                .flat_map(|kernel| &kernel.attribute_names)
+            {
+                payload.varint(*name);
+            }
+        }
+        payload
+    }
+
+    fn register_types_payload(&self) -> Payload {
+        let mut payload = Payload::default();
+        payload.count(self.functions.len());
+        for body in self.bodies() {
+            list(&mut payload, &body.register_types);
+        }
+        payload
+    }
+
+    fn nonstrict_payload(&self) -> Option<Payload> {
+        let mut marks = Vec::new();
+        for (function, entry) in self.functions.iter().enumerate() {
+            let Some(body) = &entry.body else { continue };
+            for (kernel, entry) in body.kernels.iter().enumerate() {
+                if entry.nonstrict {
+                    marks.push((function, kernel));
+                }
+            }
+        }
+        if marks.is_empty() {
+            return None;
+        }
+        let mut payload = Payload::default();
+        payload.count(marks.len());
+        for (function, kernel) in marks {
+            payload.count(function);
+            payload.count(kernel);
+        }
+        Some(payload)
+    }
+}
+
+/// Appends a count and that many integers.
+fn list(payload: &mut Payload, entries: &[u32]) {
+    payload.count(entries.len());
+    for entry in entries {
+        payload.varint(*entry);
+    }
+}
+
+fn listed(entries: &[u32]) -> Payload {
+    let mut payload = Payload::default();
+    list(&mut payload, entries);
+    payload
+}
+
+/// Puts sections behind the file's header.
+pub fn assemble(sections: &[(u8, Payload)]) -> Vec<u8> {
+    let mut out = Vec::from(MAGIC);
+    out.push(VERSION);
+    for (id, payload) in sections {
+        out.push(*id);
+        let head = (payload.len() as u64) << 1;
+        let start = out.len() + varint::len_bytes(head);
+        if start.is_multiple_of(payload.alignment) {
+            varint::write(&mut out, head);
+        } else {
+            varint::write(&mut out, head | 1);
+            // An alignment is a small power of two: it fits.
+            out.push(payload.alignment as u8);
+            out.resize(out.len().next_multiple_of(payload.alignment), PADDING);
+        }
+        out.extend_from_slice(payload.as_bytes());
+    }
+    out.shrink_to_fit();
+    out
+}
+
+/// Location records to be written, one behind the other.
+///
+/// Each record is written parent first: a name is followed by its child, a call site
+/// by callee and caller, a fused location by its members.
+#[derive(Clone, Debug, Default)]
+pub struct LocationWriter {
+    payload: Payload,
+}
+
+impl LocationWriter {
+    /// Returns where the next record starts.
+    pub fn offset(&self) -> u32 {
+        self.payload.len() as u32
+    }
+
+    /// Writes the record that knows nothing.
+    pub fn unknown(&mut self) {
+        self.payload.byte(LocationKind::Unknown as u8);
+    }
+
+    /// Writes a position in a file, whose name is a location string.
+    pub fn file_line_col(&mut self, file: u32, line: u32, column: u32) {
+        self.payload.byte(LocationKind::FileLineCol as u8);
+        self.payload.varint(file);
+        self.payload.varint(line);
+        self.payload.varint(column);
+    }
+
+    /// Writes the start of a name; its child comes next.
+    pub fn name(&mut self, name: u32) {
+        self.payload.byte(LocationKind::Name as u8);
+        self.payload.varint(name);
+    }
+
+    /// Writes the start of a call site; callee and caller come next.
+    pub fn call_site(&mut self) {
+        self.payload.byte(LocationKind::CallSite as u8);
+    }
+
+    /// Writes the start of a fused location; its members come next.
+    pub fn fused(&mut self, n_members: usize) {
+        self.payload.byte(LocationKind::Fused as u8);
+        self.payload.count(n_members);
+    }
+}
