@@ -54,6 +54,27 @@ impl RecordShape {
         })
     }
 
+    /// Returns where the record ends, if that is inside.
+    ///
+    /// Until this was checked, no other part may be asked for but counts.
+    pub(crate) fn end(&self, words: &[u32]) -> Option<usize> {
+        // Counts have 32 bits and there are few of them: their sums fit 64.
+        let fixed = self.n_operands + self.n_attributes + self.n_functions + 2 * self.n_results;
+        let fixed_end = self.start + KERNEL_HEADER_WORDS + fixed;
+        if fixed_end > words.len() {
+            return None;
+        }
+        let users = words[self.user_counts()]
+            .iter()
+            .map(|count| *count as usize);
+        let end = fixed_end + users.sum::<usize>();
+        (end <= words.len()).then_some(end)
+    }
+
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
     pub(crate) fn n_operands(&self) -> usize {
         self.n_operands
     }

@@ -1,0 +1,237 @@
+//! The function index, and the frame of each body: tables before the kernel records.
+
+use crate::{
+    cursor::{Cursor, reserve, reserved},
+    error::BefError,
+    file::{BodyRecord, FunctionRecord, KernelRecord, Span, words_of},
+    layout::{FunctionKind, KERNEL_ALIGNMENT, SectionId},
+    verify::{Gate, graph, locations::LocationTable, sections::Strings},
+};
+
+/// What is read when a body turns out to be malformed.
+///
+/// The original names the part for sync functions only.
+#[derive(Clone, Copy)]
+enum Part {
+    Offset,
+    Registers,
+    UseCounts,
+    NKernels,
+    Kernels,
+    Results,
+    Alignment,
+}
+
+/// Starts a message on a malformed part.
+fn context(kind: FunctionKind, part: Part) -> &'static str {
+    /// Starts a message on a part of a sync function.
+    macro_rules! sync {
+        ($reason:literal) => {
+            concat!(
+                "invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(",
+                $reason,
+                ")"
+            )
+        };
+    }
+    if kind != FunctionKind::Sync {
+        return "invalid Function section in BEF file";
+    }
+    match part {
+        Part::Offset => sync!("Invalid function offset"),
+        Part::Registers => sync!("Failed to read location_offset or num_registers"),
+        Part::UseCounts => sync!("Failed to read register user_count"),
+        Part::NKernels => sync!("Failed to read num_kernels"),
+        Part::Kernels => sync!("Failed to read kernel offset or num_operands"),
+        Part::Results => sync!("Failed to read result_reg"),
+        Part::Alignment => sync!("Failed to align BEF to kKernelEntryAlignment"),
+    }
+}
+
+/// Reads the FunctionIndex section.
+pub(super) fn function_index(gate: &mut Gate<'_>, strings: &Strings) -> Result<(), BefError> {
+    const CONTEXT: &str =
+        "invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section";
+    const ENTRY_BYTES: usize = 5;
+    let body_bytes = gate.section_range(SectionId::Functions).len();
+    let mut cursor = gate.cursor(SectionId::FunctionIndex, CONTEXT);
+    let n_functions = cursor.count(ENTRY_BYTES)?;
+    let mut functions = reserved(n_functions, cursor.position())?;
+    for _ in 0..n_functions {
+        let start = cursor.position();
+        let byte = cursor.byte()?;
+        let Some(kind) = FunctionKind::from_byte(byte) else {
+            return Err(cursor.error_at(start, &format!("unknown kind of function {byte}")));
+        };
+        let offset_position = cursor.position();
+        let offset = cursor.varint()?;
+        let name = strings.read_span(&mut cursor)?;
+        let arguments = types(gate, &mut cursor)?;
+        let results = types(gate, &mut cursor)?;
+        let offset = u32::try_from(offset)
+            .ok()
+            .filter(|offset| kind == FunctionKind::Native || (*offset as usize) < body_bytes)
+            .ok_or_else(|| invalid_offset(kind, offset_position, offset, body_bytes))?;
+        functions.push(FunctionRecord {
+            kind,
+            name,
+            arguments,
+            results,
+            offset,
+            body: None,
+        });
+    }
+    cursor.finish()?;
+    gate.index.functions = functions;
+    Ok(())
+}
+
+fn invalid_offset(kind: FunctionKind, position: usize, offset: u64, limit: usize) -> BefError {
+    let function = if kind == FunctionKind::Sync {
+        "SyncBEFFunction"
+    } else {
+        "BEFFunction"
+    };
+    let message = format!(
+        "invalid FunctionIndex section in BEF file: Invalid offset found for {function}: \
+         {offset}, but the Functions section has {limit} bytes"
+    );
+    BefError::new(position, message)
+}
+
+/// Reads a list of types.
+fn types(gate: &mut Gate<'_>, cursor: &mut Cursor<'_>) -> Result<Span, BefError> {
+    let n_types = cursor.count(1)?;
+    let table = &mut gate.index.signature_types;
+    reserve(table, n_types, cursor.position())?;
+    let start = table.len();
+    for _ in 0..n_types {
+        let position = cursor.position();
+        let index = cursor.varint32()?;
+        let limit = gate.index.type_names.len();
+        if index as usize >= limit {
+            let message = format!("type {index}, but the file has {limit}");
+            return Err(cursor.error_at(position, &message));
+        }
+        table.push(index);
+    }
+    Ok(span(start, table.len()))
+}
+
+/// Returns the span of table entries. Tables are shorter than a section, so 32 bits do.
+fn span(start: usize, end: usize) -> Span {
+    Span {
+        start: start as u32,
+        end: end as u32,
+    }
+}
+
+/// Reads all bodies.
+pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(), BefError> {
+    let section = gate.section_range(SectionId::Functions);
+    let has_body = |function: &FunctionRecord| function.kind != FunctionKind::Native;
+    if !gate.index.functions.iter().any(has_body) {
+        return Ok(());
+    }
+    let Some(words) = words_of(&gate.bytes[section.clone()]) else {
+        let message = "invalid Function section in BEF file: the section is not aligned by 4";
+        return Err(BefError::new(section.start, message));
+    };
+    let mut least = 0;
+    for function in 0..gate.index.functions.len() {
+        let FunctionRecord { kind, offset, .. } = gate.index.functions[function];
+        if kind == FunctionKind::Native {
+            continue;
+        }
+        if (offset as usize) < least {
+            let message = format!(
+                "{}: the body of {} starts inside another",
+                context(kind, Part::Offset),
+                gate.name_of(function)
+            );
+            return Err(BefError::new(section.start + offset as usize, message));
+        }
+        let wait_counts = frame(gate, function)?;
+        least = graph::records(gate, function, words, &wait_counts, locations)? * size_of::<u32>();
+    }
+    Ok(())
+}
+
+/// Reads a body up to its kernel records; returns the kernels' wait counts.
+fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
+    const KERNEL_BYTES: usize = 3;
+    let FunctionRecord {
+        kind,
+        offset,
+        results,
+        ..
+    } = gate.index.functions[function];
+    let section = gate.section_range(SectionId::Functions);
+    let mut cursor = gate.cursor(SectionId::Functions, context(kind, Part::Registers));
+    cursor.take(offset as usize)?;
+    let location = cursor.varint32()?;
+    let n_registers = cursor.count(1)?;
+
+    cursor.set_context(context(kind, Part::UseCounts));
+    let use_counts = &mut gate.index.use_counts;
+    reserve(use_counts, n_registers, cursor.position())?;
+    let first_register = use_counts.len();
+    for _ in 0..n_registers {
+        use_counts.push(cursor.varint32()?);
+    }
+    let registers = span(first_register, use_counts.len());
+
+    cursor.set_context(context(kind, Part::NKernels));
+    let n_kernels = cursor.count(KERNEL_BYTES)?;
+    if n_kernels == 0 {
+        return Err(cursor.error("there is no pseudo kernel"));
+    }
+    cursor.set_context(context(kind, Part::Kernels));
+    let kernels = &mut gate.index.kernels;
+    reserve(kernels, n_kernels, cursor.position())?;
+    let first_kernel = kernels.len();
+    let mut wait_counts = reserved(n_kernels, cursor.position())?;
+    for _ in 0..n_kernels {
+        let position = cursor.position();
+        let offset = cursor.varint32()?;
+        if !(offset as usize).is_multiple_of(KERNEL_ALIGNMENT) {
+            let message = format!("kernel record at {offset} is not aligned by 4");
+            return Err(cursor.error_at(position, &message));
+        }
+        wait_counts.push(cursor.varint32()?);
+        let stream = cursor.varint32()?;
+        let word = offset / size_of::<u32>() as u32;
+        kernels.push(KernelRecord {
+            word,
+            stream,
+            first_name: 0,
+            nonstrict: false,
+        });
+    }
+    let kernel_span = span(first_kernel, kernels.len());
+
+    cursor.set_context(context(kind, Part::Results));
+    let result_registers = &mut gate.index.result_registers;
+    reserve(result_registers, results.len(), cursor.position())?;
+    let first_result = result_registers.len();
+    for _ in 0..results.len() {
+        result_registers.push(cursor.varint32()?);
+    }
+    let results = span(first_result, result_registers.len());
+
+    cursor.set_context(context(kind, Part::Alignment));
+    cursor.align(KERNEL_ALIGNMENT)?;
+    // Offsets count from the first record; from here on they count from the section's start.
+    let first_word = (cursor.position() - section.start) / size_of::<u32>();
+    for kernel in &mut gate.index.kernels[kernel_span.range()] {
+        let word = kernel.word as usize + first_word;
+        kernel.word = u32::try_from(word).unwrap_or(u32::MAX);
+    }
+    gate.index.functions[function].body = Some(BodyRecord {
+        location,
+        registers,
+        kernels: kernel_span,
+        results,
+    });
+    Ok(wait_counts)
+}

@@ -1,0 +1,562 @@
+//! Kernel records: where they lie, what they refer to, and the graph they form.
+
+use std::ops::Range;
+
+use crate::{
+    cursor::{filled, reserve, reserved},
+    error::BefError,
+    file::{BodyRecord, FunctionRecord, Span},
+    kernel::RecordShape,
+    layout::{FunctionKind, PSEUDO_KERNEL_CODE, SectionId},
+    verify::{Gate, locations::LocationTable},
+};
+
+const CONTEXT: &str = "invalid Function section in BEF file";
+
+/// No kernel writes the register.
+const UNWRITTEN: u32 = u32::MAX;
+
+/// One function while its kernel records are checked.
+struct Graph<'g, 'a> {
+    gate: &'g Gate<'a>,
+    function: usize,
+    record: FunctionRecord,
+    body: BodyRecord,
+    /// The Functions section, and where it starts.
+    words: &'a [u32],
+    section_start: usize,
+    /// Where each kernel's parts lie.
+    shapes: Vec<RecordShape>,
+    /// For each register, the kernel that writes it.
+    writers: Vec<u32>,
+    /// For each register, where the list of its users lies.
+    users: Vec<Span>,
+}
+
+/// Checks the records of a function; returns the word where the last one ends.
+pub(super) fn records(
+    gate: &mut Gate<'_>,
+    function: usize,
+    words: &[u32],
+    wait_counts: &[u32],
+    locations: &LocationTable,
+) -> Result<usize, BefError> {
+    let record = gate.index.functions[function];
+    let body = record.body.expect("the frame was read before");
+    let section_start = gate.section_range(SectionId::Functions).start;
+    let n_registers = body.registers.len();
+    let mut graph = Graph {
+        gate,
+        function,
+        record,
+        body,
+        words,
+        section_start,
+        shapes: reserved(body.kernels.len(), section_start)?,
+        writers: filled(UNWRITTEN, n_registers, section_start)?,
+        users: filled(Span::default(), n_registers, section_start)?,
+    };
+    if !locations.admits(body.location) {
+        let message = format!("no location record starts at {}", body.location);
+        let offset = section_start + record.offset as usize;
+        return Err(BefError::new(offset, format!("{CONTEXT}: {message}")));
+    }
+    let end = graph.shapes()?;
+    graph.pseudo_kernel(wait_counts[0])?;
+    for (kernel, wait_count) in wait_counts.iter().enumerate().skip(1) {
+        graph.kernel(kernel, *wait_count, locations)?;
+    }
+    graph.registers()?;
+    graph.edges()?;
+    graph.order()?;
+    let users = graph.users;
+    let table = &mut gate.index.users;
+    reserve(table, n_registers, section_start)?;
+    table.extend(users.iter().map(|span| span.start));
+    Ok(end)
+}
+
+impl Graph<'_, '_> {
+    /// Returns the error that says `message` at a word of the section.
+    fn error(&self, word: usize, message: String) -> BefError {
+        BefError::new(self.section_start + word * size_of::<u32>(), message)
+    }
+
+    fn name(&self) -> String {
+        self.gate.name_of(self.function)
+    }
+
+    fn n_kernels(&self) -> usize {
+        self.body.kernels.len()
+    }
+
+    fn n_registers(&self) -> usize {
+        self.body.registers.len()
+    }
+
+    /// Finds the parts of each record, in order and without overlap.
+    fn shapes(&mut self) -> Result<usize, BefError> {
+        let mut least = 0;
+        for (kernel, record) in self.gate.index.kernels[self.body.kernels.range()]
+            .iter()
+            .enumerate()
+        {
+            let start = record.word as usize;
+            let inside = RecordShape::read(self.words, start)
+                .and_then(|shape| Some((shape, shape.end(self.words)?)));
+            let Some((shape, end)) = inside else {
+                let name = self.name();
+                let message = format!("{CONTEXT}: kernel {kernel} of {name} runs past the end");
+                return Err(self.error(start.min(self.words.len()), message));
+            };
+            if start < least {
+                let name = self.name();
+                let message =
+                    format!("{CONTEXT}: kernel {kernel} of {name} starts inside the one before it");
+                return Err(self.error(start, message));
+            }
+            least = end;
+            self.shapes.push(shape);
+        }
+        Ok(least)
+    }
+
+    /// Checks the kernel that stands for the entry of the function.
+    fn pseudo_kernel(&mut self, wait_count: u32) -> Result<(), BefError> {
+        let shape = self.shapes[0];
+        let start = shape.start();
+        let n_arguments = self.record.arguments.len();
+        let code = self.words[start];
+        let reason = if code != PSEUDO_KERNEL_CODE {
+            format!("has code {code:#x}, not {PSEUDO_KERNEL_CODE:#x}")
+        } else if wait_count != 0 {
+            format!("waits for {wait_count} operands")
+        } else if shape.functions().end != shape.user_counts().end {
+            "has operands, attributes or functions".to_owned()
+        } else if shape.n_results() != n_arguments + 1 {
+            format!(
+                "has {} results for {n_arguments} arguments",
+                shape.n_results()
+            )
+        } else {
+            return self.arguments(shape);
+        };
+        let message = format!("{CONTEXT}: the pseudo kernel of {} {reason}", self.name());
+        Err(self.error(start, message))
+    }
+
+    /// Checks that the arguments are the first registers.
+    fn arguments(&mut self, shape: RecordShape) -> Result<(), BefError> {
+        let n_registers = self.n_registers();
+        if self.record.arguments.len() > n_registers {
+            let message = format!(
+                "{} takes {} arguments, but has {n_registers} registers",
+                self.name(),
+                self.record.arguments.len()
+            );
+            return Err(self.error(shape.start(), message));
+        }
+        for (position, at) in shape.results().enumerate() {
+            let expected = if position == 0 {
+                n_registers
+            } else {
+                position - 1
+            };
+            let found = self.words[at];
+            if found as usize != expected {
+                let message = format!(
+                    "{CONTEXT}: result {position} of the pseudo kernel of {} is register {found}, \
+                     not {expected}",
+                    self.name()
+                );
+                return Err(self.error(at, message));
+            }
+        }
+        self.results(0, 1)
+    }
+
+    /// Notes who writes the results of a kernel from `first` on, and who reads them.
+    fn results(&mut self, kernel: usize, first: usize) -> Result<(), BefError> {
+        let shape = self.shapes[kernel];
+        let mut users = shape.results().end;
+        let counts = &self.words[shape.user_counts()];
+        for (position, (at, count)) in shape.results().zip(counts).enumerate() {
+            let list = users..users + *count as usize;
+            users = list.end;
+            if position < first {
+                continue;
+            }
+            let register = self.words[at] as usize;
+            if register >= self.n_registers() {
+                let message = format!(
+                    "kernel {kernel} of {} writes register {register}, but the function has {}",
+                    self.name(),
+                    self.n_registers()
+                );
+                return Err(self.error(at, message));
+            }
+            if self.writers[register] != UNWRITTEN {
+                let message = format!(
+                    "kernel {kernel} of {} writes register {register}, which {} writes",
+                    self.name(),
+                    self.writer(register)
+                );
+                return Err(self.error(at, message));
+            }
+            self.writers[register] = kernel as u32;
+            self.users[register] = span(list);
+        }
+        Ok(())
+    }
+
+    /// Returns the writer of a register as messages name it.
+    fn writer(&self, register: usize) -> String {
+        match self.writers[register] {
+            0 => "the caller".to_owned(),
+            kernel => format!("kernel {kernel}"),
+        }
+    }
+
+    /// Checks what a kernel refers to.
+    fn kernel(
+        &mut self,
+        kernel: usize,
+        wait_count: u32,
+        locations: &LocationTable,
+    ) -> Result<(), BefError> {
+        let shape = self.shapes[kernel];
+        let start = shape.start();
+        let fail = |graph: &Self, at: usize, reason: String| {
+            Err(graph.error(at, format!("kernel {kernel} of {} {reason}", graph.name())))
+        };
+        let (code, n_codes) = (self.words[start], self.gate.index.kernel_names.len());
+        if code as usize >= n_codes {
+            let reason = format!("has code {code}, but the file has {n_codes} kernel names");
+            return fail(self, start, reason);
+        }
+        let location = self.words[start + 1];
+        if !locations.admits(location) {
+            let reason = format!("has location {location}, where no record starts");
+            return fail(self, start + 1, reason);
+        }
+        if wait_count as usize != shape.n_operands() {
+            let n_operands = shape.n_operands();
+            let reason = format!("waits for {wait_count} operands, but has {n_operands}");
+            return fail(self, start + 2, reason);
+        }
+        for at in shape.operands() {
+            let (register, n_registers) = (self.words[at], self.n_registers());
+            if register as usize >= n_registers {
+                let reason =
+                    format!("reads register {register}, but the function has {n_registers}");
+                return fail(self, at, reason);
+            }
+        }
+        for at in shape.attributes() {
+            if let Some(reason) = self.attribute(self.words[at]) {
+                return fail(self, at, reason);
+            }
+        }
+        for at in shape.functions() {
+            let (callee, n_functions) = (self.words[at], self.gate.index.functions.len());
+            if callee as usize >= n_functions {
+                let reason = format!("refers to function {callee}, but the file has {n_functions}");
+                return fail(self, at, reason);
+            }
+        }
+        self.results(kernel, 0)
+    }
+
+    /// Says what is wrong with the offset of an attribute.
+    fn attribute(&self, offset: u32) -> Option<String> {
+        let len_bytes = self.gate.section_range(SectionId::Attributes).len();
+        if offset as usize >= len_bytes {
+            return Some(format!(
+                "has an attribute at {offset}, but the Attributes section has {len_bytes} bytes"
+            ));
+        }
+        let index = &self.gate.index;
+        let listed = index
+            .attribute_types
+            .binary_search_by_key(&offset, |(listed, _)| *listed);
+        if index.has_attribute_types && listed.is_err() {
+            return Some(format!(
+                "has an attribute at {offset}, where the AttributeTypes section lists none"
+            ));
+        }
+        None
+    }
+
+    /// Checks that each register is written, and read as often as its use count says.
+    fn registers(&self) -> Result<(), BefError> {
+        let (name, n_registers) = (self.name(), self.n_registers());
+        let body_word = self.shapes[0].start();
+        if let Some(register) = self.writers.iter().position(|writer| *writer == UNWRITTEN) {
+            let message = format!("register {register} of {name} is never written");
+            return Err(self.error(body_word, message));
+        }
+        let mut reads = filled(0u32, n_registers, self.section_start)?;
+        for shape in &self.shapes {
+            for register in &self.words[shape.operands()] {
+                reads[*register as usize] += 1;
+            }
+        }
+        let results = &self.gate.index.result_registers[self.body.results.range()];
+        for (position, register) in results.iter().enumerate() {
+            let register = *register as usize;
+            if register >= n_registers {
+                let message = format!(
+                    "result {position} of {name} is register {register}, \
+                     but the function has {n_registers}"
+                );
+                return Err(self.error(body_word, message));
+            }
+            reads[register] += 1;
+        }
+        let use_counts = &self.gate.index.use_counts[self.body.registers.range()];
+        for (register, (count, reads)) in use_counts.iter().zip(&reads).enumerate() {
+            if count != reads {
+                let message = format!(
+                    "register {register} of {name} has a use count of {count}, but {reads} reads"
+                );
+                return Err(self.error(body_word, message));
+            }
+        }
+        if self.record.kind == FunctionKind::Sync {
+            return self.sync_results(results);
+        }
+        Ok(())
+    }
+
+    /// Checks that a sync function returns neither arguments nor one register twice.
+    fn sync_results(&self, results: &[u32]) -> Result<(), BefError> {
+        let mut returned = filled(false, self.n_registers(), self.section_start)?;
+        for (position, register) in results.iter().enumerate() {
+            let register = *register as usize;
+            let is_argument = self.writers[register] == 0;
+            if is_argument || std::mem::replace(&mut returned[register], true) {
+                let message = format!(
+                    "invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result \
+                     cannot be an argument or another result): result {position} of {} is \
+                     register {register}",
+                    self.name()
+                );
+                return Err(self.error(self.shapes[0].start(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that users are the readers, with their multiplicity.
+    fn edges(&self) -> Result<(), BefError> {
+        let readers = self.readers()?;
+        let mut balance = filled(0i64, self.n_kernels(), self.section_start)?;
+        for (register, users) in self.users.iter().enumerate() {
+            let readers = &readers.kernels[readers.spans[register].range()];
+            for reader in readers {
+                balance[*reader as usize] += 1;
+            }
+            let listed = &self.words[users.range()];
+            for (at, user) in users.range().zip(listed) {
+                self.user_in_range(at, *user)?;
+                balance[*user as usize] -= 1;
+            }
+            for kernel in readers.iter().chain(listed) {
+                let missing = std::mem::take(&mut balance[*kernel as usize]);
+                if missing != 0 {
+                    let message = format!(
+                        "register {register} of {} does not list kernel {kernel} as a user as \
+                         often as the kernel reads it",
+                        self.name()
+                    );
+                    return Err(self.error(users.start as usize, message));
+                }
+            }
+        }
+        self.entry_users()
+    }
+
+    fn user_in_range(&self, at: usize, user: u32) -> Result<(), BefError> {
+        let last = self.n_kernels() - 1;
+        if (1..=last).contains(&(user as usize)) {
+            return Ok(());
+        }
+        let message = format!(
+            "kernel {user} is listed as a user in {}, whose kernels are 1 to {last}",
+            self.name()
+        );
+        Err(self.error(at, message))
+    }
+
+    /// Checks that the pseudo kernel starts the kernels without operands, each once.
+    fn entry_users(&self) -> Result<(), BefError> {
+        let shape = self.shapes[0];
+        let list = self.entry_list();
+        let mut listed = filled(false, self.n_kernels(), self.section_start)?;
+        for at in list.clone() {
+            let user = self.words[at];
+            self.user_in_range(at, user)?;
+            let has_operands = self.shapes[user as usize].n_operands() > 0;
+            if has_operands || std::mem::replace(&mut listed[user as usize], true) {
+                let message = format!(
+                    "the pseudo kernel of {} starts kernel {user}, which {}",
+                    self.name(),
+                    if has_operands {
+                        "has operands"
+                    } else {
+                        "it has started"
+                    }
+                );
+                return Err(self.error(at, message));
+            }
+        }
+        for (kernel, shape) in self.shapes.iter().enumerate().skip(1) {
+            if shape.n_operands() == 0 && !listed[kernel] {
+                let message = format!(
+                    "kernel {kernel} of {} has no operands, but the pseudo kernel does not start it",
+                    self.name()
+                );
+                return Err(self.error(shape.start(), message));
+            }
+        }
+        debug_assert!(shape.n_operands() == 0);
+        Ok(())
+    }
+
+    /// Returns where the list of kernels without operands lies.
+    fn entry_list(&self) -> Range<usize> {
+        let shape = self.shapes[0];
+        let start = shape.results().end;
+        start..start + self.words[shape.user_counts().start] as usize
+    }
+
+    /// Groups the kernels by the registers that they read.
+    fn readers(&self) -> Result<Readers, BefError> {
+        let mut counts = filled(0u32, self.n_registers(), self.section_start)?;
+        let operands = || {
+            let kernels = (0u32..).zip(&self.shapes);
+            kernels.flat_map(|(kernel, shape)| {
+                self.words[shape.operands()]
+                    .iter()
+                    .map(move |register| (kernel, *register))
+            })
+        };
+        operands().for_each(|(_, register)| counts[register as usize] += 1);
+        let mut spans = reserved(self.n_registers(), self.section_start)?;
+        let mut total = 0;
+        for count in counts {
+            spans.push(Span {
+                start: total,
+                end: total,
+            });
+            total += count;
+        }
+        let mut kernels = filled(0u32, total as usize, self.section_start)?;
+        for (kernel, register) in operands() {
+            let span = &mut spans[register as usize];
+            kernels[span.end as usize] = kernel;
+            span.end += 1;
+        }
+        Ok(Readers { spans, kernels })
+    }
+
+    /// Checks that every kernel's turn comes: Kahn's algorithm.
+    fn order(&self) -> Result<(), BefError> {
+        if self.record.kind == FunctionKind::Sync {
+            return self.textual_order();
+        }
+        let mut waits = reserved(self.n_kernels(), self.section_start)?;
+        waits.extend(self.shapes.iter().map(|shape| shape.n_operands()));
+        let mut ready = reserved(self.n_kernels(), self.section_start)?;
+        ready.extend(
+            self.words[self.entry_list()]
+                .iter()
+                .map(|kernel| *kernel as usize),
+        );
+        ready.push(0);
+        let mut n_ran = 0;
+        while let Some(kernel) = ready.pop() {
+            n_ran += 1;
+            let results = self.shapes[kernel].results().skip(usize::from(kernel == 0));
+            for at in results {
+                for user in &self.words[self.users[self.words[at] as usize].range()] {
+                    let user = *user as usize;
+                    waits[user] -= 1;
+                    if waits[user] == 0 {
+                        ready.push(user);
+                    }
+                }
+            }
+        }
+        if n_ran == self.n_kernels() {
+            return Ok(());
+        }
+        Err(self.cycle(&waits))
+    }
+
+    /// Returns the error that names a cycle among the kernels that still wait.
+    fn cycle(&self, waits: &[usize]) -> BefError {
+        let waiting = |kernel: &usize| waits[*kernel] > 0;
+        let mut path = Vec::new();
+        let mut seen = vec![false; self.n_kernels()];
+        let mut at = (1..self.n_kernels()).find(waiting).unwrap_or_default();
+        while !std::mem::replace(&mut seen[at], true) {
+            path.push(at);
+            let operands = &self.words[self.shapes[at].operands()];
+            let mut writers = operands
+                .iter()
+                .map(|register| self.writers[*register as usize] as usize);
+            at = writers.find(waiting).unwrap_or_default();
+        }
+        let first = path
+            .iter()
+            .position(|kernel| *kernel == at)
+            .unwrap_or_default();
+        let cycle = &path[first..];
+        let mut names: Vec<String> = cycle.iter().take(8).map(usize::to_string).collect();
+        if cycle.len() > names.len() {
+            names.push("...".to_owned());
+        }
+        names.push(at.to_string());
+        let message = format!(
+            "kernels of {} wait for each other in a cycle: {}",
+            self.name(),
+            names.join(" waits for ")
+        );
+        self.error(self.shapes[at].start(), message)
+    }
+
+    /// Checks that a sync function writes each register before it is read.
+    fn textual_order(&self) -> Result<(), BefError> {
+        for (kernel, shape) in self.shapes.iter().enumerate() {
+            for at in shape.operands() {
+                let register = self.words[at];
+                let writer = self.writers[register as usize] as usize;
+                if writer >= kernel {
+                    let message = format!(
+                        "kernel {kernel} of {} reads register {register} before kernel {writer} \
+                         writes it",
+                        self.name()
+                    );
+                    return Err(self.error(at, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kernels that read each register.
+struct Readers {
+    /// Spans of `kernels`, by register.
+    spans: Vec<Span>,
+    kernels: Vec<u32>,
+}
+
+/// Returns the span of words. The section is below 4 GiB, so 32 bits do.
+fn span(range: Range<usize>) -> Span {
+    Span {
+        start: range.start as u32,
+        end: range.end as u32,
+    }
+}

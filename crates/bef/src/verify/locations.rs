@@ -1,0 +1,81 @@
+//! Locations: one record behind the other, each with strings that exist.
+
+use crate::{
+    cursor::{Cursor, reserve},
+    error::BefError,
+    layout::{LocationKind, MAX_LOCATION_DEPTH, SectionId},
+    verify::{Gate, sections::Strings},
+};
+
+const CONTEXT: &str = "invalid Locations section in BEF file";
+
+/// Where the records start.
+pub(super) struct LocationTable {
+    /// Ascending.
+    starts: Vec<u32>,
+    len_bytes: usize,
+}
+
+impl LocationTable {
+    /// Reads the sections of locations, which may be absent.
+    pub(super) fn read(gate: &Gate<'_>) -> Result<LocationTable, BefError> {
+        let strings = Strings::read_section(
+            gate,
+            SectionId::LocationStrings,
+            "invalid LocationStrings section in BEF file",
+        )?;
+        let mut cursor = gate.cursor(SectionId::Locations, CONTEXT);
+        let base = cursor.position();
+        let mut starts = Vec::new();
+        while !cursor.is_at_end() {
+            reserve(&mut starts, 1, cursor.position())?;
+            // The section is below 4 GiB.
+            starts.push((cursor.position() - base) as u32);
+            record(&mut cursor, &strings, 0)?;
+        }
+        Ok(LocationTable {
+            starts,
+            len_bytes: cursor.position() - base,
+        })
+    }
+
+    /// Returns whether `offset` may stand in a function or kernel.
+    pub(super) fn admits(&self, offset: u32) -> bool {
+        offset as usize >= self.len_bytes || self.starts.binary_search(&offset).is_ok()
+    }
+}
+
+/// Skips one record and those inside it.
+fn record(cursor: &mut Cursor<'_>, strings: &Strings, depth: usize) -> Result<(), BefError> {
+    let start = cursor.position();
+    if depth > MAX_LOCATION_DEPTH {
+        let message = format!("locations nest more than {MAX_LOCATION_DEPTH} deep");
+        return Err(cursor.error_at(start, &message));
+    }
+    let byte = cursor.byte()?;
+    let Some(kind) = LocationKind::from_byte(byte) else {
+        return Err(cursor.error_at(start, &format!("unknown kind of location {byte}")));
+    };
+    match kind {
+        LocationKind::Unknown => {}
+        LocationKind::FileLineCol => {
+            strings.read_span(cursor)?;
+            cursor.varint32()?;
+            cursor.varint32()?;
+        }
+        LocationKind::Name => {
+            strings.read_span(cursor)?;
+            record(cursor, strings, depth + 1)?;
+        }
+        LocationKind::CallSite => {
+            record(cursor, strings, depth + 1)?;
+            record(cursor, strings, depth + 1)?;
+        }
+        LocationKind::Fused => {
+            for _ in 0..cursor.count(1)? {
+                record(cursor, strings, depth + 1)?;
+            }
+        }
+    }
+    Ok(())
+}
