@@ -1,1 +1,64 @@
-//! Under construction.
+//! Values that may not exist yet, and who runs next.
+//!
+//! An [`AsyncValue`] is a value, a failure, or a handle to a cell that a [`Promise`] will settle
+//! with one of these. Whoever may resolve holds the promise, once; readers hold values, as many
+//! as they like. Nobody blocks: a reader looks, or leaves a continuation that the resolving
+//! thread runs.
+//!
+//! | To                                   | Use                                                |
+//! |--------------------------------------|----------------------------------------------------|
+//! | make a value that is there           | [`AsyncValue::available`], [`AnyAsyncValue::new`]   |
+//! | make one that is to come             | [`AsyncValue::pending`], [`AnyAsyncValue::pending`] |
+//! | settle it                            | [`Promise::resolve`], [`Promise::fail`], [`Promise::forward`] |
+//! | look                                 | [`AsyncValue::get`], [`AnyAsyncValue::get`]         |
+//! | go on when it is there               | [`AsyncValue::and_then`], [`AsyncValue::map`], `.await` |
+//! | go on when several are               | [`when_all`], [`run_when_settled`]                  |
+//! | let a type of one's own be a value   | [`Value`]                                           |
+//!
+//! What is settled costs nothing: an `i32` lies in the 24 bytes of its [`AnyAsyncValue`], without
+//! a cell, a count or an atomic. `docs/async-value.md` specifies the protocol of those that do
+//! have a cell.
+//!
+//! # Where things are
+//!
+//! `state` holds the atomic words and every transition by name; `cell` the shared cells; `repr`
+//! the 24 bytes; `waiter` the continuations and their bounded depth; `memory` the free lists.
+//! These have `unsafe`; everything else is safe code above them.
+
+#![deny(unsafe_code)]
+
+mod any;
+#[allow(unsafe_code)]
+mod cell;
+mod chain;
+mod combine;
+mod counters;
+mod error;
+mod future;
+#[allow(unsafe_code)]
+mod memory;
+mod origin;
+mod promise;
+#[allow(unsafe_code)]
+mod repr;
+mod state;
+mod storage;
+pub mod sync;
+mod value;
+#[allow(unsafe_code)]
+mod waiter;
+
+pub use any::AnyAsyncValue;
+pub use chain::Chain;
+pub use combine::{first_error, run_when_settled, when_all};
+pub use counters::{Counters, counters};
+pub use error::{Error, ErrorCode, SourceLocation};
+pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
+pub use memory::{
+    AllocatorStats, HostAllocator, RecyclingAllocator, RecyclingStats, SystemAllocator,
+    recycling_stats,
+};
+pub use origin::{Origin, OriginSource};
+pub use promise::{AnyPromise, Promise};
+pub use storage::{Heap, InPlace, Storage, Value};
+pub use value::AsyncValue;

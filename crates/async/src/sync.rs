@@ -47,4 +47,31 @@ mod imp {
     pub use loom::thread;
 }
 
+/// Declares a thread-local of plain cells: `thread_cell!(static DEPTH: Cell<u32> = Cell::new(0));`.
+///
+/// Under loom each modelled thread has its own.
+#[cfg(not(loom))]
+macro_rules! thread_cell {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        std::thread_local! { $(#[$attribute])* static $name: $type = const { $value }; }
+    };
+}
+
+/// Declares a thread-local of plain cells: `thread_cell!(static DEPTH: Cell<u32> = Cell::new(0));`.
+///
+/// Under loom each modelled thread has its own.
+#[cfg(loom)]
+macro_rules! thread_cell {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        loom::thread_local! { $(#[$attribute])* static $name: $type = $value; }
+    };
+}
+
+/// What statistics are kept in: never modelled, since no decision rests on them.
+pub mod statistic {
+    pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub use std::sync::{Mutex, MutexGuard};
+}
+
 pub use imp::*;
+pub(crate) use thread_cell;

@@ -1,0 +1,804 @@
+//! The shared heap cell: header, count, payload.
+//!
+//! Pending values and values stored on the heap share one format, so that a pending value that
+//! is resolved with a heap type simply becomes a heap value, in the same cell:
+//!
+//! ```text
+//! bytes  field        who may touch it
+//! 8      state        anybody, by the transitions of state.rs
+//! 4      references   anybody; counts handles, not the promise
+//! 1 (4)  reservation  anybody
+//! 8      record       anybody: constant
+//! 8      origin       handles set it once; the promise reads it when dropped
+//! 8      outcome      the promise before settling writes; handles after settling read
+//! 32     first        the handle that has the reservation writes; the promise reads
+//! ..     payload      the promise before settling writes; handles after settling read
+//! ```
+//!
+//! | Outcome     | `payload` holds                    | `outcome` holds                       |
+//! |-------------|------------------------------------|---------------------------------------|
+//! | `Value`     | a `T`; a [`Repr`] in untyped cells | nothing                               |
+//! | `Error`     | nothing                            | an [`Error`]                          |
+//! | `Forwarded` | nothing                            | a counted pointer to a heap cell in state `Value` |
+//!
+//! Two rights exist to a cell: a [`Handle`] is counted, a [`Claim`] is unique. The cell is freed
+//! by whichever side leaves last, as state.rs says. [`CellRef`] is a borrowed handle.
+//!
+//! Invariant: whoever has settled a cell whose claim was complete does not touch it again.
+
+use std::{
+    marker::PhantomData,
+    mem::{self, ManuallyDrop, MaybeUninit},
+    ptr::{self, NonNull},
+};
+
+use crate::{
+    counters,
+    error::Error,
+    memory::{self, Block},
+    origin::{Origin, Source},
+    repr::Repr,
+    state::{Abandoned, Outcome, References, Reservation, State, Word},
+    storage::{TypeRecord, Value},
+    sync::{Arc, AtomicPtr, Ordering, UnsafeCell},
+    waiter::{self, Detached, First, Node},
+};
+
+/// A planted bug: the promise frees cells that still have handles.
+const FREES_OTHERS_CELLS: bool = cfg!(tfrt_planted = "double-free");
+/// A planted bug: a waiter that meets a settled cell is forgotten.
+const LOSES_WAITERS: bool = cfg!(tfrt_planted = "lost-waiter");
+
+/// What all cells begin with.
+#[repr(C)]
+pub(crate) struct Header {
+    state: State,
+    references: References,
+    reservation: Reservation,
+    record: &'static TypeRecord,
+    origin: AtomicPtr<Source>,
+    outcome: UnsafeCell<MaybeUninit<Settled>>,
+    first: UnsafeCell<MaybeUninit<First>>,
+}
+
+/// What a cell holds beside or instead of its payload.
+union Settled {
+    error: ManuallyDrop<Error>,
+    target: NonNull<Header>,
+}
+
+/// A cell with a payload of type `P`.
+#[repr(C)]
+struct Cell<P> {
+    header: Header,
+    payload: UnsafeCell<MaybeUninit<P>>,
+}
+
+impl<P> Cell<P> {
+    const BLOCK: Block = Block::of::<Cell<P>>();
+
+    fn allocate(record: &'static TypeRecord, state: State, payload: MaybeUninit<P>) -> Handle {
+        let cell = memory::allocate_block(Self::BLOCK).cast::<Cell<P>>();
+        let header = Header {
+            state,
+            references: References::one(),
+            reservation: Reservation::free(),
+            record,
+            origin: AtomicPtr::new(ptr::null_mut()),
+            outcome: UnsafeCell::new(MaybeUninit::uninit()),
+            first: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        // SAFETY: the block is fresh and has the layout of a `Cell<P>`.
+        unsafe {
+            cell.write(Cell {
+                header,
+                payload: UnsafeCell::new(payload),
+            })
+        };
+        counters::cell_created(Self::BLOCK.size_bytes());
+        Handle(cell.cast())
+    }
+}
+
+/// Drops the payload, if there is one, and frees the cell.
+///
+/// # Safety
+///
+/// `cell` is the header of a live `Cell<P>` that nobody else has; `has_value` says that its
+/// payload is initialised.
+pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
+    /// Frees the block even if the payload's destructor panics.
+    struct Free<P>(NonNull<Cell<P>>);
+
+    impl<P> Drop for Free<P> {
+        fn drop(&mut self) {
+            // SAFETY: `free`'s caller says that nobody else has this cell, and that it is live.
+            unsafe { self.0.drop_in_place() };
+            counters::cell_freed(Cell::<P>::BLOCK.size_bytes());
+            // SAFETY: the block was allocated as `BLOCK` by `Cell::allocate`.
+            unsafe { memory::free_block(self.0.cast(), Cell::<P>::BLOCK) };
+        }
+    }
+
+    let free = Free(cell.cast::<Cell<P>>());
+    // SAFETY: the caller says that the cell is live.
+    let cell = unsafe { free.0.as_ref() };
+    cell.header.first.with_mut(|_| ());
+    // Ordering: relaxed, since nobody else has the cell.
+    let origin = cell.header.origin.load(Ordering::Relaxed);
+    if !origin.is_null() {
+        // SAFETY: only counted pointers are stored there, and this is the last reading.
+        drop(unsafe { Arc::from_raw(origin) });
+    }
+    cell.payload.with_mut(|payload| {
+        if has_value {
+            // SAFETY: the caller says that the payload is initialised; nobody reads it again.
+            unsafe { payload.cast::<P>().drop_in_place() };
+        }
+    });
+}
+
+/// Copies the payload of a settled cell into a register.
+///
+/// # Safety
+///
+/// `cell` is the header of a live `Cell<T>` in state `Value`, and `T` is stored in place.
+pub(crate) unsafe fn load_in_place<T: Value>(cell: NonNull<Header>) -> Repr {
+    // SAFETY: the caller says that this is a live `Cell<T>`.
+    let cell = unsafe { cell.cast::<Cell<T>>().as_ref() };
+    // SAFETY: the state says that the payload is there; types stored in place are `Copy`.
+    Repr::new(
+        cell.payload
+            .with(|payload| unsafe { payload.cast::<T>().read() }),
+    )
+}
+
+/// Copies the payload of a register into a pending cell.
+///
+/// # Safety
+///
+/// `cell` is the header of a live pending `Cell<T>` whose claim the caller has; `value` is a `T`
+/// stored in place.
+pub(crate) unsafe fn store_in_place<T: Value>(cell: NonNull<Header>, value: &Repr) {
+    // SAFETY: the caller says that `value` is a `T` in place; such types are `Copy`.
+    let value = unsafe { value.in_place_unchecked::<T>().read() };
+    // SAFETY: the caller's promise is the same.
+    unsafe { write_payload(cell, value) };
+}
+
+/// As [`load_in_place`], for cells without a type of their own.
+///
+/// # Safety
+///
+/// `cell` is the header of a live untyped cell in state `Value`.
+pub(crate) unsafe fn load_untyped(cell: NonNull<Header>) -> Repr {
+    // SAFETY: the caller says that this is a live untyped cell.
+    let cell = unsafe { cell.cast::<Cell<Repr>>().as_ref() };
+    // SAFETY: in state `Value` an untyped cell holds a value in place, which is copied by clone.
+    cell.payload
+        .with(|payload| unsafe { &*payload.cast::<Repr>() }.clone())
+}
+
+/// As [`store_in_place`], for cells without a type of their own.
+///
+/// # Safety
+///
+/// `cell` is the header of a live pending untyped cell whose claim the caller has; `value` is
+/// stored in place.
+pub(crate) unsafe fn store_untyped(cell: NonNull<Header>, value: &Repr) {
+    // SAFETY: the caller's promise is the same.
+    unsafe { write_payload(cell, value.clone()) };
+}
+
+/// Writes the payload of a pending cell.
+///
+/// # Safety
+///
+/// `cell` is the header of a live pending `Cell<P>` whose claim the caller has.
+#[inline]
+unsafe fn write_payload<P>(cell: NonNull<Header>, value: P) {
+    // SAFETY: the caller says that this is a live `Cell<P>`.
+    let cell = unsafe { cell.cast::<Cell<P>>().as_ref() };
+    // SAFETY: before settling only the claim's holder, the caller, touches the payload.
+    cell.payload
+        .with_mut(|payload| unsafe { payload.cast::<P>().write(value) });
+}
+
+/// Returns a cell that holds `value`.
+pub(crate) fn with_value<T: Value>(value: T) -> Handle {
+    Cell::allocate(
+        TypeRecord::of::<T>(),
+        State::value(),
+        MaybeUninit::new(value),
+    )
+}
+
+/// Returns a cell to be settled with a `T`.
+pub(crate) fn pending<T: Value>() -> (Claim, Handle) {
+    let handle = Cell::<T>::allocate(
+        TypeRecord::of::<T>(),
+        State::pending(),
+        MaybeUninit::uninit(),
+    );
+    (Claim(handle.0), handle)
+}
+
+/// Returns a cell to be settled with a value of any type.
+pub(crate) fn pending_untyped() -> (Claim, Handle) {
+    let record = TypeRecord::untyped();
+    let handle = Cell::<Repr>::allocate(record, State::pending(), MaybeUninit::uninit());
+    (Claim(handle.0), handle)
+}
+
+/// A counted right to read a cell.
+///
+/// Invariant: the cell is alive, and this handle is counted in its references.
+pub(crate) struct Handle(NonNull<Header>);
+
+// SAFETY: handles read payloads, which are `Sync`, and the last one drops them, wherever it is:
+// they are `Send`, as every `Value` is. The header is shared by its atomics; `outcome` and
+// `first` follow the table above.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// Borrows the handle.
+    #[inline]
+    pub(crate) fn as_ref(&self) -> CellRef<'_> {
+        CellRef(self.0, PhantomData)
+    }
+
+    /// Gives the counted pointer away; [`Handle::from_raw`] takes it back.
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<Header> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// Takes back what [`Handle::into_raw`] gave.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a counted pointer that belongs to the caller.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonNull<Header>) -> Handle {
+        Handle(raw)
+    }
+
+    /// Runs `work` with the handle when the cell is settled.
+    ///
+    /// The handle is kept alive by the continuation, and the continuation by the promise.
+    #[inline]
+    pub(crate) fn when_settled(self, work: impl FnOnce(Handle) + Send + 'static) {
+        let cell = self.as_ref();
+        let exclusive = cell.header().references.is_sole();
+        let cell = NonNull::from(cell.header());
+        // SAFETY: the closure keeps the handle, and so the cell, alive until it runs, and
+        // `add_waiter` does not touch the cell after that. `exclusive` is true if this is the
+        // only handle, which the closure now holds, so that nobody else can add a waiter.
+        unsafe { add_waiter(cell, move || work(self), exclusive) };
+    }
+
+    /// Moves the value out, if this is the only handle to a `T` that is there.
+    #[inline]
+    pub(crate) fn into_value<T: Value>(self) -> Result<T, Handle> {
+        let header = self.as_ref().header();
+        let is_value = header.state.load().outcome() == Some(Outcome::Value);
+        if !is_value || !header.record.is::<T>() || !header.references.is_sole() {
+            return Err(self);
+        }
+        let raw = self.into_raw();
+        // SAFETY: the record says that this is a `Cell<T>`; the handle keeps it alive.
+        let cell = unsafe { raw.cast::<Cell<T>>().as_ref() };
+        // SAFETY: the state says that the payload is there; nobody else has the cell.
+        let value = cell
+            .payload
+            .with_mut(|payload| unsafe { payload.cast::<T>().read() });
+        // SAFETY: the cell was settled and its only handle is ours, so nobody else has it; the
+        // payload was moved out.
+        unsafe { free::<T>(raw, false) };
+        Ok(value)
+    }
+
+    /// Borrows the value for writing, if this is the only handle to a `T` that is there.
+    pub(crate) fn value_mut<T: Value>(&mut self) -> Option<&mut T> {
+        let header = self.as_ref().header();
+        let is_value = header.state.load().outcome() == Some(Outcome::Value);
+        if !is_value || !header.record.is::<T>() || !header.references.is_sole() {
+            return None;
+        }
+        // SAFETY: the record says that this is a `Cell<T>`; the handle keeps it alive.
+        let cell = unsafe { self.0.cast::<Cell<T>>().as_ref() };
+        let payload = cell.payload.with_mut(|payload| payload.cast::<T>());
+        // SAFETY: the payload is there; the only handle is borrowed exclusively as long as the
+        // reference lives.
+        Some(unsafe { &mut *payload })
+    }
+}
+
+impl Clone for Handle {
+    #[inline]
+    fn clone(&self) -> Handle {
+        self.as_ref().retain(1);
+        Handle(self.0)
+    }
+}
+
+impl Drop for Handle {
+    #[inline]
+    fn drop(&mut self) {
+        let header = self.as_ref().header();
+        if !header.references.release() {
+            return;
+        }
+        if let Abandoned::AfterSettling(outcome) = header.state.abandon() {
+            // SAFETY: this was the last handle, and the promise has left by settling.
+            unsafe { bury(self.0, outcome) };
+        }
+    }
+}
+
+/// Frees a cell that both sides have left.
+///
+/// # Safety
+///
+/// `cell` is alive, settled with `outcome`, and belongs to the caller.
+#[inline]
+unsafe fn bury(cell: NonNull<Header>, outcome: Outcome) {
+    let garbage = Garbage { cell, outcome };
+    // SAFETY: the caller says that the cell is alive.
+    let nests = outcome == Outcome::Value && unsafe { cell.as_ref() }.record.needs_drop;
+    if nests {
+        return waiter::destroy(garbage);
+    }
+    drop(garbage);
+}
+
+/// A settled cell that belongs to nobody else; dropping it frees it.
+pub(crate) struct Garbage {
+    cell: NonNull<Header>,
+    outcome: Outcome,
+}
+
+impl Drop for Garbage {
+    fn drop(&mut self) {
+        // SAFETY: the cell is alive until the end of this function.
+        let header = unsafe { self.cell.as_ref() };
+        let free = header.record.free;
+        match self.outcome {
+            // SAFETY: `free` is made for this cell, which belongs to us and holds a payload.
+            Outcome::Value => unsafe { free(self.cell, true) },
+            Outcome::Error => {
+                // SAFETY: the outcome says that an error is there; it is moved out once.
+                let error = header.outcome.with_mut(|settled| unsafe {
+                    ManuallyDrop::into_inner(settled.cast::<ManuallyDrop<Error>>().read())
+                });
+                // SAFETY: as above; it holds no payload.
+                unsafe { free(self.cell, false) };
+                drop(error);
+            }
+            Outcome::Forwarded => {
+                // SAFETY: the outcome says that a target is there; it is moved out once.
+                let target = header
+                    .outcome
+                    .with_mut(|settled| unsafe { settled.cast::<NonNull<Header>>().read() });
+                // SAFETY: as above; it holds no payload.
+                unsafe { free(self.cell, false) };
+                // The target's count was ours.
+                drop(Handle(target));
+            }
+        }
+    }
+}
+
+/// A borrowed handle: the cell lives at least as long as `'a`.
+#[derive(Clone, Copy)]
+pub(crate) struct CellRef<'a>(NonNull<Header>, PhantomData<&'a Header>);
+
+impl<'a> CellRef<'a> {
+    /// Borrows a cell.
+    ///
+    /// # Safety
+    ///
+    /// A handle to `raw` exists as long as `'a`.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonNull<Header>) -> CellRef<'a> {
+        CellRef(raw, PhantomData)
+    }
+
+    #[inline]
+    fn header(self) -> &'a Header {
+        // SAFETY: a handle keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns true once the cell is settled.
+    #[inline]
+    pub(crate) fn is_settled(self) -> bool {
+        !self.header().state.load().is_pending()
+    }
+
+    /// Returns true if there is one handle.
+    #[inline]
+    pub(crate) fn is_sole(self) -> bool {
+        self.header().references.is_sole()
+    }
+
+    /// Counts `n` more handles, which the caller makes by copying.
+    #[inline]
+    pub(crate) fn retain(self, n: usize) {
+        self.header().references.retain(n);
+    }
+
+    /// Returns the record that the cell was made with.
+    pub(crate) fn record(self) -> &'static TypeRecord {
+        self.header().record
+    }
+
+    /// Returns the heap cell that this cell was forwarded to.
+    ///
+    /// # Safety
+    ///
+    /// The cell was seen in state `Forwarded`.
+    unsafe fn target(self) -> CellRef<'a> {
+        // SAFETY: the caller says that a target is there.
+        let read = |settled: *const _| unsafe { ptr::read(settled) };
+        let target = self
+            .header()
+            .outcome
+            .with(|settled| read(settled.cast::<NonNull<Header>>()));
+        CellRef(target, PhantomData)
+    }
+
+    /// Returns the error that the cell was settled with.
+    pub(crate) fn error(self) -> Option<&'a Error> {
+        if self.header().state.load().outcome() != Some(Outcome::Error) {
+            return None;
+        }
+        let settled = self
+            .header()
+            .outcome
+            .with(|settled| settled.cast::<Error>());
+        // SAFETY: the state says that an error is there, and it stays as long as the cell.
+        Some(unsafe { &*settled })
+    }
+
+    /// Returns the record of the value that the cell was settled with.
+    pub(crate) fn value_record(self) -> Option<&'static TypeRecord> {
+        match self.header().state.load().outcome()? {
+            Outcome::Error => None,
+            Outcome::Value if self.record().is_untyped() => {
+                // SAFETY: the record and the state say what the payload is.
+                unsafe { self.payload::<Repr>() }.record()
+            }
+            Outcome::Value => Some(self.record()),
+            // SAFETY: the state says that there is a target.
+            Outcome::Forwarded => Some(unsafe { self.target() }.record()),
+        }
+    }
+
+    /// Returns the value that the cell was settled with, if it is a `T`.
+    pub(crate) fn value<T: Value>(self) -> Option<&'a T> {
+        match self.header().state.load().outcome()? {
+            Outcome::Error => None,
+            Outcome::Value if self.record().is::<T>() => {
+                // SAFETY: the record and the state say what the payload is.
+                Some(unsafe { self.payload::<T>() })
+            }
+            Outcome::Value if self.record().is_untyped() => {
+                // SAFETY: the record and the state say what the payload is.
+                unsafe { self.payload::<Repr>() }.get::<T>()
+            }
+            Outcome::Value => None,
+            // SAFETY: the state says that there is a target.
+            Outcome::Forwarded => unsafe { self.target() }.value::<T>(),
+        }
+    }
+
+    /// Returns the record if this cell itself holds a value that is not stored in place.
+    pub(crate) fn heap_record(self) -> Option<&'static TypeRecord> {
+        let is_value = self.header().state.load().outcome() == Some(Outcome::Value);
+        (is_value && !self.record().in_place).then(|| self.record())
+    }
+
+    /// Returns the normal form of the value, if it is settled.
+    pub(crate) fn settled_copy(self) -> Option<Repr> {
+        let heap = match self.header().state.load().outcome()? {
+            Outcome::Error => return self.error().map(|error| Repr::from_error(error.clone())),
+            Outcome::Value if self.record().in_place => {
+                // SAFETY: `load` is made for this cell, which was seen in state `Value`.
+                return Some(unsafe { (self.record().load)(self.0) });
+            }
+            Outcome::Value => self,
+            // SAFETY: the state says that there is a target.
+            Outcome::Forwarded => unsafe { self.target() },
+        };
+        heap.retain(1);
+        // SAFETY: one more handle was counted, for the register; the cell is in state `Value`.
+        Some(unsafe { Repr::from_heap(heap.record(), heap.0) })
+    }
+
+    /// Returns the payload.
+    ///
+    /// # Safety
+    ///
+    /// The cell is a `Cell<P>`, and was seen in state `Value`.
+    #[inline]
+    pub(crate) unsafe fn payload<P>(self) -> &'a P {
+        // SAFETY: the caller says that this is a `Cell<P>`; a handle keeps it alive.
+        let cell: &'a Cell<P> = unsafe { self.0.cast::<Cell<P>>().as_ref() };
+        let payload = cell.payload.with(|payload| payload.cast::<P>());
+        // SAFETY: the caller says that the payload is there. Nobody writes it from now on,
+        // except a sole holder that has borrowed its handle exclusively.
+        unsafe { &*payload }
+    }
+
+    /// Runs `work` when the cell is settled: now if it is.
+    #[inline]
+    pub(crate) fn and_then(self, work: impl FnOnce() + Send + 'static) {
+        // SAFETY: a handle keeps the cell alive for the length of this call, and `add_waiter`
+        // does not touch it later. It makes no claim to be the only one.
+        unsafe { add_waiter(self.0, work, false) };
+    }
+
+    /// Names who is to settle the cell, unless somebody did before.
+    pub(crate) fn set_origin(self, origin: &Origin) {
+        let header = self.header();
+        // Ordering: relaxed, since this only saves work.
+        if self.is_settled() || !header.origin.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let raw = Arc::into_raw(Arc::clone(&origin.0)).cast_mut();
+        // Ordering: releases the origin to the load in `Claim::drop`. A failure reads nothing.
+        let set = header.origin.compare_exchange(
+            ptr::null_mut(),
+            raw,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if set.is_err() {
+            // SAFETY: `raw` was not stored, so it is still ours.
+            drop(unsafe { Arc::from_raw(raw) });
+        }
+    }
+}
+
+/// Adds a waiter to the cell, or runs it if the cell is settled.
+///
+/// # Safety
+///
+/// The cell is alive, and stays so until this function returns or `work` runs, whichever is
+/// first. With `exclusive`, nobody else can add a waiter.
+#[inline]
+unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
+    cell: NonNull<Header>,
+    work: F,
+    exclusive: bool,
+) {
+    // SAFETY: the caller says that the cell is alive; what follows uses it only up to the push
+    // that makes the waiter able to run.
+    let header = unsafe { &*cell.as_ptr() };
+    let mut seen = header.state.load();
+    if !seen.is_pending() {
+        return run_late(work);
+    }
+    let mut work = work;
+    if First::fits::<F>() && seen.is_empty() && reserve(&header.reservation, exclusive) {
+        // SAFETY: the cell is alive as said above, and the reservation is ours.
+        match unsafe { add_first(cell, seen, work) } {
+            Ok(()) => return,
+            Err((back, now)) => (work, seen) = (back, now),
+        }
+        if !seen.is_pending() {
+            return run_late(work);
+        }
+    }
+    let node = Node::allocate(work);
+    while seen.is_pending() {
+        // SAFETY: the node is ours until it is pushed.
+        unsafe { Node::set_next(node, seen.waiters()) };
+        match header.state.push_waiter(seen, node.as_ptr()) {
+            Ok(()) => return,
+            Err(now) => seen = now,
+        }
+    }
+    // SAFETY: the node was not pushed, so it is still ours; it was made with an `F`.
+    run_late(unsafe { Node::into_closure::<F>(node) });
+}
+
+/// Stores the waiter in the cell and pushes it, if nobody waits yet.
+///
+/// Gives it back, with the word that stands in the way, if it does not fit, if somebody waits,
+/// or if the cell is settled.
+///
+/// # Safety
+///
+/// The cell is alive, and stays so until this function returns or `work` runs. The reservation
+/// belongs to the caller.
+#[inline]
+unsafe fn add_first<F: FnOnce()>(
+    cell: NonNull<Header>,
+    mut seen: Word,
+    work: F,
+) -> Result<(), (F, Word)> {
+    let first = First::new(work).map_err(|work| (work, seen))?;
+    // SAFETY: the caller says that the cell is alive. It is a local reference and not an argument
+    // since the cell may be gone right after the push.
+    let header = unsafe { &*cell.as_ptr() };
+    // SAFETY: the reservation says that only we write here; nobody reads before the push.
+    header
+        .first
+        .with_mut(|place| unsafe { place.write(MaybeUninit::new(first)) });
+    while seen.is_pending() && seen.is_empty() {
+        match header.state.push_first(seen) {
+            Ok(()) => return Ok(()),
+            Err(now) => seen = now,
+        }
+    }
+    // SAFETY: it was written above, was not pushed, and only we have the reservation.
+    let first = header
+        .first
+        .with(|place| unsafe { ptr::read(place.cast::<First>()) });
+    // SAFETY: it was made with an `F`.
+    Err((unsafe { first.into_closure::<F>() }, seen))
+}
+
+/// Runs a waiter that came after the cell was settled.
+fn run_late(work: impl FnOnce() + 'static) {
+    if LOSES_WAITERS {
+        return;
+    }
+    waiter::run_now(work);
+}
+
+#[inline]
+fn reserve(reservation: &Reservation, exclusive: bool) -> bool {
+    if exclusive {
+        reservation.take_exclusive()
+    } else {
+        reservation.take()
+    }
+}
+
+/// The unique right to settle a cell; dropping it settles the cell with an error.
+///
+/// Invariant: the cell is alive and pending, and no other claim to it exists.
+pub(crate) struct Claim(NonNull<Header>);
+
+// SAFETY: a claim writes a payload, which is `Send`, and may drop it.
+unsafe impl Send for Claim {}
+// SAFETY: a shared claim only looks at the state word.
+unsafe impl Sync for Claim {}
+
+impl Claim {
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: the claim keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns true if no handle is left, so that nobody can ever see the value.
+    ///
+    /// Continuations may still be waiting for the event.
+    pub(crate) fn is_unobserved(&self) -> bool {
+        !self.header().state.load().is_claimed()
+    }
+
+    /// Settles the cell with `value`.
+    #[inline]
+    pub(crate) fn resolve<T: Value>(self, value: T) {
+        if !self.header().record.is::<T>() {
+            return self.settle(Repr::new(value));
+        }
+        // SAFETY: the record says that this is a `Cell<T>`; the claim is ours.
+        unsafe { write_payload(self.0, value) };
+        self.finish(Outcome::Value);
+    }
+
+    /// Settles the cell with an error.
+    pub(crate) fn fail(self, error: Error) {
+        let error = ManuallyDrop::new(error);
+        // SAFETY: before settling only the claim's holder touches the outcome.
+        self.header()
+            .outcome
+            .with_mut(|place| unsafe { (*place).write(Settled { error }) });
+        self.finish(Outcome::Error);
+    }
+
+    /// Settles the cell as `value` is settled, or when it is.
+    ///
+    /// A cell that is forwarded to itself is settled with an error.
+    pub(crate) fn forward(self, value: Repr) {
+        let handle = match value.into_handle() {
+            Ok(handle) => handle,
+            Err(settled) => return self.settle(settled),
+        };
+        if handle.0 == self.0 {
+            return self.fail(Error::internal("a promise was forwarded to its own value"));
+        }
+        handle.when_settled(move |handle| self.settle(Repr::from_handle(handle).settled()));
+    }
+
+    /// Settles the cell as `value` is settled.
+    fn settle(self, value: Repr) {
+        let record = self.header().record;
+        if let Some(error) = value.error() {
+            return self.fail(error.clone());
+        }
+        let Some(found) = value.record() else {
+            // A handle, which the callers exclude, or nothing at all.
+            return self.fail(Error::internal(
+                "a promise was given a register without a value",
+            ));
+        };
+        if !record.is_untyped() && !record.same(found) {
+            return self.fail(Error::invalid_argument(format!(
+                "expected a value of type {}, found {}",
+                record.name, found.name
+            )));
+        }
+        if found.in_place {
+            // SAFETY: the claim is ours; the value is in place, and of the cell's type or the
+            // cell is untyped.
+            unsafe { (record.store)(self.0, &value) };
+            return self.finish(Outcome::Value);
+        }
+        if let Ok(target) = value.into_heap() {
+            let target = target.into_raw();
+            // SAFETY: before settling only the claim's holder touches the outcome.
+            self.header()
+                .outcome
+                .with_mut(|place| unsafe { (*place).write(Settled { target }) });
+            self.finish(Outcome::Forwarded);
+        }
+    }
+
+    /// Publishes what was written, and runs the waiters.
+    #[inline]
+    fn finish(self, outcome: Outcome) {
+        let cell = ManuallyDrop::new(self).0;
+        // SAFETY: the claim kept the cell alive. It is used up to the exchange that settles it,
+        // and later only if no handle is left.
+        let header = unsafe { &*cell.as_ptr() };
+        let mut seen = header.state.load();
+        let first = loop {
+            // The cell may be gone right after the exchange, so its waiter leaves before.
+            let first = seen.has_first().then(|| {
+                // SAFETY: the flag says that it is there and was published; nobody else reads it.
+                header
+                    .first
+                    .with(|place| unsafe { ptr::read(place.cast::<First>()) })
+            });
+            match header.state.settle(seen, outcome) {
+                Ok(()) => break first,
+                Err(now) => seen = now,
+            }
+        };
+        if !seen.is_claimed() || FREES_OTHERS_CELLS {
+            // SAFETY: the handles have left before, so the cell is ours; it was just settled.
+            unsafe { bury(cell, outcome) };
+        }
+        // SAFETY: the exchange took the list out of the cell, for us alone.
+        unsafe { Detached::new(seen.waiters(), first) }.run();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Ordering: pairs with the release in `set_origin`.
+        let origin = self.header().origin.load(Ordering::Acquire);
+        let origin = (!origin.is_null()).then(|| {
+            // SAFETY: the cell owns this origin as long as it lives; it is only borrowed here.
+            ManuallyDrop::new(Origin(unsafe { Arc::from_raw(origin) }))
+        });
+        let error = Origin::dropped(origin.as_deref());
+        // The claim lives on in its copy, which `fail` consumes.
+        Claim(self.0).fail(error);
+    }
+}
+
+const _: () = assert!(
+    cfg!(loom) || size_of::<Header>() == 72,
+    "the table above is out of date"
+);
+const _: () = assert!(!mem::needs_drop::<Settled>());

@@ -1,0 +1,18 @@
+//! [`Chain`]: the value that only says "this has happened".
+
+use crate::storage::{InPlace, Value};
+
+/// Orders effects: an operation that takes a chain runs after the one that gave it.
+///
+/// ```
+/// use tfrt_async::{AsyncValue, Chain};
+/// let ready = AsyncValue::available(Chain);
+/// assert!(ready.is_settled());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Chain;
+
+impl Value for Chain {
+    const NAME: &'static str = "!tfrt.chain";
+    type Storage = InPlace;
+}

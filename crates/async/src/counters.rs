@@ -1,0 +1,157 @@
+//! Counters of live cells, their bytes, and caught panics: always on, nearly free.
+//!
+//! Each thread counts in a shard of its own with plain loads and stores; [`counters`] adds the
+//! shards up. A shard outlives its thread and is handed to a later one, so the sums stay right
+//! and there are never more shards than there were threads at one time. No decision in this
+//! crate rests on these numbers. They are exact when no other thread is at work, which is when a
+//! leak check looks at them.
+
+use std::cell::Cell;
+
+use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
+
+/// What [`counters`] returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Cells that were made and not yet freed: pending values and values on the heap.
+    pub live_cells: u64,
+    /// The bytes of these cells.
+    pub live_cell_bytes: u64,
+    /// Continuations and destructors that panicked, since the process started.
+    pub waiter_panics: u64,
+}
+
+/// Returns the counters of the whole process.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::{AsyncValue, counters};
+/// let before = counters().live_cells;
+/// let (promise, value) = AsyncValue::<i32>::pending();
+/// assert_eq!(counters().live_cells, before + 1);
+/// promise.resolve(1);
+/// drop(value);
+/// assert_eq!(counters().live_cells, before);
+/// ```
+pub fn counters() -> Counters {
+    let registry = registry();
+    let mut sum = Counters::default();
+    // A cell may be freed by another thread than the one that made it, so that a single shard
+    // may be "negative": only the sums, which wrap, make sense.
+    for shard in registry.all.iter().copied().chain([&LATE]) {
+        let add = |sum: &mut u64, counter: &AtomicU64| {
+            *sum = sum.wrapping_add(counter.load(Ordering::Relaxed));
+        };
+        add(&mut sum.live_cells, &shard.live_cells);
+        add(&mut sum.live_cell_bytes, &shard.live_cell_bytes);
+        add(&mut sum.waiter_panics, &shard.waiter_panics);
+    }
+    sum
+}
+
+/// Counts a new cell of `size_bytes`.
+#[inline]
+pub(crate) fn cell_created(size_bytes: usize) {
+    count(|shard, add| {
+        add(&shard.live_cells, 1);
+        add(&shard.live_cell_bytes, size_bytes as u64);
+    });
+}
+
+/// Counts a cell of `size_bytes` as freed.
+#[inline]
+pub(crate) fn cell_freed(size_bytes: usize) {
+    count(|shard, add| {
+        add(&shard.live_cells, 1_u64.wrapping_neg());
+        add(&shard.live_cell_bytes, (size_bytes as u64).wrapping_neg());
+    });
+}
+
+/// Counts a panic that was caught.
+#[cold]
+pub(crate) fn panic_caught() {
+    count(|shard, add| add(&shard.waiter_panics, 1));
+}
+
+/// One thread's counters, on a cache line of their own.
+#[repr(align(64))]
+struct Shard {
+    live_cells: AtomicU64,
+    live_cell_bytes: AtomicU64,
+    waiter_panics: AtomicU64,
+}
+
+impl Shard {
+    const fn new() -> Shard {
+        Shard {
+            live_cells: AtomicU64::new(0),
+            live_cell_bytes: AtomicU64::new(0),
+            waiter_panics: AtomicU64::new(0),
+        }
+    }
+}
+
+/// For threads that are past the end of their thread-locals.
+static LATE: Shard = Shard::new();
+
+struct Registry {
+    all: Vec<&'static Shard>,
+    /// Those whose thread has ended.
+    free: Vec<&'static Shard>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    all: Vec::new(),
+    free: Vec::new(),
+});
+
+fn registry() -> MutexGuard<'static, Registry> {
+    // Nothing panics while it holds this lock.
+    REGISTRY
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// This thread's shard, returned to the registry when the thread ends.
+struct Mine(Cell<Option<&'static Shard>>);
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        if let Some(shard) = self.0.take() {
+            registry().free.push(shard);
+        }
+    }
+}
+
+thread_local! {
+    static MINE: Mine = const { Mine(Cell::new(None)) };
+}
+
+#[inline]
+fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
+    let counted = MINE.try_with(|mine| {
+        let shard = mine.0.get().unwrap_or_else(|| adopt(mine));
+        change(shard, |counter, more| {
+            let now = counter.load(Ordering::Relaxed).wrapping_add(more);
+            counter.store(now, Ordering::Relaxed);
+        });
+    });
+    if counted.is_err() {
+        change(&LATE, |counter, more| {
+            counter.fetch_add(more, Ordering::Relaxed);
+        });
+    }
+}
+
+#[cold]
+fn adopt(mine: &Mine) -> &'static Shard {
+    let mut registry = registry();
+    let shard = registry.free.pop().unwrap_or_else(|| {
+        let shard: &'static Shard = Box::leak(Box::new(Shard::new()));
+        registry.all.push(shard);
+        shard
+    });
+    mine.0.set(Some(shard));
+    shard
+}

@@ -1,0 +1,78 @@
+//! [`Origin`]: who was to resolve a value, asked only when it never happens.
+//!
+//! A cell keeps its origin in one word, so an origin is one counted pointer. Names and locations
+//! are computed when a promise has been dropped, never before.
+
+use std::fmt;
+
+use crate::{error::Error, error::SourceLocation, sync::Arc};
+
+/// What an [`Origin`] asks for the text of an error.
+pub trait OriginSource: Send + Sync + 'static {
+    /// Returns the name of the kernel that returned the value.
+    fn kernel(&self) -> String;
+
+    /// Returns where in the user's source that kernel is called.
+    fn location(&self) -> Option<SourceLocation> {
+        None
+    }
+}
+
+impl OriginSource for &'static str {
+    fn kernel(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
+impl OriginSource for String {
+    fn kernel(&self) -> String {
+        self.clone()
+    }
+}
+
+/// Names the kernel that is to resolve a pending value; one counted pointer.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::{AsyncValue, Origin};
+/// let (promise, value) = AsyncValue::<i32>::pending();
+/// value.as_any().set_origin(&Origin::new("my.kernel"));
+/// drop(promise);
+/// let error = value.error().expect("the promise was dropped");
+/// assert_eq!(error.message(), "kernel 'my.kernel' dropped its promise without resolving it");
+/// ```
+#[derive(Clone)]
+pub struct Origin(pub(crate) Arc<Source>);
+
+/// The sized box that makes the pointer thin.
+pub(crate) struct Source(Box<dyn OriginSource>);
+
+impl Origin {
+    /// Returns an origin that asks `source`.
+    pub fn new(source: impl OriginSource) -> Origin {
+        Origin(Arc::new(Source(Box::new(source))))
+    }
+
+    /// Returns the error of a value whose promise was dropped.
+    pub(crate) fn dropped(origin: Option<&Origin>) -> Error {
+        let Some(Origin(source)) = origin else {
+            return Error::internal("a promise was dropped without being resolved");
+        };
+        let kernel = source.0.kernel();
+        let error = Error::internal(format!(
+            "kernel '{kernel}' dropped its promise without resolving it"
+        ))
+        .with_kernel(kernel);
+        match source.0.location() {
+            Some(location) => error.with_location(location),
+            None => error,
+        }
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Origin").field(&self.0.0.kernel()).finish()
+    }
+}

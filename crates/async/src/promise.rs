@@ -1,0 +1,141 @@
+//! [`Promise`], [`AnyPromise`]: the single right to resolve.
+//!
+//! A promise is not counted and cannot be copied. Whatever happens to it, its value is settled
+//! once: by `resolve`, `fail` or `forward`, or with an error when it is dropped.
+
+use std::{fmt, marker::PhantomData};
+
+use crate::{any::AnyAsyncValue, cell::Claim, error::Error, storage::Value, value::AsyncValue};
+
+/// The right to resolve an [`AsyncValue`], once.
+///
+/// Dropping a promise fails its value with an `Internal` error that names the kernel that was
+/// to resolve it, so nothing hangs because somebody forgot.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::{AsyncValue, Error, ErrorCode};
+///
+/// let (promise, value) = AsyncValue::<i32>::pending();
+/// std::thread::spawn(move || promise.resolve(1)).join().unwrap();
+/// assert_eq!(value.get().unwrap().unwrap(), &1);
+///
+/// let (promise, value) = AsyncValue::<i32>::pending();
+/// drop(promise);
+/// assert_eq!(value.error().unwrap().code(), ErrorCode::Internal);
+/// ```
+pub struct Promise<T: Value> {
+    /// Invariant: of a cell with the record of `T`.
+    claim: Claim,
+    of: PhantomData<fn(T)>,
+}
+
+impl<T: Value> Promise<T> {
+    #[inline]
+    pub(crate) fn from_claim(claim: Claim) -> Self {
+        Promise {
+            claim,
+            of: PhantomData,
+        }
+    }
+
+    /// Settles the value with `value`, and runs its waiters on this thread.
+    #[inline]
+    pub fn resolve(self, value: T) {
+        self.claim.resolve(value);
+    }
+
+    /// Settles the value with an error, and runs its waiters on this thread.
+    pub fn fail(self, error: Error) {
+        self.claim.fail(error);
+    }
+
+    /// Settles the value with a value or an error.
+    pub fn complete(self, result: Result<T, Error>) {
+        match result {
+            Ok(value) => self.resolve(value),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Settles the value as `value` is settled: now if it is, else on the thread that settles it.
+    ///
+    /// A promise that is forwarded to its own value fails it. So does a ring of promises that
+    /// are forwarded to each other's values, by the one that closes it.
+    pub fn forward(self, value: AsyncValue<T>) {
+        self.claim.forward(value.into_any().0);
+    }
+
+    /// Returns true if nobody holds the value any more, so that computing it can be skipped.
+    ///
+    /// Once true it stays true. Waiters may still want to hear that it has been settled.
+    pub fn is_unobserved(&self) -> bool {
+        self.claim.is_unobserved()
+    }
+}
+
+impl<T: Value> fmt::Debug for Promise<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Promise({})", T::NAME)
+    }
+}
+
+/// The right to settle an [`AnyAsyncValue`], once.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::{AnyAsyncValue, AsyncValue};
+///
+/// let (promise, value) = AnyAsyncValue::pending();
+/// promise.forward(AnyAsyncValue::new(1.5_f32));
+/// assert_eq!(value.get::<f32>(), Some(&1.5));
+/// ```
+pub struct AnyPromise {
+    claim: Claim,
+}
+
+impl AnyPromise {
+    pub(crate) fn from_claim(claim: Claim) -> Self {
+        AnyPromise { claim }
+    }
+
+    /// Settles the value with `value`, and runs its waiters on this thread.
+    ///
+    /// If the value was made for another type than `T`, it fails with `InvalidArgument`.
+    pub fn resolve<T: Value>(self, value: T) {
+        self.claim.resolve(value);
+    }
+
+    /// Settles the value with an error, and runs its waiters on this thread.
+    pub fn fail(self, error: Error) {
+        self.claim.fail(error);
+    }
+
+    /// Settles the value as `value` is settled, as [`Promise::forward`].
+    ///
+    /// If the value was made for another type than `value` has, it fails with `InvalidArgument`.
+    pub fn forward(self, value: AnyAsyncValue) {
+        self.claim.forward(value.0);
+    }
+
+    /// Returns true if nobody holds the value any more, as [`Promise::is_unobserved`].
+    pub fn is_unobserved(&self) -> bool {
+        self.claim.is_unobserved()
+    }
+}
+
+impl<T: Value> From<Promise<T>> for AnyPromise {
+    fn from(promise: Promise<T>) -> Self {
+        AnyPromise {
+            claim: promise.claim,
+        }
+    }
+}
+
+impl fmt::Debug for AnyPromise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyPromise")
+    }
+}

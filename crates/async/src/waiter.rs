@@ -1,0 +1,345 @@
+//! Continuations: stored, run in order, bounded in depth.
+//!
+//! A waiter is a closure in one of two places: in the cell ([`First`], the first small one of a
+//! cell) or in a [`Node`] of its own. A settled cell hands over all of them at once as a
+//! [`Detached`] list, newest first, which touches the cell no more.
+//!
+//! # Bounded depth
+//!
+//! A waiter may settle another value, whose waiters settle another, a million times; and a value
+//! may own a value that owns a value. So whatever may nest goes through [`enter`], which counts
+//! the depth on this thread. At [`MAX_DEPTH`] the work is not done but put on the thread's
+//! backlog ([`defer`]), which the outermost level works off before it returns.
+//!
+//! # Panics
+//!
+//! A panic in a waiter, or in the destructor of a payload, is caught and counted, and goes no
+//! further: the thread that settles a value answers for no one's continuation.
+
+use std::{
+    cell::Cell,
+    mem::{self, MaybeUninit},
+    panic::{self, AssertUnwindSafe},
+    ptr::{self, NonNull},
+};
+
+use crate::{
+    cell::Garbage,
+    counters,
+    memory::{self, Block},
+    sync::{UnsafeCell, thread_cell},
+};
+
+/// How deep waiters and destructors may nest on one thread.
+pub(crate) const MAX_DEPTH: u32 = 128;
+
+/// False under loom, whose reports are panics that must not be caught.
+const CATCHES_PANICS: bool = !cfg!(loom);
+
+/// The closure of a [`First`] has at most this many words.
+const FIRST_WORDS: usize = 3;
+
+/// A waiter that is stored in the cell.
+pub(crate) struct First {
+    call: unsafe fn(*const FirstClosure),
+    closure: FirstClosure,
+}
+
+type FirstClosure = MaybeUninit<[usize; FIRST_WORDS]>;
+
+impl First {
+    /// Returns true if closures of this type can be stored in the cell.
+    pub(crate) const fn fits<F>() -> bool {
+        size_of::<F>() <= size_of::<FirstClosure>() && align_of::<F>() <= align_of::<FirstClosure>()
+    }
+
+    /// Stores `closure`, or gives it back if it does not fit.
+    #[inline]
+    pub(crate) fn new<F: FnOnce()>(closure: F) -> Result<First, F> {
+        if !First::fits::<F>() {
+            return Err(closure);
+        }
+        let mut stored = FirstClosure::uninit();
+        // SAFETY: it fits, in size and in alignment.
+        unsafe { stored.as_mut_ptr().cast::<F>().write(closure) };
+        Ok(First {
+            call: call_first::<F>,
+            closure: stored,
+        })
+    }
+
+    /// Takes the closure back.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type that the waiter was made with.
+    pub(crate) unsafe fn into_closure<F: FnOnce()>(self) -> F {
+        // SAFETY: the caller says that an `F` is stored; `self` is consumed.
+        unsafe { self.closure.as_ptr().cast::<F>().read() }
+    }
+
+    fn run(self) {
+        // SAFETY: `call` was made for the type of the stored closure, and `self` is consumed, so
+        // the closure is moved out once.
+        caught(|| unsafe { (self.call)(&raw const self.closure) });
+    }
+}
+
+/// Moves a closure of type `F` out of `closure` and calls it.
+///
+/// # Safety
+///
+/// `closure` holds an `F`, which is not used again.
+unsafe fn call_first<F: FnOnce()>(closure: *const FirstClosure) {
+    // SAFETY: the caller says so.
+    let closure = unsafe { closure.cast::<F>().read() };
+    closure();
+}
+
+/// The beginning of a waiter in a block of its own.
+///
+/// Aligned so that the low bits of its address are free for the state word's flags.
+#[repr(C, align(16))]
+pub(crate) struct Node {
+    next: UnsafeCell<*mut Node>,
+    call: unsafe fn(NonNull<Node>),
+}
+
+#[repr(C)]
+struct FullNode<F> {
+    node: Node,
+    closure: UnsafeCell<MaybeUninit<F>>,
+}
+
+impl Node {
+    /// Stores `closure` in a block of its own.
+    pub(crate) fn allocate<F: FnOnce()>(closure: F) -> NonNull<Node> {
+        let block = memory::allocate_block(Block::of::<FullNode<F>>()).cast::<FullNode<F>>();
+        let node = Node {
+            next: UnsafeCell::new(ptr::null_mut()),
+            call: call_node::<F>,
+        };
+        // SAFETY: the block is fresh and has the layout of a `FullNode<F>`.
+        unsafe {
+            block.write(FullNode {
+                node,
+                closure: UnsafeCell::new(MaybeUninit::new(closure)),
+            })
+        };
+        block.cast()
+    }
+
+    /// Sets the next older waiter.
+    ///
+    /// # Safety
+    ///
+    /// `node` is alive and not yet pushed, so that only the caller has it.
+    pub(crate) unsafe fn set_next(node: NonNull<Node>, next: *mut Node) {
+        // SAFETY: the caller says that the node is alive.
+        let node = unsafe { node.as_ref() };
+        // SAFETY: the caller says that nobody else has it.
+        node.next.with_mut(|place| unsafe { *place = next });
+    }
+
+    /// Takes the closure back and frees the node.
+    ///
+    /// # Safety
+    ///
+    /// `node` was made by [`Node::allocate`] for an `F`, and is not used again.
+    pub(crate) unsafe fn into_closure<F: FnOnce()>(node: NonNull<Node>) -> F {
+        let full = node.cast::<FullNode<F>>();
+        // SAFETY: the caller says that this is a live `FullNode<F>` that nobody else has.
+        let FullNode { node: _, closure } = unsafe { full.read() };
+        // SAFETY: the block has that layout, and nothing of it is used any more.
+        unsafe { memory::free_block(full.cast(), Block::of::<FullNode<F>>()) };
+        // SAFETY: the closure was initialised by `allocate` and is moved out once.
+        closure.with(|closure| unsafe { closure.cast::<F>().read() })
+    }
+}
+
+/// Frees a node and calls its closure.
+///
+/// # Safety
+///
+/// As [`Node::into_closure`].
+unsafe fn call_node<F: FnOnce()>(node: NonNull<Node>) {
+    // SAFETY: the caller's promise is the same.
+    let closure = unsafe { Node::into_closure::<F>(node) };
+    closure();
+}
+
+/// The waiters of a cell that has been settled.
+pub(crate) struct Detached {
+    /// Invariant: the head of a list of nodes that belongs to nobody else.
+    nodes: *mut Node,
+    /// The oldest.
+    first: Option<First>,
+}
+
+impl Detached {
+    /// Takes over a list of waiters.
+    ///
+    /// # Safety
+    ///
+    /// `nodes` is null or the head of a list of nodes that belongs to the caller.
+    #[inline]
+    pub(crate) unsafe fn new(nodes: *mut Node, first: Option<First>) -> Detached {
+        Detached { nodes, first }
+    }
+
+    /// Runs all waiters, newest first, now or (at the depth limit) before the outermost level
+    /// of this thread returns.
+    #[inline]
+    pub(crate) fn run(self) {
+        if self.nodes.is_null() && self.first.is_none() {
+            return;
+        }
+        match enter() {
+            Some(_entered) => self.run_here(),
+            None => defer(Work::Waiters(self)),
+        }
+    }
+
+    fn run_here(self) {
+        let mut next = NonNull::new(self.nodes);
+        while let Some(node) = next {
+            // SAFETY: the list belongs to us, so its nodes are alive.
+            let head = unsafe { node.as_ref() };
+            // SAFETY: a node's link is not written after it was pushed.
+            next = NonNull::new(head.next.with(|next| unsafe { *next }));
+            let call = head.call;
+            // SAFETY: `call` was made for this node, whose link was read, and which is not used
+            // again.
+            caught(|| unsafe { call(node) });
+        }
+        if let Some(first) = self.first {
+            first.run();
+        }
+    }
+}
+
+/// Calls `work`, now or (at the depth limit) before the outermost level of this thread returns.
+pub(crate) fn run_now(work: impl FnOnce() + 'static) {
+    match enter() {
+        Some(_entered) => caught(work),
+        None => defer(Work::Call(Box::new(work))),
+    }
+}
+
+/// Destroys what is left of a cell, now or before the outermost level of this thread returns.
+pub(crate) fn destroy(garbage: Garbage) {
+    match enter() {
+        Some(_entered) => caught(|| drop(garbage)),
+        None => defer(Work::Destroy(garbage)),
+    }
+}
+
+/// Calls `work`; a panic in it is counted and goes no further.
+fn caught(work: impl FnOnce()) {
+    if !CATCHES_PANICS {
+        return work();
+    }
+    if let Err(message) = panic::catch_unwind(AssertUnwindSafe(work)) {
+        counters::panic_caught();
+        // What was thrown may itself panic when dropped; then it is leaked.
+        let message = AssertUnwindSafe(message);
+        if let Err(second) = panic::catch_unwind(move || drop(message)) {
+            mem::forget(second);
+        }
+    }
+}
+
+/// Work that was put off because the stack is deep.
+enum Work {
+    Waiters(Detached),
+    Destroy(Garbage),
+    Call(Box<dyn FnOnce()>),
+}
+
+struct Deferred {
+    work: Work,
+    next: Cell<*mut Deferred>,
+}
+
+/// What one thread knows about its own nesting. Needs no destructor: the backlog is empty
+/// whenever the depth is zero.
+struct Nesting {
+    depth: Cell<u32>,
+    oldest: Cell<*mut Deferred>,
+    newest: Cell<*mut Deferred>,
+}
+
+thread_cell! {
+    static NESTING: Nesting = Nesting {
+        depth: Cell::new(0),
+        oldest: Cell::new(ptr::null_mut()),
+        newest: Cell::new(ptr::null_mut()),
+    };
+}
+
+/// One level of nesting; leaving the outermost works off the backlog.
+struct Entered;
+
+/// Goes one level deeper, or returns `None` at the limit: then the caller defers its work.
+#[inline]
+fn enter() -> Option<Entered> {
+    NESTING.with(|nesting| {
+        let depth = nesting.depth.get();
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        nesting.depth.set(depth + 1);
+        Some(Entered)
+    })
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        NESTING.with(|nesting| {
+            let depth = nesting.depth.get();
+            if depth == 1 && !nesting.oldest.get().is_null() {
+                nesting.work_off();
+            }
+            nesting.depth.set(depth - 1);
+        });
+    }
+}
+
+impl Nesting {
+    /// Runs the backlog, oldest first, until it is empty. The depth stays one meanwhile.
+    #[cold]
+    fn work_off(&self) {
+        while !self.oldest.get().is_null() {
+            // SAFETY: the backlog holds boxes that were turned into pointers by `defer`; this
+            // one is unlinked here and so turned back once.
+            let deferred = unsafe { Box::from_raw(self.oldest.get()) };
+            self.oldest.set(deferred.next.get());
+            if self.oldest.get().is_null() {
+                self.newest.set(ptr::null_mut());
+            }
+            match deferred.work {
+                Work::Waiters(waiters) => waiters.run_here(),
+                Work::Destroy(garbage) => caught(|| drop(garbage)),
+                Work::Call(work) => caught(work),
+            }
+        }
+    }
+}
+
+/// Puts work on the backlog. Only called at the depth limit, so somebody will work it off.
+#[cold]
+fn defer(work: Work) {
+    let deferred = Box::into_raw(Box::new(Deferred {
+        work,
+        next: Cell::new(ptr::null_mut()),
+    }));
+    NESTING.with(|nesting| {
+        match NonNull::new(nesting.newest.get()) {
+            // SAFETY: what is on the backlog is alive until `work_off` unlinks it.
+            Some(newest) => unsafe { newest.as_ref() }.next.set(deferred),
+            None => nesting.oldest.set(deferred),
+        }
+        nesting.newest.set(deferred);
+    });
+}
