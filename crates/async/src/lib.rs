@@ -39,6 +39,7 @@ mod future;
 mod memory;
 mod origin;
 mod promise;
+pub mod queue;
 #[allow(unsafe_code)]
 mod repr;
 mod state;

@@ -1,0 +1,206 @@
+//! How many processors this process may use.
+//!
+//! On Linux that is the smallest of: the processors in the affinity mask, and the quota of each
+//! control group above the process, version 1 or 2, rounded up. Elsewhere, and where the files
+//! can't be read, the standard library's answer counts.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::{fs, thread};
+
+/// Returns how many threads can run at the same time, at least one.
+///
+/// The answer is not cached; limits may change while the process runs.
+pub fn available_parallelism() -> usize {
+    let standard = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    limit(&|path| fs::read_to_string(path).ok(), standard)
+}
+
+/// Lowers `standard` to what the system's files say; `read` gives their content.
+fn limit(read: &dyn Fn(&Path) -> Option<String>, standard: usize) -> usize {
+    let affinity = read(Path::new("/proc/thread-self/status"))
+        .as_deref()
+        .and_then(affinity);
+    let quota = quota(read);
+    [affinity, quota]
+        .into_iter()
+        .flatten()
+        .fold(standard, usize::min)
+        .max(1)
+}
+
+/// Counts the processors in the line `Cpus_allowed_list:` of a status file.
+fn affinity(status: &str) -> Option<usize> {
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    list.trim().split(',').try_fold(0usize, |count, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        count.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+/// The smallest quota of the control groups that the process is in, in whole processors.
+fn quota(read: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
+    let groups = read(Path::new("/proc/self/cgroup"))?;
+    let mounts = read(Path::new("/proc/self/mountinfo"))?;
+    groups
+        .lines()
+        .filter_map(|line| quota_of(read, line, &mounts))
+        .min()
+}
+
+/// The smallest quota along one line `id:controllers:path` of the process's groups.
+fn quota_of(read: &dyn Fn(&Path) -> Option<String>, line: &str, mounts: &str) -> Option<usize> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next()?, fields.next()?);
+    let is_unified = controllers.is_empty();
+    if !is_unified && !controllers.split(',').any(|controller| controller == "cpu") {
+        return None;
+    }
+    let mount = mounts.lines().filter_map(Mount::parse).find(|mount| {
+        if is_unified {
+            return mount.kind == "cgroup2";
+        }
+        mount.kind == "cgroup" && mount.options.split(',').any(|option| option == "cpu")
+    })?;
+    // A container may see only its part of the tree: the mount's root is cut off the path.
+    let below = path
+        .strip_prefix(mount.root)
+        .unwrap_or(path)
+        .trim_start_matches('/');
+    let mut smallest: Option<usize> = None;
+    let mut folder = Some(PathBuf::from(mount.point).join(below));
+    while let Some(current) = folder.filter(|folder| folder.starts_with(mount.point)) {
+        let here = if is_unified {
+            quota_v2(read, &current)
+        } else {
+            quota_v1(read, &current)
+        };
+        smallest = [smallest, here].into_iter().flatten().min();
+        folder = current.parent().map(Path::to_owned);
+    }
+    smallest
+}
+
+/// One line of `/proc/self/mountinfo`.
+struct Mount<'a> {
+    root: &'a str,
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// Reads `id parent major:minor root point flags [tags] - kind source options`.
+    fn parse(line: &'a str) -> Option<Mount<'a>> {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(3);
+        let mut right = right.split(' ');
+        Some(Mount {
+            root: left.next()?,
+            point: left.next()?,
+            kind: right.next()?,
+            options: right.nth(1)?,
+        })
+    }
+}
+
+/// `cpu.max` holds `quota period`, or `max period`.
+fn quota_v2(read: &dyn Fn(&Path) -> Option<String>, folder: &Path) -> Option<usize> {
+    let text = read(&folder.join("cpu.max"))?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    processors(quota.parse().ok()?, period.parse().ok()?)
+}
+
+/// Two files hold quota and period; a quota of -1 means none.
+fn quota_v1(read: &dyn Fn(&Path) -> Option<String>, folder: &Path) -> Option<usize> {
+    let number = |name| read(&folder.join(name))?.trim().parse().ok();
+    processors(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
+}
+
+/// Whole processors that a quota is worth, rounded up.
+fn processors(quota: i64, period: i64) -> Option<usize> {
+    if quota <= 0 || period <= 0 {
+        return None;
+    }
+    usize::try_from(quota.unsigned_abs().div_ceil(period.unsigned_abs())).ok()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(standard: usize, expected: usize, files: &[(&str, &str)]) {
+        let read = |path: &Path| {
+            let found = files.iter().find(|(name, _)| Path::new(name) == path);
+            found.map(|(_, content)| (*content).to_owned())
+        };
+        assert_eq!(limit(&read, standard), expected);
+    }
+
+    const UNIFIED: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+    const SPLIT: &str = "30 24 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n\
+                         31 24 0:27 /docker/x /cg/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n";
+
+    #[test]
+    fn without_files_the_standard_answer_counts() {
+        check(6, 6, &[]);
+        check(0, 1, &[]);
+    }
+
+    #[test]
+    fn affinity_is_counted() {
+        let status = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,5,8-9\n";
+        check(64, 6, &[("/proc/thread-self/status", status)]);
+        check(2, 2, &[("/proc/thread-self/status", status)]);
+        for broken in ["", "x", "3-1", "1,,2", "0-18446744073709551615"] {
+            let status = format!("Cpus_allowed_list:\t{broken}\n");
+            check(7, 7, &[("/proc/thread-self/status", &status)]);
+        }
+    }
+
+    #[test]
+    fn version_2_takes_the_smallest_quota_on_the_way_up() {
+        let files = [
+            ("/proc/self/cgroup", "0::/a/b\n"),
+            ("/proc/self/mountinfo", UNIFIED),
+            ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "250000 100000\n"),
+        ];
+        check(64, 3, &files);
+    }
+
+    #[test]
+    fn version_1_reads_quota_and_period_below_the_mounted_root() {
+        let groups = "3:memory:/docker/x\n2:cpu,cpuacct:/docker/x/y\n";
+        let files = [
+            ("/proc/self/cgroup", groups),
+            ("/proc/self/mountinfo", SPLIT),
+            ("/cg/cpu/y/cpu.cfs_quota_us", "150000\n"),
+            ("/cg/cpu/y/cpu.cfs_period_us", "100000\n"),
+            ("/cg/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("/cg/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        check(64, 2, &files);
+    }
+
+    #[test]
+    fn broken_quotas_are_ignored() {
+        for broken in ["", "0 100000", "1 0", "-5 100000", "x y", "5"] {
+            let files = [
+                ("/proc/self/cgroup", "0::/\n:::\nx\n"),
+                ("/proc/self/mountinfo", UNIFIED),
+                ("/sys/fs/cgroup/cpu.max", broken),
+            ];
+            check(5, 5, &files);
+        }
+    }
+
+    #[test]
+    fn this_machine_has_at_least_one() {
+        assert!(available_parallelism() >= 1);
+    }
+}

@@ -1,0 +1,1 @@
+//! Interleaving models of the queues, compiled only under `cfg(loom)`.

@@ -1,0 +1,361 @@
+//! Loops over an index range, cut into tiles.
+//!
+//! [`parallel_for`] cuts a range into tiles of a given size, the last one perhaps smaller. The
+//! bounds depend on the range and the size alone, never on the number of threads, so a program
+//! gives the same bits on one thread and on many; [`reduce_tree`] combines the tiles' results in
+//! a tree that depends on their number alone.
+//!
+//! Tiles are spread by halving: whoever holds a run of tiles adds its upper half as a task until
+//! one tile is left, which it runs. So thieves get large halves, and the caller runs the first
+//! tile. Nothing waits: the loop's result is a chain.
+
+use std::mem;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::thread::panicking;
+
+use super::idle::lock;
+use super::{ConcurrentWorkQueue, Task};
+use crate::any::AnyAsyncValue;
+use crate::chain::Chain;
+use crate::error::Error;
+use crate::promise::Promise;
+use crate::storage::Value;
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
+use crate::value::AsyncValue;
+
+/// How large the blocks of a loop are that are not bound by a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSize {
+    /// About four blocks for each worker.
+    Even,
+    /// Just this size.
+    Fixed(NonZeroUsize),
+    /// As [`Even`](Self::Even), but not smaller than this.
+    Min(NonZeroUsize),
+}
+
+/// Returns the size of the blocks for `total` indexes on so many workers; at least one.
+///
+/// Except for `Fixed` it depends on the number of workers: use it only where results don't
+/// depend on how indexes are grouped.
+pub fn block_size(total: usize, workers: usize, size: BlockSize) -> NonZeroUsize {
+    let even = total / workers.max(1).saturating_mul(4);
+    let wanted = match size {
+        BlockSize::Even => even,
+        BlockSize::Fixed(size) => size.get(),
+        BlockSize::Min(size) => size.get().max(even),
+    };
+    NonZeroUsize::new(wanted.min(total)).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// What a look at a cancellation says: `bool`, or the error to give.
+pub trait Stop {
+    /// Returns the error that stops the loop, or `None` to go on.
+    fn into_error(self) -> Option<Error>;
+}
+
+impl Stop for bool {
+    fn into_error(self) -> Option<Error> {
+        self.then(|| Error::cancelled("Cancelled"))
+    }
+}
+
+impl Stop for Option<Error> {
+    fn into_error(self) -> Option<Error> {
+        self
+    }
+}
+
+/// What the body of a loop returns for a tile.
+pub trait TileResult {
+    /// Returns the value that settles when the tile is done, or its error, or `None` if it is
+    /// done already.
+    fn into_settling(self) -> Result<Option<AnyAsyncValue>, Error>;
+}
+
+impl TileResult for () {
+    fn into_settling(self) -> Result<Option<AnyAsyncValue>, Error> {
+        Ok(None)
+    }
+}
+
+impl TileResult for Result<(), Error> {
+    fn into_settling(self) -> Result<Option<AnyAsyncValue>, Error> {
+        self.map(|()| None)
+    }
+}
+
+impl TileResult for AnyAsyncValue {
+    fn into_settling(self) -> Result<Option<AnyAsyncValue>, Error> {
+        Ok(Some(self))
+    }
+}
+
+impl<T: Value> TileResult for AsyncValue<T> {
+    fn into_settling(self) -> Result<Option<AnyAsyncValue>, Error> {
+        Ok(Some(self.into_any()))
+    }
+}
+
+/// Runs `body(start, end)` for each tile of `range`, on the queue's workers and for the first
+/// tile on the calling thread. Never blocks.
+///
+/// `cancelled` is looked at before each tile; once it says so, no more tiles begin. The result
+/// settles when the last tile is done, with what its body returned.
+///
+/// # Errors
+///
+/// The value fails with the error of the last tile that failed, in the range's order; if none
+/// did but tiles were left out, with the error that `cancelled` gave. A tile that panics fails
+/// with code `Internal`, and the panic goes on to the thread's caller.
+///
+/// # Examples
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, parallel_for};
+///
+/// let queue: Arc<dyn ConcurrentWorkQueue> = Arc::new(MultiThreadedWorkQueue::new(2, 0).unwrap());
+/// let sum = Arc::new(AtomicUsize::new(0));
+/// let tile = NonZeroUsize::new(10).unwrap();
+/// let total = sum.clone();
+/// let done = parallel_for(&queue, 0..100, tile, || false, move |start, end| {
+///     total.fetch_add((start..end).sum(), Ordering::Relaxed);
+/// });
+/// queue.await_all(&[done.into_any()]).unwrap();
+/// assert_eq!(sum.load(Ordering::Relaxed), 4950);
+/// ```
+pub fn parallel_for<S: Stop, R: TileResult>(
+    queue: &Arc<dyn ConcurrentWorkQueue>,
+    range: Range<usize>,
+    tile: NonZeroUsize,
+    cancelled: impl Fn() -> S + Send + Sync + 'static,
+    body: impl Fn(usize, usize) -> R + Send + Sync + 'static,
+) -> AsyncValue<Chain> {
+    let tiles = Tiles { range, tile };
+    let n_tiles = tiles.len();
+    if n_tiles == 0 {
+        return AsyncValue::available(Chain);
+    }
+    let (promise, done) = AsyncValue::pending();
+    let shared = Loop {
+        queue: queue.clone(),
+        cancelled: move || cancelled().into_error(),
+        body: move |start, end| body(start, end).into_settling(),
+        end: End {
+            missing: AtomicUsize::new(n_tiles),
+            state: Mutex::new((Some(promise), None)),
+        },
+        tiles,
+    };
+    Arc::new(shared).run(0, n_tiles);
+    done
+}
+
+/// Runs `map(start, end)` for each tile of `range` as [`parallel_for`] does, and combines the
+/// results by [`reduce_tree`]. An empty range gives `empty`.
+///
+/// # Errors
+///
+/// As [`parallel_for`].
+pub fn parallel_reduce<S: Stop, T: Value>(
+    queue: &Arc<dyn ConcurrentWorkQueue>,
+    range: Range<usize>,
+    tile: NonZeroUsize,
+    empty: T,
+    cancelled: impl Fn() -> S + Send + Sync + 'static,
+    map: impl Fn(usize, usize) -> Result<T, Error> + Send + Sync + 'static,
+    combine: impl Fn(T, T) -> T + Send + Sync + 'static,
+) -> AsyncValue<T> {
+    let first = range.start;
+    let n_tiles = Tiles {
+        range: range.clone(),
+        tile,
+    }
+    .len();
+    let parts: Arc<[Mutex<Option<T>>]> = (0..n_tiles).map(|_| Mutex::new(None)).collect();
+    let filled = parts.clone();
+    let done = parallel_for(queue, range, tile, cancelled, move |start, end| {
+        let part = map(start, end)?;
+        *lock(&filled[(start - first) / tile]) = Some(part);
+        Ok(())
+    });
+    let (promise, result) = AsyncValue::pending();
+    let settled = done.clone();
+    done.and_then(move || match settled.error() {
+        Some(error) => promise.fail(error.clone()),
+        None => {
+            let parts = parts.iter().filter_map(|part| lock(part).take()).collect();
+            promise.resolve(reduce_tree(parts, combine).unwrap_or(empty));
+        }
+    });
+    result
+}
+
+/// Combines neighbours, then neighbours of those results, until one is left. The shape of the
+/// tree depends on the number of parts alone, and `combine` gets them in order.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::queue::reduce_tree;
+///
+/// let parts = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+/// let tree = reduce_tree(parts, |left, right| format!("({left}{right})"));
+/// assert_eq!(tree.as_deref(), Some("(((ab)(cd))e)"));
+/// ```
+pub fn reduce_tree<T>(mut parts: Vec<T>, combine: impl Fn(T, T) -> T) -> Option<T> {
+    while parts.len() > 1 {
+        let mut level = mem::take(&mut parts).into_iter();
+        while let Some(left) = level.next() {
+            let part = match level.next() {
+                Some(right) => combine(left, right),
+                None => left,
+            };
+            parts.push(part);
+        }
+    }
+    parts.pop()
+}
+
+/// A range cut into tiles.
+struct Tiles {
+    range: Range<usize>,
+    tile: NonZeroUsize,
+}
+
+impl Tiles {
+    fn len(&self) -> usize {
+        self.range
+            .end
+            .saturating_sub(self.range.start)
+            .div_ceil(self.tile.get())
+    }
+
+    /// The bounds of the tile with this index, which is below the length.
+    fn bounds(&self, index: usize) -> (usize, usize) {
+        let start = self.range.start + index * self.tile.get();
+        (
+            start,
+            start.saturating_add(self.tile.get()).min(self.range.end),
+        )
+    }
+}
+
+/// A loop that is under way.
+struct Loop<C, B> {
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    tiles: Tiles,
+    cancelled: C,
+    body: B,
+    end: End,
+}
+
+/// Why tiles failed: the error of the last tile that failed, or of those left out.
+enum Failure {
+    LeftOut(Error),
+    Tile(usize, Error),
+}
+
+impl Failure {
+    /// Tells whether this one is reported rather than `other`.
+    fn outranks(&self, other: &Failure) -> bool {
+        match (self, other) {
+            (Failure::Tile(index, _), Failure::Tile(other, _)) => index > other,
+            (Failure::Tile(..), Failure::LeftOut(_)) => true,
+            (Failure::LeftOut(_), _) => false,
+        }
+    }
+}
+
+/// Settles the chain when the last tile is done.
+struct End {
+    missing: AtomicUsize,
+    // Invariant: the promise is there until `missing` reaches zero.
+    state: Mutex<(Option<Promise<Chain>>, Option<Failure>)>,
+}
+
+impl End {
+    /// Counts tiles as done.
+    fn arrive(&self, n: usize, failure: Option<Failure>) {
+        if let Some(failure) = failure {
+            let (_, worst) = &mut *lock(&self.state);
+            if worst.as_ref().is_none_or(|worst| failure.outranks(worst)) {
+                *worst = Some(failure);
+            }
+        }
+        // Ordering: whoever settles the chain comes after all tiles.
+        if self.missing.fetch_sub(n, Ordering::AcqRel) != n {
+            return;
+        }
+        let (promise, failure) = {
+            let state = &mut *lock(&self.state);
+            (state.0.take(), state.1.take())
+        };
+        let promise = promise.expect("the count reaches zero once");
+        match failure {
+            None => promise.resolve(Chain),
+            Some(Failure::LeftOut(error) | Failure::Tile(_, error)) => promise.fail(error),
+        }
+    }
+}
+
+/// Counts a tile as failed if its body panics.
+struct Unwinding<'a> {
+    end: &'a End,
+    index: usize,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        if panicking() {
+            let error = Error::internal("the body of a parallel loop panicked");
+            self.end.arrive(1, Some(Failure::Tile(self.index, error)));
+        }
+    }
+}
+
+impl<C, B> Loop<C, B>
+where
+    C: Fn() -> Option<Error> + Send + Sync + 'static,
+    B: Fn(usize, usize) -> Result<Option<AnyAsyncValue>, Error> + Send + Sync + 'static,
+{
+    /// Runs tile `first`, and adds tasks for the others below `end`.
+    fn run(self: Arc<Self>, first: usize, mut end: usize) {
+        if let Some(error) = (self.cancelled)() {
+            self.end.arrive(end - first, Some(Failure::LeftOut(error)));
+            return;
+        }
+        while end - first > 1 {
+            let middle = first + (end - first) / 2;
+            let (upper, upper_end) = (self.clone(), end);
+            self.queue
+                .add_task(Task::new(move || upper.run(middle, upper_end)));
+            end = middle;
+        }
+        let (start, stop) = self.tiles.bounds(first);
+        let unwinding = Unwinding {
+            end: &self.end,
+            index: first,
+        };
+        let result = (self.body)(start, stop);
+        mem::forget(unwinding);
+        let failure = move |error| Some(Failure::Tile(first, error));
+        match result {
+            Ok(None) => self.end.arrive(1, None),
+            Err(error) => self.end.arrive(1, failure(error)),
+            Ok(Some(value)) => {
+                let settled = value.clone();
+                let shared = self.clone();
+                value.and_then(move || {
+                    shared
+                        .end
+                        .arrive(1, settled.error().cloned().and_then(failure));
+                });
+            }
+        }
+    }
+}

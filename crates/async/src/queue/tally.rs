@@ -1,0 +1,167 @@
+//! Counts of tasks, cheap to keep and exact about zero.
+//!
+//! Each worker has a *lane* of three counters that only it writes, with plain loads and stores.
+//! Threads that own no lane share one, with read-modify-writes. The counters only grow.
+//!
+//! A task is *added* before anybody can see it, and *finished* after it was dropped. Its add
+//! therefore happens before its finish, whichever threads did the two.
+//!
+//! # Why zero is exact
+//!
+//! [`Tally::in_flight`] sums the finishes first and the adds afterwards. Each finish that it
+//! sees it acquires, so it sees that task's add, and the adds that the task itself made. If both
+//! sums are equal, the adds it sees are just those of the finishes it sees. A task that it does
+//! not see was added by a thread outside, concurrently with this call, or by another task that
+//! it does not see: so between the two sums there was a moment without any.
+
+use super::deque::Padded;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Takes one task in flight for none: a bug that the models must find.
+const OFF_BY_ONE: u64 = if cfg!(tfrt_planted = "quiesce-off-by-one") {
+    1
+} else {
+    0
+};
+
+/// The counters of one worker, or of all threads that are not workers.
+#[derive(Debug)]
+pub(super) struct Lane {
+    added: AtomicU64,
+    started: AtomicU64,
+    finished: AtomicU64,
+    /// Whether several threads write.
+    shared: bool,
+}
+
+impl Lane {
+    fn new(shared: bool) -> Lane {
+        let zero = || AtomicU64::new(0);
+        Lane {
+            added: zero(),
+            started: zero(),
+            finished: zero(),
+            shared,
+        }
+    }
+
+    #[inline]
+    fn bump(&self, counter: &AtomicU64, n: u64, ordering: Ordering) {
+        if self.shared {
+            counter.fetch_add(n, ordering);
+            return;
+        }
+        // Only this thread writes the counter.
+        counter.store(counter.load(Ordering::Relaxed) + n, ordering);
+    }
+
+    /// Counts `n` tasks as added. Comes before they are visible.
+    #[inline]
+    pub(super) fn add(&self, n: u64) {
+        // Ordering: published with the tasks, by the queue that they are put into.
+        self.bump(&self.added, n, Ordering::Relaxed);
+    }
+
+    /// Counts a task as started.
+    #[inline]
+    pub(super) fn start(&self) {
+        // Ordering: a statistic.
+        self.bump(&self.started, 1, Ordering::Relaxed);
+    }
+
+    /// Counts a task as dropped, run or not.
+    #[inline]
+    pub(super) fn finish(&self) {
+        // Ordering: pairs with the acquire in `in_flight`.
+        self.bump(&self.finished, 1, Ordering::Release);
+    }
+}
+
+/// The counters of a queue.
+#[derive(Debug)]
+pub(super) struct Tally {
+    workers: Box<[Padded<Lane>]>,
+    shared: Padded<Lane>,
+}
+
+impl Tally {
+    /// Makes one lane per worker, and the shared one.
+    pub(super) fn new(n_workers: usize) -> Tally {
+        let workers = (0..n_workers).map(|_| Padded(Lane::new(false))).collect();
+        Tally {
+            workers,
+            shared: Padded(Lane::new(true)),
+        }
+    }
+
+    /// The lane that only the thread of worker `index` may write.
+    #[inline]
+    pub(super) fn worker(&self, index: usize) -> &Lane {
+        &self.workers[index].0
+    }
+
+    /// The lane for all other threads.
+    #[inline]
+    pub(super) fn shared(&self) -> &Lane {
+        &self.shared.0
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.workers
+            .iter()
+            .chain([&self.shared])
+            .map(|lane| &lane.0)
+    }
+
+    /// Returns the number of tasks added and not finished; never too low.
+    pub(super) fn in_flight(&self) -> u64 {
+        // Ordering: pairs with the release in `finish`; see the module's documentation.
+        let finished: u64 = self
+            .lanes()
+            .map(|lane| lane.finished.load(Ordering::Acquire))
+            .sum();
+        // Ordering: the acquires above keep these loads behind them.
+        let added: u64 = self
+            .lanes()
+            .map(|lane| lane.added.load(Ordering::Relaxed))
+            .sum();
+        (added - finished).saturating_sub(OFF_BY_ONE)
+    }
+
+    /// Returns a number that changes whenever a task starts or ends.
+    pub(super) fn epoch(&self) -> u64 {
+        // Ordering: a statistic.
+        let of = |lane: &Lane| {
+            lane.started.load(Ordering::Relaxed) + lane.finished.load(Ordering::Relaxed)
+        };
+        self.lanes().map(of).sum()
+    }
+
+    /// Returns how many tasks have started.
+    pub(super) fn started(&self) -> u64 {
+        // Ordering: a statistic.
+        self.lanes()
+            .map(|lane| lane.started.load(Ordering::Relaxed))
+            .sum()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_over_lanes() {
+        let tally = Tally::new(2);
+        tally.shared().add(2);
+        tally.worker(0).start();
+        tally.worker(0).add(1);
+        let epoch = tally.epoch();
+        tally.worker(0).finish();
+        assert_eq!(tally.in_flight(), 2);
+        assert_ne!(tally.epoch(), epoch);
+        tally.worker(1).finish();
+        tally.shared().finish();
+        assert_eq!((tally.in_flight(), tally.started()), (0, 1));
+    }
+}
