@@ -1,0 +1,452 @@
+//! What is wrong with a program: gathered, sorted, shown with the source line.
+//!
+//! The first line of a rendered diagnostic is `FILE:LINE:COLUMN: error: MESSAGE`,
+//! which editors and scripts understand; the line of source and the carets
+//! below it are drawn by the crate `annotate-snippets`.
+
+use std::{error, fmt};
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use crate::{
+    location::Location,
+    source::{Source, Span},
+};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The program is rejected.
+    Error,
+    /// The program is accepted, but probably not what was meant.
+    Warning,
+    /// Something that was asked for.
+    Remark,
+}
+
+impl Severity {
+    /// Returns the word that stands before the message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Remark => "remark",
+        }
+    }
+}
+
+/// A place in a text.
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// The text.
+    pub source: Source,
+    /// The place in it.
+    pub span: Span,
+}
+
+/// One message on a program, with further messages that explain it.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    severity: Severity,
+    message: String,
+    place: Place,
+    notes: Vec<Note>,
+    help: Vec<String>,
+}
+
+/// Something that explains a diagnostic, maybe at a place of its own.
+#[derive(Clone, Debug)]
+pub struct Note {
+    message: String,
+    place: Place,
+}
+
+/// Where a message belongs.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    position: Option<Position>,
+    location: Location,
+}
+
+impl Diagnostic {
+    /// Makes an error that has no place yet.
+    pub fn error(message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, message.into())
+    }
+
+    /// Makes a warning that has no place yet.
+    pub fn warning(message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Warning, message.into())
+    }
+
+    /// Makes a remark that has no place yet.
+    pub fn remark(message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Remark, message.into())
+    }
+
+    fn new(severity: Severity, message: String) -> Diagnostic {
+        let (notes, help) = (Vec::new(), Vec::new());
+        Diagnostic {
+            severity,
+            message,
+            place: Place::default(),
+            notes,
+            help,
+        }
+    }
+
+    /// Places it in a text.
+    #[must_use]
+    pub fn at(mut self, source: &Source, span: Span) -> Diagnostic {
+        self.place = Place::of(source, span);
+        self
+    }
+
+    /// Places it at a location for which there is no text at hand.
+    #[must_use]
+    pub fn at_location(mut self, location: Location) -> Diagnostic {
+        self.place = Place {
+            position: None,
+            location,
+        };
+        self
+    }
+
+    /// Adds a note without a place.
+    #[must_use]
+    pub fn note(mut self, message: impl Into<String>) -> Diagnostic {
+        self.notes.push(Note {
+            message: message.into(),
+            place: Place::default(),
+        });
+        self
+    }
+
+    /// Adds a note that shows a place.
+    #[must_use]
+    pub fn note_at(
+        mut self,
+        message: impl Into<String>,
+        source: Option<&Source>,
+        span: Span,
+    ) -> Diagnostic {
+        let place = source.map_or_else(Place::default, |source| Place::of(source, span));
+        self.notes.push(Note {
+            message: message.into(),
+            place,
+        });
+        self
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn help(mut self, message: impl Into<String>) -> Diagnostic {
+        self.help.push(message.into());
+        self
+    }
+
+    /// Returns how bad it is.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// Returns the message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the place in a text, if it has one.
+    pub fn position(&self) -> Option<&Position> {
+        self.place.position.as_ref()
+    }
+
+    /// Returns file, line and column as a location; `Unknown` without a place.
+    pub fn location(&self) -> &Location {
+        &self.place.location
+    }
+
+    /// Returns the notes.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Returns the pieces of advice.
+    pub fn help_texts(&self) -> &[String] {
+        &self.help
+    }
+
+    /// Returns line and column, if it has a place.
+    pub fn line_column(&self) -> Option<(u32, u32)> {
+        self.place
+            .location
+            .file_line_col()
+            .map(|(_, line, column)| (line, column))
+    }
+
+    /// Writes it as text, in colour if asked; ends with a line feed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_ir::{Diagnostic, Source, Span};
+    ///
+    /// let source = Source::new("a.mlir", "tfrt.retrun\n");
+    /// let text = Diagnostic::error("unknown").at(&source, Span::new(0, 11)).render(false);
+    /// assert!(text.starts_with("a.mlir:1:1: error: unknown\n"));
+    /// assert!(text.contains("^^^^^^^^^^^"));
+    /// ```
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let mut text = String::new();
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Remark => Level::INFO,
+        };
+        let name = self.severity.name();
+        self.place
+            .render(&renderer, level, name, &self.message, &mut text);
+        for note in &self.notes {
+            note.place
+                .render(&renderer, Level::NOTE, "note", &note.message, &mut text);
+        }
+        for help in &self.help {
+            Place::default().render(&renderer, Level::HELP, "help", help, &mut text);
+        }
+        text
+    }
+}
+
+impl Note {
+    /// Returns the message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the place in a text, if it has one.
+    pub fn position(&self) -> Option<&Position> {
+        self.place.position.as_ref()
+    }
+
+    /// Returns line and column, if it has a place.
+    pub fn line_column(&self) -> Option<(u32, u32)> {
+        self.place
+            .location
+            .file_line_col()
+            .map(|(_, line, column)| (line, column))
+    }
+}
+
+/// Bytes of a line that are shown on either side of a span.
+const CONTEXT_BYTES: usize = 120;
+
+impl Place {
+    fn of(source: &Source, span: Span) -> Place {
+        let location = source.location(span.start as usize);
+        Place {
+            position: Some(Position {
+                source: source.clone(),
+                span,
+            }),
+            location,
+        }
+    }
+
+    fn render(
+        &self,
+        renderer: &Renderer,
+        level: Level<'_>,
+        name: &str,
+        message: &str,
+        text: &mut String,
+    ) {
+        let prefix = match self.location.file_line_col() {
+            Some((file, line, column)) => format!("{file}:{line}:{column}: {name}"),
+            None => name.to_owned(),
+        };
+        // The renderer indents continuation lines under its own heading, so
+        // only the first line is given to it as the title.
+        let mut lines = message.lines();
+        let title = level
+            .with_name(prefix)
+            .primary_title(lines.next().unwrap_or_default().to_owned());
+        let group = match &self.position {
+            Some(position) => {
+                let (line, start, end, number) = position.window();
+                let snippet = Snippet::source(line)
+                    .line_start(number)
+                    .annotation(AnnotationKind::Primary.span(start..end));
+                title.element(snippet)
+            }
+            None => annotate_snippets::Group::with_title(title),
+        };
+        text.push_str(&renderer.render(&[group]));
+        text.push('\n');
+        for line in lines {
+            text.push_str("  ");
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+}
+
+impl Position {
+    /// Returns the piece of line to show, the span within it, and its number.
+    fn window(&self) -> (&str, usize, usize, usize) {
+        let text = self.source.text();
+        let offset = text.floor_char_boundary(self.span.range().start.min(text.len()));
+        let line_start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[offset..]
+            .find('\n')
+            .map_or(text.len(), |at| offset + at);
+        let start = text.ceil_char_boundary(line_start.max(offset.saturating_sub(CONTEXT_BYTES)));
+        let end = text
+            .floor_char_boundary(line_end.min(offset + CONTEXT_BYTES))
+            .max(offset);
+        let span_end = text.floor_char_boundary(self.span.range().end.clamp(offset, end));
+        let number = self.source.line_column(offset).0 as usize;
+        (
+            &text[start..end],
+            offset - start,
+            span_end.max(offset) - start,
+            number,
+        )
+    }
+}
+
+/// Diagnostics of one program, in the order of the text.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    n_dropped: usize,
+}
+
+impl Diagnostics {
+    /// Diagnostics that are kept; further ones are only counted.
+    pub const MAX_KEPT: usize = 100;
+
+    /// Adds one, or counts it if there are too many.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() >= Diagnostics::MAX_KEPT {
+            self.n_dropped += 1;
+            return;
+        }
+        self.list.push(diagnostic);
+    }
+
+    /// Adds all of another.
+    pub fn extend(&mut self, other: Diagnostics) {
+        self.n_dropped += other.n_dropped;
+        other
+            .list
+            .into_iter()
+            .for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// Sorts by place in the text; those at one place keep their order.
+    pub fn sort(&mut self) {
+        self.list.sort_by_key(|diagnostic| {
+            diagnostic
+                .position()
+                .map_or(u32::MAX, |position| position.span.start)
+        });
+    }
+
+    /// Returns whether no more are kept.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= Diagnostics::MAX_KEPT
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Returns the number of those that are kept.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Iterates over those that are kept.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.list.iter()
+    }
+
+    /// Returns `Ok` unless one of them is an error.
+    ///
+    /// # Errors
+    ///
+    /// All of them, sorted.
+    pub fn into_result(mut self) -> Result<(), Diagnostics> {
+        if !self.has_errors() {
+            return Ok(());
+        }
+        self.sort();
+        Err(self)
+    }
+
+    /// Writes all of them as text, in colour if asked.
+    pub fn render(&self, color: bool) -> String {
+        let mut text: String = self
+            .list
+            .iter()
+            .map(|diagnostic| diagnostic.render(color))
+            .collect();
+        if self.n_dropped > 0 {
+            text.push_str(&format!("and {} more that are not shown\n", self.n_dropped));
+        }
+        text
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        Diagnostics {
+            list: vec![diagnostic],
+            n_dropped: 0,
+        }
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'d> IntoIterator for &'d Diagnostics {
+    type Item = &'d Diagnostic;
+    type IntoIter = std::slice::Iter<'d, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+impl error::Error for Diagnostics {}

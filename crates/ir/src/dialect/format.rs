@@ -1,0 +1,144 @@
+//! One description of an operation's own form drives both parser and printer.
+//!
+//! A description is the form written down with the following words; a blank
+//! before a word is a blank in the printed text, provided that the word prints
+//! something.
+//!
+//! | Word               | Stands for                                                        |
+//! |--------------------|-------------------------------------------------------------------|
+//! | `operand`          | the next operand                                                  |
+//! | `operands`         | all operands that remain, with commas between                     |
+//! | `typed-operands`   | the same, each as `%x : type`                                     |
+//! | `$name`            | the attribute `name`, a number without its type                   |
+//! | `attr-dict`        | the other attributes in braces, nothing if there are none         |
+//! | `attributes`       | the same after the word `attributes`                              |
+//! | `settings`         | the other attributes as `key = number, ...`                       |
+//! | `type(operands)`   | the types of the operands behind the declared ones                |
+//! | `functional-type`  | the same and the result types as a function type                  |
+//! | `types`            | the same, with the result types always in parentheses             |
+//! | `region`           | a region whose arguments have the names of the operands           |
+//! | `else`             | `else` and a region, nothing if all it does is return nothing     |
+//! | `function`         | all of a function, see [`super::function`]                        |
+//! | `module`           | all of a module                                                   |
+//! | `[...]`            | only if there are operands behind the declared ones               |
+//! | anything else      | itself                                                            |
+
+mod parse;
+mod print;
+
+pub(crate) use parse::parse;
+pub(crate) use print::{can_print, print};
+
+/// A description, taken apart.
+#[derive(Clone, Debug)]
+pub struct Format {
+    pub(crate) items: Vec<Item>,
+    /// Attributes that have a place of their own.
+    pub(crate) placed: Vec<&'static str>,
+}
+
+/// A word of a description and the blanks before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub blanks: &'static str,
+    pub word: Word,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Operand,
+    Operands,
+    TypedOperands,
+    Attribute(&'static str),
+    AttributeDictionary,
+    AttributesKeyword,
+    Settings,
+    OperandTypes,
+    FunctionalType,
+    Types,
+    Region,
+    Else,
+    Function,
+    Module,
+    /// Items that are there only with operands behind the declared ones.
+    Group(Vec<Item>),
+    /// A keyword or a punctuation mark.
+    Literal(&'static str),
+}
+
+const WORDS: &[(&str, Word)] = &[
+    ("typed-operands", Word::TypedOperands),
+    ("operands", Word::Operands),
+    ("operand", Word::Operand),
+    ("attr-dict", Word::AttributeDictionary),
+    ("attributes", Word::AttributesKeyword),
+    ("settings", Word::Settings),
+    ("type(operands)", Word::OperandTypes),
+    ("types", Word::Types),
+    ("functional-type", Word::FunctionalType),
+    ("region", Word::Region),
+    ("else", Word::Else),
+    ("function", Word::Function),
+    ("module", Word::Module),
+];
+
+impl Format {
+    /// Takes a description apart.
+    pub(crate) fn parse(description: &'static str) -> Format {
+        let mut rest = description;
+        let items = items(&mut rest);
+        let placed = items.iter().filter_map(|item| match item.word {
+            Word::Attribute(name) => Some(name),
+            _ => None,
+        });
+        Format {
+            placed: placed.collect(),
+            items,
+        }
+    }
+}
+
+fn items(rest: &mut &'static str) -> Vec<Item> {
+    let mut items = Vec::new();
+    loop {
+        let text = rest.trim_start_matches(' ');
+        let blanks = &rest[..rest.len() - text.len()];
+        *rest = text;
+        if text.is_empty() {
+            return items;
+        }
+        if let Some(after) = text.strip_prefix(']') {
+            *rest = after;
+            return items;
+        }
+        items.push(Item {
+            blanks,
+            word: word(rest),
+        });
+    }
+}
+
+fn word(rest: &mut &'static str) -> Word {
+    let text = *rest;
+    if let Some(after) = text.strip_prefix('[') {
+        *rest = after;
+        return Word::Group(items(rest));
+    }
+    if let Some(after) = text.strip_prefix('$') {
+        let (name, after) = after.split_at(identifier_len(after));
+        *rest = after;
+        return Word::Attribute(name);
+    }
+    if let Some((pattern, word)) = WORDS.iter().find(|(pattern, _)| text.starts_with(pattern)) {
+        *rest = &text[pattern.len()..];
+        return word.clone();
+    }
+    let (literal, after) = text.split_at(identifier_len(text).max(1));
+    *rest = after;
+    Word::Literal(literal)
+}
+
+fn identifier_len(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(text.len())
+}

@@ -1,0 +1,314 @@
+//! Descriptions read by the printer.
+
+use super::{Format, Item, Word};
+use crate::{
+    attributes::Attribute,
+    dialect::{AttributeKind, OpDef, Results, Traits, function},
+    module::{Module, OpId, Operation, RegionId, ValueId},
+    name::Name,
+    printer::{EntryArguments, Printer, WithType},
+    types::Type,
+};
+
+/// Returns whether an operation's own form says all of it, so that it can be
+/// read back.
+pub(crate) fn can_print(module: &Module, op: OpId, format: &Format) -> bool {
+    let data = module.op(op);
+    let Some(definition) = data.definition() else {
+        return false;
+    };
+    match format.items[0].word {
+        Word::Function => return function::can_print(module, op),
+        Word::Module => return function::can_print_module(module, op),
+        _ => {}
+    }
+    data.successors().is_empty()
+        && operands_fit(module, data, definition)
+        && results_fit(module, data, definition)
+        && regions_fit(module, data, definition)
+        && format
+            .placed
+            .iter()
+            .all(|name| attribute_fits(data, definition, name))
+        && settings_fit(data, definition, format)
+}
+
+fn operands_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
+    let (operands, declared) = (data.operands(), definition.operand_defs());
+    let count_fits = match definition.rest_def() {
+        Some(_) => operands.len() >= declared.len(),
+        None => operands.len() == declared.len(),
+    };
+    count_fits
+        && declared
+            .iter()
+            .zip(operands)
+            .all(|(wanted, &operand)| wanted.kind.accepts(module.value_type(operand)))
+}
+
+fn results_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
+    let types = |values: &[ValueId]| -> Vec<Type> {
+        values
+            .iter()
+            .map(|&value| module.value_type(value).clone())
+            .collect()
+    };
+    match definition.result_defs() {
+        Results::Any => true,
+        Results::Exactly(kinds) => {
+            kinds.len() == data.results().len()
+                && kinds
+                    .iter()
+                    .zip(types(data.results()))
+                    .all(|(kind, ty)| kind.accepts(&ty))
+        }
+        Results::LikeRest => {
+            types(data.results()) == types(&data.operands()[definition.operand_defs().len()..])
+        }
+    }
+}
+
+fn regions_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
+    if data.regions().len() != definition.n_regions() {
+        return false;
+    }
+    let shadowed = definition.shadowed_operands(data.operands().len());
+    let mut values: Vec<ValueId> = shadowed
+        .iter()
+        .map(|&index| data.operands()[index])
+        .collect();
+    let types: Vec<&Type> = values
+        .iter()
+        .map(|&value| module.value_type(value))
+        .collect();
+    let fits = data
+        .regions()
+        .iter()
+        .all(|&region| match module.region(region).blocks() {
+            &[block] => {
+                let arguments = module.block(block).arguments();
+                let argument_types = arguments
+                    .iter()
+                    .map(|&argument| module.value_type(argument));
+                module.block(block).last().is_some() && argument_types.eq(types.iter().copied())
+            }
+            _ => false,
+        });
+    if !fits {
+        return false;
+    }
+    // One name cannot stand for two arguments.
+    values.sort();
+    data.regions().is_empty() || values.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Returns whether an attribute has the kind that its place in the form says.
+pub(crate) fn attribute_fits(data: &Operation, definition: &OpDef, name: &str) -> bool {
+    let kind = definition
+        .attribute_defs()
+        .iter()
+        .find(|wanted| wanted.name == name);
+    match (kind.map(|wanted| wanted.kind), data.attribute(name)) {
+        (Some(kind), Some(attribute)) => kind_fits(kind, attribute),
+        _ => false,
+    }
+}
+
+/// Returns whether an attribute is of a kind.
+pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
+    match (kind, attribute) {
+        (AttributeKind::Any, _) => true,
+        (AttributeKind::Typed(wanted), Attribute::Integer(integer)) => wanted.accepts(&integer.ty),
+        (AttributeKind::Typed(wanted), Attribute::Float(float)) => {
+            wanted.accepts(&Type::Float(float.kind))
+        }
+        (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
+        (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
+        (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements
+            .iter()
+            .all(|element| element.as_flat_symbol().is_some()),
+        (AttributeKind::FunctionType, Attribute::Type(ty)) => ty.as_function().is_some(),
+        _ => false,
+    }
+}
+
+/// Returns the attributes that are written as settings, in the order in which
+/// they are written: the declared ones, then others.
+fn settings<'d>(
+    data: &'d Operation,
+    definition: &OpDef,
+    placed: &[&str],
+) -> Vec<&'d (Name, Attribute)> {
+    let mut entries: Vec<_> = data
+        .attributes()
+        .iter()
+        .filter(|(name, _)| !placed.contains(&name.as_str()))
+        .collect();
+    let rank = |name: &Name| {
+        let mut declared = definition.attribute_defs().iter();
+        declared
+            .position(|wanted| *name == wanted.name)
+            .unwrap_or(usize::MAX)
+    };
+    entries.sort_by_key(|(name, _)| rank(name));
+    entries
+}
+
+fn settings_fit(data: &Operation, definition: &OpDef, format: &Format) -> bool {
+    if !format.items.iter().any(|item| item.word == Word::Settings) {
+        return true;
+    }
+    let entries = settings(data, definition, &format.placed);
+    let is_i32 =
+        |value: &Attribute| matches!(value, Attribute::Integer(integer) if integer.ty == Type::I32);
+    !entries.is_empty() && entries.iter().all(|(_, value)| is_i32(value))
+}
+
+/// Writes an operation behind its name.
+pub(crate) fn print(printer: &mut Printer<'_>, op: OpId, format: &Format) {
+    match format.items[0].word {
+        Word::Function => return function::print(printer, op),
+        Word::Module => return function::print_module(printer, op),
+        _ => {}
+    }
+    let mut state = State {
+        op,
+        format,
+        next_operand: 0,
+        next_region: 0,
+    };
+    print_items(printer, &mut state, &format.items, true);
+}
+
+struct State<'f> {
+    op: OpId,
+    format: &'f Format,
+    next_operand: usize,
+    next_region: usize,
+}
+
+fn print_items(printer: &mut Printer<'_>, state: &mut State<'_>, items: &[Item], first: bool) {
+    for (index, item) in items.iter().enumerate() {
+        let start = printer.out.len();
+        let blanks = if first && index == 0 {
+            " "
+        } else {
+            item.blanks
+        };
+        printer.out.push_str(blanks);
+        let before = printer.out.len();
+        print_word(printer, state, &item.word);
+        if printer.out.len() == before {
+            printer.out.truncate(start);
+        }
+    }
+}
+
+fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
+    let module = printer.module;
+    let data = module.op(state.op);
+    let definition = data.definition().expect("can_print() found a definition");
+    let rest = &data.operands()[definition.operand_defs().len()..];
+    match word {
+        Word::Operand => {
+            printer.value(data.operands()[state.next_operand]);
+            state.next_operand += 1;
+        }
+        Word::Operands => printer.values(&data.operands()[state.next_operand..]),
+        Word::TypedOperands => {
+            for (index, &value) in data.operands()[state.next_operand..].iter().enumerate() {
+                printer.separator(index);
+                printer.value(value);
+                printer.out.push_str(" : ");
+                printer.show(module.value_type(value));
+            }
+        }
+        Word::Attribute(name) => {
+            if let Some(attribute) = data.attribute(name) {
+                printer.attribute(attribute, WithType::No);
+            }
+        }
+        Word::AttributeDictionary => dictionary(printer, state, ""),
+        Word::AttributesKeyword => dictionary(printer, state, "attributes "),
+        Word::Settings => {
+            let entries = settings(data, definition, &state.format.placed);
+            for (index, (name, value)) in entries.into_iter().enumerate() {
+                printer.separator(index);
+                printer.out.push_str(name);
+                printer.out.push_str(" = ");
+                printer.attribute(value, WithType::No);
+            }
+        }
+        Word::OperandTypes => printer.types(rest),
+        Word::FunctionalType => {
+            let ty = printer.function_type(rest, data.results());
+            printer.show(&ty);
+        }
+        Word::Types => {
+            printer.out.push('(');
+            printer.types(rest);
+            printer.out.push_str(") -> (");
+            printer.types(data.results());
+            printer.out.push(')');
+        }
+        Word::Region => region(printer, state),
+        Word::Else => {
+            let trivial = data.results().is_empty()
+                && !printer.options.locations
+                && returns_nothing(module, data.regions()[state.next_region]);
+            if !trivial {
+                printer.out.push_str("else  ");
+                region(printer, state);
+            }
+        }
+        Word::Group(items) => {
+            if !rest.is_empty() {
+                print_items(printer, state, items, false);
+            }
+        }
+        Word::Literal(text) => printer.out.push_str(text),
+        Word::Function | Word::Module => {}
+    }
+}
+
+/// Writes the attributes without a place of their own; the blank before them is
+/// there already.
+fn dictionary(printer: &mut Printer<'_>, state: &State<'_>, keyword: &str) {
+    let start = printer.out.len();
+    printer.attribute_dictionary(state.op, &state.format.placed);
+    if printer.out.len() > start {
+        printer.out.replace_range(start..=start, keyword);
+    }
+}
+
+fn region(printer: &mut Printer<'_>, state: &mut State<'_>) {
+    let module = printer.module;
+    let data = module.op(state.op);
+    let definition = data.definition().expect("can_print() found a definition");
+    let region = data.regions()[state.next_region];
+    state.next_region += 1;
+    let block = module
+        .entry_block(region)
+        .expect("can_print() found a block");
+    debug_assert!(
+        definition.is(Traits::ISOLATED),
+        "names are only reused in isolated regions"
+    );
+    let shadowed = definition.shadowed_operands(data.operands().len());
+    for (&argument, index) in module.block(block).arguments().iter().zip(shadowed) {
+        printer.shadow(argument, data.operands()[index]);
+    }
+    printer.region(state.op, region, EntryArguments::Elide);
+}
+
+/// Returns whether a region holds nothing but `tfrt.return`.
+fn returns_nothing(module: &Module, region: RegionId) -> bool {
+    let block = module
+        .entry_block(region)
+        .map(|block| module.block(block).operations());
+    let Some(&[only]) = block else {
+        return false;
+    };
+    let data = module.op(only);
+    data.name() == "tfrt.return" && data.operands().is_empty() && data.attributes().is_empty()
+}
