@@ -194,3 +194,8 @@ scalars! {
     f32 => "f32",
     f64 => "f64",
 }
+
+impl Value for String {
+    const NAME: &'static str = "!tfrt.string";
+    type Storage = Heap;
+}

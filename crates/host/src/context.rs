@@ -1,0 +1,266 @@
+//! [`HostContext`]: what all programs of a process share.
+
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
+use tfrt_async::{Error, HostAllocator, SystemAllocator};
+
+use crate::device::{Device, DeviceManager};
+use crate::executor::live::{ExternalGuard, LiveFrames};
+use crate::kernel::KernelRegistry;
+use crate::trace::TraceSink;
+
+/// What a request may use before it fails with `ResourceExhausted`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls within calls.
+    pub max_depth: u32,
+    /// Kernels run and calls made, in all.
+    pub max_steps: Option<u64>,
+    /// Bytes from the host's allocator, of all requests together; enforced by an allocator that
+    /// the builder puts around the given one.
+    pub max_memory: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_depth: 1_000_000,
+            max_steps: None,
+            max_memory: None,
+        }
+    }
+}
+
+/// Hears each error once, when a kernel reports it.
+pub type DiagnosticHandler = dyn Fn(&Error) + Send + Sync;
+
+/// The queue, allocator, kernels and devices that programs run with. A counted handle.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let mut registry = KernelRegistry::new();
+/// registry.add("my.one", || 1i32);
+/// let host = HostContext::builder(registry).build();
+/// assert_eq!(host.devices().list()[0].name(), "CPU:0");
+/// ```
+#[derive(Clone)]
+pub struct HostContext(Arc<Inner>);
+
+struct Inner {
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    allocator: Arc<dyn HostAllocator>,
+    registry: Arc<KernelRegistry>,
+    /// The MLIR names of the types that some registered kernel takes or gives.
+    known_types: HashSet<&'static str>,
+    diagnostics: Arc<DiagnosticHandler>,
+    trace: Option<Arc<dyn TraceSink>>,
+    devices: DeviceManager,
+    shared: Mutex<HashMap<TypeId, SharedCell>>,
+    timers: Arc<TimerQueue>,
+    watchdog: Arc<TimerQueue>,
+    limits: Limits,
+    live: LiveFrames,
+}
+
+type SharedCell = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
+
+/// Puts a [`HostContext`] together.
+pub struct HostContextBuilder {
+    registry: KernelRegistry,
+    queue: Option<Arc<dyn ConcurrentWorkQueue>>,
+    allocator: Option<Arc<dyn HostAllocator>>,
+    diagnostics: Option<Arc<DiagnosticHandler>>,
+    trace: Option<Arc<dyn TraceSink>>,
+    limits: Limits,
+}
+
+impl HostContextBuilder {
+    /// Runs tasks on `queue`. Default: one worker for each processor that the process may use.
+    pub fn queue(mut self, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
+        self.queue = Some(queue);
+        self
+    }
+
+    /// Takes memory for calls and buffers from `allocator`. Default: the system's.
+    pub fn allocator(mut self, allocator: Arc<dyn HostAllocator>) -> Self {
+        self.allocator = Some(allocator);
+        self
+    }
+
+    /// Tells `handler` about errors as they are reported. Default: nobody hears them.
+    pub fn diagnostics(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.diagnostics = Some(Arc::new(handler));
+        self
+    }
+
+    /// Tells `sink` what begins and ends.
+    pub fn trace(mut self, sink: Arc<dyn TraceSink>) -> Self {
+        self.trace = Some(sink);
+        self
+    }
+
+    /// Sets what a request may use.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Makes the host.
+    pub fn build(self) -> HostContext {
+        let devices = DeviceManager::default();
+        devices.add(Device::new("cpu", "CPU:0"));
+        let allocator = self
+            .allocator
+            .unwrap_or_else(|| Arc::new(SystemAllocator::new()));
+        let allocator = match self.limits.max_memory {
+            Some(bytes) => Arc::new(crate::memory::LimitedAllocator::new(allocator, bytes)),
+            None => allocator,
+        };
+        let known_types = known_types(&self.registry);
+        HostContext(Arc::new(Inner {
+            queue: self.queue.unwrap_or_else(crate::default_queue),
+            allocator,
+            registry: Arc::new(self.registry),
+            known_types,
+            diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
+            trace: self.trace,
+            devices,
+            shared: Mutex::default(),
+            timers: Arc::new(TimerQueue::new()),
+            watchdog: Arc::new(TimerQueue::new()),
+            limits: self.limits,
+            live: LiveFrames::default(),
+        }))
+    }
+}
+
+fn known_types(registry: &KernelRegistry) -> HashSet<&'static str> {
+    let entries = registry.kernels().chain(registry.natives());
+    entries
+        .flat_map(|entry| {
+            let signature = entry.signature();
+            let operands = signature
+                .operands
+                .iter()
+                .filter_map(|operand| operand.type_name);
+            let results = signature
+                .results
+                .iter()
+                .filter_map(|result| result.type_name);
+            operands.chain(results)
+        })
+        .collect()
+}
+
+impl HostContext {
+    /// Begins to put a host together, with the kernels that its programs may use.
+    pub fn builder(registry: KernelRegistry) -> HostContextBuilder {
+        HostContextBuilder {
+            registry,
+            queue: None,
+            allocator: None,
+            diagnostics: None,
+            trace: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// The work queue.
+    pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
+        &self.0.queue
+    }
+
+    /// The allocator of calls and buffers.
+    pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
+        &self.0.allocator
+    }
+
+    /// The kernels.
+    pub fn registry(&self) -> &KernelRegistry {
+        &self.0.registry
+    }
+
+    /// The devices.
+    pub fn devices(&self) -> &DeviceManager {
+        &self.0.devices
+    }
+
+    /// Timers that only stop requests, never bring them forward: deadlines, and the watch for
+    /// stuck requests.
+    pub(crate) fn watchdog(&self) -> &Arc<TimerQueue> {
+        &self.0.watchdog
+    }
+
+    /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.
+    pub fn timers(&self) -> &Arc<TimerQueue> {
+        &self.0.timers
+    }
+
+    /// What a request may use.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Who hears what begins and ends.
+    pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
+        self.0.trace.as_ref()
+    }
+
+    /// Says that something outside of the work queue, the blocking threads and the timers is going
+    /// to resolve a promise. Until the guard is dropped, no request counts as stuck.
+    pub fn external(&self) -> ExternalGuard {
+        ExternalGuard::new(self.clone())
+    }
+
+    /// The one instance of `T` that belongs to this host, made when first asked for.
+    pub fn shared<T: Send + Sync + 'static>(&self, make: impl FnOnce(&HostContext) -> T) -> Arc<T> {
+        let cell = {
+            let mut shared = self.0.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.entry(TypeId::of::<T>()).or_default().clone()
+        };
+        let instance = cell.get_or_init(|| Arc::new(make(self))).clone();
+        instance.downcast().expect("the map is keyed by the type")
+    }
+
+    pub(crate) fn tell(&self, error: &Error) {
+        (self.0.diagnostics)(error);
+    }
+
+    pub(crate) fn live_frames(&self) -> &LiveFrames {
+        &self.0.live
+    }
+
+    pub(crate) fn knows_type(&self, name: &str) -> bool {
+        self.0.known_types.contains(name)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakHost {
+        WeakHost(Arc::downgrade(&self.0))
+    }
+}
+
+impl fmt::Debug for HostContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostContext")
+            .field("queue", &self.queue().name())
+            .field("allocator", &self.allocator().name())
+            .field("limits", self.limits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`HostContext`] that keeps nothing alive.
+pub(crate) struct WeakHost(Weak<Inner>);
+
+impl WeakHost {
+    pub(crate) fn upgrade(&self) -> Option<HostContext> {
+        self.0.upgrade().map(HostContext)
+    }
+}

@@ -1,0 +1,734 @@
+//! The dataflow executor: runs a kernel as soon as its operands are there.
+//!
+//! There is no program counter. A call is a [`Frame`]: one slot per register and one wait count
+//! per kernel. Whoever fills a register counts down the kernels that use it; whoever takes a count
+//! to zero owns that kernel and runs it. Nothing here blocks, and nothing here takes a lock while
+//! kernels run.
+//!
+//! # The story of a call
+//!
+//! 1. [`enter`] readies the kernels without operands and fills the arguments.
+//! 2. [`Executor::drive`] runs ready kernels of the current stream, the last to become ready first,
+//!    and hands those of other streams to the work queue ([`ready`]).
+//! 3. [`run_kernel`] skips a kernel with an error among its strict operands, or of a cancelled
+//!    request: its results are that error. Otherwise it calls the kernel.
+//! 4. [`publish`] fills a result's register and counts down its users. A result that is still to
+//!    come is published by a continuation on its value ([`resume`]).
+//! 5. A kernel that asks for a call suspends: the callee's frame goes on a stack of ours, runs as
+//!    far as it can, and the kernel goes on with its results. The thread's stack does not grow.
+//!
+//! # Order
+//!
+//! Kernels without a path of operands between them may run in any order, on any thread. Effects
+//! that must keep an order carry a chain.
+//!
+//! # Invariants
+//!
+//! * A register is filled before any of its users is counted down.
+//! * A wait count reaches zero once, so a kernel runs once.
+//! * Every register gets a value, be it an error, so every result is settled.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tfrt_async::queue::Task;
+use tfrt_async::{AnyAsyncValue, AnyPromise, Error, run_when_settled};
+
+use crate::kernel::control::{Resume, StepKind};
+use crate::kernel::{Call, Flow, KernelFrame, Step};
+use crate::trace::{Level, Scope};
+
+pub(crate) mod frame;
+pub(crate) mod live;
+mod ready;
+pub(crate) mod topology;
+
+use frame::{Fill, Frame, Ready, Running, SharedFrame, Suspended};
+use ready::{Group, ReadyQueue};
+use topology::Definition;
+
+/// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
+const MAX_CONTINUATION_DEPTH: u32 = 100;
+
+/// Runs a new frame on this thread as far as it goes. Its results may then be taken.
+pub(crate) fn execute(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
+    let mut executor = Executor::default();
+    executor.enter(frame.clone(), arguments, Returns::Nowhere);
+    executor.drive(frame);
+}
+
+/// Hands a new frame to the work queue. Its results may be taken at once.
+pub(crate) fn spawn(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
+    let shared = frame.share();
+    let queue = frame.request().queue().clone();
+    queue.add_task(Task::new(move || execute(&shared.into_local(), arguments)));
+}
+
+/// Goes on with a call whose awaited `register` got its value, unless somebody else did.
+pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
+    let frame = frame.into_local();
+    let topology = frame.topology();
+    let value = value.settled();
+    let (definition, stream, value) = match topology.register(register).producer {
+        Some((kernel, result)) => {
+            let value = located(&frame, kernel, value);
+            let node = topology.kernel(kernel);
+            (topology.results(node)[result as usize], node.stream, value)
+        }
+        None => (
+            topology.arguments()[register as usize],
+            topology.root_stream(),
+            value,
+        ),
+    };
+    let Some(fill) = frame.claim(register) else {
+        return;
+    };
+    let mut queue = ReadyQueue::new(stream);
+    publish_settled(&frame, &mut queue, definition, fill, value);
+    let mut executor = Executor::default();
+    executor.stack.push(Activation {
+        frame: frame.clone(),
+        queue,
+        returns: Returns::Nowhere,
+    });
+    executor.drive(&frame);
+}
+
+/// Names the kernel that a register awaits, with its place, unless it waits for calls of its own.
+pub(crate) fn describe(frame: &Arc<Frame>, register: u32) -> Option<String> {
+    let (kernel, _) = frame.topology().register(register).producer?;
+    let context = frame.context_of(kernel);
+    let name = frame.topology().kernel(kernel).name();
+    Some(match context.location() {
+        Some(location) => format!("kernel '{name}' at {location}"),
+        None => format!("kernel '{name}'"),
+    })
+}
+
+/// Where the results of a frame go when all that could run of it has run.
+enum Returns {
+    /// To whoever holds the frame, or nowhere.
+    Nowhere,
+    /// They are the results of a kernel of the activation below, or its control step goes on with
+    /// them. The operands of that kernel are held until then.
+    Kernel {
+        kernel: Suspended,
+        held: Vec<AnyAsyncValue>,
+        then: Option<Resume>,
+    },
+    /// A control step whose kernel has returned goes on with them.
+    Detached {
+        step: Detached,
+        held: Vec<AnyAsyncValue>,
+        then: Resume,
+    },
+}
+
+/// A control kernel that has returned before its results were there.
+struct Detached {
+    frame: SharedFrame,
+    kernel: u32,
+    results: Vec<AnyPromise>,
+}
+
+/// A call in progress on this thread.
+struct Activation {
+    frame: Arc<Frame>,
+    queue: ReadyQueue,
+    returns: Returns,
+}
+
+/// One thread's stack of calls.
+#[derive(Default)]
+struct Executor {
+    stack: Vec<Activation>,
+    /// The results of the kernel that is running.
+    results: Vec<AnyAsyncValue>,
+    n_steps: u64,
+}
+
+/// Counts a thread as busy while it is inside the executor.
+struct Busy<'a>(&'a Arc<Frame>);
+
+impl<'a> Busy<'a> {
+    fn new(frame: &'a Arc<Frame>) -> Self {
+        frame.request().host().live_frames().enter();
+        Busy(frame)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.request().host().live_frames().leave();
+    }
+}
+
+impl Executor {
+    /// Puts a new call on the stack, its arguments filled.
+    fn enter(&mut self, frame: Arc<Frame>, arguments: Vec<AnyAsyncValue>, returns: Returns) {
+        self.n_steps += 1;
+        let mut queue = ReadyQueue::new(frame.topology().root_stream());
+        let (entry, fills) = frame.begin();
+        for ready in entry {
+            queue.push(&frame, ready);
+        }
+        for ((definition, fill), value) in fills.into_iter().zip(arguments) {
+            publish(&frame, &mut queue, None, definition, fill, value);
+        }
+        self.stack.push(Activation {
+            frame,
+            queue,
+            returns,
+        });
+    }
+
+    /// Runs what is ready, until nothing is left on the stack.
+    fn drive(mut self, bottom: &Arc<Frame>) {
+        let _busy = Busy::new(bottom);
+        while let Some(top) = self.stack.last_mut() {
+            for group in top.queue.turn() {
+                hand_over(&top.frame, group);
+            }
+            match top.queue.pop() {
+                Some(ready) => {
+                    self.n_steps += 1;
+                    if self.n_steps >= STEPS_PER_COUNT {
+                        top.frame
+                            .request()
+                            .count_steps(std::mem::take(&mut self.n_steps));
+                    }
+                    let flow = run_kernel(&top.frame, &mut top.queue, ready, &mut self.results);
+                    if let Some((kernel, flow)) = flow {
+                        self.follow(kernel, flow);
+                    }
+                }
+                None => {
+                    let ended = self.stack.pop().expect("there is a top");
+                    self.end(ended);
+                }
+            }
+        }
+        bottom.request().count_steps(self.n_steps);
+    }
+
+    /// A call has run as far as it could.
+    fn end(&mut self, ended: Activation) {
+        match ended.returns {
+            Returns::Nowhere => {}
+            Returns::Kernel { kernel, held, then } => {
+                let results = ended.frame.take_results();
+                drop(ended.frame);
+                self.returned(kernel, held, then, results);
+            }
+            Returns::Detached { step, held, then } => {
+                let results = ended.frame.take_results();
+                drop(held);
+                match guarded(|| then(results)) {
+                    Ok(next) => self.detached(step, next),
+                    Err(error) => step.fail(error),
+                }
+            }
+        }
+    }
+
+    /// A kernel's call has returned: publishes its results, or goes on with its next step.
+    fn returned(
+        &mut self,
+        kernel: Suspended,
+        held: Vec<AnyAsyncValue>,
+        then: Option<Resume>,
+        results: Vec<AnyAsyncValue>,
+    ) {
+        drop(held);
+        match then {
+            Some(then) => match guarded(|| then(results)) {
+                Ok(step) => self.follow(kernel, Flow::Step(step)),
+                Err(error) => self.complete(kernel, Vec::new(), Some(error)),
+            },
+            None => self.complete(kernel, results, None),
+        }
+    }
+
+    /// Does what a kernel of the activation on top asks for.
+    fn follow(&mut self, kernel: Suspended, flow: Flow) {
+        let mut step = match flow {
+            Flow::Done => return self.complete(kernel, Vec::new(), None),
+            Flow::Call(call) => return self.call(kernel, call, None),
+            Flow::Step(step) => step,
+        };
+        loop {
+            let (results, then) = match step.0 {
+                StepKind::Done(results) => return self.complete(kernel, results, None),
+                StepKind::Fail(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                StepKind::Call(call, then) => return self.call(kernel, call, Some(then)),
+                StepKind::Spawn(call, then) => (spawn_call(kernel.frame(), call), then),
+                StepKind::Await(values, then) => {
+                    if !values.iter().all(AnyAsyncValue::is_settled) {
+                        return self.detach(kernel, values, then);
+                    }
+                    (values, then)
+                }
+            };
+            step = match guarded(|| then(results)) {
+                Ok(step) => step,
+                Err(error) => return self.complete(kernel, Vec::new(), Some(error)),
+            };
+        }
+    }
+
+    /// Runs a function for a kernel of the activation on top.
+    fn call(&mut self, kernel: Suspended, call: Call, then: Option<Resume>) {
+        let Call {
+            function,
+            arguments,
+        } = call;
+        // The body of a loop may hold no kernel that would see the cancellation.
+        let cancelled = kernel
+            .frame()
+            .request()
+            .cancellation()
+            .filter(|_| then.is_some());
+        if let Some(error) = cancelled.cloned() {
+            return self.complete(kernel, Vec::new(), Some(error));
+        }
+        match function.frame_for_call(kernel.frame(), &arguments) {
+            Ok(Some(frame)) => {
+                let held = arguments.clone();
+                self.enter(frame, arguments, Returns::Kernel { kernel, held, then });
+            }
+            // A synchronous function has no activation: it runs to its end at once.
+            Ok(None) => {
+                let results = function.run_in_order(kernel.frame(), &arguments);
+                self.returned(kernel, arguments, then, results);
+            }
+            Err(error) => self.complete(kernel, Vec::new(), Some(error)),
+        }
+    }
+
+    /// Publishes the results of a suspended kernel of the activation on top.
+    fn complete(
+        &mut self,
+        mut kernel: Suspended,
+        results: Vec<AnyAsyncValue>,
+        failure: Option<Error>,
+    ) {
+        let top = self
+            .stack
+            .last_mut()
+            .expect("a kernel's activation is below its calls");
+        assert!(
+            Arc::ptr_eq(kernel.frame(), &top.frame),
+            "the kernel belongs to the top"
+        );
+        self.results.clear();
+        self.results.extend(results);
+        finish(kernel.resume(), &mut top.queue, &mut self.results, failure);
+    }
+
+    /// Lets a control kernel return before its results are there; its steps go on as tasks.
+    fn detach(&mut self, kernel: Suspended, values: Vec<AnyAsyncValue>, then: Resume) {
+        let frame = kernel.frame().share();
+        let index = kernel.kernel();
+        let n_results = frame.local().topology().n_results(index);
+        let (promises, handles) = (0..n_results).map(|_| AnyAsyncValue::pending()).unzip();
+        let step = Detached {
+            frame,
+            kernel: index,
+            results: promises,
+        };
+        step.wait(values, then);
+        self.complete(kernel, handles, None);
+    }
+
+    /// Goes on with a detached control step.
+    fn detached(&mut self, detached: Detached, mut step: Step) {
+        loop {
+            let (results, then) = match step.0 {
+                StepKind::Done(results) => return detached.finish(results),
+                StepKind::Fail(error) => return detached.fail(error),
+                StepKind::Call(
+                    Call {
+                        function,
+                        arguments,
+                    },
+                    then,
+                ) => {
+                    let caller = detached.frame.local();
+                    if let Some(error) = caller.request().cancellation() {
+                        let error = error.clone();
+                        return detached.fail(error);
+                    }
+                    match function.frame_for_call(caller, &arguments) {
+                        Ok(Some(frame)) => {
+                            let held = arguments.clone();
+                            let returns = Returns::Detached {
+                                step: detached,
+                                held,
+                                then,
+                            };
+                            return self.enter(frame, arguments, returns);
+                        }
+                        Ok(None) => (function.run_in_order(caller, &arguments), then),
+                        Err(error) => return detached.fail(error),
+                    }
+                }
+                StepKind::Spawn(call, then) => (spawn_call(detached.frame.local(), call), then),
+                StepKind::Await(values, then) => {
+                    if !values.iter().all(AnyAsyncValue::is_settled) {
+                        return detached.wait(values, then);
+                    }
+                    (values, then)
+                }
+            };
+            step = match guarded(|| then(results)) {
+                Ok(step) => step,
+                Err(error) => return detached.fail(error),
+            };
+        }
+    }
+}
+
+impl Detached {
+    /// Goes on as a task when all values are settled.
+    fn wait(self, values: Vec<AnyAsyncValue>, then: Resume) {
+        let queue = self.frame.local().request().queue().clone();
+        let awaited = values.clone();
+        run_when_settled(&awaited, move || {
+            queue.add_task(Task::new(move || {
+                let frame = self.frame.clone().into_local();
+                let mut executor = Executor::default();
+                match guarded(|| then(values)) {
+                    Ok(step) => executor.detached(self, step),
+                    Err(error) => self.fail(error),
+                }
+                executor.drive(&frame);
+            }));
+        });
+    }
+
+    fn finish(self, results: Vec<AnyAsyncValue>) {
+        if results.len() != self.results.len() {
+            let error = wrong_result_count(results.len(), self.results.len());
+            return self.fail(error);
+        }
+        for (promise, value) in self.results.into_iter().zip(results) {
+            promise.forward(value);
+        }
+    }
+
+    fn fail(self, error: Error) {
+        let error = report(self.frame.local(), self.kernel, error);
+        for promise in self.results {
+            promise.fail(error.clone());
+        }
+    }
+}
+
+/// Starts a function as a task; what can't be started has errors for results.
+fn spawn_call(caller: &Arc<Frame>, call: Call) -> Vec<AnyAsyncValue> {
+    let Call {
+        function,
+        arguments,
+    } = call;
+    match function.frame_for_call(caller, &arguments) {
+        Ok(Some(frame)) => {
+            spawn(&frame, arguments);
+            frame.take_results()
+        }
+        Ok(None) => function.run_in_order(caller, &arguments),
+        Err(error) => {
+            let n_results = function.n_results();
+            (0..n_results)
+                .map(|_| AnyAsyncValue::from_error(error.clone()))
+                .collect()
+        }
+    }
+}
+
+/// How many steps are counted at once.
+const STEPS_PER_COUNT: u64 = 256;
+
+/// Gives a group of ready kernels to the work queue.
+fn hand_over(frame: &Arc<Frame>, group: Group) {
+    let shared = frame.share();
+    frame.request().queue().add_task(Task::new(move || {
+        let frame = shared.into_local();
+        let mut executor = Executor::default();
+        let queue = ReadyQueue::of_group(group);
+        executor.stack.push(Activation {
+            frame: frame.clone(),
+            queue,
+            returns: Returns::Nowhere,
+        });
+        executor.drive(&frame);
+    }));
+}
+
+/// Runs one kernel and publishes its results, or gives back what it asks for.
+fn run_kernel(
+    frame: &Arc<Frame>,
+    queue: &mut ReadyQueue,
+    ready: Ready,
+    results: &mut Vec<AnyAsyncValue>,
+) -> Option<(Suspended, Flow)> {
+    results.clear();
+    let running = frame.start(ready);
+    if let Some(error) = reason_to_skip(&running) {
+        finish_skipped(running, queue, &error);
+        return None;
+    }
+    let node = running.node();
+    let _scope = frame
+        .request()
+        .host()
+        .trace()
+        .map(|sink| Scope::new(sink, Level::Debug, || node.name().to_string()));
+    let mut call = KernelFrame::new(running, results);
+    let flow = guarded(|| node.node().kernel().call(&mut call));
+    let (mut running, mut failure) = call.end();
+    let flow = flow.unwrap_or_else(|error| {
+        failure = Some(error);
+        Flow::Done
+    });
+    running.release_operands();
+    match flow {
+        Flow::Done => {
+            finish(running, queue, results, failure);
+            None
+        }
+        flow => Some((running.suspend(), flow)),
+    }
+}
+
+/// Calls into a kernel; a panic becomes an error.
+pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
+    let inside = IN_KERNEL.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    IN_KERNEL.set(inside);
+    result.map_err(|payload| {
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        let error = Error::internal(format!("the kernel panicked: {message}"));
+        // A payload may panic when it is dropped; that is no reason to take the worker down.
+        if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
+            return error.with_note("and its panic payload panicked when it was dropped");
+        }
+        error
+    })
+}
+
+thread_local! {
+    static IN_KERNEL: Cell<bool> = const { Cell::new(false) };
+    static CONTINUATION_DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Tells whether this thread is inside a kernel, whose panics become errors: for panic hooks.
+pub fn is_in_kernel() -> bool {
+    IN_KERNEL.get()
+}
+
+/// The error that becomes the results of a kernel instead of running it: that of the failed strict
+/// operand with the highest number, else the request's cancellation.
+#[inline]
+fn reason_to_skip(running: &Running<'_>) -> Option<Error> {
+    let node = running.node();
+    if running.operands().any(|operand| !operand.is_plain()) && !node.node().marked {
+        let signature = node.node().signature();
+        let failed = running
+            .operands()
+            .enumerate()
+            .filter(|(index, _)| signature.is_strict(*index))
+            .filter_map(|(_, operand)| operand.error())
+            .last();
+        if failed.is_some() {
+            return failed.cloned();
+        }
+    }
+    running.frame().request().cancellation().cloned()
+}
+
+/// Publishes an error as every result of a kernel that does not run.
+fn finish_skipped(mut running: Running<'_>, queue: &mut ReadyQueue, error: &Error) {
+    running.release_operands();
+    let frame = running.frame();
+    while let Some((definition, fill)) = running.next_result() {
+        let value = AnyAsyncValue::from_error(error.clone());
+        publish_settled(frame, queue, definition, fill, value);
+    }
+    running.finish();
+}
+
+/// Publishes the results of a kernel that has run.
+fn finish(
+    mut running: Running<'_>,
+    queue: &mut ReadyQueue,
+    results: &mut Vec<AnyAsyncValue>,
+    failure: Option<Error>,
+) {
+    let frame = running.frame();
+    let kernel = running.kernel();
+    let n_results = running.node().n_results();
+    let failure = match failure {
+        None if results.len() != n_results => Some(wrong_result_count(results.len(), n_results)),
+        failure => failure,
+    };
+    if let Some(failure) = failure {
+        let error = report(frame, kernel, failure);
+        results.truncate(n_results);
+        results.resize_with(n_results, || AnyAsyncValue::from_error(error.clone()));
+    }
+    for value in results.drain(..) {
+        let (definition, fill) = running.next_result().expect("the numbers were compared");
+        let value = located(frame, kernel, value);
+        publish(frame, queue, Some(kernel), definition, fill, value);
+    }
+    running.finish();
+}
+
+fn wrong_result_count(found: usize, expected: usize) -> Error {
+    Error::internal(format!(
+        "the kernel gave {found} results where {expected} are expected"
+    ))
+}
+
+/// Fills a register and counts its users down, now or when the value is there.
+fn publish(
+    frame: &Arc<Frame>,
+    queue: &mut ReadyQueue,
+    kernel: Option<u32>,
+    definition: Definition,
+    fill: Fill,
+    value: AnyAsyncValue,
+) {
+    let value = value.settled();
+    if value.is_settled() {
+        publish_settled(frame, queue, definition, fill, value);
+    } else {
+        publish_pending(frame, queue, kernel, definition, fill, value);
+    }
+}
+
+#[inline]
+fn publish_settled(
+    frame: &Arc<Frame>,
+    queue: &mut ReadyQueue,
+    definition: Definition,
+    fill: Fill,
+    value: AnyAsyncValue,
+) {
+    frame.fill(fill, value);
+    let (early, late) = frame.topology().users(&definition);
+    for user in early.iter().chain(late) {
+        if let Some(ready) = frame.count_down(*user) {
+            queue.push(frame, ready);
+        }
+    }
+}
+
+/// Publishes a value that is still to come.
+///
+/// Users that take a handle start now. If there are such users, or none at all, the register is
+/// filled with the handle; otherwise it is left to the continuation.
+fn publish_pending(
+    frame: &Arc<Frame>,
+    queue: &mut ReadyQueue,
+    kernel: Option<u32>,
+    definition: Definition,
+    fill: Fill,
+    value: AnyAsyncValue,
+) {
+    if let Some(origin) = kernel.and_then(|kernel| frame.topology().kernel(kernel).origin.as_ref())
+    {
+        value.set_origin(origin);
+    }
+    let shared = frame.share();
+    let stream = queue.stream();
+    let (early, late) = frame.topology().users(&definition);
+    let held = value.clone();
+    if early.is_empty() && !late.is_empty() {
+        frame.leave(fill);
+        let register = definition.register;
+        value.and_then(move || continue_with(shared, move |frame| resume(frame, register, held)));
+        return;
+    }
+    frame.fill(fill, value.clone());
+    for user in early {
+        if let Some(ready) = frame.count_down(*user) {
+            queue.push(frame, ready);
+        }
+    }
+    value.and_then(move || {
+        continue_with(shared, move |frame| {
+            settle_late(&frame.into_local(), kernel, definition, stream, held)
+        });
+    });
+}
+
+/// A handle that stands in a register has settled: reports its error, and counts down the users
+/// that waited for it.
+fn settle_late(
+    frame: &Arc<Frame>,
+    kernel: Option<u32>,
+    definition: Definition,
+    stream: u32,
+    value: AnyAsyncValue,
+) {
+    if let Some(kernel) = kernel {
+        located(frame, kernel, value.settled());
+    }
+    let (_, late) = frame.topology().users(&definition);
+    if late.is_empty() {
+        return;
+    }
+    let mut queue = ReadyQueue::new(stream);
+    for user in late {
+        if let Some(ready) = frame.count_down(*user) {
+            queue.push(frame, ready);
+        }
+    }
+    let mut executor = Executor::default();
+    executor.stack.push(Activation {
+        frame: frame.clone(),
+        queue,
+        returns: Returns::Nowhere,
+    });
+    executor.drive(frame);
+}
+
+/// Runs a continuation on this thread, or as a task if it nests too deep.
+fn continue_with(frame: SharedFrame, f: impl FnOnce(SharedFrame) + Send + 'static) {
+    let depth = CONTINUATION_DEPTH.get();
+    if depth >= MAX_CONTINUATION_DEPTH {
+        let queue = frame.local().request().queue().clone();
+        queue.add_task(Task::new(move || f(frame)));
+        return;
+    }
+    CONTINUATION_DEPTH.set(depth + 1);
+    f(frame);
+    CONTINUATION_DEPTH.set(depth);
+}
+
+/// Gives an error its place, and reports it, if it is the kernel's own.
+pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> AnyAsyncValue {
+    match value.error() {
+        // An error that has a kernel's name was reported when it got it.
+        Some(error) if error.kernel().is_none() => {
+            AnyAsyncValue::from_error(report(frame, kernel, error.clone()))
+        }
+        _ => value,
+    }
+}
+
+/// Gives an error its place and its kernel, and tells the diagnostic handler, once.
+pub(crate) fn report(frame: &Arc<Frame>, kernel: u32, error: Error) -> Error {
+    if error.kernel().is_some() {
+        error
+    } else {
+        frame.context_of(kernel).report(error)
+    }
+}

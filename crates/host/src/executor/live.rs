@@ -1,0 +1,188 @@
+//! The shared frames of a host, so that a request can be failed from outside: when its deadline
+//! has passed, when it is cancelled, and when nothing is left that could go on with it.
+//!
+//! # Stuck requests
+//!
+//! A request is stuck when some kernel's result is awaited, and there is no task, no timer, no
+//! thread inside the executor and no [`ExternalGuard`] that could bring it. A watch on the timer
+//! queue looks for that while there are shared frames, every [`PERIOD`]; two looks in a row at a
+//! host in which nothing moved find it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tfrt_async::{AnyAsyncValue, Error};
+
+use super::frame::{Frame, SharedFrame, WeakFrame};
+use crate::context::{HostContext, WeakHost};
+use crate::request::RequestContext;
+
+/// How often the watch looks.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Shared frames by address.
+#[derive(Default)]
+pub(crate) struct LiveFrames {
+    frames: Mutex<Listed>,
+    /// Threads that are inside the executor, and guards of work that goes on elsewhere.
+    busy: AtomicUsize,
+    /// Counts ends of being busy.
+    moves: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Listed {
+    by_address: HashMap<usize, (u64, WeakFrame)>,
+    next: u64,
+    watched: bool,
+}
+
+/// Says that something outside of the host's queue will resolve a promise: while it lives, no
+/// request counts as stuck.
+#[derive(Debug)]
+pub struct ExternalGuard(HostContext);
+
+impl ExternalGuard {
+    pub(crate) fn new(host: HostContext) -> Self {
+        host.live_frames().enter();
+        ExternalGuard(host)
+    }
+}
+
+impl Drop for ExternalGuard {
+    fn drop(&mut self) {
+        self.0.live_frames().leave();
+    }
+}
+
+impl LiveFrames {
+    /// A thread enters the executor.
+    pub(crate) fn enter(&self) {
+        // Ordering: read by the watch, which looks twice.
+        self.busy.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A thread leaves the executor.
+    pub(crate) fn leave(&self) {
+        // Ordering: as in `enter`; the move is counted before the thread stops being busy.
+        self.moves.fetch_add(1, Ordering::AcqRel);
+        self.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Lists a frame that has just become shared.
+    pub(crate) fn add(&self, frame: &Arc<Frame>) {
+        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = listed.next;
+        listed.next += 1;
+        listed
+            .by_address
+            .insert(Arc::as_ptr(frame).addr(), (number, WeakFrame::new(frame)));
+        let start_watch = !std::mem::replace(&mut listed.watched, true);
+        drop(listed);
+        if start_watch {
+            watch(frame.request().host().downgrade(), None);
+        }
+    }
+
+    /// Forgets a frame that is being dropped.
+    pub(crate) fn remove(&self, frame: &Frame) {
+        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.by_address.remove(&std::ptr::from_ref(frame).addr());
+    }
+
+    /// The live frames, the newest first.
+    fn newest_first(&self) -> Vec<SharedFrame> {
+        let listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut frames: Vec<(u64, SharedFrame)> = listed
+            .by_address
+            .values()
+            .filter_map(|(number, frame)| Some((*number, frame.upgrade()?)))
+            .collect();
+        // Frames may be dropped by their last handle here, which takes the lock.
+        drop(listed);
+        frames.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        frames.into_iter().map(|(_, frame)| frame).collect()
+    }
+
+    /// Tells whether the watch should go on; if not, it has ended.
+    fn still_watched(&self) -> bool {
+        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.watched = !listed.by_address.is_empty();
+        listed.watched
+    }
+}
+
+/// Fails everything that a request awaits with `error`.
+pub(crate) fn abandon(request: &RequestContext, error: &Error) {
+    for frame in request.host().live_frames().newest_first() {
+        if std::ptr::eq(&**frame.local().request(), request) {
+            for register in frame.local().awaited_registers() {
+                super::resume(
+                    frame.clone(),
+                    register,
+                    AnyAsyncValue::from_error(error.clone()),
+                );
+            }
+        }
+    }
+}
+
+/// Looks again after a while.
+fn watch(host: WeakHost, previous: Option<(u64, usize)>) {
+    let Some(strong) = host.upgrade() else { return };
+    let timers = strong.watchdog().clone();
+    drop(strong);
+    timers.schedule_after(PERIOD, move || {
+        let Some(strong) = host.upgrade() else { return };
+        if !strong.live_frames().still_watched() {
+            return;
+        }
+        let now = strong.quiet();
+        if now.is_some() && now == previous {
+            fail_stuck(&strong);
+        }
+        drop(strong);
+        watch(host, now);
+    });
+}
+
+impl HostContext {
+    /// A mark of the host's progress, if nothing is going on that could make any.
+    fn quiet(&self) -> Option<(u64, usize)> {
+        let live = self.live_frames();
+        let activity = self.queue().activity();
+        let idle = activity.in_flight == 0
+            && self.timers().pending() == 0
+            // Ordering: pairs with `enter` and `leave`.
+            && live.busy.load(Ordering::Acquire) == 0;
+        idle.then(|| (activity.epoch, live.moves.load(Ordering::Acquire)))
+    }
+}
+
+/// Fails every request of a quiet host that still awaits something.
+fn fail_stuck(host: &HostContext) {
+    // The newest frames hold the causes; what waits for them resolves as they fail.
+    for frame in host.live_frames().newest_first() {
+        let awaited = frame.local().awaited_registers();
+        if awaited.is_empty() {
+            continue;
+        }
+        let names: Vec<String> = awaited
+            .iter()
+            .filter_map(|register| super::describe(frame.local(), *register))
+            .collect();
+        let error = Error::internal(format!(
+            "the request is stuck: nothing can run and nothing is in flight, but {} never resolved",
+            names.join(", ")
+        ));
+        for register in awaited {
+            super::resume(
+                frame.clone(),
+                register,
+                AnyAsyncValue::from_error(error.clone()),
+            );
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which ready kernels run here, and which are handed to the work queue.
+//!
+//! The order is that of the original runtime, so that effects that no chain orders come out as
+//! they did there under the single-threaded queue:
+//!
+//! * kernels of the queue's stream run on this thread, the last to become ready first;
+//! * kernels of other streams wait until the next turn, and then go to the work queue as one task
+//!   for each stream, in ascending order of streams;
+//! * when nothing is left to run here, the queue moves to the stream of the first of those that
+//!   wait, and takes all of that stream.
+
+use super::frame::{Frame, Ready};
+
+/// The ready kernels of one call on one thread.
+#[derive(Debug)]
+pub(crate) struct ReadyQueue {
+    stream: u32,
+    here: Vec<Ready>,
+    elsewhere: Vec<(u32, Ready)>,
+}
+
+/// A group of ready kernels of one stream, for a task.
+pub(crate) type Group = (u32, Vec<Ready>);
+
+impl ReadyQueue {
+    pub(crate) fn new(stream: u32) -> Self {
+        ReadyQueue {
+            stream,
+            here: Vec::new(),
+            elsewhere: Vec::new(),
+        }
+    }
+
+    /// A queue that starts with the kernels of a group.
+    pub(crate) fn of_group((stream, here): Group) -> Self {
+        ReadyQueue {
+            stream,
+            here,
+            elsewhere: Vec::new(),
+        }
+    }
+
+    pub(crate) fn stream(&self) -> u32 {
+        self.stream
+    }
+
+    /// Adds a kernel that became ready.
+    #[inline]
+    pub(crate) fn push(&mut self, frame: &Frame, ready: Ready) {
+        let stream = frame.topology().kernel(ready.kernel()).stream;
+        if stream == self.stream {
+            self.here.push(ready);
+        } else {
+            self.elsewhere.push((stream, ready));
+        }
+    }
+
+    /// Takes the next kernel to run here.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Ready> {
+        self.here.pop()
+    }
+
+    /// Between two kernels: moves to another stream if there is nothing left here, and gives away
+    /// what belongs elsewhere.
+    #[inline]
+    pub(crate) fn turn(&mut self) -> Vec<Group> {
+        if self.elsewhere.is_empty() {
+            Vec::new()
+        } else {
+            self.turn_with_others()
+        }
+    }
+
+    fn turn_with_others(&mut self) -> Vec<Group> {
+        if self.here.is_empty() {
+            self.move_to(self.elsewhere[0].0);
+        }
+        // A stable sort: the original's is, too, for as many kernels as it meets.
+        self.elsewhere.sort_by_key(|(stream, _)| *stream);
+        let mut groups: Vec<Group> = Vec::new();
+        for (stream, ready) in self.elsewhere.drain(..) {
+            match groups.last_mut() {
+                Some((last, group)) if *last == stream => group.push(ready),
+                _ => groups.push((stream, vec![ready])),
+            }
+        }
+        groups
+    }
+
+    /// Takes all kernels of `stream` from those that wait, in the order in which the original's
+    /// partition by two pointers leaves them: the front ones that stay are skipped, the back ones
+    /// that go are skipped, and the two that stop are swapped.
+    fn move_to(&mut self, stream: u32) {
+        self.stream = stream;
+        let (mut front, mut back) = (0, self.elsewhere.len());
+        loop {
+            while front < back && self.elsewhere[front].0 != stream {
+                front += 1;
+            }
+            while front < back && self.elsewhere[back - 1].0 == stream {
+                back -= 1;
+            }
+            if front == back {
+                break;
+            }
+            back -= 1;
+            self.elsewhere.swap(front, back);
+            front += 1;
+        }
+        self.here
+            .extend(self.elsewhere.drain(front..).map(|(_, ready)| ready));
+    }
+}

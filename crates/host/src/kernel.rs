@@ -1,0 +1,65 @@
+//! How to write a kernel: one function and one line.
+//!
+//! A kernel is a plain Rust function. Its parameters and results say what it takes and gives;
+//! registering it under the name of an operation is all that is left to do.
+//!
+//! ```
+//! use tfrt_host::Error;
+//! use tfrt_host::kernel::KernelRegistry;
+//!
+//! /// `%quotient, %remainder = my.div %n, %d`
+//! fn div(n: i32, d: i32) -> Result<(i32, i32), Error> {
+//!     if d == 0 {
+//!         return Err(Error::invalid_argument("Divide by zero"));
+//!     }
+//!     Ok((n.wrapping_div(d), n.wrapping_rem(d)))
+//! }
+//!
+//! pub fn register(registry: &mut KernelRegistry) {
+//!     registry.add("my.div", div);
+//! }
+//! # let mut registry = KernelRegistry::new();
+//! # register(&mut registry);
+//! ```
+//!
+//! Parameters stand in the order operands, attributes (in the order of their names), functions;
+//! surroundings may stand anywhere. The tables are in [`param`] and [`returns`].
+//!
+//! # What the executor promises
+//!
+//! * Strict operands are values: an error operand skips the kernel and becomes its results.
+//! * A kernel that panics fails its own results with `Internal`, and nothing else.
+//! * Operands are released when the function returns, before its results are published.
+//! * An operation may pass one chain more than the kernel declares: it only orders.
+//!
+//! # What the executor asks
+//!
+//! Kernels must not block. One that has to wait returns an [`AsyncValue`](tfrt_async::AsyncValue)
+//! and resolves its promise from a task of the work queue, a blocking task, or a thread of its own
+//! (then it holds a [`HostContext::external`](crate::HostContext::external) guard meanwhile).
+//! Control flow is in [`control`].
+
+pub mod control;
+mod frame;
+mod function;
+#[allow(
+    clippy::needless_lifetimes,
+    reason = "the lifetime of a call is the point of the trait"
+)]
+pub mod param;
+mod registry;
+pub mod returns;
+mod signature;
+mod value;
+
+pub use control::{Call, Flow, Step};
+pub use frame::{KernelFrame, Mismatch};
+pub use function::{Explain, Kernel, KernelFn, explain};
+pub use param::{Attr, KernelParam, Owned, Rest, RestAttributes, RestFunctions, ScalarAttr};
+pub use registry::{KernelEntry, KernelRegistry};
+pub use returns::{KernelResult, KernelReturn, Results};
+pub(crate) use signature::CHAIN;
+pub use signature::{AttributeSpec, Completion, OperandSpec, ResultSpec, Signature};
+pub use value::{BF16, Complex, F16};
+
+pub use crate::function::Function;

@@ -1,0 +1,496 @@
+//! What a kernel may take: one implementation of [`KernelParam`] per kind of parameter.
+//!
+//! | Parameter | Means |
+//! | --- | --- |
+//! | `T` where `T: Value + Copy` | a strict operand, copied |
+//! | `&T` | a strict operand, borrowed for the call |
+//! | [`Owned<T>`] | a strict operand, moved out if this kernel is its last user, else cloned |
+//! | [`AsyncValue<T>`] | a non-strict operand: not waited for |
+//! | [`AnyAsyncValue`] | a strict operand of any type |
+//! | [`Rest`] | all remaining operands, strict, of any type |
+//! | [`Attr<T>`] | an attribute, read in place |
+//! | [`RestAttributes`] | all remaining attributes |
+//! | [`Function`] | a function to call |
+//! | [`RestFunctions`] | all remaining functions |
+//! | `&`[`HostContext`], `&`[`ExecutionContext`] | surroundings |
+//!
+//! A parameter is taken off the frame in two steps, so that it can be borrowed for the call:
+//! [`KernelParam::take`] moves what it needs out of the frame into a guard, and
+//! [`KernelParam::item`] lends the guard to the function. Guards are dropped as soon as the kernel
+//! has returned and before its results are published.
+//!
+//! The type parameter `M` of the trait only tells kinds of parameter apart for the compiler's
+//! coherence rules; it is always inferred.
+
+use std::ops::Deref;
+
+use tfrt_async::{AnyAsyncValue, AsyncValue, Value};
+use tfrt_bef::AttributeView;
+
+use super::frame::{KernelFrame, Mismatch};
+use super::signature::{AttributeSpec, Signature};
+use crate::context::HostContext;
+use crate::function::Function;
+use crate::request::ExecutionContext;
+
+/// Something that a kernel function may declare as a parameter.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be a parameter of a kernel",
+    note = "operands are `T`, `&T`, `Owned<T>` or `AsyncValue<T>` with `T: Value` (`T` by value needs `T: Copy`); \
+            attributes are `Attr<T>`; see the table in `tfrt_host::kernel`"
+)]
+pub trait KernelParam<M>: Sized {
+    /// What is taken off the frame and lives for the call.
+    type Guard;
+    /// What the function gets: the parameter with the lifetime of the call.
+    type Item<'a>;
+
+    /// Adds this parameter to the signature.
+    fn describe(signature: &mut Signature);
+
+    /// Takes the parameter off the frame.
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Self::Guard, Mismatch>;
+
+    /// Lends the parameter to the function.
+    fn item<'a>(guard: &'a mut Self::Guard) -> Self::Item<'a>;
+}
+
+/// Kinds of parameter, for the compiler only.
+#[doc(hidden)]
+pub mod kinds {
+    /// `T`
+    pub enum Copied {}
+    /// `&T`
+    pub enum Borrowed {}
+    /// Everything that is told apart by its own type.
+    pub enum Itself {}
+    /// `Attr<T>` of a scalar
+    pub enum ScalarAttribute {}
+    /// `Attr<&str>`
+    pub enum TextAttribute {}
+    /// `Attr<&[T]>`
+    pub enum ArrayAttribute {}
+    /// `Attr<AttributeView>`
+    pub enum AnyAttribute {}
+    /// `&HostContext`
+    pub enum Host {}
+    /// `&ExecutionContext`
+    pub enum Execution {}
+}
+use kinds::*;
+
+impl<T: Value + Copy> KernelParam<Copied> for T {
+    type Guard = T;
+    type Item<'a> = T;
+
+    fn describe(signature: &mut Signature) {
+        signature.operand(Some(T::NAME), true);
+    }
+
+    #[inline]
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<T, Mismatch> {
+        frame.take_copy::<T>()
+    }
+
+    #[inline]
+    fn item<'a>(guard: &'a mut T) -> T {
+        *guard
+    }
+}
+
+impl<T: Value> KernelParam<Borrowed> for &T {
+    type Guard = AsyncValue<T>;
+    type Item<'a> = &'a T;
+
+    fn describe(signature: &mut Signature) {
+        signature.operand(Some(T::NAME), true);
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<AsyncValue<T>, Mismatch> {
+        frame.take_typed::<T>()
+    }
+
+    fn item<'a>(guard: &'a mut AsyncValue<T>) -> &'a T {
+        match guard.get() {
+            Some(Ok(value)) => value,
+            _ => unreachable!("take_typed() checked that the operand is a value"),
+        }
+    }
+}
+
+/// An operand that the kernel may keep: moved out of its register if no one else will read it.
+#[derive(Debug)]
+pub struct Owned<T>(pub T);
+
+impl<T> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Value + Clone> KernelParam<Itself> for Owned<T> {
+    type Guard = Option<T>;
+    type Item<'a> = Owned<T>;
+
+    fn describe(signature: &mut Signature) {
+        signature.operand(Some(T::NAME), true);
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<T>, Mismatch> {
+        let value = frame.take_typed::<T>()?;
+        Ok(Some(match value.try_into_value() {
+            Ok(value) => value,
+            Err(shared) => match shared.get() {
+                Some(Ok(value)) => value.clone(),
+                _ => unreachable!("take_typed() checked that the operand is a value"),
+            },
+        }))
+    }
+
+    fn item<'a>(guard: &'a mut Option<T>) -> Owned<T> {
+        Owned(guard.take().expect("a parameter is lent once"))
+    }
+}
+
+impl<T: Value> KernelParam<Itself> for AsyncValue<T> {
+    type Guard = Option<AsyncValue<T>>;
+    type Item<'a> = AsyncValue<T>;
+
+    fn describe(signature: &mut Signature) {
+        signature.operand(Some(T::NAME), false);
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<AsyncValue<T>>, Mismatch> {
+        let index = frame.next_operand();
+        frame
+            .take_operand()?
+            .downcast::<T>()
+            .map(Some)
+            .map_err(|value| Mismatch::Operand {
+                index,
+                expected: T::NAME,
+                found: value.type_name(),
+            })
+    }
+
+    fn item<'a>(guard: &'a mut Option<AsyncValue<T>>) -> AsyncValue<T> {
+        guard.take().expect("a parameter is lent once")
+    }
+}
+
+impl KernelParam<Itself> for AnyAsyncValue {
+    type Guard = Option<AnyAsyncValue>;
+    type Item<'a> = AnyAsyncValue;
+
+    fn describe(signature: &mut Signature) {
+        signature.operand(None, true);
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<AnyAsyncValue>, Mismatch> {
+        frame.take_operand().map(Some)
+    }
+
+    fn item<'a>(guard: &'a mut Option<AnyAsyncValue>) -> AnyAsyncValue {
+        guard.take().expect("a parameter is lent once")
+    }
+}
+
+/// All remaining operands, untyped.
+#[derive(Debug, Default)]
+pub struct Rest(pub Vec<AnyAsyncValue>);
+
+impl Deref for Rest {
+    type Target = [AnyAsyncValue];
+
+    fn deref(&self) -> &[AnyAsyncValue] {
+        &self.0
+    }
+}
+
+impl KernelParam<Itself> for Rest {
+    type Guard = Rest;
+    type Item<'a> = Rest;
+
+    fn describe(signature: &mut Signature) {
+        signature.more_operands = true;
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Rest, Mismatch> {
+        let mut rest = Vec::with_capacity(frame.n_operands_left());
+        while frame.n_operands_left() > 0 {
+            rest.push(frame.take_operand()?);
+        }
+        Ok(Rest(rest))
+    }
+
+    fn item<'a>(guard: &'a mut Rest) -> Rest {
+        std::mem::take(guard)
+    }
+}
+
+/// An attribute: a constant that the compiler attached to the operation.
+///
+/// `T` is `bool`, an integer, `f32`, `f64`, [`F16`](super::F16), [`BF16`](super::BF16), `&str`, a
+/// slice of a scalar type, or [`AttributeView`] for everything else.
+#[derive(Clone, Copy, Debug)]
+pub struct Attr<T>(pub T);
+
+impl<T> Deref for Attr<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A type that an attribute may hold in a fixed number of bytes.
+pub trait ScalarAttr: Copy + 'static {
+    /// The name in signatures and messages.
+    const KIND: &'static str;
+    /// The name of an array of these.
+    const ARRAY_KIND: &'static str;
+
+    /// Reads the attribute.
+    fn read(view: AttributeView<'_>) -> Option<Self>;
+
+    /// Reads an array of these in place; `None` where the type has no array in place.
+    fn read_array(view: AttributeView<'_>) -> Option<&[Self]>;
+}
+
+macro_rules! scalar_attributes {
+    ($($type:ty, $kind:literal, $read:expr, $array:expr;)*) => {$(
+        impl ScalarAttr for $type {
+            const KIND: &'static str = $kind;
+            const ARRAY_KIND: &'static str = concat!("array of ", $kind);
+
+            #[inline]
+            fn read(view: AttributeView<'_>) -> Option<Self> {
+                let read: fn(AttributeView<'_>) -> Option<$type> = $read;
+                read(view)
+            }
+
+            #[inline]
+            fn read_array(view: AttributeView<'_>) -> Option<&[Self]> {
+                let read: fn(AttributeView<'_>) -> Option<&[$type]> = $array;
+                read(view)
+            }
+        }
+    )*};
+}
+
+scalar_attributes! {
+    bool, "i1", |view| view.as_bool(), |_| None;
+    i8, "i8", |view| view.as_i8(), |view| view.array();
+    i16, "i16", |view| view.as_i16(), |view| view.array();
+    i32, "i32", |view| view.as_i32(), |view| view.array();
+    i64, "i64", |view| view.as_i64(), |view| view.array();
+    u8, "ui8", |view| view.as_u8(), |view| view.array();
+    u16, "ui16", |view| view.as_u16(), |view| view.array();
+    u32, "ui32", |view| view.as_u32(), |view| view.array();
+    u64, "ui64", |view| view.as_u64(), |view| view.array();
+    f32, "f32", |view| view.as_f32(), |view| view.array();
+    f64, "f64", |view| view.as_f64(), |view| view.array();
+    super::F16, "f16", |view| view.as_u16().map(super::F16), |_| None;
+    super::BF16, "bf16", |view| view.as_u16().map(super::BF16), |_| None;
+}
+
+impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
+    type Guard = T;
+    type Item<'a> = Attr<T>;
+
+    fn describe(signature: &mut Signature) {
+        signature.attributes.push(AttributeSpec {
+            kind: T::KIND,
+            readable: |view| T::read(view).is_some(),
+        });
+    }
+
+    #[inline]
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<T, Mismatch> {
+        frame.take_attribute(T::KIND, |view| T::read(view))
+    }
+
+    #[inline]
+    fn item<'a>(guard: &'a mut T) -> Attr<T> {
+        Attr(*guard)
+    }
+}
+
+/// An attribute held by its program, so that it can be borrowed for a call.
+#[doc(hidden)]
+pub struct HeldAttribute {
+    program: crate::program::ProgramRef,
+    offset: u32,
+}
+
+impl HeldAttribute {
+    fn view(&self) -> AttributeView<'_> {
+        self.program.attribute(self.offset)
+    }
+}
+
+impl KernelParam<TextAttribute> for Attr<&str> {
+    type Guard = HeldAttribute;
+    type Item<'a> = Attr<&'a str>;
+
+    fn describe(signature: &mut Signature) {
+        signature.attributes.push(AttributeSpec {
+            kind: "string",
+            readable: |view| view.as_str().is_some(),
+        });
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
+        frame.hold_attribute("string", |view| view.as_str().is_some())
+    }
+
+    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<&'a str> {
+        Attr(guard.view().as_str().expect("take() read it"))
+    }
+}
+
+impl<T: ScalarAttr> KernelParam<ArrayAttribute> for Attr<&[T]> {
+    type Guard = HeldAttribute;
+    type Item<'a> = Attr<&'a [T]>;
+
+    fn describe(signature: &mut Signature) {
+        signature.attributes.push(AttributeSpec {
+            kind: T::ARRAY_KIND,
+            readable: |view| T::read_array(view).is_some(),
+        });
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
+        frame.hold_attribute(T::ARRAY_KIND, |view| T::read_array(view).is_some())
+    }
+
+    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<&'a [T]> {
+        Attr(T::read_array(guard.view()).expect("take() read it"))
+    }
+}
+
+impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
+    type Guard = HeldAttribute;
+    type Item<'a> = Attr<AttributeView<'a>>;
+
+    fn describe(signature: &mut Signature) {
+        signature.attributes.push(AttributeSpec {
+            kind: "any",
+            readable: |_| true,
+        });
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
+        frame.hold_attribute("any", |_| true)
+    }
+
+    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<AttributeView<'a>> {
+        Attr(guard.view())
+    }
+}
+
+/// All remaining attributes, in the order of their names.
+#[derive(Debug)]
+pub struct RestAttributes<'a>(pub Vec<AttributeView<'a>>);
+
+impl KernelParam<Itself> for RestAttributes<'_> {
+    type Guard = Vec<HeldAttribute>;
+    type Item<'a> = RestAttributes<'a>;
+
+    fn describe(signature: &mut Signature) {
+        signature.more_attributes = true;
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Vec<HeldAttribute>, Mismatch> {
+        let mut rest = Vec::with_capacity(frame.n_attributes_left());
+        while frame.n_attributes_left() > 0 {
+            rest.push(frame.hold_attribute("any", |_| true)?);
+        }
+        Ok(rest)
+    }
+
+    fn item<'a>(guard: &'a mut Vec<HeldAttribute>) -> RestAttributes<'a> {
+        RestAttributes(guard.iter().map(HeldAttribute::view).collect())
+    }
+}
+
+impl HeldAttribute {
+    /// Holds the attribute at `offset` of `program`.
+    pub(super) fn new(program: crate::program::ProgramRef, offset: u32) -> Self {
+        HeldAttribute { program, offset }
+    }
+}
+
+impl KernelParam<Itself> for Function {
+    type Guard = Option<Function>;
+    type Item<'a> = Function;
+
+    fn describe(signature: &mut Signature) {
+        signature.n_functions += 1;
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Function>, Mismatch> {
+        frame.take_function().map(Some)
+    }
+
+    fn item<'a>(guard: &'a mut Option<Function>) -> Function {
+        guard.take().expect("a parameter is lent once")
+    }
+}
+
+/// All remaining functions: references first, then regions.
+#[derive(Debug, Default)]
+pub struct RestFunctions(pub Vec<Function>);
+
+impl KernelParam<Itself> for RestFunctions {
+    type Guard = RestFunctions;
+    type Item<'a> = RestFunctions;
+
+    fn describe(signature: &mut Signature) {
+        signature.more_functions = true;
+    }
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<RestFunctions, Mismatch> {
+        let mut rest = Vec::with_capacity(frame.n_functions_left());
+        while frame.n_functions_left() > 0 {
+            rest.push(frame.take_function()?);
+        }
+        Ok(RestFunctions(rest))
+    }
+
+    fn item<'a>(guard: &'a mut RestFunctions) -> RestFunctions {
+        std::mem::take(guard)
+    }
+}
+
+impl KernelParam<Host> for &HostContext {
+    type Guard = HostContext;
+    type Item<'a> = &'a HostContext;
+
+    fn describe(_: &mut Signature) {}
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HostContext, Mismatch> {
+        Ok(frame.host().clone())
+    }
+
+    fn item<'a>(guard: &'a mut HostContext) -> &'a HostContext {
+        guard
+    }
+}
+
+impl KernelParam<Execution> for &ExecutionContext {
+    type Guard = ExecutionContext;
+    type Item<'a> = &'a ExecutionContext;
+
+    fn describe(_: &mut Signature) {}
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ExecutionContext, Mismatch> {
+        Ok(frame.execution_context())
+    }
+
+    fn item<'a>(guard: &'a mut ExecutionContext) -> &'a ExecutionContext {
+        guard
+    }
+}

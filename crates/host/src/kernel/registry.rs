@@ -1,0 +1,162 @@
+//! Names to kernels: a visible list, filled by calls.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::function::{Erased, Kernel, KernelFn};
+use super::signature::Signature;
+
+/// A kernel under its name.
+#[derive(Clone)]
+pub struct KernelEntry {
+    name: Arc<str>,
+    kernel: Arc<dyn Kernel>,
+    signature: Arc<Signature>,
+}
+
+impl KernelEntry {
+    /// The name, which is the name of the operation.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it takes and gives.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    pub(crate) fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn shared_signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    pub(crate) fn kernel(&self) -> &Arc<dyn Kernel> {
+        &self.kernel
+    }
+}
+
+impl fmt::Debug for KernelEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, self.signature)
+    }
+}
+
+/// The kernels, and the native functions, that programs may use.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::kernel::KernelRegistry;
+///
+/// fn double(x: i32) -> i32 {
+///     x.wrapping_mul(2)
+/// }
+///
+/// let mut registry = KernelRegistry::new();
+/// registry.add("my.double", double);
+/// assert_eq!(registry.get("my.double").unwrap().signature().to_string(), "(i32) -> i32");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct KernelRegistry {
+    kernels: BTreeMap<Arc<str>, KernelEntry>,
+    natives: BTreeMap<Arc<str>, KernelEntry>,
+}
+
+impl KernelRegistry {
+    /// Makes a registry without kernels.
+    pub fn new() -> Self {
+        KernelRegistry::default()
+    }
+
+    /// Adds a function as the kernel of operations called `name`.
+    ///
+    /// # Panics
+    ///
+    /// If there is a kernel of that name: two definitions of one operation are a mistake of the
+    /// program that embeds the runtime, and never depend on input.
+    pub fn add<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
+        insert(&mut self.kernels, name, function);
+        self
+    }
+
+    /// Adds a native function: what `func.func private @name(..) attributes {tfrt.native}` runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is a native function of that name.
+    pub fn add_native<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
+        insert(&mut self.natives, name, function);
+        self
+    }
+
+    /// Finds a kernel.
+    pub fn get(&self, name: &str) -> Option<&KernelEntry> {
+        self.kernels.get(name)
+    }
+
+    /// Finds a native function.
+    pub fn get_native(&self, name: &str) -> Option<&KernelEntry> {
+        self.natives.get(name)
+    }
+
+    /// All kernels, in the order of their names.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelEntry> {
+        self.kernels.values()
+    }
+
+    /// All native functions, in the order of their names.
+    pub fn natives(&self) -> impl Iterator<Item = &KernelEntry> {
+        self.natives.values()
+    }
+
+    /// The registered name nearest to a misspelt one, if it is near enough to be meant.
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let limit = (name.len() / 4).clamp(1, 4);
+        self.kernels
+            .keys()
+            .map(|candidate| (distance(name, candidate, limit), candidate))
+            .filter(|(distance, _)| *distance <= limit)
+            .min()
+            .map(|(_, candidate)| &**candidate)
+    }
+}
+
+fn insert<M: 'static, F: KernelFn<M>>(
+    table: &mut BTreeMap<Arc<str>, KernelEntry>,
+    name: &str,
+    function: F,
+) {
+    let signature = Arc::new(function.signature());
+    let name: Arc<str> = name.into();
+    let kernel: Arc<dyn Kernel> = Arc::new(Erased::new(function));
+    let entry = KernelEntry {
+        name: name.clone(),
+        kernel,
+        signature,
+    };
+    let previous = table.insert(name.clone(), entry);
+    assert!(previous.is_none(), "two kernels are called '{name}'");
+}
+
+/// The Levenshtein distance of two names, or any number above `limit` once it exceeds that.
+fn distance(a: &str, b: &str, limit: usize) -> usize {
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let b = b.as_bytes();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

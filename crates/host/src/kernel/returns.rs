@@ -1,0 +1,227 @@
+//! What a kernel may return: one implementation of [`KernelReturn`] per shape of result.
+//!
+//! | Result | Means |
+//! | --- | --- |
+//! | `T` where `T: Value` | one available result |
+//! | `()` | no result |
+//! | [`AsyncValue<T>`] | one result to come |
+//! | [`AnyAsyncValue`] | one result of any type, there or to come |
+//! | a tuple of these | several results |
+//! | `Result<R, Error>` | results, or an error on all of them; inside a tuple, on one |
+//! | [`Results`] | as many results as the program asks for, of any type |
+//! | [`Call`] | the results of a function, which the executor calls |
+//! | [`Step`] | control flow: calls of functions, one after another |
+//!
+//! As in [`param`](super::param), the type parameter `M` is for the compiler only.
+
+use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
+
+use super::control::{Call, Flow, Step};
+use super::frame::KernelFrame;
+use super::signature::{Completion, Signature};
+
+/// Something that a kernel function may return.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be returned from a kernel",
+    note = "results are `T: Value`, `AsyncValue<T>`, tuples of these, `()`, `Result<_, tfrt_host::Error>`, `Results`, \
+            `Call` or `Step`; see the table in `tfrt_host::kernel`"
+)]
+pub trait KernelReturn<M> {
+    /// Adds the results to the signature.
+    fn describe(signature: &mut Signature);
+
+    /// Puts the results into the frame, or says what the executor is to do for them.
+    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow;
+}
+
+/// One result among others.
+pub trait KernelResult<M> {
+    /// Adds the result to the signature.
+    fn describe(signature: &mut Signature);
+
+    /// Makes the value for the register.
+    fn into_value(self) -> AnyAsyncValue;
+}
+
+/// Shapes of result, for the compiler only.
+#[doc(hidden)]
+pub mod shapes {
+    /// `T`
+    pub enum Plain {}
+    /// Everything that is told apart by its own type.
+    pub enum Itself {}
+    /// A result or an error.
+    pub struct Fallible<M>(std::marker::PhantomData<M>);
+    /// A tuple.
+    pub struct Several<M>(std::marker::PhantomData<M>);
+}
+use shapes::*;
+
+impl<T: Value> KernelResult<Plain> for T {
+    fn describe(signature: &mut Signature) {
+        signature.result(Some(T::NAME));
+    }
+
+    #[inline]
+    fn into_value(self) -> AnyAsyncValue {
+        AnyAsyncValue::new(self)
+    }
+}
+
+impl<T: Value> KernelResult<Itself> for AsyncValue<T> {
+    fn describe(signature: &mut Signature) {
+        signature.result(Some(T::NAME));
+        signature.completes(Completion::Asynchronous);
+    }
+
+    fn into_value(self) -> AnyAsyncValue {
+        self.into_any()
+    }
+}
+
+impl KernelResult<Itself> for AnyAsyncValue {
+    fn describe(signature: &mut Signature) {
+        signature.result(None);
+        signature.completes(Completion::Asynchronous);
+    }
+
+    fn into_value(self) -> AnyAsyncValue {
+        self
+    }
+}
+
+impl<M, R: KernelResult<M>> KernelResult<Fallible<M>> for Result<R, Error> {
+    fn describe(signature: &mut Signature) {
+        R::describe(signature);
+    }
+
+    fn into_value(self) -> AnyAsyncValue {
+        match self {
+            Ok(result) => result.into_value(),
+            Err(error) => AnyAsyncValue::from_error(error),
+        }
+    }
+}
+
+impl<T: Value> KernelReturn<Plain> for T {
+    fn describe(signature: &mut Signature) {
+        <T as KernelResult<Plain>>::describe(signature);
+    }
+
+    #[inline]
+    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+        frame.put_result(AnyAsyncValue::new(self));
+        Flow::Done
+    }
+}
+
+/// Implements [`KernelReturn`] for a type that is one result: `single_results!(<T: Value> A<T>)`.
+macro_rules! single_results {
+    ($(<$($param:ident: $bound:ident)?> $result:ty),*) => {$(
+        impl$(<$param: $bound>)? KernelReturn<Itself> for $result {
+            fn describe(signature: &mut Signature) {
+                <$result as KernelResult<Itself>>::describe(signature);
+            }
+
+            fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+                frame.put_result(<$result as KernelResult<Itself>>::into_value(self));
+                Flow::Done
+            }
+        }
+    )*};
+}
+
+single_results!(<T: Value> AsyncValue<T>, <> AnyAsyncValue);
+
+impl KernelReturn<Itself> for () {
+    fn describe(_: &mut Signature) {}
+
+    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
+        Flow::Done
+    }
+}
+
+impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
+    fn describe(signature: &mut Signature) {
+        R::describe(signature);
+    }
+
+    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+        match self {
+            Ok(results) => results.put(frame),
+            Err(error) => {
+                frame.fail(error);
+                Flow::Done
+            }
+        }
+    }
+}
+
+/// Implements [`KernelReturn`] for a tuple: `tuple_results!(A MA, B MB)` gives `(A, B)`.
+macro_rules! tuple_results {
+    ($($result:ident $marker:ident),+) => {
+        impl<$($marker, $result: KernelResult<$marker>),+> KernelReturn<Several<($($marker,)+)>>
+            for ($($result,)+)
+        {
+            fn describe(signature: &mut Signature) {
+                $($result::describe(signature);)+
+            }
+
+            #[inline]
+            #[allow(non_snake_case, reason = "one name per element")]
+            fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+                let ($($result,)+) = self;
+                $(frame.put_result($result.into_value());)+
+                Flow::Done
+            }
+        }
+    };
+}
+
+tuple_results!(A MA, B MB);
+tuple_results!(A MA, B MB, C MC);
+tuple_results!(A MA, B MB, C MC, D MD);
+tuple_results!(A MA, B MB, C MC, D MD, E ME);
+tuple_results!(A MA, B MB, C MC, D MD, E ME, G MG);
+
+/// As many results as the program asks for, of any types.
+///
+/// Fewer or more than that fail the results with `Internal`.
+#[derive(Debug, Default)]
+pub struct Results(pub Vec<AnyAsyncValue>);
+
+impl KernelReturn<Itself> for Results {
+    fn describe(signature: &mut Signature) {
+        signature.any_results = true;
+        signature.completes(Completion::Asynchronous);
+    }
+
+    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+        for value in self.0 {
+            frame.put_result(value);
+        }
+        Flow::Done
+    }
+}
+
+impl KernelReturn<Itself> for Call {
+    fn describe(signature: &mut Signature) {
+        signature.any_results = true;
+        signature.completes(Completion::Calls);
+    }
+
+    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
+        Flow::Call(self)
+    }
+}
+
+impl KernelReturn<Itself> for Step {
+    fn describe(signature: &mut Signature) {
+        signature.any_results = true;
+        signature.completes(Completion::Calls);
+    }
+
+    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
+        Flow::Step(self)
+    }
+}

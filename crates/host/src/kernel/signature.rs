@@ -1,0 +1,159 @@
+//! What a kernel takes and gives, read off its Rust types.
+//!
+//! Nobody writes a [`Signature`] down: [`KernelParam::describe`](super::KernelParam::describe) and
+//! [`KernelReturn::describe`](super::KernelReturn::describe) add one entry per parameter and
+//! result. Load compares it with every use of the kernel in a program, so that a running kernel
+//! can rely on the counts.
+
+use std::fmt;
+
+/// One operand of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperandSpec {
+    /// The MLIR name of the type; `None` accepts any type.
+    pub type_name: Option<&'static str>,
+    /// Whether the kernel waits for the value (`true`), or takes the handle as it is.
+    pub strict: bool,
+}
+
+/// One attribute of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeSpec {
+    /// How the kernel reads it, in words: `i32`, `string`, `array of i64`.
+    pub kind: &'static str,
+    /// Tells whether the bytes at an attribute can be read this way.
+    pub readable: fn(tfrt_bef::AttributeView<'_>) -> bool,
+}
+
+/// One result of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultSpec {
+    /// The MLIR name of the type; `None` gives any type.
+    pub type_name: Option<&'static str>,
+}
+
+/// When the results of a kernel are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Completion {
+    /// When the kernel returns.
+    #[default]
+    Synchronous,
+    /// At some time after the kernel has returned.
+    Asynchronous,
+    /// After calls of functions that the executor makes for the kernel.
+    Calls,
+}
+
+/// The operands, attributes, functions and results of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    /// Operands with a parameter of their own, in order.
+    pub operands: Vec<OperandSpec>,
+    /// Whether further operands are accepted after them.
+    pub more_operands: bool,
+    /// Attributes with a parameter of their own, in the order of their names.
+    pub attributes: Vec<AttributeSpec>,
+    /// Whether further attributes are accepted after them.
+    pub more_attributes: bool,
+    /// How many functions (references and regions) have a parameter of their own.
+    pub n_functions: usize,
+    /// Whether further functions are accepted after them.
+    pub more_functions: bool,
+    /// Results, in order.
+    pub results: Vec<ResultSpec>,
+    /// Whether the number of results is the program's choice.
+    pub any_results: bool,
+    /// When the results are there.
+    pub completion: Completion,
+}
+
+impl Signature {
+    /// Tells whether operand `index` delays the kernel until its value is settled.
+    pub fn is_strict(&self, index: usize) -> bool {
+        self.operands
+            .get(index)
+            .is_none_or(|operand| operand.strict)
+    }
+
+    /// Tells whether the last of `n_operands` operands only orders: the kernel declares one less,
+    /// and none of those declared is a chain.
+    pub fn has_trailing_chain(&self, n_operands: usize) -> bool {
+        !self.more_operands
+            && n_operands == self.operands.len() + 1
+            && self
+                .operands
+                .iter()
+                .all(|operand| operand.type_name != Some(CHAIN))
+    }
+
+    /// Tells whether `n_operands` is a number of operands that the kernel takes.
+    pub fn accepts_operands(&self, n_operands: usize) -> bool {
+        n_operands == self.operands.len()
+            || (self.more_operands && n_operands > self.operands.len())
+            || self.has_trailing_chain(n_operands)
+    }
+
+    /// Records one operand.
+    pub(super) fn operand(&mut self, type_name: Option<&'static str>, strict: bool) {
+        self.operands.push(OperandSpec { type_name, strict });
+    }
+
+    /// Records one result.
+    pub(super) fn result(&mut self, type_name: Option<&'static str>) {
+        self.results.push(ResultSpec { type_name });
+    }
+
+    /// Records that results may come later than the kernel's return.
+    pub(super) fn completes(&mut self, completion: Completion) {
+        self.completion = self.completion.max(completion);
+    }
+}
+
+/// The MLIR name of the chain type.
+pub(crate) const CHAIN: &str = "!tfrt.chain";
+
+/// `(i32, !tfrt.chain) {i32} -> i32`
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut operands: Vec<String> = self
+            .operands
+            .iter()
+            .map(|operand| {
+                let name = operand.type_name.unwrap_or("any");
+                if operand.strict {
+                    name.to_owned()
+                } else {
+                    format!("async {name}")
+                }
+            })
+            .collect();
+        if self.more_operands {
+            operands.push("any...".to_owned());
+        }
+        write!(f, "({})", operands.join(", "))?;
+        let mut attributes: Vec<&str> = self.attributes.iter().map(|spec| spec.kind).collect();
+        if self.more_attributes {
+            attributes.push("any...");
+        }
+        if !attributes.is_empty() {
+            write!(f, " {{{}}}", attributes.join(", "))?;
+        }
+        let mut functions = vec!["function"; self.n_functions];
+        if self.more_functions {
+            functions.push("function...");
+        }
+        if !functions.is_empty() {
+            write!(f, " [{}]", functions.join(", "))?;
+        }
+        let results: Vec<&str> = self
+            .results
+            .iter()
+            .map(|spec| spec.type_name.unwrap_or("any"))
+            .collect();
+        match (self.any_results, results.as_slice()) {
+            (true, _) => write!(f, " -> any..."),
+            (false, [one]) => write!(f, " -> {one}"),
+            (false, many) => write!(f, " -> ({})", many.join(", ")),
+        }
+    }
+}

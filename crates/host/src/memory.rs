@@ -1,0 +1,8 @@
+//! Allocators for calls and buffers, beside the system's: profiled, leak-checked, of fixed size,
+//! and limited.
+
+mod allocators;
+
+pub use allocators::{
+    AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
+};

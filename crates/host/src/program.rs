@@ -1,0 +1,429 @@
+//! [`Program`]: a BEF file bound to kernels, checked, and shareable.
+//!
+//! Load removes the last doubts: every kernel name is registered, and every use of a kernel fits
+//! its signature in number and, as far as types are known, in type. All misfits are reported at
+//! once. A kernel that runs later relies on the counts; types are compared once more when operands
+//! are taken, since a file may be silent about them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_async::SourceLocation;
+use tfrt_bef::{
+    AttributeOffset, AttributeView, BefFile, Body, FunctionIndex, FunctionKind, FunctionView,
+    KernelView, Location, LocationOffset,
+};
+
+use crate::context::HostContext;
+use crate::executor::topology::Topology;
+use crate::function::Function;
+use crate::kernel::{CHAIN, Completion, KernelEntry, Signature};
+
+/// A file bound to kernels. A counted handle; many programs may share a host.
+#[derive(Clone)]
+pub struct Program(ProgramRef);
+
+/// What functions, frames and kernels hold of a program.
+pub(crate) type ProgramRef = Arc<Loaded>;
+
+pub(crate) struct Loaded {
+    file: BefFile,
+    host: HostContext,
+    functions: Box<[Topology]>,
+}
+
+/// One reason why a program can't be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadProblem {
+    /// Where in the user's source, if the file says.
+    pub location: Option<SourceLocation>,
+    /// What was expected and found.
+    pub message: String,
+    /// What might be meant instead.
+    pub help: Option<String>,
+}
+
+/// Everything that keeps a program from being loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError(Vec<LoadProblem>);
+
+impl LoadError {
+    /// The problems, in the order of the file; at least one.
+    pub fn problems(&self) -> &[LoadProblem] {
+        &self.0
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            if let Some(location) = &problem.location {
+                write!(f, "{location}: ")?;
+            }
+            write!(f, "{}", problem.message)?;
+            if let Some(help) = &problem.help {
+                write!(f, "\n  help: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Program {
+    /// Binds `file` to the kernels of `host`.
+    ///
+    /// # Errors
+    ///
+    /// Every kernel that is not registered, and every use that does not fit its kernel.
+    pub fn load(file: BefFile, host: &HostContext) -> Result<Program, LoadError> {
+        let functions = Loader::new(&file, host).load()?;
+        Ok(Program(Arc::new(Loaded {
+            file,
+            host: host.clone(),
+            functions,
+        })))
+    }
+
+    /// The functions that have a name, in the order of the file.
+    pub fn functions(&self) -> impl Iterator<Item = Function> {
+        self.all_functions()
+            .filter(|function| !function.name().is_empty())
+    }
+
+    /// All functions, those of regions included, which have no name.
+    pub fn all_functions(&self) -> impl Iterator<Item = Function> {
+        (0..self.0.functions.len()).map(|index| Function::new(self.0.clone(), index as u32))
+    }
+
+    /// Finds a function by name.
+    pub fn function(&self, name: &str) -> Option<Function> {
+        self.functions().find(|function| function.name() == name)
+    }
+
+    /// The file.
+    pub fn file(&self) -> &BefFile {
+        &self.0.file
+    }
+
+    /// The host that it was loaded for.
+    pub fn host(&self) -> &HostContext {
+        &self.0.host
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("n_functions", &self.0.functions.len())
+            .finish()
+    }
+}
+
+impl Loaded {
+    pub(crate) fn file(&self) -> &BefFile {
+        &self.file
+    }
+
+    #[inline]
+    pub(crate) fn topology(&self, function: u32) -> &Topology {
+        &self.functions[function as usize]
+    }
+
+    pub(crate) fn view(&self, function: u32) -> FunctionView<'_> {
+        self.file.function(FunctionIndex(function))
+    }
+
+    pub(crate) fn function_name(&self, function: u32) -> &str {
+        self.view(function).name()
+    }
+
+    #[inline]
+    pub(crate) fn attribute(&self, offset: u32) -> AttributeView<'_> {
+        self.file.attribute(AttributeOffset(offset))
+    }
+
+    pub(crate) fn location(&self, offset: LocationOffset) -> Option<SourceLocation> {
+        source_location(&self.file, offset)
+    }
+}
+
+fn source_location(file: &BefFile, offset: LocationOffset) -> Option<SourceLocation> {
+    Some(match file.location(offset)? {
+        Location::FileLineCol { file, line, column } => SourceLocation::FileLineCol {
+            file: file.to_string(),
+            line,
+            column,
+        },
+        Location::Opaque(text) => SourceLocation::Opaque(text),
+    })
+}
+
+struct Loader<'a> {
+    file: &'a BefFile,
+    host: &'a HostContext,
+    problems: Vec<LoadProblem>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(file: &'a BefFile, host: &'a HostContext) -> Self {
+        Loader {
+            file,
+            host,
+            problems: Vec::new(),
+        }
+    }
+
+    fn load(mut self) -> Result<Box<[Topology]>, LoadError> {
+        let registry = self.host.registry();
+        let entries: Vec<Option<&KernelEntry>> = self
+            .file
+            .kernel_names()
+            .map(|name| registry.get(name))
+            .collect();
+        for function in self.file.functions() {
+            match function.body() {
+                Some(body) => self.check_body(&function, &body, &entries),
+                None => self.check_native(&function),
+            }
+        }
+        // A kernel that no function uses must be registered all the same.
+        if self.problems.is_empty() {
+            for (name, _) in self
+                .file
+                .kernel_names()
+                .zip(&entries)
+                .filter(|(_, entry)| entry.is_none())
+            {
+                self.unknown_kernel(name, None);
+            }
+        }
+        if !self.problems.is_empty() {
+            return Err(LoadError(self.problems));
+        }
+        let entries: Vec<KernelEntry> = entries.into_iter().flatten().cloned().collect();
+        self.file
+            .functions()
+            .map(|function| self.topology(&function, &entries))
+            .collect::<Result<_, _>>()
+    }
+
+    fn topology(
+        &self,
+        function: &FunctionView<'_>,
+        entries: &[KernelEntry],
+    ) -> Result<Topology, LoadError> {
+        let Some(body) = function.body() else {
+            let entry = self.host.registry().get_native(function.name());
+            let entry = entry.expect("check_native() found it");
+            let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
+            return Ok(Topology::native(
+                entry,
+                n_arguments as u32,
+                n_results as u32,
+            ));
+        };
+        Topology::new(function, &body, entries).map_err(|malformed| {
+            LoadError(vec![LoadProblem {
+                location: source_location(self.file, body.location()),
+                message: format!(
+                    "invalid Function section in BEF file: '{}': {}",
+                    function.name(),
+                    malformed.0
+                ),
+                help: None,
+            }])
+        })
+    }
+
+    fn problem(&mut self, location: Option<LocationOffset>, message: String, help: Option<String>) {
+        let location = location.and_then(|offset| source_location(self.file, offset));
+        self.problems.push(LoadProblem {
+            location,
+            message,
+            help,
+        });
+    }
+
+    fn unknown_kernel(&mut self, name: &str, location: Option<LocationOffset>) {
+        let nearest = self.host.registry().nearest(name);
+        let help = nearest.map(|nearest| format!("there is a kernel '{nearest}'"));
+        self.problem(location, format!("unknown kernel name '{name}'"), help);
+    }
+
+    fn check_native(&mut self, function: &FunctionView<'_>) {
+        let name = function.name();
+        let Some(entry) = self.host.registry().get_native(name) else {
+            let message = format!(
+                "invalid FunctionIndex section in BEF file: unable to find native function in global registry: '{name}'"
+            );
+            return self.problem(None, message, None);
+        };
+        let signature = entry.signature();
+        let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
+        let results_fit = signature.any_results || signature.results.len() == n_results;
+        if !signature.accepts_operands(n_arguments) || !results_fit {
+            let message = format!(
+                "native function '{name}' is {signature}, but is declared with {n_arguments} arguments and {n_results} results"
+            );
+            self.problem(None, message, None);
+        }
+    }
+
+    fn check_body(
+        &mut self,
+        function: &FunctionView<'_>,
+        body: &Body<'_>,
+        entries: &[Option<&KernelEntry>],
+    ) {
+        let types = register_types(self.file, function, body, entries);
+        for view in body.kernels() {
+            let Some(entry) = entries[view.code().index()] else {
+                self.unknown_kernel(view.name(), Some(view.location()));
+                continue;
+            };
+            let signature = entry.signature();
+            if function.kind() == FunctionKind::Sync
+                && signature.completion != Completion::Synchronous
+            {
+                let message = format!(
+                    "kernel '{}' is not synchronous, but '{}' is a synchronous function",
+                    view.name(),
+                    function.name()
+                );
+                self.problem(Some(view.location()), message, None);
+                continue;
+            }
+            let misfit = self
+                .counts(&view, signature)
+                .or_else(|| self.types(&view, signature, &types));
+            if let Some(misfit) = misfit {
+                let message = format!("kernel '{}' {misfit}", view.name());
+                let help = Some(format!("its signature is {signature}"));
+                self.problem(Some(view.location()), message, help);
+            }
+        }
+    }
+
+    /// What does not fit in number.
+    fn counts(&self, view: &KernelView<'_>, signature: &Signature) -> Option<String> {
+        let compare = |found: usize, expected: usize, more: bool, what: &str| {
+            let fits = found == expected || (more && found > expected);
+            let at_least = if more { "at least " } else { "" };
+            (!fits).then(|| format!("takes {at_least}{expected} {what}, but is given {found}"))
+        };
+        if !signature.accepts_operands(view.operands().len()) {
+            let (found, expected) = (view.operands().len(), signature.operands.len());
+            return compare(found, expected, signature.more_operands, "operands");
+        }
+        compare(
+            view.attributes().len(),
+            signature.attributes.len(),
+            signature.more_attributes,
+            "attributes",
+        )
+        .or_else(|| {
+            let (found, expected) = (view.functions().len(), signature.n_functions);
+            compare(found, expected, signature.more_functions, "functions")
+        })
+        .or_else(|| {
+            let (found, expected) = (view.results().len(), signature.results.len());
+            (!signature.any_results && found != expected)
+                .then(|| format!("gives {expected} results, but {found} are taken"))
+        })
+        .or_else(|| {
+            let attributes = view.attributes().iter().zip(&signature.attributes);
+            attributes.enumerate().find_map(|(index, (offset, spec))| {
+                let attribute = self.file.attribute(AttributeOffset(*offset));
+                (!(spec.readable)(attribute)).then(|| {
+                    let name = view.attribute_name(index).map(|name| format!(" '{name}'"));
+                    let name = name.unwrap_or_default();
+                    format!(
+                        "takes {} as attribute {index}{name}, but is given something else",
+                        spec.kind
+                    )
+                })
+            })
+        })
+    }
+
+    /// What does not fit in type, as far as types are known.
+    fn types(
+        &self,
+        view: &KernelView<'_>,
+        signature: &Signature,
+        types: &[Option<&str>],
+    ) -> Option<String> {
+        let name = |register: &u32| types[*register as usize];
+        let clash = |expected: Option<&str>, found: Option<&str>| match (expected, found) {
+            // A name that no kernel uses may be the program's own name for a type.
+            (Some(expected), Some(found)) => expected != found && self.host.knows_type(found),
+            _ => false,
+        };
+        let n_operands = view.operands().len();
+        let trailing = signature
+            .has_trailing_chain(n_operands)
+            .then_some(Some(CHAIN));
+        let expected = signature
+            .operands
+            .iter()
+            .map(|operand| operand.type_name)
+            .chain(trailing);
+        let operands_clash = expected
+            .clone()
+            .zip(view.operands())
+            .any(|(spec, found)| clash(spec, name(found)));
+        let list = |names: Vec<Option<&str>>| {
+            let names: Vec<&str> = names
+                .into_iter()
+                .map(|name| name.unwrap_or("any"))
+                .collect();
+            format!("({})", names.join(", "))
+        };
+        if operands_clash {
+            let expected = list(expected.collect());
+            let found = list(view.operands().iter().map(name).collect());
+            return Some(format!("takes {expected}, but is given {found}"));
+        }
+        let expected = signature.results.iter().map(|result| result.type_name);
+        let results_clash = expected
+            .clone()
+            .zip(view.results())
+            .any(|(spec, found)| clash(spec, name(found)));
+        results_clash.then(|| {
+            let expected = list(expected.collect());
+            let found = list(view.results().iter().map(name).collect());
+            format!("gives {expected}, but {found} is declared")
+        })
+    }
+}
+
+/// The type names of the registers: from the file, or else from the arguments of the function and
+/// the signatures of the kernels that fill them.
+fn register_types<'a>(
+    file: &'a BefFile,
+    function: &FunctionView<'a>,
+    body: &Body<'a>,
+    entries: &[Option<&KernelEntry>],
+) -> Vec<Option<&'a str>> {
+    let mut types: Vec<Option<&'a str>> = (0..body.n_registers())
+        .map(|register| body.register_type(tfrt_bef::RegisterIndex(register as u32)))
+        .collect();
+    for (register, index) in function.argument_types().enumerate() {
+        types[register].get_or_insert(file.type_name(index));
+    }
+    for view in body.kernels() {
+        let Some(entry) = entries[view.code().index()] else {
+            continue;
+        };
+        for (register, spec) in view.results().iter().zip(&entry.signature().results) {
+            let declared = &mut types[*register as usize];
+            *declared = declared.or(spec.type_name);
+        }
+    }
+    types
+}

@@ -1,0 +1,461 @@
+//! Requests and executions: cancellation, deadlines, data, resources, and a kernel's place.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use tfrt_async::queue::{ConcurrentWorkQueue, Task, TimerHandle};
+use tfrt_async::{AsyncValue, Error, Promise, SourceLocation, Value};
+use tfrt_bef::LocationOffset;
+
+use crate::context::HostContext;
+use crate::executor::frame::Frame;
+use crate::executor::{guarded, live};
+use crate::program::ProgramRef;
+
+/// Named values that live as long as their creator decides.
+///
+/// Dropped in the reverse order of creation.
+#[derive(Default)]
+pub struct ResourceContext {
+    resources: Mutex<Vec<(String, Arc<dyn Any + Send + Sync>)>>,
+}
+
+impl ResourceContext {
+    /// Makes an empty context.
+    pub fn new() -> Self {
+        ResourceContext::default()
+    }
+
+    /// Finds the resource called `name`, if it is a `T`.
+    pub fn get<T: Send + Sync + 'static>(&self, name: &str) -> Option<Arc<T>> {
+        let resources = self
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (_, resource) = resources.iter().find(|(present, _)| present == name)?;
+        resource.clone().downcast().ok()
+    }
+
+    /// Finds the resource called `name`, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if there is one of another type.
+    pub fn get_or_create<T: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        create: impl FnOnce() -> T,
+    ) -> Result<Arc<T>, Error> {
+        let mut resources = self
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, resource)) = resources.iter().find(|(present, _)| present == name) {
+            return resource.clone().downcast().map_err(|_| {
+                Error::already_exists(format!("resource '{name}' exists with another type"))
+            });
+        }
+        let resource = Arc::new(create());
+        resources.push((name.to_owned(), resource.clone()));
+        Ok(resource)
+    }
+
+    /// Removes the resource called `name`, if there is one.
+    pub fn remove(&self, name: &str) {
+        let mut resources = self
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        resources.retain(|(present, _)| present != name);
+    }
+}
+
+impl Drop for ResourceContext {
+    fn drop(&mut self) {
+        let resources = self
+            .resources
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        while resources.pop().is_some() {}
+    }
+}
+
+impl fmt::Debug for ResourceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceContext").finish_non_exhaustive()
+    }
+}
+
+/// One request: what its functions share, and what can stop them together.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, RequestContext, kernel::KernelRegistry};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let request = RequestContext::builder(&host).data(42i32).build();
+/// assert_eq!(*request.data::<i32>().unwrap(), 42);
+/// request.cancel();
+/// assert!(request.is_cancelled());
+/// ```
+pub struct RequestContext {
+    id: i64,
+    host: HostContext,
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    resources: Option<Arc<ResourceContext>>,
+    data: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    // Invariant: set once; the first reason is final.
+    cancellation: OnceLock<Error>,
+    n_steps: AtomicU64,
+    deadline: Mutex<Option<TimerHandle>>,
+}
+
+/// Puts a [`RequestContext`] together.
+pub struct RequestContextBuilder {
+    id: i64,
+    host: HostContext,
+    queue: Option<Arc<dyn ConcurrentWorkQueue>>,
+    resources: Option<Arc<ResourceContext>>,
+    data: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    deadline: Option<Instant>,
+}
+
+impl RequestContextBuilder {
+    /// A number that tells requests apart. Default: 0.
+    pub fn id(mut self, id: i64) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Runs this request's tasks on a queue of its own instead of the host's.
+    pub fn queue(mut self, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
+        self.queue = Some(queue);
+        self
+    }
+
+    /// Gives kernels named resources. Default: none.
+    pub fn resources(mut self, resources: Arc<ResourceContext>) -> Self {
+        self.resources = Some(resources);
+        self
+    }
+
+    /// Gives kernels a value, found by its type.
+    pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.data.insert(TypeId::of::<T>(), Arc::new(value));
+        self
+    }
+
+    /// Cancels the request at `deadline`: kernels that have not started fail with
+    /// `DeadlineExceeded`, and so does everything that is awaited then.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Makes the request.
+    pub fn build(self) -> Arc<RequestContext> {
+        let request = Arc::new(RequestContext {
+            id: self.id,
+            queue: self.queue.unwrap_or_else(|| self.host.queue().clone()),
+            host: self.host,
+            resources: self.resources,
+            data: Mutex::new(self.data),
+            cancellation: OnceLock::new(),
+            n_steps: AtomicU64::new(0),
+            deadline: Mutex::new(None),
+        });
+        if let Some(deadline) = self.deadline {
+            request.set_deadline(deadline);
+        }
+        request
+    }
+}
+
+impl RequestContext {
+    /// Makes a request with resources of its own and no deadline.
+    pub fn new(host: &HostContext) -> Arc<Self> {
+        Self::builder(host)
+            .resources(Arc::new(ResourceContext::new()))
+            .build()
+    }
+
+    /// Begins to put a request together.
+    pub fn builder(host: &HostContext) -> RequestContextBuilder {
+        RequestContextBuilder {
+            id: 0,
+            host: host.clone(),
+            queue: None,
+            resources: None,
+            data: HashMap::new(),
+            deadline: None,
+        }
+    }
+
+    /// The number that it was given.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// The host.
+    pub fn host(&self) -> &HostContext {
+        &self.host
+    }
+
+    /// The queue that this request's tasks run on.
+    pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
+        &self.queue
+    }
+
+    /// The named resources, if it has any.
+    pub fn resources(&self) -> Option<&Arc<ResourceContext>> {
+        self.resources.as_ref()
+    }
+
+    /// The value of type `T` that it was given.
+    pub fn data<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        data.get(&TypeId::of::<T>())?.clone().downcast().ok()
+    }
+
+    /// The value of type `T`, made now if there is none. It lives as long as the request.
+    pub fn data_or_insert<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = data
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(make()))
+            .clone();
+        value.downcast().expect("the map is keyed by the type")
+    }
+
+    /// Stops the request with code `Cancelled`: kernels that have not started fail, and so does
+    /// everything that is awaited now. Kernels that are running go on to their end.
+    pub fn cancel(&self) {
+        self.cancel_with(Error::cancelled("Cancelled"));
+    }
+
+    /// Stops the request with an error of your own. The first reason is final.
+    pub fn cancel_with(&self, reason: Error) {
+        self.cancel_unstarted(reason);
+        if let Some(reason) = self.cancellation() {
+            live::abandon(self, reason);
+        }
+    }
+
+    /// Keeps kernels from starting, and leaves what is awaited to those who promised it, as
+    /// cancelling did in the original runtime.
+    pub fn cancel_unstarted(&self, reason: Error) {
+        // The empty name says that the error is no kernel's own, so that none reports it.
+        let _ = self.cancellation.set(reason.with_kernel(""));
+    }
+
+    /// Tells whether the request was stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.get().is_some()
+    }
+
+    /// Why the request was stopped, if it was.
+    #[inline]
+    pub fn cancellation(&self) -> Option<&Error> {
+        self.cancellation.get()
+    }
+
+    /// Cancels the request at `deadline` with code `DeadlineExceeded`.
+    pub fn set_deadline(self: &Arc<Self>, deadline: Instant) {
+        let request = Arc::downgrade(self);
+        let timer = self.host.watchdog().schedule_at(deadline, move || {
+            if let Some(request) = request.upgrade() {
+                request.cancel_with(Error::deadline_exceeded("Deadline exceeded"));
+            }
+        });
+        let mut slot = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(previous) = slot.replace(timer) {
+            previous.cancel();
+        }
+    }
+
+    /// Counts kernels run and calls made, and stops the request when they are too many.
+    pub(crate) fn count_steps(&self, n: u64) {
+        let Some(limit) = self.host.limits().max_steps else {
+            return;
+        };
+        // Ordering: a statistic.
+        let total = self.n_steps.fetch_add(n, Ordering::Relaxed) + n;
+        if total > limit {
+            self.cancel_with(Error::resource_exhausted(format!(
+                "the request takes more than the limit of {limit} steps"
+            )));
+        }
+    }
+}
+
+impl Drop for RequestContext {
+    fn drop(&mut self) {
+        if let Some(timer) = self
+            .deadline
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            timer.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for RequestContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestContext")
+            .field("id", &self.id)
+            .field("cancellation", &self.cancellation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request, and the place in the program from which it is looked at.
+#[derive(Clone)]
+pub struct ExecutionContext {
+    request: Arc<RequestContext>,
+    place: Option<Place>,
+}
+
+/// Where a kernel stands.
+#[derive(Clone)]
+struct Place {
+    program: ProgramRef,
+    location: u32,
+    kernel: Arc<str>,
+}
+
+impl ExecutionContext {
+    /// Makes a context outside of any program.
+    pub fn new(request: &Arc<RequestContext>) -> Self {
+        ExecutionContext {
+            request: request.clone(),
+            place: None,
+        }
+    }
+
+    pub(crate) fn for_kernel(frame: &Frame, location: u32, kernel: Arc<str>) -> Self {
+        let place = Place {
+            program: frame.program().clone(),
+            location,
+            kernel,
+        };
+        ExecutionContext {
+            request: frame.request().clone(),
+            place: Some(place),
+        }
+    }
+
+    /// The request.
+    pub fn request(&self) -> &Arc<RequestContext> {
+        &self.request
+    }
+
+    /// The host.
+    pub fn host(&self) -> &HostContext {
+        self.request.host()
+    }
+
+    /// The queue that tasks go to.
+    pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
+        self.request.queue()
+    }
+
+    /// The place of the operation in the user's source.
+    pub fn location(&self) -> Option<SourceLocation> {
+        let place = self.place.as_ref()?;
+        place.program.location(LocationOffset(place.location))
+    }
+
+    /// The number under which the file records the place; no two operations share one.
+    pub fn location_id(&self) -> Option<u32> {
+        self.place.as_ref().map(|place| place.location)
+    }
+
+    /// The name that the program gives the operation for debugging.
+    pub fn debug_name(&self) -> Option<String> {
+        let place = self.place.as_ref()?;
+        place
+            .program
+            .file()
+            .debug_name(LocationOffset(place.location))
+    }
+
+    /// Gives an error this place, and tells the host's diagnostic handler about it.
+    ///
+    /// The executor does this for every error that a kernel returns or resolves a promise with.
+    pub fn report(&self, error: Error) -> Error {
+        let Some(place) = &self.place else {
+            self.host().tell(&error);
+            return error;
+        };
+        let error = match self.location() {
+            Some(location) => error.with_location(location),
+            None => error,
+        };
+        let error = error.with_kernel(&*place.kernel);
+        self.host().tell(&error);
+        error
+    }
+
+    /// Runs `f` as a task of the work queue.
+    pub fn enqueue<T: Value>(
+        &self,
+        f: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> AsyncValue<T> {
+        let (promise, value) = AsyncValue::pending();
+        self.queue().add_task(Task::new(move || settle(promise, f)));
+        value
+    }
+
+    /// Runs `f`, which may block, on a thread for such tasks; it may wait for one.
+    pub fn enqueue_blocking<T: Value>(
+        &self,
+        f: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> AsyncValue<T> {
+        self.add_blocking(f, true, "Failed to enqueue blocking work.")
+    }
+
+    /// Runs `f`, which may block, on a thread for such tasks, at once or not at all.
+    pub fn run_blocking<T: Value>(
+        &self,
+        f: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> AsyncValue<T> {
+        self.add_blocking(f, false, "Failed to run blocking work.")
+    }
+
+    fn add_blocking<T: Value>(
+        &self,
+        f: impl FnOnce() -> Result<T, Error> + Send + 'static,
+        allow_queuing: bool,
+        refused: &'static str,
+    ) -> AsyncValue<T> {
+        let (promise, value) = AsyncValue::pending();
+        let task = Task::new(move || settle(promise, f));
+        match self.queue().add_blocking_task(task, allow_queuing) {
+            Ok(()) => value,
+            Err(_) => AsyncValue::from_error(Error::resource_exhausted(refused)),
+        }
+    }
+}
+
+fn settle<T: Value>(promise: Promise<T>, f: impl FnOnce() -> Result<T, Error>) {
+    match guarded(f) {
+        Ok(Ok(value)) => promise.resolve(value),
+        Ok(Err(error)) | Err(error) => promise.fail(error),
+    }
+}
+
+impl fmt::Debug for ExecutionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutionContext")
+            .field("request", &self.request)
+            .field("kernel", &self.place.as_ref().map(|place| &place.kernel))
+            .finish()
+    }
+}
