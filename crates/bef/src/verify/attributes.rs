@@ -47,7 +47,7 @@ pub(super) fn attribute_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
         let view = AttributeView::new(bytes, section.start, start, None);
         let Some(end) = view.end_as(kind) else {
             let message =
-                format!("the bytes at {offset} of the Attributes section are not a valid {kind}");
+                format!("the bytes at {offset} of the Attributes section do not decode as {kind}");
             return Err(BefError::new(start.min(section.end), message));
         };
         least = end;

@@ -1,0 +1,280 @@
+//! Broken lists beside the bodies: attributes, names, types, locations, marks.
+
+use super::*;
+
+#[test]
+fn listed_attributes_must_decode() {
+    let list = |types: &[(u32, AttributeType)]| {
+        let types = types.to_vec();
+        move |writer: &mut BefWriter| writer.attribute_types = types
+    };
+    let i32_type = AttributeType::Scalar(DType::I32);
+    let string = AttributeType::Scalar(DType::String);
+    check(
+        list(&[(0, i32_type), (0, i32_type)]),
+        expect![
+            "byte 0x23b: invalid AttributeTypes section in BEF file: the attribute at 0 starts inside the one before it"
+        ],
+    );
+    check(
+        list(&[(4, string), (0, i32_type)]),
+        expect![
+            "byte 0x23b: invalid AttributeTypes section in BEF file: the attribute at 0 starts inside the one before it"
+        ],
+    );
+    check(
+        list(&[(0, string), (4, string)]),
+        expect![
+            "byte 0x23b: invalid AttributeTypes section in BEF file: the attribute at 4 starts inside the one before it"
+        ],
+    );
+    check(
+        list(&[(2, i32_type)]),
+        expect!["byte 0x42: the bytes at 2 of the Attributes section do not decode as i32"],
+    );
+    check(
+        list(&[(12, i32_type)]),
+        expect!["byte 0x4c: the bytes at 12 of the Attributes section do not decode as i32"],
+    );
+    check(
+        list(&[(0, AttributeType::Scalar(DType::I64)), (4, string)]),
+        expect![
+            "byte 0x23b: invalid AttributeTypes section in BEF file: the attribute at 4 starts inside the one before it"
+        ],
+    );
+    check(
+        list(&[(0, AttributeType::Scalar(DType::I1)), (4, string)]),
+        expect!["byte 0x40: the bytes at 0 of the Attributes section do not decode as i1"],
+    );
+    check(
+        list(&[(0, AttributeType::Aggregate), (4, string)]),
+        expect!["byte 0x40: the bytes at 0 of the Attributes section do not decode as aggregate"],
+    );
+    check(
+        list(&[(0, AttributeType::Dense), (4, string)]),
+        expect![
+            "byte 0x40: the bytes at 0 of the Attributes section do not decode as dense elements"
+        ],
+    );
+    check(
+        list(&[(0, AttributeType::Shape), (4, string)]),
+        expect!["byte 0x40: the bytes at 0 of the Attributes section do not decode as shape"],
+    );
+    check(
+        list(&[(0, AttributeType::Symbol), (4, string)]),
+        expect!["byte 0x40: the bytes at 0 of the Attributes section do not decode as symbol"],
+    );
+    check(
+        list(&[(0, AttributeType::TypeArray), (4, string)]),
+        expect![
+            "byte 0x40: the bytes at 0 of the Attributes section do not decode as array of types"
+        ],
+    );
+    check(
+        list(&[(0, AttributeType::Scalar(DType::Variant)), (4, string)]),
+        expect!["byte 0x40: the bytes at 0 of the Attributes section do not decode as variant"],
+    );
+    check_section(
+        SectionId::AttributeTypes,
+        b"\x02\0\x08\x04\x20",
+        expect![
+            "byte 0x23b: invalid AttributeTypes section in BEF file: unknown attribute type 32"
+        ],
+    );
+    check_section(
+        SectionId::AttributeTypes,
+        b"\x02\0\x08\x04\x10\0",
+        expect!["byte 0x23d: invalid AttributeTypes section in BEF file: 1 bytes are left over"],
+    );
+}
+
+#[test]
+fn aggregates_may_nest_but_not_share_or_run_deep() {
+    use crate::AttributeWriter;
+    fn nest(writer: &mut AttributeWriter, depth: usize) -> (AttributeType, u32) {
+        if depth == 0 {
+            return (AttributeType::Type, writer.dtype(DType::I32));
+        }
+        let inner = |writer: &mut AttributeWriter, _| Ok::<_, ()>(nest(writer, depth - 1));
+        (
+            AttributeType::Aggregate,
+            writer.aggregate(8, 1, inner).unwrap(),
+        )
+    }
+    let deep = |depth| {
+        move |writer: &mut BefWriter| {
+            let (kind, offset) = nest(&mut writer.attributes, depth);
+            writer.attribute_types.push((offset, kind));
+        }
+    };
+    check(deep(64), expect!["accepted"]);
+    check(
+        deep(65),
+        expect!["byte 0x50: the bytes at 16 of the Attributes section do not decode as aggregate"],
+    );
+    check(
+        |writer| {
+            let mut shared = None;
+            let offset = writer.attributes.aggregate(4, 2, |writer, _| {
+                Ok::<_, ()>(*shared.get_or_insert_with(|| nest(writer, 1)))
+            });
+            writer
+                .attribute_types
+                .push((offset.unwrap(), AttributeType::Aggregate));
+        },
+        expect!["byte 0x4c: the bytes at 12 of the Attributes section do not decode as aggregate"],
+    );
+}
+
+#[test]
+fn optional_sections_list_what_the_bodies_have() {
+    check_section(
+        SectionId::AttributeNames,
+        b"\x03",
+        expect![
+            "byte 0x23f: invalid AttributeNames section in BEF file: 3 functions, but the file has 4"
+        ],
+    );
+    check_section(
+        SectionId::AttributeNames,
+        b"\x04\x03",
+        expect![
+            "byte 0x240: invalid AttributeNames section in BEF file: 3 kernels, but region function 0 has 2"
+        ],
+    );
+    check_section(
+        SectionId::AttributeNames,
+        b"\x04\x02\x02",
+        expect!["byte 0x241: invalid AttributeNames section in BEF file: no string starts at 2"],
+    );
+    check_section(
+        SectionId::RegisterTypes,
+        b"\x05",
+        expect![
+            "byte 0x247: invalid RegisterTypes section in BEF file: 5 functions, but the file has 4"
+        ],
+    );
+    check_section(
+        SectionId::RegisterTypes,
+        b"\x04\x02",
+        expect![
+            "byte 0x248: invalid RegisterTypes section in BEF file: 2 registers, but region function 0 has 1"
+        ],
+    );
+    check_section(
+        SectionId::RegisterTypes,
+        b"\x04\x01\x02",
+        expect![
+            "byte 0x249: invalid RegisterTypes section in BEF file: type 2, but the file has 2"
+        ],
+    );
+    check_body(
+        MAIN,
+        |body| body.register_types[2] = 2,
+        expect![
+            "byte 0x24d: invalid RegisterTypes section in BEF file: type 2, but the file has 2"
+        ],
+    );
+    check_section(SectionId::RegisterTypes, b"", expect!["accepted"]);
+}
+
+#[test]
+fn locations_are_checked() {
+    check_section(
+        SectionId::Locations,
+        b"\x05",
+        expect!["byte 0x22f: invalid Locations section in BEF file: unknown kind of location 5"],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x01\x01\x01\x01",
+        expect!["byte 0x230: invalid Locations section in BEF file: no string starts at 1"],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x01\0\x01",
+        expect!["byte 0x232: invalid Locations section in BEF file: integer runs past the end"],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x02\0",
+        expect!["byte 0x231: invalid Locations section in BEF file: no byte is left"],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x03\0",
+        expect!["byte 0x231: invalid Locations section in BEF file: no byte is left"],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x04\x02\0",
+        expect![
+            "byte 0x230: invalid Locations section in BEF file: count of 2, but the bytes that are left hold at most 1"
+        ],
+    );
+    check_section(
+        SectionId::Locations,
+        b"\x04\x02\0\0\x02\0\0",
+        expect!["accepted"],
+    );
+    check_section(
+        SectionId::Locations,
+        &[3; 300],
+        expect![
+            "byte 0x331: invalid Locations section in BEF file: locations nest more than 256 deep"
+        ],
+    );
+}
+
+#[test]
+fn nonstrict_marks_are_checked() {
+    check_body(
+        MAIN,
+        |body| body.kernels[2].nonstrict = true,
+        expect!["accepted"],
+    );
+    check_body(
+        MAIN,
+        |body| body.kernels[0].nonstrict = true,
+        expect![
+            "byte 0x256: invalid NonStrict section in BEF file: kernel 0 of 'main' is marked, but its last kernel is 3"
+        ],
+    );
+    let section = |bytes: &'static [u8]| {
+        move |sections: &mut Vec<(u8, Payload)>| {
+            sections.push((
+                SectionId::NonStrict as u8,
+                Payload::from_bytes(bytes.to_vec(), 1),
+            ));
+        }
+    };
+    check_sections(section(b"\x02\x01\x02\x03\x01"), expect!["accepted"]);
+    check_sections(
+        section(b"\x02\x01\x02\x01\x02"),
+        expect![
+            "byte 0x258: invalid NonStrict section in BEF file: marks are not in ascending order"
+        ],
+    );
+    check_sections(
+        section(b"\x01\x01\x04"),
+        expect![
+            "byte 0x256: invalid NonStrict section in BEF file: kernel 4 of 'main' is marked, but its last kernel is 3"
+        ],
+    );
+    check_sections(
+        section(b"\x01\x02\x01"),
+        expect![
+            "byte 0x256: invalid NonStrict section in BEF file: function 2 has no body to mark a kernel of"
+        ],
+    );
+    check_sections(
+        section(b"\x01\x04\x01"),
+        expect![
+            "byte 0x256: invalid NonStrict section in BEF file: function 4 has no body to mark a kernel of"
+        ],
+    );
+    check_sections(
+        section(b"\x01\x01\x01\x01"),
+        expect!["byte 0x258: invalid NonStrict section in BEF file: 1 bytes are left over"],
+    );
+}
