@@ -50,6 +50,17 @@ pub fn counters() -> Counters {
     sum
 }
 
+/// Returns the live cells as this thread has counted them: those it made less those it freed.
+///
+/// For models and tests whose threads are one, or are all over.
+#[cfg(test)]
+pub(crate) fn live_cells_of_this_thread() -> u64 {
+    MINE.with(|mine| {
+        let shard = mine.0.get().unwrap_or_else(|| adopt(mine));
+        shard.live_cells.load(Ordering::Relaxed)
+    })
+}
+
 /// Counts a new cell of `size_bytes`.
 #[inline]
 pub(crate) fn cell_created(size_bytes: usize) {

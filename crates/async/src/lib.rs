@@ -35,6 +35,8 @@ mod combine;
 mod counters;
 mod error;
 mod future;
+#[cfg(all(test, loom))]
+mod loom;
 #[allow(unsafe_code)]
 mod memory;
 mod origin;

@@ -61,8 +61,9 @@ impl<T: Value> Promise<T> {
 
     /// Settles the value as `value` is settled: now if it is, else on the thread that settles it.
     ///
-    /// A promise that is forwarded to its own value fails it. So does a ring of promises that
-    /// are forwarded to each other's values, by the one that closes it.
+    /// A promise that is forwarded to its own value fails it. A longer ring of promises, each
+    /// forwarded to the pending value of the next, is not detected here: its values stay pending
+    /// and keep each other alive, which a host sees as a stuck request.
     pub fn forward(self, value: AsyncValue<T>) {
         self.claim.forward(value.into_any().0);
     }

@@ -44,14 +44,9 @@ const FLAGS: usize = OUTCOME | CLAIM | FIRST;
 // Planted bugs: each const is the correct ordering unless the build asks for a bug, so that the
 // checkers can be shown to find it.
 const SETTLE: Ordering = if cfg!(tfrt_planted = "relaxed-settle") {
-    Ordering::Acquire
+    Ordering::Relaxed
 } else {
-    Ordering::AcqRel
-};
-const SETTLE_FROM: Ordering = if cfg!(tfrt_planted = "settle-without-acquire") {
     Ordering::Release
-} else {
-    SETTLE
 };
 const LOAD: Ordering = if cfg!(tfrt_planted = "missing-acquire") {
     Ordering::Relaxed
@@ -74,7 +69,7 @@ const LAST_REFERENCE: u32 = if cfg!(tfrt_planted = "early-free") {
 } else {
     1
 };
-const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "double-free");
+const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "lost-cell");
 
 /// How a cell was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,13 +199,10 @@ impl State {
     #[inline]
     pub(crate) fn settle(&self, seen: Word, outcome: Outcome) -> Result<(), Word> {
         debug_assert!(seen.is_pending(), "a promise settles once");
-        // Ordering: releases the payload to `load`; acquires the waiters that `push_waiter` and
-        // `push_first` released, and what the last handle released in `abandon`.
-        self.exchange(
-            seen,
-            ptr::without_provenance_mut(outcome as usize),
-            SETTLE_FROM,
-        )
+        // Ordering: releases the payload to `load`. The waiters that `push_waiter` and
+        // `push_first` released, and what the last handle released in `abandon`, were acquired
+        // by the reading that gave `seen`.
+        self.exchange(seen, ptr::without_provenance_mut(outcome as usize), SETTLE)
     }
 
     /// Leaves the cell for good: the last handle is going.
