@@ -19,6 +19,9 @@
 //!
 //! [`conformance`] holds these promises as tests that any implementation can run.
 
+// The models leave out the threads, and with them users of what they model.
+#![cfg_attr(loom, allow(dead_code))]
+
 use std::error;
 use std::fmt;
 use std::time::Instant;
@@ -30,6 +33,7 @@ pub mod cores;
 mod deque;
 mod idle;
 mod injector;
+mod rest;
 mod roster;
 mod tally;
 #[allow(unsafe_code)]
@@ -52,6 +56,7 @@ mod single;
 mod timer;
 
 #[cfg(all(loom, test))]
+#[allow(unsafe_code)]
 mod loom;
 
 pub use self::cores::available_parallelism;

@@ -51,6 +51,9 @@ const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-deque-publish") {
 /// Takes a claim without a compare and exchange: a bug that the models must find.
 const STEAL_WITHOUT_CAS: bool = cfg!(tfrt_planted = "steal-without-cas");
 
+/// Looks for items without a read-modify-write: a bug that the models must find.
+const LOOKS_BY_LOAD: bool = cfg!(tfrt_planted = "look-by-load");
+
 /// Keeps its content on cache lines of its own, two of them since processors fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -388,6 +391,9 @@ impl<T> Thief<T> {
     pub(super) fn has_items(&self) -> bool {
         // Ordering: pairs with the release in `pop`: `pushed` is not older than the pops.
         let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Acquire));
+        if LOOKS_BY_LOAD {
+            return taken.len(self.ring.pushed.0.load(Ordering::Acquire)) > 0;
+        }
         // Ordering: a read-modify-write, as the push is. If the push comes first its item is
         // seen here; if not, the push acquires what this thread did before.
         let pushed = self.ring.pushed.0.fetch_add(0, Ordering::AcqRel);

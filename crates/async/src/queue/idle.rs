@@ -43,6 +43,9 @@ use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 /// Skips the look after the change of the word: a bug that the models must find.
 const LOSES_WAKE_UPS: bool = cfg!(tfrt_planted = "lost-wakeup");
 
+/// Lets a searcher end its search without a look for more: a bug that the models must find.
+const SEARCH_ENDS_SILENTLY: bool = cfg!(tfrt_planted = "search-ends-silently");
+
 const SLEEPER: u64 = 1;
 const SEARCHER: u64 = 1 << 16;
 const COUNT: u64 = (1 << 16) - 1;
@@ -185,7 +188,8 @@ impl Idle {
     pub(super) fn end_search(&self, more_work: impl FnOnce() -> bool) -> bool {
         // Ordering: as in `begin_search`; the look comes after it.
         let before = Word(self.word.fetch_sub(SEARCHER, Ordering::AcqRel));
-        before.searchers() == 1 && before.sleepers() > 0 && more_work() && self.announce()
+        let is_last = before.searchers() == 1 && before.sleepers() > 0;
+        is_last && !SEARCH_ENDS_SILENTLY && more_work() && self.announce()
     }
 
     /// Puts worker `index` to sleep until it is woken, unless `stay` finds a reason not to when

@@ -32,12 +32,13 @@ use super::deque::{Owner, Steal, Thief, deque};
 use super::idle::{Idle, MAX_WORKERS, lock};
 use super::injector::Injector;
 use super::latch::wait_settled;
+use super::rest::Rest;
 use super::tally::{Lane, Tally};
 use super::unwind::{drop_caught, run_caught};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
 use crate::any::AnyAsyncValue;
 use crate::error::Error;
-use crate::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering, spin_loop, thread};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, spin_loop, thread};
 
 pub use super::blocking::Spawner;
 
@@ -130,9 +131,7 @@ struct Core {
     injector: Injector<Task>,
     thieves: Box<[Thief<Task>]>,
     tally: Tally,
-    /// The number of threads that wait for the queue to come to rest.
-    watchers: Mutex<usize>,
-    rested: Condvar,
+    rest: Rest,
     counts: Counts,
 }
 
@@ -200,8 +199,7 @@ impl MultiThreadedWorkQueue {
             injector: Injector::new(),
             thieves: thieves.into(),
             tally: Tally::new(options.threads),
-            watchers: Mutex::new(0),
-            rested: Condvar::new(),
+            rest: Rest::new(),
             counts: Counts::default(),
         });
         let workers = start_workers(&core, owners, &options.spawner)?;
@@ -351,36 +349,13 @@ impl Core {
     /// thread that is no worker.
     fn notify_watchers(&self) {
         if self.idle.read().is_watched() {
-            self.rest();
+            self.rest.notify();
         }
-    }
-
-    fn rest(&self) {
-        drop(lock(&self.watchers));
-        self.rested.notify_all();
     }
 
     /// Looks at every queue; ordered against whoever adds work.
     fn has_work(&self) -> bool {
         self.injector.has_tasks() || self.thieves.iter().any(Thief::has_items)
-    }
-
-    fn wait_for_rest(&self) {
-        let mut watchers = lock(&self.watchers);
-        *watchers += 1;
-        // Workers that go to sleep, and other threads that finish something, see this; or they
-        // have done so before, and then what they finished is seen below.
-        self.idle.watch(true);
-        while self.tally.in_flight() > 0 {
-            watchers = self
-                .rested
-                .wait(watchers)
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
-        *watchers -= 1;
-        if *watchers == 0 {
-            self.idle.watch(false);
-        }
     }
 }
 
@@ -495,7 +470,7 @@ impl Local {
         let mut ended = false;
         let slept = core.idle.sleep_unless(self.index, searching, |word| {
             if word.is_watched() {
-                core.rest();
+                core.rest.notify();
             }
             let has_work = core.has_work();
             ended = word.is_closed() && !has_work;
@@ -589,7 +564,7 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         if self.is_inside_task() {
             return Err(AwaitError::QuiesceFromWorker);
         }
-        self.core.wait_for_rest();
+        self.core.rest.wait(&self.core.idle, &self.core.tally);
         Ok(())
     }
 

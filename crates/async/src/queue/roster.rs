@@ -129,4 +129,10 @@ impl<T> Roster<T> {
         lock(&self.state).closed = true;
         self.arrived.notify_all();
     }
+
+    /// Takes the lock again, in a model whose threads are out of patience at once.
+    #[cfg(all(loom, test))]
+    pub(super) fn relock(&self) -> MutexGuard<'_, State<T>> {
+        lock(&self.state)
+    }
 }
