@@ -209,13 +209,18 @@ impl<'a> AttributeView<'a> {
         DType::from_byte(self.value()?)
     }
 
-    /// Returns a string.
+    /// Returns a string that is UTF-8.
     pub fn as_str(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.as_bytes()?).ok()
+    }
+
+    /// Returns the bytes of a string, which need not be UTF-8.
+    pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match self.listed {
             None | Some(AttributeType::FunctionName | AttributeType::Scalar(DType::String)) => {}
             Some(_) => return None,
         }
-        std::str::from_utf8(self.elements(self.start)?).ok()
+        self.elements(self.start)
     }
 
     /// Returns a scalar of any type that has the layout of `T`.
@@ -406,7 +411,7 @@ impl<'a> AttributeView<'a> {
         };
         match kind {
             AttributeType::Scalar(DType::String) | AttributeType::FunctionName => {
-                Some(self.start + 4 + view.as_str()?.len())
+                Some(self.start + 4 + view.as_bytes()?.len())
             }
             AttributeType::Scalar(DType::I1) => view.as_bool().map(|_| self.start + 1),
             AttributeType::Scalar(dtype) => {
