@@ -55,6 +55,9 @@ mod single;
 #[cfg(not(loom))]
 mod timer;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 #[cfg(all(loom, test))]
 #[allow(unsafe_code)]
 mod loom;

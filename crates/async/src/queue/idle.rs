@@ -60,7 +60,8 @@ pub(super) const MAX_WORKERS: usize = 1 << 14;
 pub(super) struct Word(u64);
 
 impl Word {
-    fn sleepers(self) -> u64 {
+    /// Returns how many workers sleep.
+    pub(super) fn sleepers(self) -> u64 {
         self.0 & COUNT
     }
 

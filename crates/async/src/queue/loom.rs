@@ -76,7 +76,11 @@ fn loom_queue_pop_steal_steal() {
         let other = thief.clone();
         let stealing = [spawn(move || steal(&thief)), spawn(move || steal(&other))];
         let mut got = pop_all(&owner);
-        got.extend(stealing.into_iter().flat_map(|thread| thread.join().unwrap()));
+        got.extend(
+            stealing
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap()),
+        );
         got.extend(pop_all(&owner));
         check_each_once(got, 1);
     });
@@ -270,7 +274,10 @@ fn loom_queue_push_park_park_wakes_one() {
         workers.idle.announce();
         workers.wait_taken(1);
         workers.idle.close();
-        let got: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect();
+        let got: Vec<_> = threads
+            .into_iter()
+            .filter_map(|thread| thread.join().unwrap())
+            .collect();
         assert_eq!(got, [0]);
     });
 }
@@ -291,7 +298,9 @@ fn loom_queue_two_items_wake_two_workers() {
             owner.push(item).unwrap();
             workers.idle.announce();
         }
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     });
 }
 
@@ -354,7 +363,11 @@ fn check_blocking(n_offering: u32, max_queued: usize) {
             })
             .collect();
         let mut got = Vec::from_iter(offer(0));
-        got.extend(threads.into_iter().filter_map(|thread| thread.join().unwrap()));
+        got.extend(
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().unwrap()),
+        );
         got.append(&mut lock(&ran));
         check_each_once(got, n_offering + 1);
     });

@@ -258,6 +258,12 @@ impl MultiThreadedWorkQueue {
         }
     }
 
+    /// Returns how many workers sleep.
+    #[cfg(test)]
+    pub(super) fn n_asleep(&self) -> u64 {
+        self.core.idle.peek().sleepers()
+    }
+
     /// Tells whether the calling thread runs a task of this queue, of either kind.
     fn is_inside_task(&self) -> bool {
         self.is_worker_thread() || BLOCKING_FOR.try_with(Cell::get) == Ok(Arc::as_ptr(&self.core))

@@ -17,7 +17,10 @@ pub(super) struct Rest {
 
 impl Rest {
     pub(super) fn new() -> Rest {
-        Rest { n_waiting: Mutex::new(0), maybe: Condvar::new() }
+        Rest {
+            n_waiting: Mutex::new(0),
+            maybe: Condvar::new(),
+        }
     }
 
     /// Blocks until nothing is in flight.
@@ -26,7 +29,10 @@ impl Rest {
         *n_waiting += 1;
         idle.watch(true);
         while tally.in_flight() > 0 {
-            n_waiting = self.maybe.wait(n_waiting).unwrap_or_else(|poisoned| poisoned.into_inner());
+            n_waiting = self
+                .maybe
+                .wait(n_waiting)
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         *n_waiting -= 1;
         if *n_waiting == 0 {
