@@ -1,6 +1,6 @@
 //! [`Chain`]: the value that only says "this has happened".
 
-use crate::storage::{InPlace, Value};
+use crate::storage::{InPlace, Record, Value};
 
 /// Orders effects: an operation that takes a chain runs after the one that gave it.
 ///
@@ -15,4 +15,8 @@ pub struct Chain;
 impl Value for Chain {
     const NAME: &'static str = "!tfrt.chain";
     type Storage = InPlace;
+    const RECORD: &'static Record<Chain> = {
+        static RECORD: Record<Chain> = Record::new();
+        &RECORD
+    };
 }

@@ -160,3 +160,6 @@ pub fn when_all(values: &[AnyAsyncValue]) -> AsyncValue<Chain> {
 pub fn first_error(values: &[AnyAsyncValue]) -> Option<&Error> {
     values.iter().rev().find_map(AnyAsyncValue::error)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

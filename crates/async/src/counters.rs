@@ -52,8 +52,8 @@ pub fn counters() -> Counters {
 
 /// Returns the live cells as this thread has counted them: those it made less those it freed.
 ///
-/// For models and tests whose threads are one, or are all over.
-#[cfg(test)]
+/// For models, whose threads are all run by one.
+#[cfg(all(test, loom))]
 pub(crate) fn live_cells_of_this_thread() -> u64 {
     MINE.with(|mine| {
         let shard = mine.0.get().unwrap_or_else(|| adopt(mine));

@@ -295,3 +295,6 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

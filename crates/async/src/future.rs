@@ -211,3 +211,6 @@ impl<T: Value> IntoFuture for AsyncValue<T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -63,5 +63,5 @@ pub use memory::{
 };
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};
-pub use storage::{Heap, InPlace, Storage, Value};
+pub use storage::{Heap, InPlace, Record, Storage, Value};
 pub use value::AsyncValue;

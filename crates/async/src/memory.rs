@@ -388,3 +388,6 @@ impl fmt::Debug for FreeLists {
         f.debug_list().entries(blocks).finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

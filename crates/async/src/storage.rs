@@ -6,11 +6,11 @@
 //! | [`Heap`]    | in a counted cell that the register points to    | counts            |
 //!
 //! Each type has a record with its name, its identity and the few functions that must know its
-//! layout. The address of that record is what a register's tag word holds. A type may have
-//! several records with equal contents (one per codegen unit), so unequal addresses prove
-//! nothing: [`TypeRecord::same`] compares identities.
+//! layout. The address of that record is what a register's tag word holds. A type whose
+//! [`Value::RECORD`] is not a static may have several records with equal contents (one per
+//! codegen unit), so unequal addresses prove nothing: [`TypeRecord::same`] compares identities.
 
-use std::{any::TypeId, fmt, ptr::NonNull};
+use std::{any::TypeId, fmt, marker::PhantomData, ptr::NonNull};
 
 use crate::{
     cell::{self, Header},
@@ -40,6 +40,66 @@ pub trait Value: Send + Sync + Sized + 'static {
 
     /// [`InPlace`] for small plain data, [`Heap`] for all else.
     type Storage: Storage<Self>;
+
+    /// What is known about the type at run time.
+    ///
+    /// The default works for every type. A type that is read often gives its record one address
+    /// in the whole program, so that a comparison of addresses finds it:
+    ///
+    /// ```
+    /// use tfrt_async::{AnyAsyncValue, InPlace, Record, Value};
+    ///
+    /// #[derive(Clone, Copy, Debug, PartialEq)]
+    /// struct Celsius(f32);
+    ///
+    /// impl Value for Celsius {
+    ///     const NAME: &'static str = "!my.celsius";
+    ///     type Storage = InPlace;
+    ///     const RECORD: &'static Record<Self> = {
+    ///         static RECORD: Record<Celsius> = Record::new();
+    ///         &RECORD
+    ///     };
+    /// }
+    ///
+    /// assert_eq!(AnyAsyncValue::new(Celsius(20.0)).get_in_place(), Some(Celsius(20.0)));
+    /// ```
+    const RECORD: &'static Record<Self> = &Record::new();
+}
+
+/// What is known about the type `T` at run time; see [`Value::RECORD`].
+#[repr(transparent)]
+pub struct Record<T> {
+    /// Invariant: describes `T`.
+    erased: TypeRecord,
+    of: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Value> Record<T> {
+    /// Returns the record of `T`.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a record is made in constants only"
+    )]
+    pub const fn new() -> Record<T> {
+        Record {
+            erased: TypeRecord {
+                name: T::NAME,
+                type_id: TypeId::of::<T>(),
+                in_place: is_in_place::<T>(),
+                needs_drop: std::mem::needs_drop::<T>(),
+                free: cell::free::<T>,
+                load: cell::load_in_place::<T>,
+                store: cell::store_in_place::<T>,
+            },
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Record<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.erased.fmt(f)
+    }
 }
 
 /// How a register stores values of type `T`: [`InPlace`] or [`Heap`].
@@ -110,20 +170,10 @@ pub(crate) struct TypeRecord {
 }
 
 impl TypeRecord {
-    /// Returns a record of `T`.
+    /// Returns the record of `T`.
     #[inline(always)]
     pub(crate) const fn of<T: Value>() -> &'static TypeRecord {
-        const {
-            &TypeRecord {
-                name: T::NAME,
-                type_id: TypeId::of::<T>(),
-                in_place: is_in_place::<T>(),
-                needs_drop: std::mem::needs_drop::<T>(),
-                free: cell::free::<T>,
-                load: cell::load_in_place::<T>,
-                store: cell::store_in_place::<T>,
-            }
-        }
+        &T::RECORD.erased
     }
 
     /// Returns the record of cells that may be settled with a value of any type.
@@ -131,17 +181,16 @@ impl TypeRecord {
     /// In state `Value` such a cell holds a [`Repr`] whose value lies in place.
     pub(crate) const fn untyped() -> &'static TypeRecord {
         enum Untyped {}
-        const {
-            &TypeRecord {
-                name: "(unknown)",
-                type_id: TypeId::of::<Untyped>(),
-                in_place: true,
-                needs_drop: false,
-                free: cell::free::<Repr>,
-                load: cell::load_untyped,
-                store: cell::store_untyped,
-            }
-        }
+        static UNTYPED: TypeRecord = TypeRecord {
+            name: "(unknown)",
+            type_id: TypeId::of::<Untyped>(),
+            in_place: true,
+            needs_drop: false,
+            free: cell::free::<Repr>,
+            load: cell::load_untyped,
+            store: cell::store_untyped,
+        };
+        &UNTYPED
     }
 
     /// Returns true if this is a record of `T`.
@@ -169,13 +218,18 @@ impl fmt::Debug for TypeRecord {
 }
 
 /// Makes scalars values: `bool => "i1"` becomes
-/// `impl Value for bool { const NAME: &'static str = "i1"; type Storage = InPlace; }`.
+/// `impl Value for bool { const NAME: &'static str = "i1"; type Storage = InPlace; .. }`, with a
+/// static record.
 macro_rules! scalars {
     ($($type:ty => $name:literal,)*) => {
         $(
             impl Value for $type {
                 const NAME: &'static str = $name;
                 type Storage = InPlace;
+                const RECORD: &'static Record<$type> = {
+                    static RECORD: Record<$type> = Record::new();
+                    &RECORD
+                };
             }
         )*
     };

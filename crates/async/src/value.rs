@@ -153,3 +153,7 @@ impl<T: Value + fmt::Debug> fmt::Debug for AsyncValue<T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[allow(unsafe_code)]
+mod tests;

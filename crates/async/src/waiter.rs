@@ -36,6 +36,9 @@ pub(crate) const MAX_DEPTH: u32 = 128;
 /// False under loom, whose reports are panics that must not be caught.
 const CATCHES_PANICS: bool = !cfg!(loom);
 
+/// How often what was thrown may throw when it is dropped, before it is leaked instead.
+const MAX_RETHROWS: u32 = 4;
+
 /// The closure of a [`First`] has at most this many words.
 const FIRST_WORDS: usize = 3;
 
@@ -239,14 +242,18 @@ fn caught(work: impl FnOnce()) {
     if !CATCHES_PANICS {
         return work();
     }
-    if let Err(message) = panic::catch_unwind(AssertUnwindSafe(work)) {
-        counters::panic_caught();
-        // What was thrown may itself panic when dropped; then it is leaked.
-        let message = AssertUnwindSafe(message);
-        if let Err(second) = panic::catch_unwind(move || drop(message)) {
-            mem::forget(second);
+    let Err(mut thrown) = panic::catch_unwind(AssertUnwindSafe(work)) else {
+        return;
+    };
+    counters::panic_caught();
+    // What was thrown may itself throw when dropped, and that again.
+    for _ in 0..MAX_RETHROWS {
+        match panic::catch_unwind(AssertUnwindSafe(|| drop(thrown))) {
+            Ok(()) => return,
+            Err(next) => thrown = next,
         }
     }
+    mem::forget(thrown);
 }
 
 /// Work that was put off because the stack is deep.
@@ -343,3 +350,6 @@ fn defer(work: Work) {
         nesting.newest.set(deferred);
     });
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,121 @@
+use std::{
+    future::{Future, IntoFuture},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
+
+use crate::{AnyAsyncValue, AsyncValue, Error, Heap, Value};
+
+/// Wakes a thread, and counts.
+struct Parker {
+    thread: Thread,
+    n_wakes: AtomicUsize,
+}
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.n_wakes.fetch_add(1, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+fn parker() -> (Arc<Parker>, Waker) {
+    let parker = Arc::new(Parker {
+        thread: thread::current(),
+        n_wakes: AtomicUsize::new(0),
+    });
+    (Arc::clone(&parker), Waker::from(parker))
+}
+
+/// The smallest executor there is.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let (_parker, waker) = parker();
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
+#[derive(Debug)]
+struct Text(String);
+
+impl Value for Text {
+    const NAME: &'static str = "!test.text";
+    type Storage = Heap;
+}
+
+#[test]
+fn settled_value_is_ready_at_once() {
+    assert_eq!(
+        *block_on(AsyncValue::available(7).into_future()).unwrap(),
+        7
+    );
+    let failed = AsyncValue::<i32>::from_error(Error::unknown("x"));
+    assert_eq!(block_on(failed.into_future()).unwrap_err().message(), "x");
+    let any = block_on(AnyAsyncValue::new(7).into_future()).unwrap();
+    assert_eq!(any.get::<i32>(), Some(&7));
+}
+
+#[test]
+fn await_waits_for_another_thread() {
+    let (promise, value) = AsyncValue::<Text>::pending();
+    let setter = thread::spawn(move || promise.resolve(Text("hello".to_owned())));
+    let text = block_on(async move { value.await }).unwrap();
+    assert_eq!(text.0, "hello");
+    assert_eq!(text.try_into_value().unwrap().0, "hello");
+    setter.join().unwrap();
+}
+
+#[test]
+fn waker_is_replaced_and_not_added() {
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let mut future = pin!(value.into_future());
+    let (first, first_waker) = parker();
+    let (second, second_waker) = parker();
+    for waker in [&first_waker, &first_waker, &second_waker, &second_waker] {
+        assert!(
+            future
+                .as_mut()
+                .poll(&mut Context::from_waker(waker))
+                .is_pending()
+        );
+    }
+    drop((first_waker, second_waker));
+    assert_eq!(Arc::strong_count(&first), 1, "the old waker was let go");
+    assert_eq!(
+        Arc::strong_count(&second),
+        2,
+        "one copy of the new one is kept"
+    );
+    promise.resolve(7);
+    assert_eq!(first.n_wakes.load(Ordering::SeqCst), 0);
+    assert_eq!(second.n_wakes.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn dropped_future_lets_its_waker_go() {
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let (counting, waker) = parker();
+    {
+        let mut future = pin!(value.into_future());
+        assert!(
+            future
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+    }
+    drop(waker);
+    assert_eq!(Arc::strong_count(&counting), 1);
+    assert!(promise.is_unobserved());
+    promise.resolve(7);
+    assert_eq!(counting.n_wakes.load(Ordering::SeqCst), 0);
+}

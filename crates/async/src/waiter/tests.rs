@@ -1,0 +1,277 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use super::{MAX_DEPTH, NESTING};
+use crate::{AnyAsyncValue, AsyncValue, Chain, Heap, Promise, Value, counters};
+
+const N_LINKS: usize = if cfg!(miri) { 2_000 } else { 1_000_000 };
+
+/// A stack on which unbounded nesting of [`N_LINKS`] levels overflows at once.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// Runs `test` on a thread with a small stack, and checks that nothing is left on its backlog.
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            test();
+            NESTING.with(|nesting| {
+                assert_eq!(nesting.depth.get(), 0);
+                assert!(nesting.oldest.get().is_null() && nesting.newest.get().is_null());
+            });
+        });
+    thread.unwrap().join().unwrap();
+}
+
+#[test]
+fn chain_of_a_million_maps_is_settled() {
+    on_a_small_stack(|| {
+        let (promise, first) = AsyncValue::<i64>::pending();
+        let mut last = first;
+        for _ in 0..N_LINKS {
+            last = last.map(|x| x + 1);
+        }
+        promise.resolve(0);
+        assert_eq!(
+            last.get().unwrap().unwrap(),
+            &i64::try_from(N_LINKS).unwrap()
+        );
+    });
+}
+
+#[test]
+fn chain_of_a_million_maps_fails_by_a_dropped_promise() {
+    on_a_small_stack(|| {
+        let (promise, first) = AsyncValue::<i64>::pending();
+        let mut last = first;
+        for _ in 0..N_LINKS {
+            last = last.map(|x| x + 1);
+        }
+        drop(promise);
+        assert!(last.error().is_some());
+    });
+}
+
+#[test]
+fn chain_of_a_million_forwards_is_settled() {
+    on_a_small_stack(|| {
+        let (promise, first) = AnyAsyncValue::pending();
+        let mut last = first;
+        for _ in 0..N_LINKS {
+            let (promise, value) = AnyAsyncValue::pending();
+            promise.forward(last);
+            last = value;
+        }
+        promise.resolve(7);
+        assert_eq!(last.get::<i32>(), Some(&7));
+    });
+}
+
+#[test]
+fn waiters_of_settled_values_nest_a_million_deep() {
+    fn descend(n_left: usize, deepest: Arc<AtomicUsize>) {
+        if n_left == 0 {
+            deepest.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        let settled = AsyncValue::available(Chain);
+        settled.and_then(move || descend(n_left - 1, deepest));
+    }
+    on_a_small_stack(|| {
+        let deepest = Arc::new(AtomicUsize::new(0));
+        descend(N_LINKS, Arc::clone(&deepest));
+        assert_eq!(deepest.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// A list of values.
+struct Link {
+    _next: Option<AsyncValue<Link>>,
+}
+
+impl Value for Link {
+    const NAME: &'static str = "!test.link";
+    type Storage = Heap;
+}
+
+#[test]
+fn chain_of_a_million_owned_values_is_dropped() {
+    on_a_small_stack(|| {
+        let mut list = None;
+        for _ in 0..N_LINKS {
+            list = Some(AsyncValue::available(Link { _next: list }));
+        }
+        drop(list);
+    });
+}
+
+#[test]
+fn chain_of_a_million_owned_promises_is_dropped() {
+    /// Fails a value when it is dropped, whose waiter owns the next.
+    struct Owner {
+        _promise: Promise<Chain>,
+    }
+    on_a_small_stack(|| {
+        let (promise, _value) = AsyncValue::<Chain>::pending();
+        let mut owner = Owner { _promise: promise };
+        for _ in 0..N_LINKS {
+            let (promise, value) = AsyncValue::<Chain>::pending();
+            let inner = owner;
+            value.and_then(move || drop(inner));
+            owner = Owner { _promise: promise };
+        }
+        drop(owner);
+    });
+}
+
+#[test]
+fn fan_out_of_a_million_waiters_runs() {
+    on_a_small_stack(|| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (promise, value) = AsyncValue::<Chain>::pending();
+        for _ in 0..N_LINKS {
+            let ran = Arc::clone(&ran);
+            value.and_then(move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        promise.resolve(Chain);
+        assert_eq!(ran.load(Ordering::SeqCst), N_LINKS);
+    });
+}
+
+#[test]
+fn waiters_nest_inline_up_to_the_limit() {
+    let depth = || NESTING.with(|nesting| nesting.depth.get());
+    let deepest = Arc::new(AtomicUsize::new(0));
+    let (first, mut value) = AsyncValue::<Chain>::pending();
+    for _ in 0..3 * MAX_DEPTH {
+        let deepest = Arc::clone(&deepest);
+        let (promise, next) = AsyncValue::<Chain>::pending();
+        value.when_settled(move |_| {
+            deepest.fetch_max(usize::try_from(depth()).unwrap(), Ordering::SeqCst);
+            promise.resolve(Chain);
+        });
+        value = next;
+    }
+    first.resolve(Chain);
+    assert!(value.is_settled());
+    assert_eq!(
+        deepest.load(Ordering::SeqCst),
+        usize::try_from(MAX_DEPTH).unwrap()
+    );
+}
+
+#[test]
+fn waiter_that_panics_does_not_stop_the_others() {
+    let before = counters().waiter_panics;
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (promise, value) = AsyncValue::<Chain>::pending();
+    for index in 0..4 {
+        let ran = Arc::clone(&ran);
+        value.and_then(move || {
+            if index % 2 == 0 {
+                std::panic::resume_unwind(Box::new("planned"));
+            }
+            ran.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+    promise.resolve(Chain);
+    assert_eq!(ran.load(Ordering::SeqCst), 2);
+    value.and_then(|| std::panic::resume_unwind(Box::new("planned")));
+    assert!(counters().waiter_panics >= before + 3);
+}
+
+#[test]
+fn payload_that_panics_when_dropped_is_freed() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("planned"));
+        }
+    }
+    impl Value for Bomb {
+        const NAME: &'static str = "!test.bomb";
+        type Storage = Heap;
+    }
+    let before = counters().waiter_panics;
+    drop(AsyncValue::available(Bomb));
+    assert!(counters().waiter_panics > before);
+}
+
+#[test]
+fn what_was_thrown_may_panic_when_dropped() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("planned again"));
+        }
+    }
+    AsyncValue::available(Chain).and_then(|| std::panic::resume_unwind(Box::new(Bomb)));
+}
+
+#[test]
+fn waiter_adds_a_waiter_to_the_same_value() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let inner = Arc::clone(&ran);
+    value.clone().when_settled(move |value| {
+        let last = Arc::clone(&inner);
+        value.and_then(move || {
+            last.fetch_add(1, Ordering::SeqCst);
+        });
+        assert_eq!(
+            inner.load(Ordering::SeqCst),
+            1,
+            "a late waiter runs at once"
+        );
+    });
+    promise.resolve(1);
+    assert_eq!(ran.load(Ordering::SeqCst), 1);
+    assert!(value.is_settled());
+}
+
+#[test]
+fn waiter_drops_the_last_reference() {
+    let (promise, value) = AsyncValue::<Link>::pending();
+    value.when_settled(drop);
+    promise.resolve(Link { _next: None });
+}
+
+#[test]
+fn closures_of_every_size_and_alignment_are_kept() {
+    #[repr(align(64))]
+    #[derive(Clone, Copy)]
+    struct Wide([u8; 64]);
+
+    let sum = Arc::new(AtomicUsize::new(0));
+    let (promise, value) = AsyncValue::<Chain>::pending();
+    let add = |n: usize| {
+        let sum = Arc::clone(&sum);
+        move || {
+            sum.fetch_add(n, Ordering::SeqCst);
+        }
+    };
+    let wide = Wide([1; 64]);
+    let add_wide = add(0);
+    value.and_then(move || {
+        let place: *const Wide = &wide;
+        assert_eq!((place.addr() % 64, wide.0), (0, [1; 64]));
+        add_wide();
+    });
+    value.and_then(add(1));
+    value.and_then(|| ());
+    let big = [7_usize; 100];
+    let add_big = add(100);
+    value.and_then(move || {
+        assert_eq!(big, [7; 100]);
+        add_big();
+    });
+    promise.resolve(Chain);
+    assert_eq!(sum.load(Ordering::SeqCst), 101);
+}
