@@ -91,17 +91,13 @@ pub enum LocationRecord {
 impl LocationRecord {
     /// Returns the name that the location gives to what stands there.
     pub fn debug_name(&self) -> Option<&str> {
-        let own_name = |record: &'_ LocationRecord| match record {
-            LocationRecord::Name { .. } => true,
-            _ => false,
-        };
+        let own_name = |record: &LocationRecord| matches!(record, LocationRecord::Name { .. });
         let named = match self {
-            LocationRecord::Name { .. } => Some(self),
-            LocationRecord::Fused(members) => members.iter().find(|member| own_name(member)),
-            LocationRecord::CallSite { callee, .. } => Some(&**callee),
-            _ => None,
+            LocationRecord::Fused(members) => members.iter().find(|member| own_name(member))?,
+            LocationRecord::CallSite { callee, .. } => callee,
+            other => other,
         };
-        match named? {
+        match named {
             LocationRecord::Name { name, .. } => Some(name),
             _ => None,
         }
@@ -195,4 +191,53 @@ fn decode_string(cursor: &mut Cursor<'_>, strings: &[u8]) -> Result<String, BefE
         .position(|byte| *byte == 0)
         .unwrap_or(tail.len());
     Ok(String::from_utf8_lossy(&tail[..len]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position() -> LocationRecord {
+        LocationRecord::FileLineCol {
+            file: "a.cc".to_owned(),
+            line: 3,
+            column: 4,
+        }
+    }
+
+    fn name(child: LocationRecord) -> LocationRecord {
+        LocationRecord::Name {
+            name: "nm".to_owned(),
+            child: Box::new(child),
+        }
+    }
+
+    fn call_site(callee: LocationRecord) -> LocationRecord {
+        LocationRecord::CallSite {
+            callee: Box::new(callee),
+            caller: Box::new(position()),
+        }
+    }
+
+    fn check(record: LocationRecord, text: &str, debug_name: Option<&str>) {
+        assert_eq!(record.debug_name(), debug_name);
+        assert_eq!(Location::from(record).to_string(), text);
+    }
+
+    #[test]
+    fn locations_have_a_text_and_maybe_a_name() {
+        use LocationRecord::{Fused, Unknown};
+        check(Unknown, "(unknown)", None);
+        check(position(), "a.cc:3:4", None);
+        check(name(Unknown), "nm", Some("nm"));
+        check(name(position()), "<a.cc;3;4>(nm)", Some("nm"));
+        check(call_site(name(Unknown)), "<nm><-<a.cc;3;4>", Some("nm"));
+        check(call_site(Unknown), "<(unknown)><-<a.cc;3;4>", None);
+        check(
+            Fused(vec![position(), name(Unknown)]),
+            "a.cc;3;4,nm",
+            Some("nm"),
+        );
+        check(Fused(vec![]), "", None);
+    }
 }

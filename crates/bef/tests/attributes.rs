@@ -1,0 +1,207 @@
+//! Layouts of attributes, as written and as read.
+
+use tfrt_bef::{
+    AttributeOffset, AttributeType, AttributeWriter, BefFile, BefWriter, DType, DenseView,
+    ShapeView, SymbolView,
+};
+
+/// Opens a file of these attributes.
+fn open(attributes: AttributeWriter, types: &[(u32, AttributeType)], strip: bool) -> BefFile {
+    let mut writer = BefWriter::new();
+    writer.attributes = attributes;
+    writer.attribute_types = types.to_vec();
+    writer.strip = strip;
+    BefFile::open(writer.finish()).unwrap()
+}
+
+/// Runs `check` on the attributes of a file that lists their types, and of one that does not.
+fn with_and_without_types(
+    attributes: &AttributeWriter,
+    types: &[(u32, AttributeType)],
+    check: impl Fn(&BefFile),
+) {
+    check(&open(attributes.clone(), types, false));
+    check(&open(attributes.clone(), types, true));
+}
+
+#[test]
+fn data_is_aligned_not_headers() {
+    let mut writer = AttributeWriter::default();
+    let array = writer.array(1, 2, &[1, 2]);
+    let dense = writer.dense(DType::I16, &[3], &[1, 0, 2, 0, 3, 0]);
+    let shape = writer.shape(Some(&[1, -1, 3]));
+    let bits = writer.dense(DType::I1, &[2], &[1, 1]);
+    let unranked = writer.shape(None);
+    assert_eq!([array, dense, shape, bits, unranked], [0, 12, 52, 92, 124]);
+    let mut expected: Vec<u8> = Vec::new();
+    expected.extend([2, 0, 0, 0, 1, 2, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc]);
+    expected.extend([
+        8, 7, 0x1c, 0, 0x22, 0, 0, 0, 0x1c, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0,
+    ]);
+    expected.extend([3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 3, 0]);
+    expected.extend([0xcc; 6]);
+    expected.extend([
+        8, 0, 0x0c, 0, 0x24, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+    ]);
+    expected.extend([0xff; 8]);
+    expected.extend([3, 0, 0, 0, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc, 0xcc]);
+    expected.extend([
+        8, 5, 0x1c, 0, 0x1e, 0, 0, 0, 0x1c, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0,
+    ]);
+    expected.extend([2, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0xcc, 0xcc, 0, 0, 0, 0]);
+    assert_eq!(writer.payload().as_bytes(), expected);
+
+    let types = [
+        (array, AttributeType::Array(DType::Ui8)),
+        (dense, AttributeType::Dense),
+        (shape, AttributeType::Shape),
+        (bits, AttributeType::Dense),
+        (unranked, AttributeType::Shape),
+    ];
+    with_and_without_types(&writer, &types, |file| {
+        let at = |offset| file.attribute(AttributeOffset(offset));
+        assert_eq!(at(array).array::<u8>(), Some(&[1, 2][..]));
+        let expected = DenseView {
+            dtype: DType::I16,
+            shape: &[3],
+            bytes: &[1, 0, 2, 0, 3, 0],
+        };
+        assert_eq!(at(dense).dense(), Some(expected));
+        assert_eq!(at(shape).shape(), Some(ShapeView::Ranked(&[1, -1, 3])));
+        assert_eq!(at(bits).dense().map(|dense| dense.bytes), Some(&[1, 1][..]));
+        assert_eq!(at(unranked).shape(), Some(ShapeView::Unranked));
+    });
+}
+
+#[test]
+fn aggregates_say_what_their_elements_are() {
+    let mut writer = AttributeWriter::default();
+    // The layout depends on where it starts.
+    (0..8).for_each(|_| {
+        writer.scalar(&[0; 4]);
+    });
+    let aggregate = writer
+        .aggregate(4, 3, |writer, position| {
+            Ok::<_, ()>(match position {
+                0 => (
+                    AttributeType::Scalar(DType::I32),
+                    writer.scalar(&[1, 0, 0, 0]),
+                ),
+                1 => (
+                    AttributeType::Scalar(DType::F32),
+                    writer.scalar(&2.5f32.to_le_bytes()),
+                ),
+                _ => (AttributeType::Scalar(DType::String), writer.string(b"s")),
+            })
+        })
+        .unwrap();
+    assert_eq!(aggregate, 32);
+    let expected = [
+        0x04, 0x00, 0x18, 0x00, 0x31, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00,
+        0x00, 0x24, 0x00, 0x00, 0x00, 0x2c, 0x00, 0x00, 0x00, 0xcc, 0xcc, 0xcc, 0x08, 0x01, 0x00,
+        0x00, 0x00, 0xcc, 0xcc, 0xcc, 0x0a, 0x00, 0x00, 0x20, 0x40, 0xcc, 0xcc, 0xcc, 0x10, 0x01,
+        0x00, 0x00, 0x00, 0x73,
+    ];
+    assert_eq!(writer.payload().as_bytes()[32..], expected);
+    with_and_without_types(&writer, &[(aggregate, AttributeType::Aggregate)], |file| {
+        let view = file
+            .attribute(AttributeOffset(aggregate))
+            .aggregate()
+            .unwrap();
+        assert_eq!((view.len(), view.is_empty()), (3, false));
+        assert_eq!(view.get(0).unwrap().as_i32(), Some(1));
+        assert_eq!(view.get(0).unwrap().as_f32(), None);
+        assert_eq!(view.get(1).unwrap().as_f32(), Some(2.5));
+        assert_eq!(view.get(2).unwrap().as_str(), Some("s"));
+        assert!(view.get(3).is_none());
+        assert_eq!(
+            view.element_type(2),
+            Some(AttributeType::Scalar(DType::String))
+        );
+        assert_eq!(view.iter().count(), 3);
+    });
+}
+
+#[test]
+fn scalars_are_read_as_what_they_are() {
+    let mut writer = AttributeWriter::default();
+    let truth = writer.scalar(&[1]);
+    let byte = writer.scalar(&[0xfe]);
+    let half = writer.scalar(&0x3c00u16.to_le_bytes());
+    let int = writer.scalar(&(-5i32).to_le_bytes());
+    let long = writer.scalar(&u64::MAX.to_le_bytes());
+    let kind = writer.dtype(DType::Complex64);
+    let types = [
+        (truth, AttributeType::Scalar(DType::I1)),
+        (byte, AttributeType::Scalar(DType::I8)),
+        (half, AttributeType::Scalar(DType::F16)),
+        (int, AttributeType::Scalar(DType::I32)),
+        (long, AttributeType::Scalar(DType::Ui64)),
+        (kind, AttributeType::Type),
+    ];
+    with_and_without_types(&writer, &types, |file| {
+        let at = |offset| file.attribute(AttributeOffset(offset));
+        assert_eq!(at(truth).as_bool(), Some(true));
+        assert_eq!(at(byte).as_bool(), None);
+        assert_eq!(at(byte).as_i8(), Some(-2));
+        assert_eq!(at(half).as_f16_bits(), Some(0x3c00));
+        assert_eq!(at(int).as_i32(), Some(-5));
+        assert_eq!(at(int + 1).as_i32(), None);
+        assert_eq!(at(long).as_u64(), Some(u64::MAX));
+        assert_eq!(at(kind).as_dtype(), Some(DType::Complex64));
+    });
+    let file = open(writer, &types, false);
+    let at = |offset| file.attribute(AttributeOffset(offset));
+    // Listed as something else.
+    assert_eq!(at(half).as_bf16_bits(), None);
+    assert_eq!(at(int).as_f32(), None);
+    assert_eq!(at(long).as_f64(), None);
+    assert_eq!(at(kind).as_u8(), None);
+}
+
+#[test]
+fn symbols_carry_the_text_of_their_module() {
+    let mut writer = AttributeWriter::default();
+    let offset = writer.symbol(3, "kernels", &["gpu", "main"], "module {}");
+    with_and_without_types(&writer, &[(offset, AttributeType::Symbol)], |file| {
+        let expected = SymbolView {
+            id: 3,
+            root: "kernels",
+            nested: vec!["gpu", "main"],
+            module: "module {}",
+        };
+        assert_eq!(
+            file.attribute(AttributeOffset(offset)).symbol(),
+            Some(expected)
+        );
+    });
+}
+
+#[test]
+fn empty_array_is_an_array_of_anything() {
+    let mut writer = AttributeWriter::default();
+    let offset = writer.empty_array();
+    with_and_without_types(&writer, &[(offset, AttributeType::EMPTY_ARRAY)], |file| {
+        let attribute = file.attribute(AttributeOffset(offset));
+        assert_eq!(attribute.array::<f64>(), Some(&[][..]));
+        assert_eq!(attribute.dtypes(), Some(vec![]));
+        assert_eq!(
+            attribute.aggregate().map(|aggregate| aggregate.len()),
+            Some(0)
+        );
+    });
+}
+
+#[test]
+fn dense_elements_must_agree_with_their_shape() {
+    let broken = |dimensions: &[i64], elements: &[u8]| {
+        let mut writer = AttributeWriter::default();
+        let offset = writer.dense(DType::I32, dimensions, elements);
+        let file = open(writer, &[], true);
+        assert_eq!(file.attribute(AttributeOffset(offset)).dense(), None);
+    };
+    broken(&[2], &[0; 4]);
+    broken(&[-1], &[0; 4]);
+    broken(&[1 << 62, 4, 1 << 62], &[0; 4]);
+    broken(&[0, 3], &[0; 4]);
+}
