@@ -11,6 +11,7 @@ use tfrt_async::{Error, HostAllocator, SystemAllocator};
 use crate::device::{Device, DeviceManager};
 use crate::executor::live::{ExternalGuard, LiveFrames};
 use crate::kernel::KernelRegistry;
+use crate::output::Output;
 use crate::trace::TraceSink;
 
 /// What a request may use before it fails with `ResourceExhausted`.
@@ -60,6 +61,7 @@ struct Inner {
     /// The MLIR names of the types that some registered kernel takes or gives.
     known_types: HashSet<&'static str>,
     diagnostics: Arc<DiagnosticHandler>,
+    output: Output,
     trace: Option<Arc<dyn TraceSink>>,
     devices: DeviceManager,
     shared: Mutex<HashMap<TypeId, SharedCell>>,
@@ -77,6 +79,7 @@ pub struct HostContextBuilder {
     queue: Option<Arc<dyn ConcurrentWorkQueue>>,
     allocator: Option<Arc<dyn HostAllocator>>,
     diagnostics: Option<Arc<DiagnosticHandler>>,
+    output: Output,
     trace: Option<Arc<dyn TraceSink>>,
     limits: Limits,
 }
@@ -97,6 +100,12 @@ impl HostContextBuilder {
     /// Tells `handler` about errors as they are reported. Default: nobody hears them.
     pub fn diagnostics(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.diagnostics = Some(Arc::new(handler));
+        self
+    }
+
+    /// Lets kernels print to `output`. Default: the process's standard output and error.
+    pub fn output(mut self, output: Output) -> Self {
+        self.output = output;
         self
     }
 
@@ -130,6 +139,7 @@ impl HostContextBuilder {
             registry: Arc::new(self.registry),
             known_types,
             diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
+            output: self.output,
             trace: self.trace,
             devices,
             shared: Mutex::default(),
@@ -167,6 +177,7 @@ impl HostContext {
             queue: None,
             allocator: None,
             diagnostics: None,
+            output: Output::standard(),
             trace: None,
             limits: Limits::default(),
         }
@@ -201,6 +212,11 @@ impl HostContext {
     /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.
     pub fn timers(&self) -> &Arc<TimerQueue> {
         &self.0.timers
+    }
+
+    /// Where kernels print.
+    pub fn output(&self) -> &Output {
+        &self.0.output
     }
 
     /// What a request may use.

@@ -37,16 +37,18 @@ use tfrt_async::{AnyAsyncValue, AnyPromise, Error, run_when_settled};
 
 use crate::kernel::control::{Resume, StepKind};
 use crate::kernel::{Call, Flow, KernelFrame, Step};
+use crate::request::RequestContext;
 use crate::trace::{Level, Scope};
 
 pub(crate) mod frame;
 pub(crate) mod live;
 mod ready;
+pub(crate) mod registers;
 pub(crate) mod topology;
 
-use frame::{Fill, Frame, Ready, Running, SharedFrame, Suspended};
+use frame::{Frame, Running, SharedFrame, Suspended};
 use ready::{Group, ReadyQueue};
-use topology::Definition;
+use registers::{Fill, Ready};
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
 const MAX_CONTINUATION_DEPTH: u32 = 100;
@@ -55,7 +57,7 @@ const MAX_CONTINUATION_DEPTH: u32 = 100;
 pub(crate) fn execute(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
     let mut executor = Executor::default();
     executor.enter(frame.clone(), arguments, Returns::Nowhere);
-    executor.drive(frame);
+    executor.drive();
 }
 
 /// Hands a new frame to the work queue. Its results may be taken at once.
@@ -70,30 +72,19 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
     let frame = frame.into_local();
     let topology = frame.topology();
     let value = value.settled();
-    let (definition, stream, value) = match topology.register(register).producer {
-        Some((kernel, result)) => {
-            let value = located(&frame, kernel, value);
-            let node = topology.kernel(kernel);
-            (topology.results(node)[result as usize], node.stream, value)
-        }
-        None => (
-            topology.arguments()[register as usize],
-            topology.root_stream(),
-            value,
+    let (stream, value) = match topology.register(register).producer {
+        Some((kernel, _)) => (
+            topology.kernel(kernel).stream,
+            located(&frame, kernel, value),
         ),
+        None => (topology.root_stream(), value),
     };
     let Some(fill) = frame.claim(register) else {
         return;
     };
     let mut queue = ReadyQueue::new(stream);
-    publish_settled(&frame, &mut queue, definition, fill, value);
-    let mut executor = Executor::default();
-    executor.stack.push(Activation {
-        frame: frame.clone(),
-        queue,
-        returns: Returns::Nowhere,
-    });
-    executor.drive(&frame);
+    publish_settled(&frame, &mut queue, fill, value);
+    Executor::with(frame, queue).drive();
 }
 
 /// Names the kernel that a register awaits, with its place, unless it waits for calls of its own.
@@ -150,22 +141,35 @@ struct Executor {
 }
 
 /// Counts a thread as busy while it is inside the executor.
-struct Busy<'a>(&'a Arc<Frame>);
+struct Busy(Arc<RequestContext>);
 
-impl<'a> Busy<'a> {
-    fn new(frame: &'a Arc<Frame>) -> Self {
-        frame.request().host().live_frames().enter();
-        Busy(frame)
+impl Busy {
+    fn new(request: Arc<RequestContext>) -> Self {
+        request.host().live_frames().enter();
+        Busy(request)
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.request().host().live_frames().leave();
+        self.0.host().live_frames().leave();
     }
 }
 
 impl Executor {
+    /// A stack with one call in progress that returns to nobody.
+    fn with(frame: Arc<Frame>, queue: ReadyQueue) -> Self {
+        let stack = vec![Activation {
+            frame,
+            queue,
+            returns: Returns::Nowhere,
+        }];
+        Executor {
+            stack,
+            ..Executor::default()
+        }
+    }
+
     /// Puts a new call on the stack, its arguments filled.
     fn enter(&mut self, frame: Arc<Frame>, arguments: Vec<AnyAsyncValue>, returns: Returns) {
         self.n_steps += 1;
@@ -174,8 +178,8 @@ impl Executor {
         for ready in entry {
             queue.push(&frame, ready);
         }
-        for ((definition, fill), value) in fills.into_iter().zip(arguments) {
-            publish(&frame, &mut queue, None, definition, fill, value);
+        for (fill, value) in fills.into_iter().zip(arguments) {
+            publish(&frame, &mut queue, None, fill, value);
         }
         self.stack.push(Activation {
             frame,
@@ -185,8 +189,11 @@ impl Executor {
     }
 
     /// Runs what is ready, until nothing is left on the stack.
-    fn drive(mut self, bottom: &Arc<Frame>) {
-        let _busy = Busy::new(bottom);
+    fn drive(mut self) {
+        let Some(bottom) = self.stack.first() else {
+            return;
+        };
+        let busy = Busy::new(bottom.frame.request().clone());
         while let Some(top) = self.stack.last_mut() {
             for group in top.queue.turn() {
                 hand_over(&top.frame, group);
@@ -210,7 +217,7 @@ impl Executor {
                 }
             }
         }
-        bottom.request().count_steps(self.n_steps);
+        busy.0.count_steps(self.n_steps);
     }
 
     /// A call has run as far as it could.
@@ -397,13 +404,12 @@ impl Detached {
         let awaited = values.clone();
         run_when_settled(&awaited, move || {
             queue.add_task(Task::new(move || {
-                let frame = self.frame.clone().into_local();
                 let mut executor = Executor::default();
                 match guarded(|| then(values)) {
                     Ok(step) => executor.detached(self, step),
                     Err(error) => self.fail(error),
                 }
-                executor.drive(&frame);
+                executor.drive();
             }));
         });
     }
@@ -454,15 +460,7 @@ const STEPS_PER_COUNT: u64 = 256;
 fn hand_over(frame: &Arc<Frame>, group: Group) {
     let shared = frame.share();
     frame.request().queue().add_task(Task::new(move || {
-        let frame = shared.into_local();
-        let mut executor = Executor::default();
-        let queue = ReadyQueue::of_group(group);
-        executor.stack.push(Activation {
-            frame: frame.clone(),
-            queue,
-            returns: Returns::Nowhere,
-        });
-        executor.drive(&frame);
+        Executor::with(shared.into_local(), ReadyQueue::of_group(group)).drive();
     }));
 }
 
@@ -537,16 +535,17 @@ pub fn is_in_kernel() -> bool {
 #[inline]
 fn reason_to_skip(running: &Running<'_>) -> Option<Error> {
     let node = running.node();
-    if running.operands().any(|operand| !operand.is_plain()) && !node.node().marked {
+    if running.any_operand(|_, operand| !operand.is_plain()) && !node.node().marked {
         let signature = node.node().signature();
-        let failed = running
-            .operands()
-            .enumerate()
-            .filter(|(index, _)| signature.is_strict(*index))
-            .filter_map(|(_, operand)| operand.error())
-            .last();
+        let mut failed = None;
+        running.any_operand(|index, operand| {
+            if signature.is_strict(index) {
+                failed = operand.error().cloned().or(failed.take());
+            }
+            false
+        });
         if failed.is_some() {
-            return failed.cloned();
+            return failed;
         }
     }
     running.frame().request().cancellation().cloned()
@@ -556,9 +555,8 @@ fn reason_to_skip(running: &Running<'_>) -> Option<Error> {
 fn finish_skipped(mut running: Running<'_>, queue: &mut ReadyQueue, error: &Error) {
     running.release_operands();
     let frame = running.frame();
-    while let Some((definition, fill)) = running.next_result() {
-        let value = AnyAsyncValue::from_error(error.clone());
-        publish_settled(frame, queue, definition, fill, value);
+    while let Some(fill) = running.next_result() {
+        publish_settled(frame, queue, fill, AnyAsyncValue::from_error(error.clone()));
     }
     running.finish();
 }
@@ -583,9 +581,14 @@ fn finish(
         results.resize_with(n_results, || AnyAsyncValue::from_error(error.clone()));
     }
     for value in results.drain(..) {
-        let (definition, fill) = running.next_result().expect("the numbers were compared");
-        let value = located(frame, kernel, value);
-        publish(frame, queue, Some(kernel), definition, fill, value);
+        let fill = running.next_result().expect("the numbers were compared");
+        publish(
+            frame,
+            queue,
+            Some(kernel),
+            fill,
+            located(frame, kernel, value),
+        );
     }
     running.finish();
 }
@@ -601,103 +604,62 @@ fn publish(
     frame: &Arc<Frame>,
     queue: &mut ReadyQueue,
     kernel: Option<u32>,
-    definition: Definition,
     fill: Fill,
     value: AnyAsyncValue,
 ) {
     let value = value.settled();
     if value.is_settled() {
-        publish_settled(frame, queue, definition, fill, value);
+        publish_settled(frame, queue, fill, value);
     } else {
-        publish_pending(frame, queue, kernel, definition, fill, value);
+        publish_pending(frame, queue, kernel, fill, value);
     }
 }
 
 #[inline]
-fn publish_settled(
-    frame: &Arc<Frame>,
-    queue: &mut ReadyQueue,
-    definition: Definition,
-    fill: Fill,
-    value: AnyAsyncValue,
-) {
-    frame.fill(fill, value);
-    let (early, late) = frame.topology().users(&definition);
-    for user in early.iter().chain(late) {
-        if let Some(ready) = frame.count_down(*user) {
-            queue.push(frame, ready);
-        }
-    }
+fn publish_settled(frame: &Arc<Frame>, queue: &mut ReadyQueue, fill: Fill, value: AnyAsyncValue) {
+    let filled = frame.fill(fill, value);
+    frame.count_all(filled, |ready| queue.push(frame, ready));
 }
 
 /// Publishes a value that is still to come.
 ///
-/// Users that take a handle start now. If there are such users, or none at all, the register is
-/// filled with the handle; otherwise it is left to the continuation.
+/// Users that can do with a handle start now. If there are such users, or none at all, the
+/// register is filled with the handle; otherwise it is left to the continuation.
 fn publish_pending(
     frame: &Arc<Frame>,
     queue: &mut ReadyQueue,
     kernel: Option<u32>,
-    definition: Definition,
     fill: Fill,
     value: AnyAsyncValue,
 ) {
-    if let Some(origin) = kernel.and_then(|kernel| frame.topology().kernel(kernel).origin.as_ref())
-    {
+    let topology = frame.topology();
+    if let Some(origin) = kernel.and_then(|kernel| topology.kernel(kernel).origin.as_ref()) {
         value.set_origin(origin);
     }
     let shared = frame.share();
-    let stream = queue.stream();
-    let (early, late) = frame.topology().users(&definition);
-    let held = value.clone();
+    let register = fill.register();
+    let (early, late) = topology.users(topology.definition(register));
     if early.is_empty() && !late.is_empty() {
         frame.leave(fill);
-        let register = definition.register;
-        value.and_then(move || continue_with(shared, move |frame| resume(frame, register, held)));
+        value.when_settled(move |value| {
+            continue_with(shared, move |frame| resume(frame, register, value));
+        });
         return;
     }
-    frame.fill(fill, value.clone());
-    for user in early {
-        if let Some(ready) = frame.count_down(*user) {
-            queue.push(frame, ready);
-        }
-    }
-    value.and_then(move || {
+    let mut filled = frame.fill(fill, value.clone());
+    frame.count_early(&mut filled, |ready| queue.push(frame, ready));
+    let stream = queue.stream();
+    value.when_settled(move |value| {
         continue_with(shared, move |frame| {
-            settle_late(&frame.into_local(), kernel, definition, stream, held)
+            let frame = frame.into_local();
+            if let Some(kernel) = kernel {
+                located(&frame, kernel, value);
+            }
+            let mut queue = ReadyQueue::new(stream);
+            frame.count_all(filled, |ready| queue.push(&frame, ready));
+            Executor::with(frame, queue).drive();
         });
     });
-}
-
-/// A handle that stands in a register has settled: reports its error, and counts down the users
-/// that waited for it.
-fn settle_late(
-    frame: &Arc<Frame>,
-    kernel: Option<u32>,
-    definition: Definition,
-    stream: u32,
-    value: AnyAsyncValue,
-) {
-    if let Some(kernel) = kernel {
-        located(frame, kernel, value.settled());
-    }
-    let (_, late) = frame.topology().users(&definition);
-    if late.is_empty() {
-        return;
-    }
-    let mut queue = ReadyQueue::new(stream);
-    for user in late {
-        if let Some(ready) = frame.count_down(*user) {
-            queue.push(frame, ready);
-        }
-    }
-    let mut executor = Executor::default();
-    executor.stack.push(Activation {
-        frame: frame.clone(),
-        queue,
-        returns: Returns::Nowhere,
-    });
-    executor.drive(frame);
 }
 
 /// Runs a continuation on this thread, or as a task if it nests too deep.

@@ -42,7 +42,7 @@ impl Function {
 
     /// The number of arguments.
     pub fn n_arguments(&self) -> usize {
-        self.topology().arguments().len()
+        self.topology().n_arguments() as usize
     }
 
     /// The number of results.

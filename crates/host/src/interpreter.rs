@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tfrt_async::{AnyAsyncValue, Error};
 
-use crate::executor::frame::{Frame, Ready};
+use crate::executor::frame::Frame;
+use crate::executor::registers::Ready;
 use crate::executor::{guarded, located, report};
 use crate::kernel::{Flow, KernelFrame};
 
@@ -52,12 +53,12 @@ fn run_kernels(
     frame: &Arc<Frame>,
     arguments: &[AnyAsyncValue],
 ) -> Result<Vec<AnyAsyncValue>, Error> {
-    let (in_order, fills) = frame.begin_in_order();
+    let (mut in_order, fills) = frame.begin_in_order();
     for (fill, value) in fills.into_iter().zip(arguments) {
-        frame.fill(fill, value.clone().settled());
+        let _nobody_waits = frame.fill(fill, value.clone().settled());
     }
     let mut results = Vec::new();
-    for ready in in_order {
+    while let Some(ready) = frame.next_in_order(&mut in_order) {
         run_kernel(frame, ready, &mut results)?;
     }
     Ok(frame.take_results())
@@ -98,7 +99,7 @@ fn run_kernel(
     let mut first_error = None;
     for value in results.drain(..) {
         let value = located(frame, kernel, value.settled());
-        let (_, fill) = running.next_result().expect("the numbers were compared");
+        let fill = running.next_result().expect("the numbers were compared");
         if !value.is_settled() {
             first_error.get_or_insert(report(
                 frame,
@@ -108,7 +109,7 @@ fn run_kernel(
         } else if let Some(error) = value.error() {
             first_error.get_or_insert(error.clone());
         }
-        frame.fill(fill, value);
+        let _nobody_waits = frame.fill(fill, value);
     }
     running.finish();
     first_error.map_or(Ok(()), Err)

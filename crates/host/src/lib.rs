@@ -35,6 +35,7 @@ mod interpreter;
 pub mod kernel;
 #[allow(unsafe_code, reason = "allocators.rs is a listed module")]
 pub mod memory;
+mod output;
 mod program;
 mod request;
 pub mod trace;
@@ -44,6 +45,7 @@ pub use device::{Device, DeviceManager};
 pub use executor::is_in_kernel;
 pub use executor::live::ExternalGuard;
 pub use function::Function;
+pub use output::{Captured, Output};
 pub use program::{LoadError, LoadProblem, Program};
 pub use request::{ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext};
 

@@ -9,7 +9,8 @@
 //! * when nothing is left to run here, the queue moves to the stream of the first of those that
 //!   wait, and takes all of that stream.
 
-use super::frame::{Frame, Ready};
+use super::frame::Frame;
+use super::registers::Ready;
 
 /// The ready kernels of one call on one thread.
 #[derive(Debug)]

@@ -80,9 +80,8 @@ pub(crate) struct RegisterNode {
 }
 
 /// A register as a definition: who is counted down when it is filled.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
-    pub(crate) register: u32,
+    register: u32,
     users: Span,
     /// How many users at the front of the list take a handle: they need not wait for the value.
     n_early: u32,
@@ -99,6 +98,8 @@ pub(crate) struct Topology {
     kernels: Box<[KernelNode]>,
     registers: Box<[RegisterNode]>,
     definitions: Box<[Definition]>,
+    /// The definition of each register.
+    definition_of: Box<[u32]>,
     n_arguments: u32,
     words: Box<[u32]>,
     entry_users: Span,
@@ -179,6 +180,7 @@ impl Topology {
             root_stream: 0,
             kernels: Box::new([kernel]),
             registers,
+            definition_of: (0..n_arguments + n_results).collect(),
             definitions: builder.definitions.into(),
             n_arguments,
             entry_users: waiting,
@@ -218,16 +220,24 @@ impl Topology {
         node.functions.of(&self.words)
     }
 
-    pub(crate) fn results(&self, node: &KernelNode) -> &[Definition] {
-        node.results.of(&self.definitions)
+    /// The register that a kernel's result fills.
+    pub(crate) fn result(&self, kernel: u32, index: u32) -> Option<u32> {
+        let results = self.kernel(kernel).results.of(&self.definitions);
+        results
+            .get(index as usize)
+            .map(|definition| definition.register)
     }
 
     pub(crate) fn n_results(&self, kernel: u32) -> usize {
         self.kernel(kernel).results.len as usize
     }
 
-    pub(crate) fn arguments(&self) -> &[Definition] {
-        &self.definitions[..self.n_arguments as usize]
+    pub(crate) fn n_arguments(&self) -> u32 {
+        self.n_arguments
+    }
+
+    pub(crate) fn definition(&self, register: u32) -> &Definition {
+        &self.definitions[self.definition_of[register as usize] as usize]
     }
 
     /// The users that need not wait for the value, and those that do, in the order of the file.
@@ -439,6 +449,7 @@ impl Builder {
             root_stream: body.root_stream(),
             kernels: kernels.into(),
             registers: registers.into(),
+            definition_of: definition_of(&self.definitions, n_registers),
             definitions: self.definitions.into(),
             n_arguments: n_arguments as u32,
             words: self.words.into(),
@@ -486,6 +497,14 @@ impl Builder {
         });
         Ok(())
     }
+}
+
+fn definition_of(definitions: &[Definition], n_registers: usize) -> Box<[u32]> {
+    let mut of = vec![0; n_registers].into_boxed_slice();
+    for (index, definition) in definitions.iter().enumerate() {
+        of[definition.register as usize] = index as u32;
+    }
+    of
 }
 
 fn origin(entry: &KernelEntry) -> Option<Origin> {

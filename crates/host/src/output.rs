@@ -1,0 +1,191 @@
+//! [`Output`]: where kernels print.
+//!
+//! Printing is an effect of the program, not of this library: a host owns one `Output`, and every
+//! kernel that prints goes through it. By default it leads to the process's standard output and
+//! standard error; an embedding program, or a test, leads it elsewhere.
+//!
+//! # Invariants
+//!
+//! * One call is one write of whole lines, followed by a flush: lines of different threads never
+//!   mix, and what was printed is seen even if the process dies next.
+//! * Printing never fails a kernel and never panics. The first error is kept for whoever asks
+//!   ([`Output::failure`]): a reader that went away is no reason to take the program down.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Two writers for text, one for what a program prints and one for its log. A counted handle.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, Output, kernel::KernelRegistry};
+///
+/// let (output, captured) = Output::captured();
+/// let host = HostContext::builder(KernelRegistry::new()).output(output).build();
+/// host.output().print(format_args!("int32 = {}", 42));
+/// host.output().log(format_args!("done"));
+/// assert_eq!(captured.printed(), "int32 = 42\n");
+/// assert_eq!(captured.logged(), "done\n");
+/// ```
+#[derive(Clone)]
+pub struct Output(Arc<Inner>);
+
+struct Inner {
+    print: Mutex<Box<dyn Write + Send>>,
+    log: Mutex<Box<dyn Write + Send>>,
+    failure: OnceLock<io::ErrorKind>,
+}
+
+impl Output {
+    /// Prints to `print` and logs to `log`.
+    pub fn new(print: impl Write + Send + 'static, log: impl Write + Send + 'static) -> Self {
+        Output(Arc::new(Inner {
+            print: Mutex::new(Box::new(print)),
+            log: Mutex::new(Box::new(log)),
+            failure: OnceLock::new(),
+        }))
+    }
+
+    /// Prints to the process's standard output and logs to its standard error.
+    pub fn standard() -> Self {
+        Output::new(io::stdout(), io::stderr())
+    }
+
+    /// Keeps everything in memory, to be read from the second part.
+    pub fn captured() -> (Self, Captured) {
+        let captured = Captured::default();
+        let output = Output::new(captured.print.clone(), captured.log.clone());
+        (output, captured)
+    }
+
+    /// Prints one line, or several with line ends between them, at once.
+    pub fn print(&self, text: impl fmt::Display) {
+        self.write(&self.0.print, &text);
+    }
+
+    /// Logs one line, or several with line ends between them, at once.
+    pub fn log(&self, text: impl fmt::Display) {
+        self.write(&self.0.log, &text);
+    }
+
+    /// Why something could not be printed or logged, the first time that it happened.
+    pub fn failure(&self) -> Option<io::ErrorKind> {
+        self.0.failure.get().copied()
+    }
+
+    fn write(&self, writer: &Mutex<Box<dyn Write + Send>>, text: &dyn fmt::Display) {
+        // Formatted before the lock is taken: what is displayed may print, too.
+        let lines = format!("{text}\n");
+        let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = writer
+            .write_all(lines.as_bytes())
+            .and_then(|()| writer.flush());
+        if let Err(error) = written {
+            let _ = self.0.failure.set(error.kind());
+        }
+    }
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Output::standard()
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("failure", &self.failure())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was printed and logged through [`Output::captured`] so far.
+#[derive(Clone, Debug, Default)]
+pub struct Captured {
+    print: Lines,
+    log: Lines,
+}
+
+impl Captured {
+    /// What was printed.
+    pub fn printed(&self) -> String {
+        self.print.text()
+    }
+
+    /// What was logged.
+    pub fn logged(&self) -> String {
+        self.log.text()
+    }
+}
+
+/// Text in memory, written by one and read by another.
+#[derive(Clone, Debug, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn lines_of_different_threads_do_not_mix() {
+        let (output, captured) = Output::captured();
+        let threads: Vec<_> = ["a", "b", "c"]
+            .map(|letter| {
+                let output = output.clone();
+                thread::spawn(move || {
+                    for _ in 0..100 {
+                        output.print(format_args!("{}", letter.repeat(50)));
+                    }
+                })
+            })
+            .into();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let printed = captured.printed();
+        assert_eq!(printed.lines().count(), 300);
+        for line in printed.lines() {
+            assert_eq!(line, line[..1].repeat(50));
+        }
+    }
+
+    #[test]
+    fn broken_pipe_is_kept_and_does_not_panic() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let output = Output::new(Broken, io::sink());
+        output.print("lost");
+        assert_eq!(output.failure(), Some(io::ErrorKind::BrokenPipe));
+    }
+}
