@@ -44,6 +44,7 @@ pub mod dialect;
 mod dialects;
 mod float;
 pub mod integer;
+mod lexer;
 pub mod location;
 pub mod module;
 pub mod name;

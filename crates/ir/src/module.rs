@@ -630,6 +630,14 @@ impl Module {
         self.regions[region.index()].blocks.push(block);
     }
 
+    /// Takes the last block of a region out of its list.
+    pub(crate) fn unlist_block(&mut self, block: BlockId) {
+        let region = self.block(block).parent;
+        self.regions[region.index()]
+            .blocks
+            .retain(|&other| other != block);
+    }
+
     pub(crate) fn set_block_span(&mut self, block: BlockId, span: Span) {
         self.blocks[block.index()].span = span;
     }
@@ -756,6 +764,13 @@ impl Module {
     /// Sets the location.
     pub fn set_location(&mut self, op: OpId, location: Location) {
         self.ops[op.index()].location = location;
+    }
+
+    pub(crate) fn argument_location(&self, value: ValueId) -> Location {
+        match self.value_def(value) {
+            Def::Argument(block, index) => self.block(block).argument_location(index as usize),
+            Def::Result(..) => Location::Unknown,
+        }
     }
 
     pub(crate) fn set_argument_location(&mut self, value: ValueId, location: Location) {

@@ -1,16 +1,445 @@
-//! Text to module.
+//! Text to module: a hand-written descent, one method per rule of the grammar.
+//!
+//! There is no syntax tree; the module is built as the text is read. After an
+//! error the rule gives up with [`Failed`], having said what is wrong, until
+//! the list of operations around it finds the next operation and goes on. So
+//! several errors are found at once, and values that a failed operation was
+//! to define count as defined.
+//!
+//! Nesting of every kind is counted together and ends at [`MAX_DEPTH`].
+
+mod aliases;
+mod attributes;
+mod blocks;
+mod dense;
+mod locations;
+mod numbers;
+mod operation;
+mod scope;
+mod types;
+
+use std::collections::HashMap;
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
-    module::Module,
-    source::Source,
+    dialect::{self, OpDef},
+    lexer::{self, Kind, Mark, Token},
+    location::Location,
+    module::{Module, OpState},
+    name::{Interner, Name, TextHash},
+    source::{Source, Span},
+    types::Type,
 };
+
+use aliases::Aliases;
+pub(crate) use blocks::Argument;
+use blocks::Labels;
+use locations::Deferred;
+pub(crate) use operation::Parts;
+
+use scope::Scopes;
+
+/// How deep regions, types, attributes and locations may nest, together.
+pub(crate) const MAX_DEPTH: usize = 256;
+
+/// A rule gave up; what is wrong has been said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed;
+
+pub(crate) type Parsed<T> = Result<T, Failed>;
 
 /// Parses a program.
 ///
+/// A text that is one `module` is that module; any other list of operations is
+/// put into a module.
+///
 /// # Errors
 ///
-/// Every error that was found, sorted by place.
+/// Every error that was found, sorted by place, at most
+/// [`Diagnostics::MAX_KEPT`] of them.
 pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
-    Err(Diagnostic::error(format!("cannot read '{}' yet", source.name())).into())
+    if u32::try_from(source.text().len()).is_err() {
+        return Err(Diagnostic::error("cannot read text of 4 GiB or more").into());
+    }
+    let mut parser = Parser::new(source);
+    parser.program();
+    parser.diagnostics.into_result()?;
+    Ok(parser.module)
+}
+
+/// The state of parsing one text.
+pub(crate) struct Parser<'a> {
+    source: &'a Source,
+    text: &'a str,
+    pub(crate) token: Token,
+    /// Where the token before ended.
+    last_end: usize,
+    /// Braces that were opened and not closed, for recovery.
+    braces: usize,
+    depth: usize,
+    /// The deepest nesting since it was last reset, for aliases.
+    deepest: usize,
+    pub(crate) module: Module,
+    scopes: Scopes<'a>,
+    aliases: Aliases<'a>,
+    labels: Vec<Labels<'a>>,
+    deferred: Deferred<'a>,
+    names: Interner<'a>,
+    operations: HashMap<&'a str, (Name, Option<&'static OpDef>), TextHash>,
+    types: HashMap<&'a str, Type, TextHash>,
+    line: LineCursor,
+    diagnostics: Diagnostics,
+}
+
+/// Turns offsets that mostly grow into lines without searching.
+#[derive(Default)]
+struct LineCursor {
+    offset: usize,
+    line_start: usize,
+    line: u32,
+}
+
+impl<'a> Parser<'a> {
+    fn new(source: &'a Source) -> Parser<'a> {
+        let text = source.text();
+        let token = lexer::token(text, 0);
+        let mut parser = Parser {
+            source,
+            text,
+            token,
+            last_end: 0,
+            braces: 0,
+            depth: 0,
+            deepest: 0,
+            module: Module::without_top(Some(source.clone())),
+            scopes: Scopes::default(),
+            aliases: Aliases::new(text.len()),
+            labels: Vec::new(),
+            deferred: Deferred::default(),
+            names: Interner::default(),
+            operations: HashMap::default(),
+            types: HashMap::default(),
+            line: LineCursor::default(),
+            diagnostics: Diagnostics::default(),
+        };
+        parser.check_token();
+        parser
+    }
+
+    /// program ::= (operation | alias-definition)*
+    fn program(&mut self) {
+        let region = self.module.create_region();
+        let block = self.module.create_block(region);
+        self.scopes.enter_isolated();
+        while self.token.kind != Kind::End && !self.diagnostics.is_full() {
+            let before = self.token.start;
+            let item = self.top_level_item(block);
+            if item.is_err() {
+                self.recover(0);
+            }
+            if self.token.start == before && self.token.kind != Kind::End {
+                // Something that no operation starts with, a stray brace.
+                if item.is_ok() {
+                    let _ = self.expected::<()>("operation");
+                }
+                self.bump();
+            }
+        }
+        self.leave_isolated();
+        self.resolve_locations();
+        let single = match self.module.block(block).operations() {
+            &[only] if self.module.op(only).name() == "builtin.module" => Some(only),
+            _ => None,
+        };
+        let top = single.unwrap_or_else(|| {
+            let (line, column) = (1 + self.source.line_offset(), 1);
+            let file = self.source.name().clone();
+            let state = OpState::new("builtin.module")
+                .region(region)
+                .location(Location::FileLineCol { file, line, column });
+            self.module.create(state)
+        });
+        self.module.set_top(top);
+    }
+
+    fn top_level_item(&mut self, block: crate::module::BlockId) -> Parsed<()> {
+        match self.token.kind {
+            Kind::Hash | Kind::Exclaim => self.alias_definition(),
+            Kind::Mark(Mark::MetadataBegin) => self.skip_metadata(),
+            _ => {
+                let op = self.operation()?;
+                self.module.append(block, op);
+                Ok(())
+            }
+        }
+    }
+
+    /// Skips `{-# ... #-}`, resources for other tools.
+    fn skip_metadata(&mut self) -> Parsed<()> {
+        while !self.token.is(Mark::MetadataEnd) {
+            if self.token.kind == Kind::End {
+                return self.expected("'#-}'");
+            }
+            self.bump();
+        }
+        self.bump();
+        Ok(())
+    }
+}
+
+/// The cursor.
+impl<'a> Parser<'a> {
+    /// Goes on to the next token.
+    pub(crate) fn bump(&mut self) {
+        match self.token.kind {
+            Kind::Mark(Mark::LeftBrace) => self.braces += 1,
+            Kind::Mark(Mark::RightBrace) => self.braces = self.braces.saturating_sub(1),
+            _ => {}
+        }
+        self.last_end = self.token.end;
+        self.token = lexer::token(self.text, self.token.end);
+        self.check_token();
+    }
+
+    /// Goes on to the token at an offset, which may lie within the present one.
+    fn jump(&mut self, offset: usize) {
+        self.last_end = offset;
+        self.token = lexer::token(self.text, offset);
+        self.check_token();
+    }
+
+    fn check_token(&mut self) {
+        if let Kind::Bad(bad) = self.token.kind {
+            let span = self.token.span();
+            let text = &self.text[span.range()];
+            let message = match bad {
+                lexer::Bad::Character => format!("{} {text:?}", bad.message()),
+                _ => bad.message().to_owned(),
+            };
+            self.report(span, message);
+        }
+    }
+
+    /// Returns the token behind the present one.
+    pub(crate) fn peek(&self) -> Token {
+        lexer::token(self.text, self.token.end)
+    }
+
+    /// Returns the text of the present token.
+    pub(crate) fn token_text(&self) -> &'a str {
+        &self.text[self.token.start..self.token.end]
+    }
+
+    /// Returns whether the present token is a mark.
+    pub(crate) fn at(&self, mark: Mark) -> bool {
+        self.token.is(mark)
+    }
+
+    /// Returns whether the present token is a word.
+    pub(crate) fn at_word(&self, word: &str) -> bool {
+        self.token.kind == Kind::Word && self.token_text() == word
+    }
+
+    /// Consumes a mark if it is there.
+    pub(crate) fn eat(&mut self, mark: Mark) -> bool {
+        let is_there = self.at(mark);
+        if is_there {
+            self.bump();
+        }
+        is_there
+    }
+
+    /// Consumes a word if it is there.
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
+        let is_there = self.at_word(word);
+        if is_there {
+            self.bump();
+        }
+        is_there
+    }
+
+    /// Consumes a mark that must be there.
+    pub(crate) fn expect(&mut self, mark: Mark) -> Parsed<()> {
+        if self.eat(mark) {
+            return Ok(());
+        }
+        self.expected(&format!("'{}'", mark.text()))
+    }
+
+    /// Consumes a word that must be there.
+    pub(crate) fn expect_word(&mut self, word: &str) -> Parsed<()> {
+        if self.eat_word(word) {
+            return Ok(());
+        }
+        self.expected(&format!("'{word}'"))
+    }
+
+    /// Parses items with commas between, up to a closing mark, which it
+    /// consumes. The opening one is consumed already.
+    pub(crate) fn list_until(
+        &mut self,
+        close: Mark,
+        mut item: impl FnMut(&mut Self) -> Parsed<()>,
+    ) -> Parsed<()> {
+        if self.eat(close) {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            if self.eat(close) {
+                return Ok(());
+            }
+            if !self.eat(Mark::Comma) {
+                return self.expected(&format!("',' or '{}'", close.text()));
+            }
+        }
+    }
+
+    /// Runs a rule one level deeper.
+    pub(crate) fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            return self.fail(self.token.span(), too_deep());
+        }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        let result = rule(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Returns the name for a piece of the text.
+    pub(crate) fn name(&mut self, text: &'a str) -> Name {
+        self.names.name(text)
+    }
+
+    /// Returns the name and the definition of an operation.
+    fn operation_name(&mut self, text: &'a str) -> (Name, Option<&'static OpDef>) {
+        let entry = self.operations.entry(text);
+        entry
+            .or_insert_with(|| (text.into(), dialect::lookup(text)))
+            .clone()
+    }
+
+    /// Returns the location of the present token.
+    pub(crate) fn location_here(&mut self) -> Location {
+        self.location_at(self.token.start)
+    }
+
+    /// Returns the location of an offset.
+    fn location_at(&mut self, offset: usize) -> Location {
+        let cursor = &mut self.line;
+        if offset < cursor.offset {
+            *cursor = LineCursor::default();
+        }
+        let passed = &self.text.as_bytes()[cursor.offset..offset];
+        for (index, _) in passed
+            .iter()
+            .enumerate()
+            .filter(|&(_, &byte)| byte == b'\n')
+        {
+            cursor.line += 1;
+            cursor.line_start = cursor.offset + index + 1;
+        }
+        cursor.offset = offset;
+        Location::FileLineCol {
+            file: self.source.name().clone(),
+            line: cursor.line + 1 + self.source.line_offset(),
+            column: Span::new(offset - cursor.line_start + 1, 0).start,
+        }
+    }
+}
+
+fn too_deep() -> String {
+    format!("nesting is deeper than {MAX_DEPTH} levels")
+}
+
+/// Errors.
+impl Parser<'_> {
+    /// Adds a diagnostic.
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Says what is wrong at a place.
+    pub(crate) fn report(&mut self, span: Span, message: impl Into<String>) {
+        let diagnostic = self.error(span, message);
+        self.push(diagnostic);
+    }
+
+    /// Makes an error at a place, to be pushed.
+    pub(crate) fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).at(self.source, span)
+    }
+
+    /// Says what is wrong at a place and gives up.
+    pub(crate) fn fail<T>(&mut self, span: Span, message: impl Into<String>) -> Parsed<T> {
+        self.report(span, message);
+        Err(Failed)
+    }
+
+    /// Says what was expected at the present token, and gives up.
+    pub(crate) fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+        let found = match self.token.kind {
+            // It has been reported.
+            Kind::Bad(_) => return Err(Failed),
+            Kind::End => {
+                let end = self.last_end;
+                let span = Span::new(end.saturating_sub(1), end);
+                return self.fail(span, format!("expected {what}, found the end of the text"));
+            }
+            _ => self.token_text(),
+        };
+        const MAX_SHOWN: usize = 40;
+        let found = match found.char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => format!("{}...", &found[..end]),
+            None => found.to_owned(),
+        };
+        self.fail(
+            self.token.span(),
+            format!("expected {what}, found '{found}'"),
+        )
+    }
+
+    /// Skips to what looks like the start of an operation on a line of its own,
+    /// or the end of the region; `braces` is their number where the operation
+    /// started.
+    fn recover(&mut self, braces: usize) {
+        let mut quiet = Diagnostics::default();
+        std::mem::swap(&mut quiet, &mut self.diagnostics);
+        loop {
+            let is_deeper = self.braces > braces;
+            match self.token.kind {
+                Kind::End => break,
+                Kind::Mark(Mark::RightBrace) if !is_deeper => break,
+                _ if !is_deeper && self.starts_line() && self.starts_operation() => break,
+                _ => self.bump(),
+            }
+        }
+        self.diagnostics = quiet;
+    }
+
+    /// Returns whether the present token is the first on its line.
+    fn starts_line(&self) -> bool {
+        let before = &self.text.as_bytes()[..self.token.start];
+        let mut blanks = before.iter().rev();
+        matches!(
+            blanks.find(|byte| !matches!(byte, b' ' | b'\t')),
+            None | Some(b'\n')
+        )
+    }
+
+    fn starts_operation(&self) -> bool {
+        let next = self.peek();
+        match self.token.kind {
+            Kind::Percent => next.is(Mark::Equal) || next.is(Mark::Comma) || next.is(Mark::Colon),
+            Kind::String => next.is(Mark::LeftParen),
+            Kind::Word => {
+                let text = self.token_text();
+                text.contains('.') || matches!(text, "func" | "module" | "return" | "call")
+            }
+            Kind::Caret => true,
+            Kind::Hash | Kind::Exclaim => next.is(Mark::Equal),
+            _ => false,
+        }
+    }
 }

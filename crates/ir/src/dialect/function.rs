@@ -1,9 +1,21 @@
 //! The forms of `func.func` and `builtin.module`, which no description fits.
+//!
+//! ```text
+//! function  ::= visibility? `@name` `(` arguments `)` (`->` results)?
+//!               (`attributes` dictionary)? region?
+//! arguments ::= (`%name` `:` type dictionary? location?),* | (type dictionary?),*
+//! results   ::= type | `(` (type dictionary?),* `)`
+//! module    ::= `@name`? (`attributes` dictionary)? region
+//! ```
 
 use crate::{
-    attributes::Attribute,
+    attributes::{Attribute, Dictionary},
+    lexer::{Kind, Mark},
+    location::Location,
     module::{Module, OpId},
+    parser::{Argument, Failed, Parsed, Parser, Parts},
     printer::{EntryArguments, Printer, WithType},
+    source::Span,
     types::{FunctionType, Type},
 };
 
@@ -186,4 +198,159 @@ pub(crate) fn print_module(printer: &mut Printer<'_>, op: OpId) {
     dictionary(printer, op, &PLACED_IN_MODULE);
     printer.out.push(' ');
     printer.region(op, module.op(op).regions()[0], EntryArguments::Elide);
+}
+
+/// Types of arguments or results and the attributes of each.
+#[derive(Default)]
+struct Typed {
+    types: Vec<Type>,
+    attributes: Vec<Dictionary>,
+}
+
+impl Typed {
+    /// Returns the attributes as a list, if there are any.
+    fn attribute_list(&self) -> Option<Attribute> {
+        let is_any = self
+            .attributes
+            .iter()
+            .any(|dictionary| !dictionary.entries().is_empty());
+        let list = self.attributes.iter().cloned().map(Attribute::Dictionary);
+        is_any.then(|| Attribute::array(list.collect()))
+    }
+}
+
+/// Parses a function behind its name.
+pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+    let span = parser.token.span();
+    for visibility in ["private", "nested", "public"] {
+        if parser.eat_word(visibility) {
+            let value = Attribute::string(visibility);
+            set(parser, parts, span, "sym_visibility", value)?;
+        }
+    }
+    let name = parser.symbol_name()?;
+    set(parser, parts, span, "sym_name", Attribute::string(&*name))?;
+    let mut inputs = Typed::default();
+    let mut arguments = Vec::new();
+    parser.expect(Mark::LeftParen)?;
+    parser.list_until(Mark::RightParen, |parser| {
+        argument(parser, &mut inputs, &mut arguments)
+    })?;
+    let mut results = Typed::default();
+    if parser.eat(Mark::Arrow) {
+        result_list(parser, &mut results)?;
+    }
+    if parser.eat_word("attributes") {
+        parser.merge_dictionary(&mut parts.state)?;
+    }
+    for (name, typed) in [("arg_attrs", &inputs), ("res_attrs", &results)] {
+        if let Some(list) = typed.attribute_list() {
+            set(parser, parts, span, name, list)?;
+        }
+    }
+    let ty = Type::function(inputs.types, results.types);
+    set(parser, parts, span, "function_type", Attribute::Type(ty))?;
+    if !parser.at(Mark::LeftBrace) {
+        let region = parser.module.create_region();
+        parts.state.regions.push(region);
+        return Ok(());
+    }
+    let n_inputs = parts.state.attributes.iter().find_map(|(name, value)| {
+        (*name == "function_type")
+            .then(|| value.as_type()?.as_function())
+            .flatten()
+    });
+    if n_inputs.is_some_and(|function| function.inputs.len() != arguments.len()) {
+        return parser.expected("no body, as the arguments have no names");
+    }
+    let opening = parser.token.span();
+    let region = parser.region_with(arguments)?;
+    if parser.module.entry_block(region).is_none() {
+        return parser.fail(opening, "expected non-empty function body");
+    }
+    parts.state.regions.push(region);
+    Ok(())
+}
+
+fn set<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    span: Span,
+    name: &'static str,
+    value: Attribute,
+) -> Parsed<()> {
+    let name = parser.name(name);
+    parser.add_attribute(&mut parts.state, span, name, value)
+}
+
+fn argument<'a>(
+    parser: &mut Parser<'a>,
+    inputs: &mut Typed,
+    arguments: &mut Vec<Argument<'a>>,
+) -> Parsed<()> {
+    let is_named = parser.token.kind == Kind::Percent;
+    if is_named != (arguments.len() == inputs.types.len()) && !inputs.types.is_empty() {
+        return parser.expected(if is_named {
+            "type, as before"
+        } else {
+            "argument name, as before"
+        });
+    }
+    if !is_named {
+        let ty = parser.ty()?;
+        let attributes = dictionary_behind(parser)?;
+        inputs.types.push(ty);
+        inputs.attributes.push(attributes);
+        return Ok(());
+    }
+    let name = parser.operand()?;
+    parser.expect(Mark::Colon)?;
+    let ty = parser.ty()?;
+    let attributes = dictionary_behind(parser)?;
+    let location = match parser.at_word("loc") {
+        true => parser.trailing_location()?,
+        false => Location::Unknown,
+    };
+    inputs.types.push(ty.clone());
+    inputs.attributes.push(attributes);
+    arguments.push(Argument { name, ty, location });
+    Ok(())
+}
+
+fn dictionary_behind(parser: &mut Parser<'_>) -> Parsed<Dictionary> {
+    match parser.at(Mark::LeftBrace) {
+        true => Dictionary::new(parser.dictionary_entries()?).map_err(|_| Failed),
+        false => Ok(Dictionary::default()),
+    }
+}
+
+fn result_list(parser: &mut Parser<'_>, results: &mut Typed) -> Parsed<()> {
+    if !parser.at(Mark::LeftParen) {
+        results.types.push(parser.ty()?);
+        return Ok(());
+    }
+    parser.bump();
+    parser.list_until(Mark::RightParen, |parser| {
+        results.types.push(parser.ty()?);
+        results.attributes.push(dictionary_behind(parser)?);
+        Ok(())
+    })
+}
+
+/// Parses a module behind its name.
+pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+    let span = parser.token.span();
+    if parser.token.kind == Kind::At {
+        let name = parser.symbol_name()?;
+        set(parser, parts, span, "sym_name", Attribute::string(&*name))?;
+    }
+    if parser.eat_word("attributes") {
+        parser.merge_dictionary(&mut parts.state)?;
+    }
+    let region = parser.region(true)?;
+    if parser.module.entry_block(region).is_none() {
+        parser.module.create_block(region);
+    }
+    parts.state.regions.push(region);
+    Ok(())
 }

@@ -1,3 +1,386 @@
 //! Descriptions read by the parser.
 
-pub(crate) fn parse() {}
+use super::{Format, Item, Word};
+use crate::{
+    attributes::Attribute,
+    dialect::{AttributeKind, OpDef, Results, function},
+    lexer::{Kind, Mark},
+    location::Location,
+    module::{OpState, RegionId},
+    parser::{Argument, Failed, Parsed, Parser, Parts},
+    types::Type,
+};
+
+/// What has been read of an operation.
+struct State {
+    next_operand: usize,
+    /// Whether the operands have their types.
+    is_resolved: bool,
+    has_results: bool,
+}
+
+/// Parses what follows the name of an operation.
+pub(crate) fn parse<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    format: &'static Format,
+) -> Parsed<()> {
+    match format.items[0].word {
+        Word::Function => return function::parse(parser, parts),
+        Word::Module => return function::parse_module(parser, parts),
+        _ => {}
+    }
+    let definition = parts.definition.ok_or(Failed)?;
+    let mut state = State {
+        next_operand: 0,
+        is_resolved: false,
+        has_results: false,
+    };
+    parse_items(parser, parts, definition, &mut state, &format.items)?;
+    resolve_declared(parser, parts, definition, &mut state, &[])?;
+    if !state.has_results {
+        set_results(parser, parts, definition);
+    }
+    Ok(())
+}
+
+fn parse_items<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &'static OpDef,
+    state: &mut State,
+    items: &'static [Item],
+) -> Parsed<()> {
+    for item in items {
+        parse_word(parser, parts, definition, state, &item.word)?;
+    }
+    Ok(())
+}
+
+fn parse_word<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &'static OpDef,
+    state: &mut State,
+    word: &'static Word,
+) -> Parsed<()> {
+    match word {
+        Word::Operand => {
+            let declared = definition.operand_defs().get(state.next_operand);
+            if parser.token.kind != Kind::Percent
+                && let Some(declared) = declared
+            {
+                return parser.expected(declared.name);
+            }
+            parts.operands.push(parser.operand()?);
+            state.next_operand += 1;
+            Ok(())
+        }
+        Word::Operands => operands(parser, parts, definition),
+        Word::TypedOperands => typed_operands(parser, parts, state),
+        Word::Attribute(name) => attribute(parser, parts, definition, name),
+        Word::AttributeDictionary => match parser.at(Mark::LeftBrace) {
+            true => parser.merge_dictionary(&mut parts.state),
+            false => Ok(()),
+        },
+        Word::AttributesKeyword => match parser.eat_word("attributes") {
+            true => parser.merge_dictionary(&mut parts.state),
+            false => Ok(()),
+        },
+        Word::Settings => settings(parser, parts),
+        Word::OperandTypes => {
+            let types = match parser.at_type() {
+                true => parser.bare_type_list()?,
+                false if parts.operands.len() == definition.operand_defs().len() => Vec::new(),
+                false => return parser.expected("type"),
+            };
+            resolve_declared(parser, parts, definition, state, &types)
+        }
+        Word::FunctionalType | Word::Types => {
+            let ty = parser.function_type()?;
+            resolve_declared(parser, parts, definition, state, &ty.inputs)?;
+            parts.state.result_types = ty.results.into();
+            state.has_results = true;
+            Ok(())
+        }
+        Word::Region => {
+            let region = region(parser, parts, definition, state)?;
+            parts.state.regions.push(region);
+            Ok(())
+        }
+        Word::Else => else_region(parser, parts, definition, state),
+        Word::Group(items) => group(parser, parts, definition, state, items),
+        Word::Literal(text) => literal(parser, text),
+        Word::Function | Word::Module => Ok(()),
+    }
+}
+
+/// Parses operands with commas between, none if there is none.
+fn operands<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>, definition: &OpDef) -> Parsed<()> {
+    if parser.token.kind != Kind::Percent {
+        let declared = definition.operand_defs();
+        return match declared.get(parts.operands.len()) {
+            Some(missing) => parser.expected(missing.name),
+            None => Ok(()),
+        };
+    }
+    loop {
+        parts.operands.push(parser.operand()?);
+        if !parser.eat(Mark::Comma) {
+            return Ok(());
+        }
+    }
+}
+
+fn typed_operands<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    state: &mut State,
+) -> Parsed<()> {
+    let mut types = Vec::new();
+    while parser.token.kind == Kind::Percent {
+        parts.operands.push(parser.operand()?);
+        parser.expect(Mark::Colon)?;
+        types.push(parser.ty()?);
+        if !parser.eat(Mark::Comma) {
+            break;
+        }
+    }
+    state.is_resolved = true;
+    parser.resolve_operands(parts, &types, 0)
+}
+
+fn attribute<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    name: &'static str,
+) -> Parsed<()> {
+    let declared = definition
+        .attribute_defs()
+        .iter()
+        .find(|declared| declared.name == name);
+    let span = parser.token.span();
+    let value = match declared.map_or(AttributeKind::Any, |declared| declared.kind) {
+        AttributeKind::Typed(kind) => match kind.ty() {
+            Some(ty) => parser.attribute_of_type(&ty)?,
+            None => parser.attribute()?,
+        },
+        AttributeKind::String => Attribute::string(parser.string_literal()?),
+        AttributeKind::FlatSymbol => {
+            let name = parser.symbol_name()?;
+            if parser.at(Mark::ColonColon) {
+                return parser.expected("flat symbol reference");
+            }
+            Attribute::symbol(name)
+        }
+        AttributeKind::FlatSymbols => {
+            parser.expect(Mark::LeftSquare)?;
+            let mut symbols = Vec::new();
+            parser.list_until(Mark::RightSquare, |parser| {
+                symbols.push(Attribute::symbol(parser.symbol_name()?));
+                Ok(())
+            })?;
+            Attribute::array(symbols)
+        }
+        AttributeKind::Any | AttributeKind::FunctionType => parser.attribute()?,
+    };
+    let name = parser.name(name);
+    parser.add_attribute(&mut parts.state, span, name, value)
+}
+
+/// Parses `key = number, ...`, at least one, each an `i32`.
+fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+    loop {
+        if parser.token.kind != Kind::Word {
+            return parser.expected("name of a setting");
+        }
+        let (key, span) = (parser.token_text(), parser.token.span());
+        parser.bump();
+        parser.expect(Mark::Equal)?;
+        let value = parser.attribute_of_type(&Type::I32)?;
+        let key = parser.name(key);
+        parser.add_attribute(&mut parts.state, span, key, value)?;
+        if !parser.eat(Mark::Comma) {
+            break;
+        }
+    }
+    if parts.definition.is_some_and(|definition| {
+        definition.name() == "tfrt_test.benchmark"
+            || definition.name() == "tfrt_test.sync_benchmark"
+    }) {
+        default_warmup(parser, &mut parts.state);
+    }
+    Ok(())
+}
+
+/// Benchmarks run once before they measure unless the text says otherwise.
+fn default_warmup(parser: &mut Parser<'_>, state: &mut OpState) {
+    const KEY: &str = "num_warmup_runs";
+    if !state.attributes.iter().any(|(name, _)| *name == KEY) {
+        let name = parser.name(KEY);
+        crate::module::set_attribute(
+            &mut state.attributes,
+            name,
+            Attribute::integer(1, Type::I32),
+        );
+    }
+}
+
+/// Gives declared operands their types, and the rest those that were written.
+fn resolve_declared<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+    rest: &[Type],
+) -> Parsed<()> {
+    if state.is_resolved {
+        return Ok(());
+    }
+    state.is_resolved = true;
+    let declared = definition.operand_defs();
+    let n_operands = parts.operands.len();
+    if definition.rest_def().is_none() && n_operands != declared.len() {
+        let span = match parts.operands.get(declared.len()) {
+            Some(extra) => extra.span,
+            None => parser.token.span(),
+        };
+        let message = format!("expected {} operands, found {n_operands}", declared.len());
+        return parser.fail(span, message);
+    }
+    let mut types: Vec<Type> = declared
+        .iter()
+        .map(|operand| operand.kind.ty().unwrap_or(Type::None))
+        .collect();
+    if types.len() > n_operands {
+        return parser.expected(declared[n_operands].name);
+    }
+    types.extend_from_slice(rest);
+    parser.resolve_operands(parts, &types, 0)
+}
+
+fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
+    match definition.result_defs() {
+        Results::Exactly(kinds) => {
+            parts.state.result_types = kinds.iter().filter_map(|kind| kind.ty()).collect();
+        }
+        Results::LikeRest => {
+            let rest = &parts.state.operands[definition.operand_defs().len()..];
+            let types = rest
+                .iter()
+                .map(|&value| parser.module.value_type(value).clone());
+            parts.state.result_types = types.collect();
+        }
+        Results::Any => {}
+    }
+}
+
+fn region<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+) -> Parsed<RegionId> {
+    resolve_declared(parser, parts, definition, state, &[])?;
+    let shadowed = definition.shadowed_operands(parts.operands.len());
+    let mut arguments: Vec<Argument<'a>> = Vec::with_capacity(shadowed.len());
+    let mut seen = std::collections::HashSet::new();
+    for index in shadowed {
+        let operand = parts.operands[index];
+        if !seen.insert((operand.name, operand.number)) {
+            let message = format!("region entry argument '{}' is already in use", operand.name);
+            return parser.fail(operand.span, message);
+        }
+        let ty = parser
+            .module
+            .value_type(parts.state.operands[index])
+            .clone();
+        arguments.push(Argument {
+            name: operand,
+            ty,
+            location: Location::Unknown,
+        });
+    }
+    parser.region_with(arguments)
+}
+
+/// Parses `else` and its region, or makes one that returns nothing.
+fn else_region<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+) -> Parsed<()> {
+    if parser.eat_word("else") {
+        let region = region(parser, parts, definition, state)?;
+        parts.state.regions.push(region);
+        return Ok(());
+    }
+    if !parts.state.result_types.is_empty() {
+        let name = definition.name();
+        let span = parser.token.span();
+        return parser.fail(
+            span,
+            format!("expected 'else' in '{name}' with result values"),
+        );
+    }
+    let region = parser.module.create_region();
+    let block = parser.module.create_block(region);
+    for index in definition.shadowed_operands(parts.operands.len()) {
+        let ty = parser
+            .module
+            .value_type(parts.state.operands[index])
+            .clone();
+        parser.module.add_argument(block, ty, Location::Unknown);
+    }
+    let location = parser.location_here();
+    let end = parser
+        .module
+        .create(OpState::new("tfrt.return").location(location));
+    parser.module.append(block, end);
+    parts.state.regions.push(region);
+    Ok(())
+}
+
+/// Parses items that are only there if their first mark is.
+fn group<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &'static OpDef,
+    state: &mut State,
+    items: &'static [Item],
+) -> Parsed<()> {
+    let is_there = match items.first().map(|item| &item.word) {
+        Some(Word::Literal(text)) => mark(text).is_some_and(|mark| parser.at(mark)),
+        _ => false,
+    };
+    if is_there {
+        return parse_items(parser, parts, definition, state, items);
+    }
+    let n_rest = parts
+        .operands
+        .len()
+        .saturating_sub(definition.operand_defs().len());
+    if n_rest > 0 {
+        return parser.expected("':' and the types of the operands");
+    }
+    Ok(())
+}
+
+fn literal(parser: &mut Parser<'_>, text: &'static str) -> Parsed<()> {
+    match mark(text) {
+        Some(mark) => parser.expect(mark),
+        None => parser.expect_word(text),
+    }
+}
+
+fn mark(text: &str) -> Option<Mark> {
+    Some(match text {
+        "(" => Mark::LeftParen,
+        ")" => Mark::RightParen,
+        "," => Mark::Comma,
+        ":" => Mark::Colon,
+        _ => return None,
+    })
+}

@@ -1,0 +1,350 @@
+//! Bytes to tokens.
+//!
+//! The lexer is a function from an offset to the token there, so looking ahead
+//! is lexing again from a remembered offset. Tokens borrow nothing.
+
+use crate::source::Span;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The end of the text.
+    End,
+    /// Text that is no token; the parser says what is wrong with it.
+    Bad(Bad),
+    /// `tfrt.add.i32`, `i32`, `loc`.
+    Word,
+    /// `%name`.
+    Percent,
+    /// `^block`.
+    Caret,
+    /// `#name`.
+    Hash,
+    /// `!name`.
+    Exclaim,
+    /// `@name` or `@"any text"`.
+    At,
+    /// Digits, or `0x` and hexadecimal digits.
+    Integer,
+    /// Digits with a dot.
+    Float,
+    /// Text in quotes.
+    String,
+    /// One of the marks below.
+    Mark(Mark),
+}
+
+/// Punctuation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Arrow,
+    LeftParen,
+    RightParen,
+    LeftBrace,
+    RightBrace,
+    LeftSquare,
+    RightSquare,
+    Less,
+    Greater,
+    Comma,
+    Colon,
+    ColonColon,
+    Equal,
+    Plus,
+    Minus,
+    Star,
+    Question,
+
+    Bar,
+    Ellipsis,
+    /// `{-#`, which starts resources for tools.
+    MetadataBegin,
+    /// `#-}`.
+    MetadataEnd,
+}
+
+impl Mark {
+    /// Returns the mark as it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Mark::Arrow => "->",
+            Mark::LeftParen => "(",
+            Mark::RightParen => ")",
+            Mark::LeftBrace => "{",
+            Mark::RightBrace => "}",
+            Mark::LeftSquare => "[",
+            Mark::RightSquare => "]",
+            Mark::Less => "<",
+            Mark::Greater => ">",
+            Mark::Comma => ",",
+            Mark::Colon => ":",
+            Mark::ColonColon => "::",
+            Mark::Equal => "=",
+            Mark::Plus => "+",
+            Mark::Minus => "-",
+            Mark::Star => "*",
+            Mark::Question => "?",
+
+            Mark::Bar => "|",
+            Mark::Ellipsis => "...",
+            Mark::MetadataBegin => "{-#",
+            Mark::MetadataEnd => "#-}",
+        }
+    }
+}
+
+/// What is wrong with text that is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bad {
+    Character,
+    String,
+    Escape,
+    Name,
+    Comment,
+}
+
+impl Bad {
+    /// Returns what to tell people.
+    pub fn message(self) -> &'static str {
+        match self {
+            Bad::Character => "unexpected character",
+            Bad::String => "expected '\"' in string literal",
+            Bad::Escape => "unknown escape in string literal",
+            Bad::Name => "expected a name behind the sigil",
+            Bad::Comment => "expected '//' to start a comment",
+        }
+    }
+}
+
+/// A token: what it is and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub kind: Kind,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Token {
+    pub fn span(self) -> Span {
+        Span::new(self.start, self.end)
+    }
+
+    pub fn is(self, mark: Mark) -> bool {
+        self.kind == Kind::Mark(mark)
+    }
+}
+
+/// Returns the first token at or behind an offset.
+pub(crate) fn token(text: &str, from: usize) -> Token {
+    let bytes = text.as_bytes();
+    let start = skip_blanks(bytes, from);
+    let Some(&first) = bytes.get(start) else {
+        return Token {
+            kind: Kind::End,
+            start: bytes.len(),
+            end: bytes.len(),
+        };
+    };
+    let (kind, end) = match first {
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => (Kind::Word, word_end(bytes, start + 1)),
+        b'%' => sigil(bytes, start, Kind::Percent),
+        b'0'..=b'9' => number(bytes, start),
+        b'"' => string(bytes, start),
+        b'!' => sigil(bytes, start, Kind::Exclaim),
+        b'#' if bytes[start..].starts_with(b"#-}") => (Kind::Mark(Mark::MetadataEnd), start + 3),
+        b'#' => sigil(bytes, start, Kind::Hash),
+        b'@' => at(bytes, start),
+        b'^' => sigil(bytes, start, Kind::Caret),
+        _ => mark(text, start, first),
+    };
+    Token { kind, start, end }
+}
+
+/// Returns the offset of the first byte that is neither blank nor comment.
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        match bytes.get(at) {
+            Some(b' ' | b'\n' | b'\t' | b'\r') => at += 1,
+            Some(b'/') if bytes.get(at + 1) == Some(&b'/') => {
+                let line = &bytes[at..];
+                at += line
+                    .iter()
+                    .position(|&byte| byte == b'\n')
+                    .unwrap_or(line.len());
+            }
+            // A byte order mark says nothing.
+            Some(0xEF) if at == 0 && bytes.starts_with(b"\xEF\xBB\xBF") => at = 3,
+            _ => return at,
+        }
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.')
+}
+
+fn word_end(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..];
+    at + rest
+        .iter()
+        .position(|&byte| !is_word(byte))
+        .unwrap_or(rest.len())
+}
+
+fn sigil(bytes: &[u8], start: usize, kind: Kind) -> (Kind, usize) {
+    let rest = &bytes[start + 1..];
+    let len = match rest.first() {
+        Some(byte) if byte.is_ascii_digit() => rest
+            .iter()
+            .position(|byte| !byte.is_ascii_digit())
+            .unwrap_or(rest.len()),
+        _ => {
+            let is_suffix = |&byte: &u8| is_word(byte) || byte == b'-';
+            rest.iter()
+                .position(|byte| !is_suffix(byte))
+                .unwrap_or(rest.len())
+        }
+    };
+    match len {
+        0 => (Kind::Bad(Bad::Name), start + 1),
+        len => (kind, start + 1 + len),
+    }
+}
+
+fn at(bytes: &[u8], start: usize) -> (Kind, usize) {
+    match bytes.get(start + 1) {
+        Some(b'"') => match string(bytes, start + 1) {
+            (Kind::String, end) => (Kind::At, end),
+            bad => bad,
+        },
+        Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
+            (Kind::At, word_end(bytes, start + 2))
+        }
+        _ => (Kind::Bad(Bad::Name), start + 1),
+    }
+}
+
+fn digits_end(bytes: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
+    let rest = &bytes[at.min(bytes.len())..];
+    at + rest
+        .iter()
+        .position(|byte| !is_digit(byte))
+        .unwrap_or(rest.len())
+}
+
+fn number(bytes: &[u8], start: usize) -> (Kind, usize) {
+    let is_hex = bytes[start] == b'0'
+        && bytes.get(start + 1) == Some(&b'x')
+        && bytes.get(start + 2).is_some_and(u8::is_ascii_hexdigit);
+    if is_hex {
+        return (
+            Kind::Integer,
+            digits_end(bytes, start + 2, u8::is_ascii_hexdigit),
+        );
+    }
+    let mut end = digits_end(bytes, start, u8::is_ascii_digit);
+    if bytes.get(end) != Some(&b'.') {
+        return (Kind::Integer, end);
+    }
+    end = digits_end(bytes, end + 1, u8::is_ascii_digit);
+    if let Some(b'e' | b'E') = bytes.get(end) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
+            end = digits_end(bytes, end + 1 + sign, u8::is_ascii_digit);
+        }
+    }
+    (Kind::Float, end)
+}
+
+fn string(bytes: &[u8], start: usize) -> (Kind, usize) {
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at) {
+            Some(b'"') => return (Kind::String, at + 1),
+            None | Some(b'\n' | b'\r' | 0x0B | 0x0C) => return (Kind::Bad(Bad::String), at),
+            Some(b'\\') => {
+                let hex = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_hexdigit);
+                match bytes.get(at + 1) {
+                    Some(b'"' | b'\\' | b'n' | b't') => at += 2,
+                    _ if hex(at + 1) && hex(at + 2) => at += 3,
+                    _ => return (Kind::Bad(Bad::Escape), skip_string(bytes, at + 1)),
+                }
+            }
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// Returns the end of a string with a bad escape, so that it is one token.
+fn skip_string(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at.min(bytes.len())..];
+    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\n'));
+    match end {
+        Some(index) if rest[index] == b'"' => at + index + 1,
+        Some(index) => at + index,
+        None => bytes.len(),
+    }
+}
+
+fn mark(text: &str, start: usize, first: u8) -> (Kind, usize) {
+    let bytes = text.as_bytes();
+    let followed_by = |next: &[u8]| bytes[start + 1..].starts_with(next);
+    let mark = match first {
+        b'(' => Mark::LeftParen,
+        b')' => Mark::RightParen,
+        b'{' if followed_by(b"-#") => Mark::MetadataBegin,
+        b'{' => Mark::LeftBrace,
+        b'}' => Mark::RightBrace,
+        b'[' => Mark::LeftSquare,
+        b']' => Mark::RightSquare,
+        b'<' => Mark::Less,
+        b'>' => Mark::Greater,
+        b',' => Mark::Comma,
+        b':' if followed_by(b":") => Mark::ColonColon,
+        b':' => Mark::Colon,
+        b'=' => Mark::Equal,
+        b'+' => Mark::Plus,
+        b'-' if followed_by(b">") => Mark::Arrow,
+        b'-' => Mark::Minus,
+        b'*' => Mark::Star,
+        b'?' => Mark::Question,
+        b'|' => Mark::Bar,
+        b'.' if followed_by(b"..") => Mark::Ellipsis,
+        b'/' => return (Kind::Bad(Bad::Comment), start + 1),
+        _ => {
+            let width = text[start..].chars().next().map_or(1, char::len_utf8);
+            return (Kind::Bad(Bad::Character), start + width);
+        }
+    };
+    (Kind::Mark(mark), start + mark.text().len())
+}
+
+/// Replaces the escapes of a string literal, given with its quotes.
+pub(crate) fn unescape(literal: &str) -> Vec<u8> {
+    let inner = &literal.as_bytes()[1..literal.len() - 1];
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut at = 0;
+    while let Some(&byte) = inner.get(at) {
+        if byte != b'\\' {
+            bytes.push(byte);
+            at += 1;
+            continue;
+        }
+        let digit = |index: usize| {
+            let byte = inner.get(index).copied().unwrap_or(0);
+            char::from(byte)
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+                .unwrap_or(0)
+        };
+        let (escaped, len) = match inner.get(at + 1) {
+            Some(b'n') => (b'\n', 2),
+            Some(b't') => (b'\t', 2),
+            Some(&quoted @ (b'"' | b'\\')) => (quoted, 2),
+            _ => (digit(at + 1) << 4 | digit(at + 2), 3),
+        };
+        bytes.push(escaped);
+        at += len;
+    }
+    bytes
+}

@@ -1,0 +1,163 @@
+//! Aliases for types, attributes and locations.
+//!
+//! ```text
+//! alias-definition ::= `!name` `=` type | `#name` `=` attribute
+//! ```
+//!
+//! An alias holds what it stands for, not text, so using one costs nothing;
+//! but printing writes it out. What all uses stand for together is therefore
+//! limited in proportion to the text.
+
+use std::collections::HashMap;
+
+use super::{Parsed, Parser};
+use crate::{
+    attributes::Attribute,
+    lexer::{Kind, Mark},
+    location::Location,
+    name::TextHash,
+    source::Span,
+    types::Type,
+};
+
+/// What aliases stand for.
+pub(super) struct Aliases<'a> {
+    types: HashMap<&'a str, Alias<Type>, TextHash>,
+    attributes: HashMap<&'a str, Alias<Attribute>, TextHash>,
+    /// Locations may be used before they are defined; see `locations.rs`.
+    pub locations: HashMap<&'a str, Location, TextHash>,
+    /// Bytes of text that using aliases has stood for.
+    expanded: usize,
+    limit: usize,
+}
+
+struct Alias<T> {
+    meaning: T,
+    depth: usize,
+    /// Bytes of text that it stands for, about.
+    weight: usize,
+}
+
+impl Aliases<'_> {
+    pub fn new(text_len: usize) -> Self {
+        const MAX_GROWTH: usize = 32;
+        const FREE: usize = 1 << 20;
+        Aliases {
+            types: HashMap::default(),
+            attributes: HashMap::default(),
+            locations: HashMap::default(),
+            expanded: 0,
+            limit: text_len.saturating_mul(MAX_GROWTH).saturating_add(FREE),
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Parses the definition of an alias.
+    pub(super) fn alias_definition(&mut self) -> Parsed<()> {
+        let (kind, text, span) = (self.token.kind, self.token_text(), self.token.span());
+        let name = &text[1..];
+        if name.contains('.') {
+            let what = if kind == Kind::Hash {
+                "attribute"
+            } else {
+                "type"
+            };
+            let message = format!("{what} names with a '.' are reserved for dialect-defined names");
+            return self.fail(span, message);
+        }
+        let is_known = match kind {
+            Kind::Hash => {
+                self.aliases.attributes.contains_key(name)
+                    || self.aliases.locations.contains_key(name)
+            }
+            _ => self.aliases.types.contains_key(name),
+        };
+        if is_known {
+            return self.fail(span, format!("redefinition of alias id '{text}'"));
+        }
+        self.bump();
+        self.expect(Mark::Equal)?;
+        let (start, expanded) = (self.token.start, self.aliases.expanded);
+        self.deepest = self.depth;
+        if kind == Kind::Hash && self.at_word("loc") {
+            let location = self.trailing_location()?;
+            self.aliases.locations.insert(name, location);
+            return Ok(());
+        }
+        if kind == Kind::Hash {
+            let meaning = self.attribute()?;
+            let alias = self.alias(meaning, start, expanded);
+            self.aliases.attributes.insert(name, alias);
+        } else {
+            self.eat_word("type");
+            let meaning = self.ty()?;
+            let alias = self.alias(meaning, start, expanded);
+            self.aliases.types.insert(name, alias);
+        }
+        Ok(())
+    }
+
+    fn alias<T>(&self, meaning: T, start: usize, expanded_before: usize) -> Alias<T> {
+        let written = self.last_end.saturating_sub(start);
+        let weight = written + (self.aliases.expanded - expanded_before);
+        Alias {
+            meaning,
+            depth: self.deepest - self.depth,
+            weight,
+        }
+    }
+
+    /// Returns what `!name`, the present token, stands for.
+    pub(super) fn type_alias(&mut self, name: &'a str) -> Parsed<Type> {
+        let span = self.token.span();
+        let Some(alias) = self.aliases.types.get(name) else {
+            let error = self.error(span, format!("undefined symbol alias id '{name}'"));
+            let error = error.help("types of dialects are written '!dialect.type'");
+            self.push(error);
+            return Err(super::Failed);
+        };
+        let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
+        self.use_alias(span, depth, weight)?;
+        self.bump();
+        Ok(meaning)
+    }
+
+    /// Returns what `#name`, the present token, stands for.
+    pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
+        let span = self.token.span();
+        if let Some(location) = self.aliases.locations.get(name) {
+            let meaning = Attribute::Location(location.clone().into());
+            self.bump();
+            return Ok(meaning);
+        }
+        let Some(alias) = self.aliases.attributes.get(name) else {
+            return self.fail(span, format!("undefined symbol alias id '{name}'"));
+        };
+        let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
+        self.use_alias(span, depth, weight)?;
+        self.bump();
+        Ok(meaning)
+    }
+
+    fn use_alias(&mut self, span: Span, depth: usize, weight: usize) -> Parsed<()> {
+        if self.depth + depth > super::MAX_DEPTH {
+            return self.fail(span, super::too_deep());
+        }
+        self.deepest = self.deepest.max(self.depth + depth);
+        self.expand(span, weight)
+    }
+
+    /// Counts text that an alias stands for.
+    pub(super) fn expand(&mut self, span: Span, weight: usize) -> Parsed<()> {
+        self.aliases.expanded = self.aliases.expanded.saturating_add(weight);
+        if self.aliases.expanded > self.aliases.limit {
+            let limit = self.aliases.limit;
+            return self.fail(
+                span,
+                format!("aliases stand for more than {limit} bytes of text"),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! Attributes and dictionaries of them.
+
+use std::sync::Arc;
+
+use super::{Failed, Parsed, Parser};
+use crate::{
+    attributes::{
+        Attribute, DenseArrayAttribute, Dictionary, FloatAttribute, ShapeAttribute,
+        StringAttribute, SymbolRef, element_size_bytes,
+    },
+    lexer::{self, Kind, Mark},
+    name::Name,
+    types::{DYNAMIC, Type},
+};
+
+impl<'a> Parser<'a> {
+    /// Parses any attribute.
+    pub(crate) fn attribute(&mut self) -> Parsed<Attribute> {
+        match self.token.kind {
+            Kind::Integer | Kind::Float | Kind::Mark(Mark::Minus) => self.number_attribute(None),
+            Kind::String => self.string_attribute(),
+            Kind::At => Ok(Attribute::Symbol(self.symbol_ref()?)),
+            Kind::Mark(Mark::LeftSquare) => self.nested(Self::array),
+            Kind::Mark(Mark::LeftBrace) => {
+                let entries = self.dictionary_entries()?;
+                Ok(Attribute::Dictionary(self.sorted(entries)?))
+            }
+            Kind::Hash => self.dialect_attribute(),
+            Kind::Word => self.word_attribute(),
+            Kind::Exclaim | Kind::Mark(Mark::LeftParen) => Ok(Attribute::Type(self.ty()?)),
+            _ => self.expected("attribute value"),
+        }
+    }
+
+    /// Parses an attribute whose type stands elsewhere.
+    pub(crate) fn attribute_of_type(&mut self, ty: &Type) -> Parsed<Attribute> {
+        match self.token.kind {
+            Kind::Integer | Kind::Float | Kind::Mark(Mark::Minus) => {
+                self.number_attribute(Some(ty))
+            }
+            Kind::Word if *ty == Type::I1 && (self.at_word("true") || self.at_word("false")) => {
+                self.word_attribute()
+            }
+            _ => self.expected(&format!("constant of type '{ty}'")),
+        }
+    }
+
+    fn word_attribute(&mut self) -> Parsed<Attribute> {
+        match self.token_text() {
+            "true" => {
+                self.bump();
+                Ok(Attribute::bool(true))
+            }
+            "false" => {
+                self.bump();
+                Ok(Attribute::bool(false))
+            }
+            "unit" => {
+                self.bump();
+                Ok(Attribute::Unit)
+            }
+            "dense" => self.dense(),
+            "sparse" => self.sparse(),
+            "array" => self.dense_array(),
+            "loc" => self.location_attribute(),
+            "affine_map" | "affine_set" | "strided" => Ok(Attribute::Opaque(self.opaque_text()?)),
+            "dense_resource" => self.dense_resource(),
+            _ if self.at_type() => Ok(Attribute::Type(self.ty()?)),
+            _ => self.expected("attribute value"),
+        }
+    }
+
+    fn string_attribute(&mut self) -> Parsed<Attribute> {
+        let bytes = lexer::unescape(self.token_text()).into();
+        self.bump();
+        let ty = match self.eat(Mark::Colon) {
+            true => self.ty()?,
+            false => Type::None,
+        };
+        Ok(Attribute::String(StringAttribute { bytes, ty }))
+    }
+
+    fn array(&mut self) -> Parsed<Attribute> {
+        self.bump();
+        let mut elements = Vec::new();
+        self.list_until(Mark::RightSquare, |parser| {
+            elements.push(parser.attribute()?);
+            Ok(())
+        })?;
+        Ok(Attribute::array(elements))
+    }
+
+    /// dictionary ::= `{` ((name | string) (`=` attribute)?),* `}`
+    ///
+    /// Returns the entries sorted by name.
+    pub(crate) fn dictionary_entries(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
+        self.nested(|parser| {
+            parser.expect(Mark::LeftBrace)?;
+            let mut entries: Vec<(Name, Attribute)> = Vec::new();
+            parser.list_until(Mark::RightBrace, |parser| {
+                let span = parser.token.span();
+                let entry = parser.dictionary_entry()?;
+                let in_order = entries.last().is_none_or(|last| last.0 < entry.0);
+                if !in_order {
+                    return parser.insert_entry(&mut entries, entry, span);
+                }
+                entries.push(entry);
+                Ok(())
+            })?;
+            Ok(entries)
+        })
+    }
+
+    /// Puts an entry at its place among sorted ones.
+    fn insert_entry(
+        &mut self,
+        entries: &mut Vec<(Name, Attribute)>,
+        entry: (Name, Attribute),
+        span: crate::source::Span,
+    ) -> Parsed<()> {
+        match entries.binary_search_by(|(name, _)| name.cmp(&entry.0)) {
+            Ok(_) => {
+                let message = format!("duplicate key '{}' found in dictionary attribute", entry.0);
+                self.fail(span, message)
+            }
+            Err(index) => {
+                entries.insert(index, entry);
+                Ok(())
+            }
+        }
+    }
+
+    fn dictionary_entry(&mut self) -> Parsed<(Name, Attribute)> {
+        let name = match self.token.kind {
+            Kind::Word => {
+                let text = self.token_text();
+                self.bump();
+                self.name(text)
+            }
+            Kind::String => {
+                let span = self.token.span();
+                match String::from_utf8(self.string_literal()?) {
+                    Ok(name) if !name.is_empty() => Name::from(name),
+                    _ => return self.fail(span, "expected valid attribute name"),
+                }
+            }
+            _ => return self.expected("attribute name"),
+        };
+        let value = match self.eat(Mark::Equal) {
+            true => self.attribute()?,
+            false => Attribute::Unit,
+        };
+        Ok((name, value))
+    }
+
+    fn sorted(&mut self, entries: Vec<(Name, Attribute)>) -> Parsed<Dictionary> {
+        // They are sorted, and each name is there once.
+        Dictionary::new(entries).map_err(|_| Failed)
+    }
+
+    /// symbol-ref ::= `@name` (`::` `@name`)*
+    pub(crate) fn symbol_ref(&mut self) -> Parsed<SymbolRef> {
+        let root = self.symbol_name()?;
+        let mut nested = Vec::new();
+        while self.at(Mark::ColonColon) {
+            self.bump();
+            nested.push(self.symbol_name()?);
+        }
+        Ok(SymbolRef {
+            root,
+            nested: nested.into(),
+        })
+    }
+
+    /// Parses `@name` or `@"any text"`.
+    pub(crate) fn symbol_name(&mut self) -> Parsed<Name> {
+        if self.token.kind != Kind::At {
+            return self.expected("symbol name, '@' and an identifier");
+        }
+        let (text, span) = (&self.token_text()[1..], self.token.span());
+        self.bump();
+        if !text.starts_with('"') {
+            return Ok(self.name(text));
+        }
+        match String::from_utf8(lexer::unescape(text)) {
+            Ok(name) if !name.is_empty() => Ok(name.into()),
+            _ => self.fail(
+                span,
+                "expected a symbol name of UTF-8 text that is not empty",
+            ),
+        }
+    }
+
+    /// Parses `#alias`, or `#dialect.name` and `#dialect` with what follows.
+    fn dialect_attribute(&mut self) -> Parsed<Attribute> {
+        let (text, start) = (self.token_text(), self.token.start);
+        let has_body = self.text[self.token.end..].starts_with('<');
+        if !has_body && !text.contains('.') {
+            return self.attribute_alias(&text[1..]);
+        }
+        if text == "#corert.shape" && has_body {
+            return self.shape();
+        }
+        self.bump();
+        if has_body {
+            self.balanced()?;
+        }
+        if self.at(Mark::Colon) {
+            self.bump();
+            self.ty()?;
+        }
+        let whole = &self.text[start..self.last_end];
+        Ok(Attribute::Opaque(self.name(whole)))
+    }
+
+    /// shape ::= `<` `*` `>` | `<` (size (`x` size)*)? `>`
+    fn shape(&mut self) -> Parsed<Attribute> {
+        let start = self.token.span();
+        let body_start = self.token.end + 1;
+        self.bump();
+        self.balanced()?;
+        let body = self.text[body_start..self.last_end - 1].trim();
+        if body == "*" {
+            return Ok(Attribute::Shape(ShapeAttribute(None)));
+        }
+        let size = |size: &str| match size.trim() {
+            "?" => Some(DYNAMIC),
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
+            _ => None,
+        };
+        let sizes: Option<Vec<i64>> = match body {
+            "" => Some(Vec::new()),
+            body => body.split('x').map(size).collect(),
+        };
+        match sizes {
+            Some(sizes) => Ok(Attribute::Shape(ShapeAttribute(Some(sizes.into())))),
+            None => {
+                let span = start.to(crate::source::Span::new(body_start, self.last_end));
+                self.fail(
+                    span,
+                    "expected a shape: '*' or sizes with 'x' between, '?' if unknown",
+                )
+            }
+        }
+    }
+
+    /// array ::= `array` `<` type (`:` number,+)? `>`
+    fn dense_array(&mut self) -> Parsed<Attribute> {
+        self.bump();
+        self.expect(Mark::Less)?;
+        let span = self.token.span();
+        let element = self.ty()?;
+        let is_allowed = match &element {
+            Type::Integer(integer) => integer.width == 1 || integer.width % 8 == 0,
+            Type::Float(kind) => crate::float::is_supported(*kind) && kind.width() % 8 == 0,
+            _ => false,
+        };
+        let size = element_size_bytes(&element).filter(|&size| is_allowed && size > 0);
+        let Some(size) = size else {
+            return self.fail(span, "expected integer or float type of whole bytes");
+        };
+        let mut bytes = Vec::new();
+        if self.eat(Mark::Colon) {
+            loop {
+                match self.attribute_of_type(&element)? {
+                    Attribute::Integer(integer) => {
+                        bytes.extend(integer.value.to_le_bytes(size));
+                    }
+                    Attribute::Float(FloatAttribute { bits, .. }) => {
+                        bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
+                    }
+                    _ => return Err(Failed),
+                }
+                if !self.eat(Mark::Comma) {
+                    break;
+                }
+            }
+        }
+        self.expect(Mark::Greater)?;
+        let bytes = bytes.into();
+        Ok(Attribute::DenseArray(Arc::new(DenseArrayAttribute {
+            element,
+            bytes,
+        })))
+    }
+
+    /// Takes `dense_resource<name> : type` as it is written.
+    fn dense_resource(&mut self) -> Parsed<Attribute> {
+        let start = self.token.start;
+        self.opaque_text()?;
+        self.expect(Mark::Colon)?;
+        self.ty()?;
+        let whole = &self.text[start..self.last_end];
+        Ok(Attribute::Opaque(self.name(whole)))
+    }
+}

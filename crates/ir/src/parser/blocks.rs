@@ -1,0 +1,251 @@
+//! Regions and blocks.
+//!
+//! ```text
+//! region ::= `{` operation* block* `}`
+//! block  ::= `^name` (`(` (`%name` `:` type location?),* `)`)? `:` operation*
+//! ```
+
+use std::collections::HashMap;
+
+use super::{Parsed, Parser, scope::Operand};
+use crate::{
+    lexer::{Kind, Mark},
+    location::Location,
+    module::{BlockId, RegionId},
+    name::TextHash,
+    source::Span,
+    types::Type,
+};
+
+/// An argument of a region that the operation around it names.
+pub(crate) struct Argument<'a> {
+    pub name: Operand<'a>,
+    pub ty: Type,
+    pub location: Location,
+}
+
+/// The blocks of a region that is open, by name.
+pub(super) struct Labels<'a> {
+    region: RegionId,
+    blocks: HashMap<&'a str, Label, TextHash>,
+}
+
+#[derive(Clone, Copy)]
+struct Label {
+    block: BlockId,
+    span: Span,
+    is_defined: bool,
+}
+
+impl<'a> Parser<'a> {
+    /// Parses a region whose blocks show their arguments themselves.
+    pub(crate) fn region(&mut self, isolated: bool) -> Parsed<RegionId> {
+        self.nested(|parser| parser.region_in_scope(isolated, None))
+    }
+
+    /// Parses a region with arguments that were written before it, or are the
+    /// operands of its operation by the same names. It is isolated.
+    pub(crate) fn region_with(&mut self, arguments: Vec<Argument<'a>>) -> Parsed<RegionId> {
+        self.nested(|parser| parser.region_in_scope(true, Some(arguments)))
+    }
+
+    fn region_in_scope(
+        &mut self,
+        isolated: bool,
+        arguments: Option<Vec<Argument<'a>>>,
+    ) -> Parsed<RegionId> {
+        let region = self.module.create_region();
+        if !self.at(Mark::LeftBrace) {
+            return self.expected("'{' to begin a region");
+        }
+        let braces = self.braces;
+        self.bump();
+        match isolated {
+            true => self.enter_isolated(),
+            false => self.scopes.enter_shared(),
+        }
+        self.labels.push(Labels {
+            region,
+            blocks: HashMap::default(),
+        });
+        let result = self.region_body(region, arguments);
+        self.leave_labels();
+        match isolated {
+            true => self.leave_isolated(),
+            false => self.scopes.leave_shared(),
+        }
+        result?;
+        debug_assert!(self.braces >= braces, "braces are counted both ways");
+        Ok(region)
+    }
+
+    /// Parses all behind the opening brace, with the closing one.
+    fn region_body(
+        &mut self,
+        region: RegionId,
+        arguments: Option<Vec<Argument<'a>>>,
+    ) -> Parsed<()> {
+        let opening = Span::new(self.last_end - 1, self.last_end);
+        let has_arguments = arguments.as_ref().is_some_and(|list| !list.is_empty());
+        match arguments {
+            Some(arguments) if !self.at(Mark::RightBrace) => {
+                let block = self.module.create_block(region);
+                for argument in arguments {
+                    self.argument(block, argument)?;
+                }
+                if self.token.kind == Kind::Caret && has_arguments {
+                    let message = "invalid block name in region with named arguments";
+                    self.report(self.token.span(), message);
+                }
+                if self.token.kind != Kind::Caret || has_arguments {
+                    self.operations(block);
+                } else {
+                    // The block that has a name takes this one's place.
+                    self.module.unlist_block(block);
+                }
+            }
+            Some(_) => {}
+            None if self.token.kind != Kind::Caret && !self.at(Mark::RightBrace) => {
+                let block = self.module.create_block(region);
+                self.operations(block);
+            }
+            None => {}
+        }
+        while self.token.kind == Kind::Caret {
+            self.block()?;
+        }
+        if self.eat(Mark::RightBrace) {
+            return Ok(());
+        }
+        if self.token.kind == Kind::End {
+            let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
+            let error = self.error(
+                span,
+                "expected '}' to end a region, found the end of the text",
+            );
+            let error = error.note_at("the region begins here", Some(self.source), opening);
+            self.push(error);
+            return Err(super::Failed);
+        }
+        self.expected("operation, block or '}'")
+    }
+
+    fn argument(&mut self, block: BlockId, argument: Argument<'a>) -> Parsed<()> {
+        let location = argument.location.clone();
+        let value = self
+            .module
+            .add_argument(block, argument.ty, argument.location);
+        self.defer_argument_location(value, &location);
+        self.define(argument.name, value)
+    }
+
+    /// Parses operations until the block or the region ends; reports those
+    /// that are wrong and goes on.
+    fn operations(&mut self, block: BlockId) {
+        let braces = self.braces;
+        loop {
+            match self.token.kind {
+                Kind::End | Kind::Caret | Kind::Mark(Mark::RightBrace) => return,
+                _ if self.diagnostics.is_full() => return,
+                _ => {}
+            }
+            let before = self.token.start;
+            match self.operation() {
+                Ok(op) => self.module.append(block, op),
+                Err(_) => {
+                    self.recover(braces);
+                    if self.token.start == before && self.token.kind != Kind::End {
+                        self.bump();
+                    }
+                }
+            }
+        }
+    }
+
+    fn block(&mut self) -> Parsed<()> {
+        let (name, span) = (self.token_text(), self.token.span());
+        self.bump();
+        let labels = self.labels.last_mut().expect("a region is open");
+        let region = labels.region;
+        let block = match labels.blocks.get(name).copied() {
+            Some(label) if label.is_defined => {
+                let error = self.error(span, format!("redefinition of block '{name}'"));
+                let error = error.note_at("previously defined here", Some(self.source), label.span);
+                self.push(error);
+                self.module.create_unlisted_block(region)
+            }
+            Some(label) => label.block,
+            None => self.module.create_unlisted_block(region),
+        };
+        let label = Label {
+            block,
+            span,
+            is_defined: true,
+        };
+        self.labels
+            .last_mut()
+            .expect("a region is open")
+            .blocks
+            .insert(name, label);
+        self.module.list_block(block);
+        self.module.set_block_span(block, span);
+        if self.eat(Mark::LeftParen) {
+            self.list_until(Mark::RightParen, |parser| {
+                let argument = parser.block_argument()?;
+                parser.argument(block, argument)
+            })?;
+        }
+        self.expect(Mark::Colon)?;
+        self.operations(block);
+        Ok(())
+    }
+
+    /// block-argument ::= `%name` `:` type location?
+    pub(crate) fn block_argument(&mut self) -> Parsed<Argument<'a>> {
+        let name = self.operand()?;
+        self.expect(Mark::Colon)?;
+        let ty = self.ty()?;
+        let location = match self.at_word("loc") {
+            true => self.trailing_location()?,
+            false => Location::Unknown,
+        };
+        Ok(Argument { name, ty, location })
+    }
+
+    /// Parses the name of a block, which may be defined later.
+    pub(super) fn successor(&mut self) -> Parsed<BlockId> {
+        if self.token.kind != Kind::Caret {
+            return self.expected("block name");
+        }
+        let (name, span) = (self.token_text(), self.token.span());
+        self.bump();
+        let Some(labels) = self.labels.last() else {
+            return self.fail(span, "reference to a block outside of any region");
+        };
+        if let Some(label) = labels.blocks.get(name) {
+            return Ok(label.block);
+        }
+        let block = self.module.create_unlisted_block(labels.region);
+        let label = Label {
+            block,
+            span,
+            is_defined: false,
+        };
+        self.labels
+            .last_mut()
+            .expect("a region is open")
+            .blocks
+            .insert(name, label);
+        Ok(block)
+    }
+
+    fn leave_labels(&mut self) {
+        let labels = self.labels.pop().expect("entered before");
+        let undefined = labels.blocks.values().filter(|label| !label.is_defined);
+        let mut spans: Vec<Span> = undefined.map(|label| label.span).collect();
+        spans.sort();
+        for span in spans {
+            self.report(span, "reference to an undefined block");
+        }
+    }
+}

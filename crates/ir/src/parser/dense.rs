@@ -1,0 +1,446 @@
+//! Dense and sparse elements.
+//!
+//! ```text
+//! dense    ::= `dense` `<` literal? `>` `:` type
+//! sparse   ::= `sparse` `<` (literal `,` literal)? `>` `:` type
+//! literal  ::= element | `[` literal,* `]` | `"0x..."`
+//! element  ::= number | `true` | `false` | string | `(` number `,` number `)`
+//! ```
+//!
+//! The type comes last, so elements are remembered as places in the text and
+//! read when it is known.
+
+use std::sync::Arc;
+
+use super::{Failed, Parsed, Parser, numbers::Number};
+use crate::{
+    attributes::{
+        Attribute, DenseAttribute, DenseElements, SparseAttribute, element_count,
+        element_size_bytes,
+    },
+    lexer::{self, Kind, Mark},
+    source::Span,
+    types::Type,
+};
+
+/// Elements as written.
+#[derive(Default)]
+struct Literal {
+    elements: Vec<Element>,
+    /// Sizes of the nested lists.
+    shape: Vec<i64>,
+    span: Span,
+}
+
+#[derive(Clone, Copy)]
+struct Element {
+    span: Span,
+    kind: ElementKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ElementKind {
+    Integer,
+    Float,
+    NegativeInteger,
+    NegativeFloat,
+    Bool(bool),
+    String,
+    /// The number of elements that follow and belong to it is two.
+    Complex,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn dense(&mut self) -> Parsed<Attribute> {
+        self.bump();
+        self.expect(Mark::Less)?;
+        let literal = match self.at(Mark::Greater) {
+            true => None,
+            false => Some(self.literal()?),
+        };
+        self.expect(Mark::Greater)?;
+        self.expect(Mark::Colon)?;
+        let span = self.token.span();
+        let ty = self.ty()?;
+        self.check_shaped(&ty, span)?;
+        let dense = self.elements(literal.as_ref(), ty, span)?;
+        Ok(Attribute::Dense(Arc::new(dense)))
+    }
+
+    pub(super) fn sparse(&mut self) -> Parsed<Attribute> {
+        self.bump();
+        self.expect(Mark::Less)?;
+        let literals = match self.at(Mark::Greater) {
+            true => None,
+            false => {
+                let indices = self.literal()?;
+                self.expect(Mark::Comma)?;
+                Some((indices, self.literal()?))
+            }
+        };
+        self.expect(Mark::Greater)?;
+        self.expect(Mark::Colon)?;
+        let span = self.token.span();
+        let ty = self.ty()?;
+        let (shape, element) = self.check_shaped(&ty, span)?;
+        let rank = i64::try_from(shape.len()).map_err(|_| Failed)?;
+        let (indices, values) = match literals {
+            None => (None, None),
+            Some((indices, values)) => (Some(indices), Some(values)),
+        };
+        let n_values = match &indices {
+            None => 0,
+            Some(literal) => literal.shape.first().copied().unwrap_or(1),
+        };
+        let index_shape = match &indices {
+            Some(literal) if literal.shape.len() == 1 && rank == 1 => vec![n_values],
+            _ => vec![n_values, rank],
+        };
+        let index_type = Type::tensor(index_shape, Type::I64);
+        let indices = self.elements(indices.as_ref(), index_type, span)?;
+        let values = self.elements(values.as_ref(), Type::tensor(vec![n_values], element), span)?;
+        Ok(Attribute::Sparse(Arc::new(SparseAttribute {
+            ty,
+            indices,
+            values,
+        })))
+    }
+
+    /// Returns shape and element type of a type that may hold elements.
+    fn check_shaped(&mut self, ty: &Type, span: Span) -> Parsed<(Vec<i64>, Type)> {
+        let shaped = match ty {
+            Type::Tensor(_) | Type::Vector(_) => ty.as_shaped(),
+            _ => None,
+        };
+        let Some((shape, element)) = shaped else {
+            return self.fail(
+                span,
+                "elements literal must be a ranked tensor or vector type",
+            );
+        };
+        if element_count(&shape).is_none() {
+            return self.fail(span, "elements literal type must have static shape");
+        }
+        Ok((shape, element.clone()))
+    }
+
+    fn literal(&mut self) -> Parsed<Literal> {
+        let mut literal = Literal {
+            span: self.token.span(),
+            ..Literal::default()
+        };
+        literal.shape = match self.at(Mark::LeftSquare) {
+            true => self.nested(|parser| parser.element_list(&mut literal.elements))?,
+            false => {
+                self.element(&mut literal.elements)?;
+                Vec::new()
+            }
+        };
+        literal.span = literal.span.to(Span::new(self.last_end, self.last_end));
+        Ok(literal)
+    }
+
+    /// Parses a list and returns its sizes, the outer one first.
+    fn element_list(&mut self, elements: &mut Vec<Element>) -> Parsed<Vec<i64>> {
+        let start = self.token.span();
+        self.bump();
+        let mut size = 0;
+        let mut inner: Option<Vec<i64>> = None;
+        self.list_until(Mark::RightSquare, |parser| {
+            let shape = match parser.at(Mark::LeftSquare) {
+                true => parser.nested(|parser| parser.element_list(elements))?,
+                false => {
+                    parser.element(elements)?;
+                    Vec::new()
+                }
+            };
+            size += 1;
+            match &inner {
+                None => inner = Some(shape),
+                Some(first) if *first != shape => {
+                    let message = "tensor literal is invalid; ranks are not consistent \
+                                   between elements";
+                    return parser.fail(start, message);
+                }
+                Some(_) => {}
+            }
+            Ok(())
+        })?;
+        let mut shape = vec![size];
+        shape.extend(inner.unwrap_or_default());
+        Ok(shape)
+    }
+
+    fn element(&mut self, elements: &mut Vec<Element>) -> Parsed<()> {
+        let start = self.token.span();
+        let kind = match self.token.kind {
+            Kind::Integer | Kind::Float | Kind::Mark(Mark::Minus) => {
+                let number = self.number()?;
+                match (number.is_float, number.negative) {
+                    (false, false) => ElementKind::Integer,
+                    (false, true) => ElementKind::NegativeInteger,
+                    (true, false) => ElementKind::Float,
+                    (true, true) => ElementKind::NegativeFloat,
+                }
+            }
+            Kind::Word if self.at_word("true") => self.single(ElementKind::Bool(true)),
+            Kind::Word if self.at_word("false") => self.single(ElementKind::Bool(false)),
+            Kind::String => self.single(ElementKind::String),
+            Kind::Mark(Mark::LeftParen) => {
+                self.bump();
+                elements.push(Element {
+                    span: start,
+                    kind: ElementKind::Complex,
+                });
+                self.element_number(elements)?;
+                self.expect(Mark::Comma)?;
+                self.element_number(elements)?;
+                return self.expect(Mark::RightParen);
+            }
+            _ => return self.expected("element literal of primitive type"),
+        };
+        let span = start.to(Span::new(self.last_end, self.last_end));
+        elements.push(Element { span, kind });
+        Ok(())
+    }
+
+    fn single(&mut self, kind: ElementKind) -> ElementKind {
+        self.bump();
+        kind
+    }
+
+    fn element_number(&mut self, elements: &mut Vec<Element>) -> Parsed<()> {
+        match self.token.kind {
+            Kind::Integer | Kind::Float | Kind::Mark(Mark::Minus) => self.element(elements),
+            _ => self.expected("number"),
+        }
+    }
+
+    /// Encodes elements as a type asks.
+    fn elements(
+        &mut self,
+        literal: Option<&Literal>,
+        ty: Type,
+        type_span: Span,
+    ) -> Parsed<DenseAttribute> {
+        let (shape, element) = self.check_shaped(&ty, type_span)?;
+        let count = element_count(&shape).ok_or(Failed)?;
+        let Some(literal) = literal else {
+            if count > 0 {
+                let message =
+                    format!("parsed zero elements, but type ('{ty}') expected at least 1");
+                return self.fail(type_span, message);
+            }
+            let elements = DenseElements::Bytes(Arc::new([]));
+            return Ok(DenseAttribute {
+                ty,
+                elements,
+                splat: false,
+            });
+        };
+        let size = element_size_bytes(&element);
+        if let (
+            Some(size),
+            [
+                Element {
+                    span,
+                    kind: ElementKind::String,
+                },
+            ],
+            [],
+        ) = (size, &literal.elements[..], &literal.shape[..])
+        {
+            return self.hex_elements(*span, ty, size, count);
+        }
+        if !literal.shape.is_empty() && literal.shape != shape {
+            let message = format!(
+                "inferred shape of elements literal ({:?}) does not match type ({shape:?})",
+                literal.shape
+            );
+            return self.fail(literal.span, message);
+        }
+        match size {
+            Some(size) => self.number_elements(literal, ty, &element, size),
+            None => self.string_elements(literal, ty),
+        }
+    }
+
+    fn number_elements(
+        &mut self,
+        literal: &Literal,
+        ty: Type,
+        element: &Type,
+        size: usize,
+    ) -> Parsed<DenseAttribute> {
+        let mut bytes = Vec::new();
+        let mut rest = literal.elements.iter();
+        while let Some(item) = rest.next() {
+            match (item.kind, element) {
+                (ElementKind::Complex, Type::Complex(part)) => {
+                    for item in rest.by_ref().take(2) {
+                        self.encode(*item, part, size / 2, &mut bytes)?;
+                    }
+                }
+                (_, Type::Complex(_)) => {
+                    return self.fail(
+                        item.span,
+                        "expected complex element, '(' real ',' imaginary ')'",
+                    );
+                }
+                _ => self.encode(*item, element, size, &mut bytes)?,
+            }
+        }
+        let is_empty = bytes.is_empty();
+        let (first, _) = bytes.split_at(size.min(bytes.len()));
+        let splat = !is_empty && bytes.chunks_exact(size).all(|chunk| chunk == first);
+        if splat {
+            bytes.truncate(size);
+        }
+        // A single element outside of a list stands for none, too.
+        let elements = DenseElements::Bytes(bytes.into());
+        Ok(DenseAttribute {
+            ty,
+            elements,
+            splat,
+        })
+    }
+
+    /// Appends the encoding of one number.
+    fn encode(&mut self, item: Element, ty: &Type, size: usize, bytes: &mut Vec<u8>) -> Parsed<()> {
+        let (is_float, negative) = match item.kind {
+            ElementKind::Integer => (false, false),
+            ElementKind::NegativeInteger => (false, true),
+            ElementKind::Float => (true, false),
+            ElementKind::NegativeFloat => (true, true),
+            ElementKind::Bool(value) if *ty == Type::I1 => {
+                bytes.push(u8::from(value));
+                return Ok(());
+            }
+            ElementKind::Bool(_) => {
+                return self.fail(
+                    item.span,
+                    format!("expected element of type '{ty}', found i1"),
+                );
+            }
+            ElementKind::String => {
+                return self.fail(
+                    item.span,
+                    format!("expected element of type '{ty}', found a string"),
+                );
+            }
+            ElementKind::Complex => {
+                return self.fail(
+                    item.span,
+                    format!("expected element of type '{ty}', found a pair"),
+                );
+            }
+        };
+        let written = &self.text[item.span.range()];
+        let text = written
+            .strip_prefix('-')
+            .map_or(written, |digits| digits.trim_start());
+        if text.starts_with('/') {
+            return self.fail(item.span, "expected a number directly behind '-'");
+        }
+        let number = Number {
+            text,
+            is_float,
+            negative,
+            span: item.span,
+        };
+        match self.typed_number(number, ty)? {
+            Attribute::Integer(integer) => bytes.extend(integer.value.to_le_bytes(size)),
+            Attribute::Float(float) => bytes.extend_from_slice(&float.bits.to_le_bytes()[..size]),
+            _ => return Err(Failed),
+        }
+        Ok(())
+    }
+
+    fn string_elements(&mut self, literal: &Literal, ty: Type) -> Parsed<DenseAttribute> {
+        let mut strings: Vec<Arc<[u8]>> = Vec::with_capacity(literal.elements.len());
+        for item in &literal.elements {
+            if item.kind != ElementKind::String {
+                let message = format!("expected string element for type '{ty}'");
+                return self.fail(item.span, message);
+            }
+            strings.push(lexer::unescape(&self.text[item.span.range()]).into());
+        }
+        let splat = strings
+            .first()
+            .is_some_and(|first| strings.iter().all(|one| one == first));
+        if splat {
+            strings.truncate(1);
+        }
+        Ok(DenseAttribute {
+            ty,
+            elements: DenseElements::Strings(strings.into()),
+            splat,
+        })
+    }
+
+    /// Reads `"0x..."`: all elements, or one that stands for all.
+    fn hex_elements(
+        &mut self,
+        span: Span,
+        ty: Type,
+        size: usize,
+        count: u64,
+    ) -> Parsed<DenseAttribute> {
+        let text = &self.text[span.range()];
+        let digits = text[1..text.len() - 1].strip_prefix("0x");
+        let is_hex = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let Some(digits) = digits.filter(|digits| is_hex(digits) && digits.len() % 2 == 0) else {
+            return self.fail(
+                span,
+                "expected string containing hex digits starting with `0x`",
+            );
+        };
+        let digit = |digit: u8| {
+            char::from(digit)
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+                .unwrap_or(0)
+        };
+        let (pairs, _) = digits.as_bytes().as_chunks::<2>();
+        let data: Vec<u8> = pairs
+            .iter()
+            .map(|&[a, b]| digit(a) << 4 | digit(b))
+            .collect();
+        let is_bits = ty
+            .as_shaped()
+            .is_some_and(|(_, element)| *element == Type::I1);
+        let len = data.len() as u64;
+        let (bytes, splat) = if is_bits {
+            match data[..] {
+                [0] => (vec![0], true),
+                [0xFF] => (vec![1], true),
+                _ if len == count.div_ceil(8) => {
+                    let bit = |index: usize| data[index / 8] >> (index % 8) & 1;
+                    let count = usize::try_from(count).map_err(|_| Failed)?;
+                    ((0..count).map(bit).collect(), false)
+                }
+                _ => return self.hex_size(span, &ty),
+            }
+        } else if Some(len) == count.checked_mul(size as u64) {
+            let first = &data[..size.min(data.len())];
+            let splat = !data.is_empty() && data.chunks_exact(size).all(|chunk| chunk == first);
+            (if splat { first.to_vec() } else { data }, splat)
+        } else if data.len() == size {
+            (data, true)
+        } else {
+            return self.hex_size(span, &ty);
+        };
+        Ok(DenseAttribute {
+            ty,
+            elements: DenseElements::Bytes(bytes.into()),
+            splat,
+        })
+    }
+
+    fn hex_size<T>(&mut self, span: Span, ty: &Type) -> Parsed<T> {
+        self.fail(
+            span,
+            format!("elements hex data size is invalid for provided type: '{ty}'"),
+        )
+    }
+}

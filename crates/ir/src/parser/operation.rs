@@ -1,0 +1,314 @@
+//! Operations: results, the generic form, and the way to an operation's own.
+//!
+//! ```text
+//! operation ::= (results `=`)? (generic | custom) location?
+//! results   ::= `%name` (`:` count)? (`,` results)?
+//! generic   ::= `"name"` `(` operands `)` successors? properties?
+//!               (`(` regions `)`)? dictionary? `:` function-type
+//! custom    ::= name what-its-description-says
+//! ```
+
+use smallvec::SmallVec;
+
+use super::{
+    Failed, Parsed, Parser,
+    scope::{Operand, ResultName},
+};
+use crate::{
+    attributes::Attribute,
+    dialect::{self, OpDef, Traits, format},
+    lexer::{self, Kind, Mark},
+    module::{OpId, OpState},
+    name::Name,
+    source::Span,
+    types::{FunctionType, Type},
+};
+
+/// An operation while it is read: operands have no types yet.
+pub(crate) struct Parts<'a> {
+    pub state: OpState,
+    pub operands: SmallVec<[Operand<'a>; 4]>,
+    pub definition: Option<&'static OpDef>,
+}
+
+impl<'a> Parser<'a> {
+    /// Parses an operation; it is in no block yet.
+    pub(super) fn operation(&mut self) -> Parsed<OpId> {
+        let mut names: SmallVec<[ResultName<'a>; 4]> = SmallVec::new();
+        if self.token.kind == Kind::Percent {
+            let list = self.result_names(&mut names);
+            if list.is_err() {
+                self.scopes.damage();
+            }
+            list?;
+        }
+        let op = match self.named_operation(&names) {
+            Ok(op) => op,
+            Err(Failed) => {
+                self.lose(&names);
+                return Err(Failed);
+            }
+        };
+        if self.at_word("loc") {
+            let location = self.trailing_location()?;
+            self.module.set_location(op, location.clone());
+            self.defer_op_location(op, &location);
+        }
+        Ok(op)
+    }
+
+    fn result_names(&mut self, names: &mut SmallVec<[ResultName<'a>; 4]>) -> Parsed<()> {
+        loop {
+            if self.token.kind != Kind::Percent {
+                return self.expected("SSA value name");
+            }
+            let mut name = ResultName {
+                name: self.token_text(),
+                count: 1,
+                span: self.token.span(),
+            };
+            self.bump();
+            if self.eat(Mark::Colon) {
+                name.count = match (self.token.kind, self.token_text().parse()) {
+                    (Kind::Integer, Ok(count)) if count > 0 => count,
+                    _ => return self.expected("number of results, at least 1"),
+                };
+                self.bump();
+            }
+            names.push(name);
+            if !self.eat(Mark::Comma) {
+                return self.expect(Mark::Equal);
+            }
+        }
+    }
+
+    fn named_operation(&mut self, names: &[ResultName<'a>]) -> Parsed<OpId> {
+        let span = self.token.span();
+        match self.token.kind {
+            Kind::String => {
+                let parts = self.generic_parts()?;
+                self.finish(parts, span, names)
+            }
+            Kind::Word => {
+                let parts = self.custom_parts()?;
+                self.finish(parts, span, names)
+            }
+            _ => self.expected("operation name in quotes or an operation"),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        mut parts: Parts<'a>,
+        span: Span,
+        names: &[ResultName<'a>],
+    ) -> Parsed<OpId> {
+        parts.state.location = self.location_at(span.range().start);
+        parts.state.span = span;
+        self.create(parts.state, names)
+    }
+
+    fn start(&mut self, text: &'a str) -> Parts<'a> {
+        let (name, definition) = self.operation_name(text);
+        let state = OpState::with_definition(name, definition);
+        Parts {
+            state,
+            operands: SmallVec::new(),
+            definition,
+        }
+    }
+
+    fn generic_parts(&mut self) -> Parsed<Parts<'a>> {
+        let literal = self.token_text();
+        let inner = &literal[1..literal.len() - 1];
+        if inner.is_empty() || inner.contains(['\0', '\\']) {
+            return self.fail(self.token.span(), "expected operation name in quotes");
+        }
+        let mut parts = self.start(inner);
+        self.bump();
+        self.expect(Mark::LeftParen)?;
+        self.list_until(Mark::RightParen, |parser| {
+            parts.operands.push(parser.operand()?);
+            Ok(())
+        })?;
+        if self.eat(Mark::LeftSquare) {
+            self.list_until(Mark::RightSquare, |parser| {
+                parts.state.successors.push(parser.successor()?);
+                Ok(())
+            })?;
+        }
+        if self.eat(Mark::Less) {
+            parts.state.attributes = self.dictionary_entries()?;
+            self.expect(Mark::Greater)?;
+        }
+        if self.eat(Mark::LeftParen) {
+            let isolated = parts
+                .definition
+                .is_some_and(|definition| definition.is(Traits::ISOLATED));
+            self.list_until(Mark::RightParen, |parser| {
+                parts.state.regions.push(parser.region(isolated)?);
+                Ok(())
+            })?;
+        }
+        if self.at(Mark::LeftBrace) {
+            self.merge_dictionary(&mut parts.state)?;
+        }
+        self.expect(Mark::Colon)?;
+        let ty = self.function_type()?;
+        self.apply_function_type(&mut parts, ty, 0)?;
+        Ok(parts)
+    }
+
+    /// Parses a dictionary and adds what it holds to an operation's attributes.
+    pub(crate) fn merge_dictionary(&mut self, state: &mut OpState) -> Parsed<()> {
+        let span = self.token.span();
+        let entries = self.dictionary_entries()?;
+        if state.attributes.is_empty() {
+            state.attributes = entries;
+            return Ok(());
+        }
+        for (name, value) in entries {
+            self.add_attribute(state, span, name, value)?;
+        }
+        Ok(())
+    }
+
+    /// Adds one attribute, which must not be there yet.
+    pub(crate) fn add_attribute(
+        &mut self,
+        state: &mut OpState,
+        span: Span,
+        name: Name,
+        value: Attribute,
+    ) -> Parsed<()> {
+        match state.attributes.binary_search_by(|(key, _)| key.cmp(&name)) {
+            Ok(_) => {
+                let message =
+                    format!("attribute '{name}' occurs more than once in the attribute list");
+                self.fail(span, message)
+            }
+            Err(index) => {
+                state.attributes.insert(index, (name, value));
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives operands from `first` on the input types, and the operation the
+    /// result types.
+    pub(crate) fn apply_function_type(
+        &mut self,
+        parts: &mut Parts<'a>,
+        ty: FunctionType,
+        first: usize,
+    ) -> Parsed<()> {
+        self.resolve_operands(parts, &ty.inputs, first)?;
+        parts.state.result_types = SmallVec::from_vec(ty.results);
+        Ok(())
+    }
+
+    /// Resolves operands from `first` on with the types that were written.
+    pub(crate) fn resolve_operands(
+        &mut self,
+        parts: &mut Parts<'a>,
+        types: &[Type],
+        first: usize,
+    ) -> Parsed<()> {
+        let operands = &parts.operands[first..];
+        if operands.len() != types.len() {
+            let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
+            let (n_operands, n_types) = (operands.len(), types.len());
+            return self.fail(
+                span,
+                format!("expected {n_operands} operand types but had {n_types}"),
+            );
+        }
+        // All of them, so that each wrong one is reported.
+        let mut result = Ok(());
+        for (operand, ty) in operands.iter().zip(types) {
+            match self.resolve(*operand, ty) {
+                Ok(value) => parts.state.operands.push(value),
+                Err(failed) => result = Err(failed),
+            }
+        }
+        result
+    }
+
+    fn custom_parts(&mut self) -> Parsed<Parts<'a>> {
+        let (span, written) = (self.token.span(), self.token_text());
+        let full = match written {
+            "func" => "func.func",
+            "return" => "func.return",
+            "call" => "func.call",
+            "module" => "builtin.module",
+            name => name,
+        };
+        let mut parts = self.start(full);
+        let Some(format) = parts
+            .definition
+            .and_then(|definition| definition.assembly())
+        else {
+            return self.unknown(span, written, parts.definition.is_some());
+        };
+        self.bump();
+        format::parse(self, &mut parts, format)?;
+        Ok(parts)
+    }
+
+    fn unknown(&mut self, span: Span, name: &str, is_defined: bool) -> Parsed<Parts<'a>> {
+        let error = match is_defined {
+            true => self.error(span, format!("custom op '{name}' has no custom form")),
+            false => self.error(span, format!("custom op '{name}' is unknown")),
+        };
+        let error = match closest(name).filter(|_| !is_defined) {
+            Some(closest) => error.help(format!("there is an operation '{closest}'")),
+            None => error.help(format!(
+                "write it in generic form: \"{name}\"(...) : (...) -> ..."
+            )),
+        };
+        self.push(error);
+        self.bump();
+        Err(Failed)
+    }
+
+    /// Returns the bytes of a string literal and goes on.
+    pub(crate) fn string_literal(&mut self) -> Parsed<Vec<u8>> {
+        if self.token.kind != Kind::String {
+            return self.expected("string literal");
+        }
+        let bytes = lexer::unescape(self.token_text());
+        self.bump();
+        Ok(bytes)
+    }
+}
+
+/// Returns the operation with a form of its own whose name is a slip away.
+fn closest(name: &str) -> Option<&'static str> {
+    const MAX_LEN: usize = 64;
+    if name.len() > MAX_LEN {
+        return None;
+    }
+    let definitions = dialect::definitions();
+    let candidates = definitions
+        .iter()
+        .filter(|definition| definition.assembly().is_some());
+    let distances = candidates.map(|definition| (distance(name, definition.name()), definition));
+    let (distance, definition) = distances.min_by_key(|&(distance, _)| distance)?;
+    (distance <= 2).then(|| definition.name())
+}
+
+/// Returns how many bytes must be put in, left out or replaced.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to) = (from.as_bytes(), to.as_bytes());
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}

@@ -1,0 +1,348 @@
+//! Which value a name stands for.
+//!
+//! A name is looked up in the scope of the nearest region that is isolated
+//! from above. Regions that are not isolated add to that scope and take back
+//! what they added. A name used before its definition stands for a forward
+//! value, which its definition fills in.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::{Parsed, Parser};
+use crate::{
+    lexer::Kind,
+    module::{OpId, OpState, ValueId},
+    name::TextHash,
+    source::Span,
+    types::Type,
+};
+
+/// `%name` or `%name#number` as written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operand<'a> {
+    pub name: &'a str,
+    pub number: u32,
+    pub span: Span,
+}
+
+type Key<'a> = (&'a str, u32);
+
+struct Entry {
+    value: ValueId,
+    span: Span,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Defined,
+    /// Used, and not defined yet.
+    Forward,
+    /// Meant to be defined by text that could not be read.
+    Lost,
+}
+
+#[derive(Default)]
+struct Scope<'a> {
+    values: HashMap<Key<'a>, Entry, TextHash>,
+    /// What regions within, that are not isolated, have defined.
+    inner: Vec<Vec<Key<'a>>>,
+    /// Whether definitions may be missing because of errors.
+    damaged: bool,
+    n_forward: usize,
+}
+
+/// All scopes that are open.
+#[derive(Default)]
+pub(super) struct Scopes<'a> {
+    open: Vec<Scope<'a>>,
+    /// Cleared scopes, to be used again.
+    spare: Vec<Scope<'a>>,
+}
+
+impl<'a> Scopes<'a> {
+    pub fn enter_isolated(&mut self) {
+        let scope = self.spare.pop().unwrap_or_default();
+        self.open.push(scope);
+    }
+
+    pub fn enter_shared(&mut self) {
+        self.top().inner.push(Vec::new());
+    }
+
+    pub fn leave_shared(&mut self) {
+        let scope = self.top();
+        for key in scope.inner.pop().unwrap_or_default() {
+            scope.values.remove(&key);
+        }
+    }
+
+    /// Notes that definitions may be missing.
+    pub fn damage(&mut self) {
+        self.top().damaged = true;
+    }
+
+    fn top(&mut self) -> &mut Scope<'a> {
+        self.open.last_mut().expect("the program opens a scope")
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn enter_isolated(&mut self) {
+        self.scopes.enter_isolated();
+    }
+
+    /// Closes an isolated scope; reports names that were never defined.
+    pub(super) fn leave_isolated(&mut self) {
+        let mut scope = self.scopes.open.pop().expect("entered before");
+        if scope.n_forward > 0 && !scope.damaged {
+            let values = scope.values.values();
+            let mut spans: Vec<Span> = values
+                .filter(|entry| entry.state == State::Forward)
+                .map(|entry| entry.span)
+                .collect();
+            spans.sort();
+            for span in spans {
+                let name = &self.text[span.range()];
+                let help = format!("nothing in this region defines {name}");
+                let error = self
+                    .error(span, "use of undeclared SSA value name")
+                    .help(help);
+                self.push(error);
+            }
+        }
+        scope.values.clear();
+        scope.inner.clear();
+        scope.damaged = false;
+        scope.n_forward = 0;
+        self.scopes.spare.push(scope);
+    }
+
+    /// operand ::= `%name` (`#number`)?
+    pub(crate) fn operand(&mut self) -> Parsed<Operand<'a>> {
+        if self.token.kind != Kind::Percent {
+            return self.expected("SSA operand");
+        }
+        let (name, mut span) = (self.token_text(), self.token.span());
+        self.bump();
+        let mut number = 0;
+        let is_adjacent = self.token.start == span.range().end;
+        if self.token.kind == Kind::Hash && is_adjacent {
+            number = match self.token_text()[1..].parse() {
+                Ok(number) => number,
+                Err(_) => return self.fail(self.token.span(), "invalid SSA value result number"),
+            };
+            span = span.to(self.token.span());
+            self.bump();
+        }
+        Ok(Operand { name, number, span })
+    }
+
+    /// Returns the value that an operand stands for, given its type.
+    pub(crate) fn resolve(&mut self, operand: Operand<'a>, ty: &Type) -> Parsed<ValueId> {
+        let key = (operand.name, operand.number);
+        let scope = self.scopes.top();
+        if let Some(entry) = scope.values.get(&key) {
+            let (value, prior, state) = (entry.value, entry.span, entry.state);
+            let found = self.module.value_type(value);
+            if found == ty {
+                return Ok(value);
+            }
+            if state == State::Lost {
+                return Ok(self.module.create_forward_value(ty.clone()));
+            }
+            let name = operand.name;
+            let message = format!(
+                "use of value '{name}' expects different type than prior uses: '{ty}' vs '{found}'"
+            );
+            let error = self.error(operand.span, message);
+            let note = if state == State::Forward {
+                "prior use here"
+            } else {
+                "defined here"
+            };
+            let error = error.note_at(note, Some(self.source), prior);
+            self.push(error);
+            return Err(super::Failed);
+        }
+        if operand.number > 0
+            && scope
+                .values
+                .get(&(operand.name, 0))
+                .is_some_and(|entry| entry.state == State::Defined)
+        {
+            return self.fail(operand.span, "reference to invalid result number");
+        }
+        scope.n_forward += 1;
+        let value = self.module.create_forward_value(ty.clone());
+        let entry = Entry {
+            value,
+            span: operand.span,
+            state: State::Forward,
+        };
+        self.scopes.top().values.insert(key, entry);
+        Ok(value)
+    }
+
+    /// Makes a name stand for a value that exists, a block argument.
+    pub(crate) fn define(&mut self, operand: Operand<'a>, value: ValueId) -> Parsed<()> {
+        let key = (operand.name, operand.number);
+        let scope = self.scopes.top();
+        let entry = Entry {
+            value,
+            span: operand.span,
+            state: State::Defined,
+        };
+        let Some(old) = scope.values.insert(key, entry) else {
+            if let Some(inner) = scope.inner.last_mut() {
+                inner.push(key);
+            }
+            return Ok(());
+        };
+        match old.state {
+            State::Lost => Ok(()),
+            State::Forward => {
+                scope.n_forward -= 1;
+                if let Some(inner) = scope.inner.last_mut() {
+                    inner.push(key);
+                }
+                self.check_forward_type(operand, &old, &self.module.value_type(value).clone())?;
+                self.module.replace_all_uses(old.value, value);
+                Ok(())
+            }
+            State::Defined => self.redefinition(operand, old.span),
+        }
+    }
+
+    fn redefinition(&mut self, operand: Operand<'a>, prior: Span) -> Parsed<()> {
+        let message = format!("redefinition of SSA value '{}'", operand.name);
+        let error = self.error(operand.span, message);
+        let error = error.note_at("previously defined here", Some(self.source), prior);
+        self.push(error);
+        Err(super::Failed)
+    }
+
+    fn check_forward_type(&mut self, operand: Operand<'a>, old: &Entry, ty: &Type) -> Parsed<()> {
+        let used_as = self.module.value_type(old.value);
+        if used_as == ty {
+            return Ok(());
+        }
+        let name = operand.name;
+        let message = format!(
+            "definition of SSA value '{name}#{}' has type '{ty}', but a use expects '{used_as}'",
+            operand.number
+        );
+        let error = self.error(operand.span, message);
+        let error = error.note_at("previously used here", Some(self.source), old.span);
+        self.push(error);
+        Err(super::Failed)
+    }
+
+    /// Makes an operation and lets names, each for a number of results, stand
+    /// for what it returns.
+    pub(super) fn create(&mut self, state: OpState, names: &[ResultName<'a>]) -> Parsed<OpId> {
+        if names.is_empty() {
+            return Ok(self.module.create(state));
+        }
+        let wanted: u64 = names.iter().map(|name| u64::from(name.count)).sum();
+        let n_results = state.result_types.len();
+        if wanted != n_results as u64 {
+            let span = names[0].span.to(names[names.len() - 1].span);
+            let message = match n_results {
+                0 => "cannot name an operation with no results".to_owned(),
+                n => format!("operation defines {n} results but was provided {wanted} to bind"),
+            };
+            return self.fail(span, message);
+        }
+        // Names of results that were used before, and now get their definition.
+        let mut forward: SmallVec<[Option<ValueId>; 2]> = SmallVec::new();
+        let scope = self.scopes.top();
+        if scope.n_forward > 0 {
+            for name in names {
+                for number in 0..name.count {
+                    let entry = scope.values.get(&(name.name, number));
+                    let entry = entry.filter(|entry| entry.state == State::Forward);
+                    forward.push(entry.map(|entry| entry.value));
+                }
+            }
+        }
+        let mut index = 0;
+        let types = state.result_types.clone();
+        let op = self.module.create_with_results(state, forward);
+        for name in names {
+            for number in 0..name.count {
+                let operand = Operand {
+                    name: name.name,
+                    number,
+                    span: name.span,
+                };
+                let value = self.module.op(op).results()[index];
+                self.define_result(operand, value, &types[index])?;
+                index += 1;
+            }
+        }
+        Ok(op)
+    }
+
+    fn define_result(&mut self, operand: Operand<'a>, value: ValueId, ty: &Type) -> Parsed<()> {
+        let key = (operand.name, operand.number);
+        let scope = self.scopes.top();
+        let is_forward = scope
+            .values
+            .get(&key)
+            .is_some_and(|entry| entry.state == State::Forward);
+        if !is_forward {
+            return self.define(operand, value);
+        }
+        let entry = Entry {
+            value,
+            span: operand.span,
+            state: State::Defined,
+        };
+        let old = scope.values.insert(key, entry).expect("it is there");
+        scope.n_forward -= 1;
+        if let Some(inner) = scope.inner.last_mut() {
+            inner.push(key);
+        }
+        self.check_forward_type(operand, &old, ty)
+    }
+
+    /// Lets the results of an operation that could not be read count as
+    /// defined, so that their uses are no errors.
+    pub(super) fn lose(&mut self, names: &[ResultName<'a>]) {
+        const MAX_LOST: u32 = 64;
+        for name in names {
+            for number in 0..name.count.min(MAX_LOST) {
+                let key = (name.name, number);
+                let value = self.module.create_forward_value(Type::None);
+                let scope = self.scopes.top();
+                let is_defined = scope
+                    .values
+                    .get(&key)
+                    .is_some_and(|entry| entry.state == State::Defined);
+                if is_defined {
+                    continue;
+                }
+                let entry = Entry {
+                    value,
+                    span: name.span,
+                    state: State::Lost,
+                };
+                if let Some(old) = scope.values.insert(key, entry)
+                    && old.state == State::Forward
+                {
+                    scope.n_forward -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// `%name` or `%name:count` on the left of `=`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ResultName<'a> {
+    pub name: &'a str,
+    pub count: u32,
+    pub span: Span,
+}
