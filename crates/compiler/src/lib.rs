@@ -1,1 +1,50 @@
-//! Under construction.
+//! From text to bytes: what meets here are `tfrt_ir` and `tfrt_bef`.
+//!
+//! [`compile`] numbers everything that a module holds in the order in which the
+//! original does, groups its operations into streams, and writes the sections. So the
+//! same text under the same file name gives the same bytes.
+//!
+//! # Examples
+//!
+//! ```
+//! use tfrt_bef::BefFile;
+//! use tfrt_compiler::{CompileOptions, compile};
+//! use tfrt_ir::{Source, parse};
+//!
+//! let source = Source::new(
+//!     "answer.mlir",
+//!     "func.func @answer() -> i32 {\n  %a = tfrt.constant.i32 42\n  tfrt.return %a : i32\n}\n",
+//! );
+//! let module = parse(&source)?;
+//! let file = BefFile::open(compile(&module, &CompileOptions::default())?).unwrap();
+//! assert!(file.find_function("answer").is_some());
+//! # Ok::<(), tfrt_ir::Diagnostics>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod emit;
+pub mod streams;
+
+use tfrt_bef::BefBuffer;
+use tfrt_ir::{Diagnostics, Module};
+
+/// What [`compile`] can be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// Leaves out attribute types, attribute names and register types, without which a
+    /// file runs, but cannot be turned back to text.
+    pub strip: bool,
+}
+
+/// Writes `module` as a file.
+///
+/// The module need not be verified; what the format cannot express is refused here, and
+/// the rest when the file is opened.
+///
+/// # Errors
+///
+/// Returns every part of the module that the format cannot express.
+pub fn compile(module: &Module, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
+    emit::emit(module, options)
+}

@@ -1,0 +1,80 @@
+//! Location records, and numbers for the locations that have none.
+
+use tfrt_bef::{
+    BefWriter,
+    layout::{FIRST_VIRTUAL_LOCATION, MAX_LOCATION_DEPTH},
+};
+use tfrt_ir::Location;
+
+/// Writes locations, one for each function and kernel; none is shared.
+pub(super) struct LocationEmitter {
+    /// The number for the next location without a record, counting down.
+    next_virtual: u32,
+}
+
+impl LocationEmitter {
+    pub(super) fn new() -> LocationEmitter {
+        LocationEmitter { next_virtual: FIRST_VIRTUAL_LOCATION }
+    }
+
+    /// Writes a location and returns what functions and kernels refer to.
+    pub(super) fn emit(&mut self, writer: &mut BefWriter, location: &Location) -> u32 {
+        if !is_supported(location, 0) {
+            let number = self.next_virtual;
+            self.next_virtual -= 1;
+            return number;
+        }
+        let offset = writer.locations.offset();
+        record(writer, location, 0);
+        offset
+    }
+}
+
+/// Returns whether a location has a record.
+fn is_supported(location: &Location, depth: usize) -> bool {
+    if depth > MAX_LOCATION_DEPTH {
+        return false;
+    }
+    match location {
+        Location::Unknown | Location::FileLineCol { .. } => true,
+        // What is inside a name is left out if need be.
+        Location::Name(_) => depth < MAX_LOCATION_DEPTH,
+        Location::CallSite(site) => {
+            is_supported(&site.callee, depth + 1) && is_supported(&site.caller, depth + 1)
+        }
+        Location::Fused(fused) => {
+            fused.locations.iter().any(|member| is_supported(member, depth + 1))
+        }
+        Location::Opaque(_) => false,
+    }
+}
+
+/// Writes the record of a supported location.
+fn record(writer: &mut BefWriter, location: &Location, depth: usize) {
+    match location {
+        Location::Unknown | Location::Opaque(_) => writer.locations.unknown(),
+        Location::FileLineCol { file, line, column } => {
+            let file = writer.location_strings.insert(file);
+            writer.locations.file_line_col(file, *line, *column);
+        }
+        Location::Name(named) => {
+            let name = writer.location_strings.insert(&named.name);
+            writer.locations.name(name);
+            match is_supported(&named.child, depth + 1) {
+                true => record(writer, &named.child, depth + 1),
+                false => writer.locations.unknown(),
+            }
+        }
+        Location::CallSite(site) => {
+            writer.locations.call_site();
+            record(writer, &site.callee, depth + 1);
+            record(writer, &site.caller, depth + 1);
+        }
+        Location::Fused(fused) => {
+            let members =
+                || fused.locations.iter().filter(|member| is_supported(member, depth + 1));
+            writer.locations.fused(members().count());
+            members().for_each(|member| record(writer, member, depth + 1));
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Stream ids from operation costs.
+//!
+//! A stream is a group of kernels meant for one thread: the executor runs the ready
+//! kernels of its own stream at once and hands the others to the work queue. The
+//! analysis sees one block at a time and knows nothing of nested regions.
+//!
+//! 1. Forward: each operation finds its *parent*, the definition among its operands
+//!    that is farthest from the function's entry by cost. So operations form a tree
+//!    whose root stands for the entry.
+//! 2. Backward: each operation joins the most expensive stream among its children in
+//!    that tree; its other children's streams hang off it. Siblings cheaper than the
+//!    threshold are merged, neighbours first.
+//!
+//! Files hold nothing but the ids, which are positions in the list of all streams that
+//! ever were: they have gaps. Their order decides in which order a single-threaded
+//! queue runs kernels, so it is exactly the original's.
+
+use std::collections::{BTreeSet, HashSet};
+
+use tfrt_ir::{Attribute, BlockId, Def, Module, OpId};
+
+/// What is asked of the analysis, by attributes of a function or module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// `tfrt.cost_threshold`: streams cheaper than this are worth merging, and an
+    /// operation of unknown cost costs this. At least 1.
+    pub cost_threshold: i64,
+    /// `tfrt.upper_cost_threshold`: an operation joins no stream that costs this or more.
+    pub upper_cost_threshold: Option<i64>,
+    /// `tfrt.merge_inter_dependent_streams`: whether siblings that depend on each other
+    /// are merged first.
+    pub merge_inter_dependent: bool,
+}
+
+impl StreamOptions {
+    /// Reads the options of a block: those of its function, else those of the module.
+    pub fn of_block(module: &Module, block: BlockId) -> StreamOptions {
+        let owner = module.block_parent_op(block);
+        let function = owner.filter(|op| *module.op(*op).name() == "func.func");
+        let enclosing = owner.and_then(|op| module.nearest_symbol_table(op));
+        let places = [function, enclosing];
+        let find = |name: &str, admits: fn(&Attribute) -> bool| {
+            let mut found =
+                places.iter().flatten().filter_map(|op| module.op(*op).attribute(name));
+            found.find(|attribute| admits(attribute))
+        };
+        let integer = |name| {
+            let is_integer = |attribute: &Attribute| matches!(attribute, Attribute::Integer(_));
+            find(name, is_integer).and_then(Attribute::as_i64)
+        };
+        let is_bool = |attribute: &Attribute| attribute.as_bool().is_some();
+        StreamOptions {
+            cost_threshold: integer("tfrt.cost_threshold").unwrap_or(1).max(1),
+            upper_cost_threshold: integer("tfrt.upper_cost_threshold").filter(|most| *most >= 0),
+            merge_inter_dependent: find("tfrt.merge_inter_dependent_streams", is_bool)
+                .and_then(Attribute::as_bool)
+                .unwrap_or(false),
+        }
+    }
+}
+
+/// A group of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Its number; not every number is in use.
+    pub id: u32,
+    /// What its operations cost together.
+    pub cost: i64,
+    /// The stream in which the operation lies that starts this one; none for the root.
+    pub parent: Option<u32>,
+}
+
+/// The streams of one block.
+#[derive(Clone, Debug)]
+pub struct StreamAnalysis {
+    root: Stream,
+    operations: Vec<Stream>,
+}
+
+impl StreamAnalysis {
+    /// Analyzes a block.
+    pub fn new(module: &Module, block: BlockId) -> StreamAnalysis {
+        let options = StreamOptions::of_block(module, block);
+        let nodes = nodes(module, block, options.cost_threshold);
+        Builder::new(options, nodes).run()
+    }
+
+    /// Returns the stream in which the function starts.
+    pub fn root(&self) -> Stream {
+        self.root
+    }
+
+    /// Returns the stream of the operation at a position in its block.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such operation.
+    pub fn stream(&self, position: usize) -> Stream {
+        self.operations[position]
+    }
+}
+
+/// The node that stands for the entry and defines the block's arguments.
+const ROOT: usize = 0;
+
+/// An operation of the block, or the root.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    cost: i64,
+    /// Defining node of each operand, and whether the operand is a chain.
+    operands: Vec<(usize, bool)>,
+}
+
+/// Returns the root, then a node for each operation of the block.
+fn nodes(module: &Module, block: BlockId, threshold: i64) -> Vec<Node> {
+    let operations = module.block(block).operations();
+    let first = operations.first().map_or(0, |op| op.index());
+    // Nodes by operation: ids in one block are usually close to each other.
+    let mut dense = vec![ROOT; operations.len()];
+    let mut sparse = std::collections::HashMap::new();
+    for (position, op) in operations.iter().enumerate() {
+        match op.index().checked_sub(first).and_then(|at| dense.get_mut(at)) {
+            Some(node) => *node = position + 1,
+            None => {
+                sparse.insert(*op, position + 1);
+            }
+        }
+    }
+    let node_of = |op: OpId| {
+        let near = op.index().checked_sub(first).and_then(|at| dense.get(at));
+        near.or_else(|| sparse.get(&op)).copied().unwrap_or(ROOT)
+    };
+    let mut nodes = vec![Node { cost: 1, operands: Vec::new() }];
+    nodes.extend(operations.iter().map(|op| Node {
+        cost: cost(module, *op, threshold),
+        operands: module
+            .op(*op)
+            .operands()
+            .iter()
+            .map(|value| {
+                let node = match module.value_def(*value) {
+                    Def::Result(op, _) => node_of(op),
+                    Def::Argument(..) => ROOT,
+                };
+                (node, module.value_type(*value).is_chain())
+            })
+            .collect(),
+    }));
+    nodes
+}
+
+/// Returns what an operation costs.
+fn cost(module: &Module, op: OpId, threshold: i64) -> i64 {
+    let op = module.op(op);
+    match op.name().as_str() {
+        "tfrt.return" | "tfrt.merge.chains" => 1,
+        "tfrt_test.test_cost" => {
+            let stated = op.attribute("_tfrt_cost").and_then(Attribute::as_i64);
+            stated.filter(|cost| *cost > 0).unwrap_or(threshold)
+        }
+        _ => threshold,
+    }
+}
+
+/// A stream while streams are built.
+#[derive(Clone, Debug, Default)]
+struct Draft {
+    cost: i64,
+    /// The node that starts it.
+    parent: Option<usize>,
+    merged_into: Option<usize>,
+    /// Nodes that its operations read from; kept only if dependent streams are merged.
+    dependencies: BTreeSet<usize>,
+}
+
+/// The state of the backward pass.
+struct Builder {
+    options: StreamOptions,
+    nodes: Vec<Node>,
+    /// Children of each node in the tree of the forward pass, in textual order.
+    users: Vec<Vec<usize>>,
+    /// Nodes that each node reads from, its parent excluded.
+    side: Vec<Vec<usize>>,
+    /// The stream that each node joined; unset until its turn comes.
+    joined: Vec<Option<usize>>,
+    drafts: Vec<Draft>,
+}
+
+impl Builder {
+    fn new(options: StreamOptions, nodes: Vec<Node>) -> Builder {
+        let n_nodes = nodes.len();
+        Builder {
+            options,
+            nodes,
+            users: vec![Vec::new(); n_nodes],
+            side: vec![Vec::new(); n_nodes],
+            joined: vec![None; n_nodes],
+            drafts: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> StreamAnalysis {
+        self.find_parents();
+        for node in (ROOT..self.nodes.len()).rev() {
+            self.build(node);
+        }
+        let root = self.resolve(ROOT);
+        let streams: Vec<Stream> = (ROOT..self.nodes.len())
+            .map(|node| {
+                let id = self.resolve(node);
+                let parent = self.drafts[id].parent.map(|parent| self.resolve(parent) as u32);
+                let parent = parent.filter(|_| id != root);
+                Stream { id: id as u32, cost: self.drafts[id].cost, parent }
+            })
+            .collect();
+        StreamAnalysis { root: streams[ROOT], operations: streams[ROOT + 1..].to_vec() }
+    }
+
+    /// The forward pass.
+    fn find_parents(&mut self) {
+        let mut from_root = vec![0i64; self.nodes.len()];
+        from_root[ROOT] = self.nodes[ROOT].cost;
+        for node in ROOT + 1..self.nodes.len() {
+            let Node { cost, operands } = &self.nodes[node];
+            let (mut parent, mut best) = (ROOT, 0);
+            for (definition, _) in operands {
+                if from_root[*definition] > best {
+                    (parent, best) = (*definition, from_root[*definition]);
+                }
+            }
+            if self.options.merge_inter_dependent {
+                let data = operands.iter().filter(|(_, is_chain)| !is_chain);
+                let definitions = data.map(|(definition, _)| *definition);
+                self.side[node] = definitions.filter(|other| *other != parent).collect();
+            }
+            from_root[node] = cost.saturating_add(best);
+            self.users[parent].push(node);
+        }
+    }
+
+    /// Puts a node into a stream, all its children being in one.
+    fn build(&mut self, node: usize) {
+        let users = std::mem::take(&mut self.users[node]);
+        if users.is_empty() {
+            let stream = self.new_stream();
+            return self.assign(node, stream);
+        }
+        let mut children: Vec<usize> =
+            users.iter().map(|user| self.joined[*user].expect("children were built")).collect();
+        for stream in &children {
+            self.drafts[*stream].parent = Some(node);
+        }
+        if self.options.merge_inter_dependent {
+            self.merge_dependents(&mut children);
+        }
+        let mut candidate = Candidate { limit: self.options.upper_cost_threshold, best: None };
+        let mut last_merged: Option<usize> = None;
+        for stream in children {
+            if self.is_worth_a_thread(stream) {
+                candidate.consider(stream, self.drafts[stream].cost);
+                continue;
+            }
+            match last_merged.filter(|last| !self.is_worth_a_thread(*last)) {
+                Some(last) => self.merge(stream, last),
+                None => last_merged = Some(stream),
+            }
+            let last = last_merged.expect("it was just set");
+            candidate.consider(last, self.drafts[last].cost);
+        }
+        let Some((stream, _)) = candidate.best else {
+            let stream = self.new_stream();
+            return self.assign(node, stream);
+        };
+        self.drafts[stream].parent = None;
+        self.assign(node, stream);
+        let leftover = last_merged.filter(|last| !self.is_worth_a_thread(*last));
+        if let Some(last) = leftover.filter(|last| *last != stream) {
+            self.merge(last, stream);
+        }
+    }
+
+    fn is_worth_a_thread(&self, stream: usize) -> bool {
+        self.drafts[stream].cost >= self.options.cost_threshold
+    }
+
+    fn new_stream(&mut self) -> usize {
+        self.drafts.push(Draft::default());
+        self.drafts.len() - 1
+    }
+
+    fn assign(&mut self, node: usize, stream: usize) {
+        self.joined[node] = Some(stream);
+        let draft = &mut self.drafts[stream];
+        draft.cost = draft.cost.saturating_add(self.nodes[node].cost);
+        draft.dependencies.remove(&node);
+        draft.dependencies.extend(&self.side[node]);
+    }
+
+    fn merge(&mut self, from: usize, to: usize) {
+        let taken = std::mem::take(&mut self.drafts[from].dependencies);
+        let mut kept = std::mem::take(&mut self.drafts[to].dependencies);
+        kept.retain(|node| self.stream_of(*node) != Some(from));
+        kept.extend(taken.into_iter().filter(|node| self.stream_of(*node) != Some(to)));
+        self.drafts[to].dependencies = kept;
+        self.drafts[to].cost = self.drafts[to].cost.saturating_add(self.drafts[from].cost);
+        self.drafts[from].merged_into = Some(to);
+    }
+
+    /// Merges siblings into those that depend on them; drops what was merged.
+    fn merge_dependents(&mut self, children: &mut Vec<usize>) {
+        let pool: HashSet<usize> = children.iter().copied().collect();
+        let mut gone = HashSet::new();
+        for stream in children.iter().copied() {
+            if gone.contains(&stream) {
+                continue;
+            }
+            let dependencies: Vec<usize> =
+                self.drafts[stream].dependencies.iter().copied().collect();
+            let mut cheap = Vec::new();
+            for node in dependencies {
+                let Some(other) = self.stream_of(node) else { continue };
+                let is_new = other != stream && !cheap.contains(&other);
+                if is_new && pool.contains(&other) && !self.is_worth_a_thread(other) {
+                    cheap.push(other);
+                }
+            }
+            for other in cheap {
+                self.merge(other, stream);
+                gone.insert(other);
+                if self.is_worth_a_thread(stream) {
+                    break;
+                }
+            }
+        }
+        children.retain(|stream| !gone.contains(stream));
+    }
+
+    /// Returns the stream that a node ended up in, if its turn has come.
+    fn stream_of(&mut self, node: usize) -> Option<usize> {
+        let joined = self.joined[node]?;
+        let mut at = joined;
+        while let Some(next) = self.drafts[at].merged_into {
+            at = next;
+        }
+        // Shortens the way for those who come later.
+        let mut passed = joined;
+        while let Some(next) = self.drafts[passed].merged_into {
+            self.drafts[passed].merged_into = Some(at);
+            passed = next;
+        }
+        Some(at)
+    }
+
+    fn resolve(&mut self, node: usize) -> usize {
+        self.stream_of(node).expect("every node was built")
+    }
+}
+
+/// The most expensive stream below a limit; the first of several.
+struct Candidate {
+    limit: Option<i64>,
+    best: Option<(usize, i64)>,
+}
+
+impl Candidate {
+    fn consider(&mut self, stream: usize, cost: i64) {
+        let admitted = self.limit.is_none_or(|limit| cost < limit);
+        if admitted && self.best.is_none_or(|(_, best)| cost > best) {
+            self.best = Some((stream, cost));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
