@@ -52,7 +52,10 @@ struct Table<T> {
 
 impl<T: Clone + Eq + Hash> Table<T> {
     fn new() -> Table<T> {
-        Table { entries: Vec::new(), indexes: HashMap::new() }
+        Table {
+            entries: Vec::new(),
+            indexes: HashMap::new(),
+        }
     }
 
     /// Returns whether the entity is new.
@@ -61,7 +64,8 @@ impl<T: Clone + Eq + Hash> Table<T> {
             return false;
         }
         // A module has fewer entities than its text has bytes, which are below 4 GiB.
-        self.indexes.insert(entity.clone(), self.entries.len() as u32);
+        self.indexes
+            .insert(entity.clone(), self.entries.len() as u32);
         self.entries.push(entity.clone());
         true
     }
@@ -212,13 +216,21 @@ impl<'m> Walk<'m> {
         if is_sync {
             self.sync_results(return_op);
         }
-        let kind = if is_sync { FunctionKind::Sync } else { FunctionKind::Async };
+        let kind = if is_sync {
+            FunctionKind::Sync
+        } else {
+            FunctionKind::Async
+        };
         self.named.insert(name.clone(), self.functions.len() as u32);
         self.body(kind, name, op, region);
     }
 
     fn native_function(&mut self, op: OpId, name: Name) {
-        let signature = self.module.op(op).attribute("function_type").and_then(Attribute::as_type);
+        let signature = self
+            .module
+            .op(op)
+            .attribute("function_type")
+            .and_then(Attribute::as_type);
         let Some(signature) = signature.and_then(Type::as_function) else {
             return self.error(op, "functions need to have a type");
         };
@@ -227,7 +239,12 @@ impl<'m> Walk<'m> {
         }
         self.strings.insert(name.clone());
         self.named.insert(name.clone(), self.functions.len() as u32);
-        self.functions.push(Function { kind: FunctionKind::Native, name, op, block: None });
+        self.functions.push(Function {
+            kind: FunctionKind::Native,
+            name,
+            op,
+            block: None,
+        });
     }
 
     /// Checks that a sync function returns neither arguments nor one value twice.
@@ -254,7 +271,12 @@ impl<'m> Walk<'m> {
             self.types.insert(self.module.value_type(*argument));
         }
         self.strings.insert(name.clone());
-        self.functions.push(Function { kind, name, op, block: Some(block) });
+        self.functions.push(Function {
+            kind,
+            name,
+            op,
+            block: Some(block),
+        });
     }
 
     fn kernel(&mut self, op: OpId) {
@@ -275,8 +297,12 @@ impl<'m> Walk<'m> {
 
     /// Writes everything that the walk has found.
     fn write(mut self) -> Result<BefBuffer, Diagnostic> {
-        let type_names: Vec<Name> =
-            self.types.entries.iter().map(|ty| Name::from(ty.to_string())).collect();
+        let type_names: Vec<Name> = self
+            .types
+            .entries
+            .iter()
+            .map(|ty| Name::from(ty.to_string()))
+            .collect();
         self.strings.extend(type_names.iter().cloned());
 
         let mut writer = BefWriter::new();

@@ -40,12 +40,16 @@ impl StreamOptions {
         let enclosing = owner.and_then(|op| module.nearest_symbol_table(op));
         let places = [function, enclosing];
         let find = |name: &str, admits: fn(&Attribute) -> bool| {
-            let mut found =
-                places.iter().flatten().filter_map(|op| module.op(*op).attribute(name));
+            let mut found = places
+                .iter()
+                .flatten()
+                .filter_map(|op| module.op(*op).attribute(name));
             found.find(|attribute| admits(attribute))
         };
         let integer = |name| {
-            let is_integer = |attribute: &Attribute| matches!(attribute, Attribute::Integer(_));
+            let is_integer = |attribute: &Attribute| {
+                matches!(attribute, Attribute::Integer(_)) && attribute.as_bool().is_none()
+            };
             find(name, is_integer).and_then(Attribute::as_i64)
         };
         let is_bool = |attribute: &Attribute| attribute.as_bool().is_some();
@@ -119,7 +123,11 @@ fn nodes(module: &Module, block: BlockId, threshold: i64) -> Vec<Node> {
     let mut dense = vec![ROOT; operations.len()];
     let mut sparse = std::collections::HashMap::new();
     for (position, op) in operations.iter().enumerate() {
-        match op.index().checked_sub(first).and_then(|at| dense.get_mut(at)) {
+        match op
+            .index()
+            .checked_sub(first)
+            .and_then(|at| dense.get_mut(at))
+        {
             Some(node) => *node = position + 1,
             None => {
                 sparse.insert(*op, position + 1);
@@ -130,21 +138,26 @@ fn nodes(module: &Module, block: BlockId, threshold: i64) -> Vec<Node> {
         let near = op.index().checked_sub(first).and_then(|at| dense.get(at));
         near.or_else(|| sparse.get(&op)).copied().unwrap_or(ROOT)
     };
-    let mut nodes = vec![Node { cost: 1, operands: Vec::new() }];
-    nodes.extend(operations.iter().map(|op| Node {
-        cost: cost(module, *op, threshold),
-        operands: module
-            .op(*op)
-            .operands()
-            .iter()
-            .map(|value| {
-                let node = match module.value_def(*value) {
-                    Def::Result(op, _) => node_of(op),
-                    Def::Argument(..) => ROOT,
-                };
-                (node, module.value_type(*value).is_chain())
-            })
-            .collect(),
+    let mut nodes = vec![Node {
+        cost: 1,
+        operands: Vec::new(),
+    }];
+    nodes.extend(operations.iter().map(|op| {
+        Node {
+            cost: cost(module, *op, threshold),
+            operands: module
+                .op(*op)
+                .operands()
+                .iter()
+                .map(|value| {
+                    let node = match module.value_def(*value) {
+                        Def::Result(op, _) => node_of(op),
+                        Def::Argument(..) => ROOT,
+                    };
+                    (node, module.value_type(*value).is_chain())
+                })
+                .collect(),
+        }
     }));
     nodes
 }
@@ -208,12 +221,21 @@ impl Builder {
         let streams: Vec<Stream> = (ROOT..self.nodes.len())
             .map(|node| {
                 let id = self.resolve(node);
-                let parent = self.drafts[id].parent.map(|parent| self.resolve(parent) as u32);
+                let parent = self.drafts[id]
+                    .parent
+                    .map(|parent| self.resolve(parent) as u32);
                 let parent = parent.filter(|_| id != root);
-                Stream { id: id as u32, cost: self.drafts[id].cost, parent }
+                Stream {
+                    id: id as u32,
+                    cost: self.drafts[id].cost,
+                    parent,
+                }
             })
             .collect();
-        StreamAnalysis { root: streams[ROOT], operations: streams[ROOT + 1..].to_vec() }
+        StreamAnalysis {
+            root: streams[ROOT],
+            operations: streams[ROOT + 1..].to_vec(),
+        }
     }
 
     /// The forward pass.
@@ -245,15 +267,20 @@ impl Builder {
             let stream = self.new_stream();
             return self.assign(node, stream);
         }
-        let mut children: Vec<usize> =
-            users.iter().map(|user| self.joined[*user].expect("children were built")).collect();
+        let mut children: Vec<usize> = users
+            .iter()
+            .map(|user| self.joined[*user].expect("children were built"))
+            .collect();
         for stream in &children {
             self.drafts[*stream].parent = Some(node);
         }
         if self.options.merge_inter_dependent {
             self.merge_dependents(&mut children);
         }
-        let mut candidate = Candidate { limit: self.options.upper_cost_threshold, best: None };
+        let mut candidate = Candidate {
+            limit: self.options.upper_cost_threshold,
+            best: None,
+        };
         let mut last_merged: Option<usize> = None;
         for stream in children {
             if self.is_worth_a_thread(stream) {
@@ -300,7 +327,11 @@ impl Builder {
         let taken = std::mem::take(&mut self.drafts[from].dependencies);
         let mut kept = std::mem::take(&mut self.drafts[to].dependencies);
         kept.retain(|node| self.stream_of(*node) != Some(from));
-        kept.extend(taken.into_iter().filter(|node| self.stream_of(*node) != Some(to)));
+        kept.extend(
+            taken
+                .into_iter()
+                .filter(|node| self.stream_of(*node) != Some(to)),
+        );
         self.drafts[to].dependencies = kept;
         self.drafts[to].cost = self.drafts[to].cost.saturating_add(self.drafts[from].cost);
         self.drafts[from].merged_into = Some(to);
@@ -318,7 +349,9 @@ impl Builder {
                 self.drafts[stream].dependencies.iter().copied().collect();
             let mut cheap = Vec::new();
             for node in dependencies {
-                let Some(other) = self.stream_of(node) else { continue };
+                let Some(other) = self.stream_of(node) else {
+                    continue;
+                };
                 let is_new = other != stream && !cheap.contains(&other);
                 if is_new && pool.contains(&other) && !self.is_worth_a_thread(other) {
                     cheap.push(other);

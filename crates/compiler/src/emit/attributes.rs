@@ -64,7 +64,10 @@ impl Walk<'_> {
 
     fn cannot_encode(&mut self, op: OpId, name: &Name) {
         if !self.diagnostics.has_errors() {
-            self.error(op, format!("BEF files cannot encode the '{name}' attribute"));
+            self.error(
+                op,
+                format!("BEF files cannot encode the '{name}' attribute"),
+            );
         }
     }
 
@@ -91,7 +94,10 @@ impl Walk<'_> {
     ) -> Result<Vec<u32>, Diagnostic> {
         let mut offsets = Vec::with_capacity(self.attributes.entries.len());
         for (attribute, kind) in self.attributes.entries.iter().zip(&self.attribute_types) {
-            let mut encoder = Encoder { writer: &mut writer.attributes, symbols: &mut self.symbols };
+            let mut encoder = Encoder {
+                writer: &mut writer.attributes,
+                symbols: &mut self.symbols,
+            };
             let offset = encoder.encode(attribute, *kind)?;
             if u32::try_from(writer.attributes.payload().len()).is_err() {
                 return Err(too_large());
@@ -132,7 +138,9 @@ fn kind_of(value: &Attribute, depth: usize) -> Option<AttributeType> {
 
 fn array_kind(elements: &[Attribute], depth: usize) -> Option<AttributeType> {
     let mut kinds = elements.iter().map(|element| kind_of(element, depth + 1));
-    let Some(first) = kinds.next() else { return Some(AttributeType::EMPTY_ARRAY) };
+    let Some(first) = kinds.next() else {
+        return Some(AttributeType::EMPTY_ARRAY);
+    };
     let first = first?;
     let mut all_same = true;
     for kind in kinds {
@@ -189,7 +197,9 @@ fn dtype(ty: &Type) -> Option<DType> {
 }
 
 fn dense_dtype(dense: &DenseAttribute) -> Option<DType> {
-    let DenseElements::Bytes(_) = dense.elements else { return None };
+    let DenseElements::Bytes(_) = dense.elements else {
+        return None;
+    };
     let shape = dense.shape();
     let known = shape.iter().all(|extent| *extent >= 0) && shape.len() <= MAX_RANK;
     dtype(dense.element_type()).filter(|dtype| known && dtype.size_bytes().is_some())
@@ -198,9 +208,10 @@ fn dense_dtype(dense: &DenseAttribute) -> Option<DType> {
 /// Returns the alignment that an attribute adds to the aggregate it is in.
 fn alignment_in_aggregate(value: &Attribute) -> usize {
     match value {
-        Attribute::Integer(integer) => {
-            integer.ty.as_integer().map_or(1, |ty| (ty.width / 8).max(1) as usize)
-        }
+        Attribute::Integer(integer) => integer
+            .ty
+            .as_integer()
+            .map_or(1, |ty| (ty.width / 8).max(1) as usize),
         Attribute::Float(float) => (float.kind.width() / 8) as usize,
         Attribute::String(_) => size_of::<u32>(),
         Attribute::Shape(shape) if shape.0.is_some() => FILE_ALIGNMENT,
@@ -241,7 +252,11 @@ impl Encoder<'_, '_, '_> {
     }
 
     fn aggregate(&mut self, elements: &[Attribute]) -> Result<u32, Diagnostic> {
-        let alignment = elements.iter().map(alignment_in_aggregate).max().unwrap_or(1);
+        let alignment = elements
+            .iter()
+            .map(alignment_in_aggregate)
+            .max()
+            .unwrap_or(1);
         let Encoder { writer, symbols } = self;
         writer.aggregate(alignment, elements.len(), |writer, position| {
             let element = &elements[position];
@@ -257,12 +272,16 @@ impl Encoder<'_, '_, '_> {
         if !dense.splat {
             return Ok(self.writer.dense(dtype, &shape, dense.bytes()));
         }
-        let n_elements = dense.n_elements().and_then(|count| usize::try_from(count).ok());
+        let n_elements = dense
+            .n_elements()
+            .and_then(|count| usize::try_from(count).ok());
         let len_bytes = n_elements.and_then(|count| count.checked_mul(dense.bytes().len()));
         let fits = |len_bytes: &usize| u32::try_from(*len_bytes).is_ok();
         let len_bytes = len_bytes.filter(fits).ok_or_else(too_large)?;
         let mut elements = Vec::new();
-        elements.try_reserve_exact(len_bytes).map_err(|_| too_large())?;
+        elements
+            .try_reserve_exact(len_bytes)
+            .map_err(|_| too_large())?;
         elements.extend(dense.bytes().iter().cycle().take(len_bytes));
         Ok(self.writer.dense(dtype, &shape, &elements))
     }
@@ -281,12 +300,16 @@ fn scalar_bytes(value: &Attribute) -> Vec<u8> {
     match value {
         Attribute::Integer(integer) => match integer.ty.as_integer() {
             Some(IntegerType { width: 1, .. }) => vec![u8::from(!integer.value.is_zero())],
-            ty => integer.value.to_le_bytes(ty.map_or(8, |ty| ty.width.div_ceil(8) as usize)),
+            ty => integer
+                .value
+                .to_le_bytes(ty.map_or(8, |ty| ty.width.div_ceil(8) as usize)),
         },
         Attribute::Float(float) => {
             float.bits.to_le_bytes()[..(float.kind.width() / 8) as usize].to_vec()
         }
-        Attribute::Type(ty) => dtype(ty).map(|dtype| vec![dtype.byte()]).unwrap_or_default(),
+        Attribute::Type(ty) => dtype(ty)
+            .map(|dtype| vec![dtype.byte()])
+            .unwrap_or_default(),
         _ => Vec::new(),
     }
 }
@@ -334,9 +357,17 @@ impl<'m> Symbols<'m> {
     }
 
     fn text_of(&mut self, symbol: &SymbolRef) -> String {
-        let Some(op) = self.module_of(symbol) else { return String::new() };
+        let Some(op) = self.module_of(symbol) else {
+            return String::new();
+        };
         let module = self.module;
-        let options = PrintOptions { generic: true, ..PrintOptions::default() };
-        self.texts.entry(op).or_insert_with(|| print_op(module, op, options)).clone()
+        let options = PrintOptions {
+            generic: true,
+            ..PrintOptions::default()
+        };
+        self.texts
+            .entry(op)
+            .or_insert_with(|| print_op(module, op, options))
+            .clone()
     }
 }

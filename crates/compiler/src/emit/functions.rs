@@ -53,15 +53,31 @@ struct FunctionEmitter<'e, 'm> {
 impl FunctionEmitter<'_, '_> {
     fn function(&mut self, function: &Function) -> FunctionEntry {
         let module = self.walk.module;
-        let name = self.writer.strings.get(&function.name).expect("the walk noted the name");
+        let name = self
+            .writer
+            .strings
+            .get(&function.name)
+            .expect("the walk noted the name");
         let Some(block) = function.block else {
             let (arguments, results) = self.native_signature(function.op);
-            return FunctionEntry { kind: function.kind, name, arguments, results, body: None };
+            return FunctionEntry {
+                kind: function.kind,
+                name,
+                arguments,
+                results,
+                body: None,
+            };
         };
         let arguments = self.types(module.block(block).arguments());
         let results = self.types(self.returned(block));
         let body = Some(self.body(function.op, block));
-        FunctionEntry { kind: function.kind, name, arguments, results, body }
+        FunctionEntry {
+            kind: function.kind,
+            name,
+            arguments,
+            results,
+            body,
+        }
     }
 
     fn native_signature(&self, op: OpId) -> (Vec<u32>, Vec<u32>) {
@@ -77,7 +93,10 @@ impl FunctionEmitter<'_, '_> {
     /// Returns the types of values.
     fn types(&self, values: &[ValueId]) -> Vec<u32> {
         let types = &self.walk.types;
-        values.iter().map(|value| types.index(self.walk.module.value_type(*value))).collect()
+        values
+            .iter()
+            .map(|value| types.index(self.walk.module.value_type(*value)))
+            .collect()
     }
 
     /// Returns what a block returns.
@@ -107,7 +126,9 @@ impl FunctionEmitter<'_, '_> {
             self.kernels[op.index()] = position;
         }
         let streams = StreamAnalysis::new(module, block);
-        let location = self.locations.emit(self.writer, module.op(owner).location());
+        let location = self
+            .locations
+            .emit(self.writer, module.op(owner).location());
         let mut kernels = Vec::with_capacity(n_kernels + 1);
         kernels.push(self.pseudo_kernel(block, values.len(), streams.root().id, n_kernels));
         for (position, op) in operations[..n_kernels].iter().enumerate() {
@@ -115,7 +136,10 @@ impl FunctionEmitter<'_, '_> {
         }
         FunctionBody {
             location,
-            use_counts: values.iter().map(|v| module.users(*v).count() as u32).collect(),
+            use_counts: values
+                .iter()
+                .map(|v| module.users(*v).count() as u32)
+                .collect(),
             register_types: self.types(&values),
             kernels,
             results: self.registers_of(self.returned(block)),
@@ -123,7 +147,10 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn registers_of(&self, values: &[ValueId]) -> Vec<u32> {
-        values.iter().map(|value| self.registers[value.index()]).collect()
+        values
+            .iter()
+            .map(|value| self.registers[value.index()])
+            .collect()
     }
 
     /// Returns the kernels that read a value, the latest first.
@@ -146,7 +173,12 @@ impl FunctionEmitter<'_, '_> {
         let kernels = (1u32..).zip(&block.operations()[..n_kernels]);
         let entry = kernels.filter(|(_, op)| module.op(**op).operands().is_empty());
         let mut users = vec![entry.map(|(index, _)| index).collect()];
-        users.extend(block.arguments().iter().map(|argument| self.users(*argument)));
+        users.extend(
+            block
+                .arguments()
+                .iter()
+                .map(|argument| self.users(*argument)),
+        );
         let mut results = vec![n_registers as u32];
         results.extend(self.registers_of(block.arguments()));
         KernelEntry {
@@ -169,7 +201,11 @@ impl FunctionEmitter<'_, '_> {
             stream,
             operands: self.registers_of(operation.operands()),
             results: self.registers_of(operation.results()),
-            users: operation.results().iter().map(|result| self.users(*result)).collect(),
+            users: operation
+                .results()
+                .iter()
+                .map(|result| self.users(*result))
+                .collect(),
             nonstrict: operation.attribute(NONSTRICT).is_some_and(|mark| {
                 // `bef.nonstrict = false` says that it is not.
                 mark.as_bool() != Some(false)
@@ -186,10 +222,17 @@ impl FunctionEmitter<'_, '_> {
                 continue;
             }
             let functions = function_array(value).unwrap_or(std::slice::from_ref(value));
-            let names = functions.iter().filter_map(|function| function.as_flat_symbol());
+            let names = functions
+                .iter()
+                .filter_map(|function| function.as_flat_symbol());
             entry.functions.extend(names.map(|name| walk.named[name]));
         }
-        entry.functions.extend(operation.regions().iter().map(|region| walk.regions[region]));
+        entry.functions.extend(
+            operation
+                .regions()
+                .iter()
+                .map(|region| walk.regions[region]),
+        );
         entry
     }
 }

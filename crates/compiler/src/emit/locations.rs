@@ -14,7 +14,9 @@ pub(super) struct LocationEmitter {
 
 impl LocationEmitter {
     pub(super) fn new() -> LocationEmitter {
-        LocationEmitter { next_virtual: FIRST_VIRTUAL_LOCATION }
+        LocationEmitter {
+            next_virtual: FIRST_VIRTUAL_LOCATION,
+        }
     }
 
     /// Writes a location and returns what functions and kernels refer to.
@@ -42,9 +44,10 @@ fn is_supported(location: &Location, depth: usize) -> bool {
         Location::CallSite(site) => {
             is_supported(&site.callee, depth + 1) && is_supported(&site.caller, depth + 1)
         }
-        Location::Fused(fused) => {
-            fused.locations.iter().any(|member| is_supported(member, depth + 1))
-        }
+        Location::Fused(fused) => fused
+            .locations
+            .iter()
+            .any(|member| is_supported(member, depth + 1)),
         Location::Opaque(_) => false,
     }
 }
@@ -71,8 +74,12 @@ fn record(writer: &mut BefWriter, location: &Location, depth: usize) {
             record(writer, &site.caller, depth + 1);
         }
         Location::Fused(fused) => {
-            let members =
-                || fused.locations.iter().filter(|member| is_supported(member, depth + 1));
+            let members = || {
+                fused
+                    .locations
+                    .iter()
+                    .filter(|member| is_supported(member, depth + 1))
+            };
             writer.locations.fused(members().count());
             members().for_each(|member| record(writer, member, depth + 1));
         }
