@@ -35,7 +35,7 @@ use std::sync::Arc;
 use tfrt_async::queue::Task;
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error, run_when_settled};
 
-use crate::kernel::control::{Resume, StepKind};
+use crate::kernel::control::{Begin, Resume, StepKind, Wake};
 use crate::kernel::{Call, Flow, KernelFrame, Step};
 use crate::request::RequestContext;
 use crate::trace::{Level, Scope};
@@ -270,10 +270,18 @@ impl Executor {
                 StepKind::Done(results) => return self.complete(kernel, results, None),
                 StepKind::Fail(error) => return self.complete(kernel, Vec::new(), Some(error)),
                 StepKind::Call(call, then) => return self.call(kernel, call, Some(then)),
-                StepKind::Spawn(call, then) => (spawn_call(kernel.frame(), call), then),
-                StepKind::Await(values, then) => {
+                StepKind::Spawn(call, then) => match cancelled(kernel.frame()) {
+                    Some(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                    None => (spawn_call(kernel.frame(), call), then),
+                },
+                StepKind::Fork(begin, n_results, then) => {
+                    let (step, results) = Detached::new(&kernel, n_results);
+                    step.begin(begin);
+                    (results, then)
+                }
+                StepKind::Await(values, wake, then) => {
                     if !values.iter().all(AnyAsyncValue::is_settled) {
-                        return self.detach(kernel, values, then);
+                        return self.detach(kernel, values, wake, then);
                     }
                     (values, then)
                 }
@@ -335,17 +343,16 @@ impl Executor {
     }
 
     /// Lets a control kernel return before its results are there; its steps go on as tasks.
-    fn detach(&mut self, kernel: Suspended, values: Vec<AnyAsyncValue>, then: Resume) {
-        let frame = kernel.frame().share();
-        let index = kernel.kernel();
-        let n_results = frame.local().topology().n_results(index);
-        let (promises, handles) = (0..n_results).map(|_| AnyAsyncValue::pending()).unzip();
-        let step = Detached {
-            frame,
-            kernel: index,
-            results: promises,
-        };
-        step.wait(values, then);
+    fn detach(
+        &mut self,
+        kernel: Suspended,
+        values: Vec<AnyAsyncValue>,
+        wake: Wake,
+        then: Resume,
+    ) {
+        let n_results = kernel.frame().topology().n_results(kernel.kernel());
+        let (step, handles) = Detached::new(&kernel, n_results);
+        step.wait(values, wake, then);
         self.complete(kernel, handles, None);
     }
 
@@ -381,10 +388,18 @@ impl Executor {
                         Err(error) => return detached.fail(error),
                     }
                 }
-                StepKind::Spawn(call, then) => (spawn_call(detached.frame.local(), call), then),
-                StepKind::Await(values, then) => {
+                StepKind::Spawn(call, then) => match cancelled(detached.frame.local()) {
+                    Some(error) => return detached.fail(error),
+                    None => (spawn_call(detached.frame.local(), call), then),
+                },
+                StepKind::Fork(begin, n_results, then) => {
+                    let (step, results) = detached.sibling(n_results);
+                    step.begin(begin);
+                    (results, then)
+                }
+                StepKind::Await(values, wake, then) => {
                     if !values.iter().all(AnyAsyncValue::is_settled) {
-                        return detached.wait(values, then);
+                        return detached.wait(values, wake, then);
                     }
                     (values, then)
                 }
@@ -398,20 +413,52 @@ impl Executor {
 }
 
 impl Detached {
-    /// Goes on as a task when all values are settled.
-    fn wait(self, values: Vec<AnyAsyncValue>, then: Resume) {
+    /// Makes steps with so many results to come.
+    fn new(kernel: &Suspended, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
+        Self::of(kernel.frame().share(), kernel.kernel(), n_results)
+    }
+
+    /// Makes further steps of the same kernel.
+    fn sibling(&self, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
+        Self::of(self.frame.clone(), self.kernel, n_results)
+    }
+
+    fn of(frame: SharedFrame, kernel: u32, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
+        let (results, handles) = (0..n_results).map(|_| AnyAsyncValue::pending()).unzip();
+        let step = Detached {
+            frame,
+            kernel,
+            results,
+        };
+        (step, handles)
+    }
+
+    /// Starts as a task.
+    fn begin(self, begin: Begin) {
+        let queue = self.frame.local().request().queue().clone();
+        queue.add_task(Task::new(move || self.go_on(begin)));
+    }
+
+    /// Goes on when all values are settled.
+    fn wait(self, values: Vec<AnyAsyncValue>, wake: Wake, then: Resume) {
         let queue = self.frame.local().request().queue().clone();
         let awaited = values.clone();
-        run_when_settled(&awaited, move || {
-            queue.add_task(Task::new(move || {
-                let mut executor = Executor::default();
-                match guarded(|| then(values)) {
-                    Ok(step) => executor.detached(self, step),
-                    Err(error) => self.fail(error),
-                }
-                executor.drive();
-            }));
+        run_when_settled(&awaited, move || match wake {
+            Wake::Task => queue.add_task(Task::new(move || self.go_on(|| then(values)))),
+            Wake::Inline => {
+                continue_with(self.frame.clone(), move |_| self.go_on(|| then(values)))
+            }
         });
+    }
+
+    /// Takes the next step, and those after it as far as they go on this thread.
+    fn go_on(self, next: impl FnOnce() -> Step) {
+        let mut executor = Executor::default();
+        match guarded(next) {
+            Ok(step) => executor.detached(self, step),
+            Err(error) => self.fail(error),
+        }
+        executor.drive();
     }
 
     fn finish(self, results: Vec<AnyAsyncValue>) {
@@ -430,6 +477,11 @@ impl Detached {
             promise.fail(error.clone());
         }
     }
+}
+
+/// Why no function of a frame's request may start, if it was cancelled.
+fn cancelled(frame: &Frame) -> Option<Error> {
+    frame.request().cancellation().cloned()
 }
 
 /// Starts a function as a task; what can't be started has errors for results.

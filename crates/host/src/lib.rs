@@ -12,46 +12,87 @@
 //! # Examples
 //!
 //! A program is usually compiled from text; see the crate `tfrt` for the whole road.
+//!
+//! # Under loom
+//!
+//! With `--cfg loom` only the registers and their models are compiled: nothing else in this crate
+//! hands anything from thread to thread by itself.
 
 #![deny(unsafe_code)]
 
+#[cfg(not(loom))]
 use std::sync::Arc;
 
+#[cfg(not(loom))]
 use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
 };
+#[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,
     Promise, SourceLocation, Value,
 };
+#[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};
 
+#[cfg(not(loom))]
 mod context;
+#[cfg(not(loom))]
 mod device;
-#[allow(unsafe_code, reason = "frame.rs is a listed module")]
+#[cfg(not(loom))]
+#[allow(unsafe_code, reason = "frame.rs and registers.rs are listed modules")]
 mod executor;
+#[cfg(all(loom, test))]
+#[allow(
+    unsafe_code,
+    reason = "registers.rs is a listed module, and the models share it"
+)]
+#[path = "executor"]
+mod executor {
+    mod models;
+    #[allow(dead_code, reason = "the models use what they need")]
+    mod registers;
+}
+#[cfg(not(loom))]
 mod function;
+#[cfg(not(loom))]
 mod interpreter;
+#[cfg(not(loom))]
 pub mod kernel;
+#[cfg(not(loom))]
 #[allow(unsafe_code, reason = "allocators.rs is a listed module")]
 pub mod memory;
+#[cfg(not(loom))]
 mod output;
+#[cfg(not(loom))]
 mod program;
+#[cfg(not(loom))]
 mod request;
+#[cfg(not(loom))]
 pub mod trace;
 
+#[cfg(not(loom))]
 pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};
+#[cfg(not(loom))]
 pub use device::{Device, DeviceManager};
+#[cfg(not(loom))]
 pub use executor::is_in_kernel;
+#[cfg(not(loom))]
 pub use executor::live::ExternalGuard;
+#[cfg(not(loom))]
 pub use function::Function;
+#[cfg(not(loom))]
 pub use output::{Captured, Output};
+#[cfg(not(loom))]
 pub use program::{LoadError, LoadProblem, Program};
+#[cfg(not(loom))]
 pub use request::{ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext};
 
+#[cfg(not(loom))]
 /// The default number of threads for tasks that block.
 pub const DEFAULT_BLOCKING_THREADS: usize = 256;
 
+#[cfg(not(loom))]
 /// A queue with one worker for each processor of the cgroup and the affinity mask; on the caller's
 /// thread alone where no thread can be started.
 pub fn default_queue() -> Arc<dyn ConcurrentWorkQueue> {

@@ -50,6 +50,18 @@ impl Call {
 /// What a control kernel does after its call, given the results of that call.
 pub(crate) type Resume = Box<dyn FnOnce(Vec<AnyAsyncValue>) -> Step + Send>;
 
+/// The first thing that a forked step does.
+pub(crate) type Begin = Box<dyn FnOnce() -> Step + Send>;
+
+/// How a control kernel goes on after it had to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// As a task of the work queue.
+    Task,
+    /// On the thread that settles the last value, unless its stack is deep already.
+    Inline,
+}
+
 /// The next thing that a control kernel asks for.
 pub struct Step(pub(crate) StepKind);
 
@@ -62,8 +74,10 @@ pub(crate) enum StepKind {
     Call(Call, Resume),
     /// Start this function as a task of its own, and resume at once with its results to come.
     Spawn(Call, Resume),
+    /// Start these steps as a task of their own, and resume at once with so many results to come.
+    Fork(Begin, usize, Resume),
     /// Resume once all of these are settled, with these.
-    Await(Vec<AnyAsyncValue>, Resume),
+    Await(Vec<AnyAsyncValue>, Wake, Resume),
 }
 
 impl Step {
@@ -94,6 +108,18 @@ impl Step {
         Step(StepKind::Spawn(call, Box::new(then)))
     }
 
+    /// Hands steps of their own to the work queue and resumes at once with their `n_results`
+    /// results to come.
+    ///
+    /// So a loop can be halved again and again, each half a task that forks its own upper half.
+    pub fn fork(
+        n_results: usize,
+        begin: impl FnOnce() -> Step + Send + 'static,
+        then: impl FnOnce(Vec<AnyAsyncValue>) -> Step + Send + 'static,
+    ) -> Self {
+        Step(StepKind::Fork(Box::new(begin), n_results, Box::new(then)))
+    }
+
     /// Resumes when every value is settled; errors count as settled.
     ///
     /// If they are settled already, the kernel goes on at once on this thread; otherwise as a task
@@ -102,7 +128,16 @@ impl Step {
         values: Vec<AnyAsyncValue>,
         then: impl FnOnce(Vec<AnyAsyncValue>) -> Step + Send + 'static,
     ) -> Self {
-        Step(StepKind::Await(values, Box::new(then)))
+        Step(StepKind::Await(values, Wake::Task, Box::new(then)))
+    }
+
+    /// Resumes when every value is settled, as [`Step::wait_for`] does, but on the thread that
+    /// settles the last of them.
+    pub fn when_settled(
+        values: Vec<AnyAsyncValue>,
+        then: impl FnOnce(Vec<AnyAsyncValue>) -> Step + Send + 'static,
+    ) -> Self {
+        Step(StepKind::Await(values, Wake::Inline, Box::new(then)))
     }
 }
 
@@ -113,7 +148,9 @@ impl fmt::Debug for Step {
             StepKind::Fail(_) => "Step::fail(..)",
             StepKind::Call(..) => "Step::call(..)",
             StepKind::Spawn(..) => "Step::spawn(..)",
-            StepKind::Await(..) => "Step::wait_for(..)",
+            StepKind::Fork(..) => "Step::fork(..)",
+            StepKind::Await(_, Wake::Task, _) => "Step::wait_for(..)",
+            StepKind::Await(_, Wake::Inline, _) => "Step::when_settled(..)",
         })
     }
 }
