@@ -1,1 +1,39 @@
-//! Under construction.
+//! The kernels of the dialects `tfrt` and `tfrt_test`.
+//!
+//! A kernel is a plain function; a family of kernels is a file with a `register` at its top that
+//! names every one of them. [`register_all`] calls these, and nothing registers itself.
+//!
+//! | Family | Kernels |
+//! | --- | --- |
+//! | [`mod@tfrt`] | constants, arithmetic, chains, printing, control flow, parallel loops |
+//! | [`test`] | kernels that print, wait, fail and misbehave on purpose |
+//!
+//! # Examples
+//!
+//! ```
+//! use tfrt_host::kernel::KernelRegistry;
+//!
+//! let mut registry = KernelRegistry::new();
+//! tfrt_kernels::register_all(&mut registry);
+//! let signature = registry.get("tfrt.add.i32").unwrap().signature();
+//! assert_eq!(signature.to_string(), "(i32, i32) -> i32");
+//! ```
+
+#![forbid(unsafe_code)]
+
+use tfrt_host::kernel::KernelRegistry;
+
+mod operands;
+pub mod test;
+mod text;
+pub mod tfrt;
+
+/// Adds every kernel and native function of this crate.
+///
+/// # Panics
+///
+/// If the registry has one of them already.
+pub fn register_all(registry: &mut KernelRegistry) {
+    tfrt::register(registry);
+    test::register(registry);
+}

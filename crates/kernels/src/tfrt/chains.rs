@@ -1,0 +1,22 @@
+//! Chains: values that only order effects.
+
+use tfrt_host::kernel::{KernelRegistry, Rest};
+use tfrt_host::{AnyAsyncValue, Chain};
+
+pub(super) fn register(registry: &mut KernelRegistry) {
+    registry
+        .add("tfrt.new.chain", || Chain)
+        .add("tfrt.merge.chains", merge)
+        .add("tfrt.alias.value", alias);
+}
+
+/// `%c = tfrt.merge.chains %c0, %v : !tfrt.chain, i32`: every operand is there, or this kernel
+/// would not run.
+fn merge(_: Rest) -> Chain {
+    Chain
+}
+
+/// `%y = "tfrt.alias.value"(%c, %x)`: the same value, once the chain is there.
+fn alias(_: Chain, value: AnyAsyncValue) -> AnyAsyncValue {
+    value
+}

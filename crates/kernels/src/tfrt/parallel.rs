@@ -1,0 +1,128 @@
+//! Parallel loops: a function runs once for each block of a range.
+//!
+//! Block bounds depend on the range and the block size alone, never on the number of threads. A
+//! run of blocks is halved: its upper half becomes a task that is halved again, until one block is
+//! left, which is called on the current thread. So a range of any length has few tasks at a time,
+//! and whoever steals one gets much work.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tfrt_host::kernel::{Call, Function, KernelRegistry, Rest, Step};
+use tfrt_host::{AnyAsyncValue, Chain, Error, Value};
+
+pub(super) fn register(registry: &mut KernelRegistry) {
+    registry
+        .add("tfrt.parallel_for.i32", parallel_for)
+        .add("tfrt.parallel_call.i32", parallel_for);
+}
+
+/// `%done = tfrt.parallel_for.i32 %from to %to fixed %bs, %x : i32 { .. }`, and
+/// `%done = tfrt.parallel_call.i32 %from to %to fixed %bs @work(%x) : i32`
+///
+/// The body takes the bounds of a block and the further operands. It gives nothing, or one chain
+/// that is there when the block is done. An error of such a chain is the block's own affair.
+fn parallel_for(
+    start: i32,
+    end: i32,
+    block_size: i32,
+    further: Rest,
+    body: Function,
+) -> Result<Step, Error> {
+    let gives_chain_at_most =
+        body.n_results() <= 1 && body.result_types().all(|ty| ty == Chain::NAME);
+    if !gives_chain_at_most {
+        let error = Error::unknown("Invalid parallel body function result types");
+        // With a kernel's name an error counts as reported: this one is silent.
+        return Err(error.with_kernel("tfrt.parallel_for.i32"));
+    }
+    let n_expected = further.len() + 2;
+    if body.n_arguments() != n_expected {
+        return Err(Error::invalid_argument(format!(
+            "expected a body of {n_expected} arguments, found {}",
+            body.n_arguments()
+        )));
+    }
+    let Some(block_size) = u32::try_from(block_size).ok().filter(|size| *size > 0) else {
+        return Err(Error::invalid_argument(format!(
+            "expected a block size above 0, found {block_size}"
+        )));
+    };
+    if end < start {
+        return Err(Error::invalid_argument(format!(
+            "expected a range that does not end before it starts, found {start} to {end}"
+        )));
+    }
+    let n_blocks = end.abs_diff(start).div_ceil(block_size);
+    let blocks = Blocks(Arc::new(Loop {
+        body,
+        start,
+        end,
+        block_size,
+        further: further.0,
+    }));
+    Ok(blocks.run(0..n_blocks, Vec::new()))
+}
+
+/// A loop and its blocks, by number.
+#[derive(Clone)]
+struct Blocks(Arc<Loop>);
+
+struct Loop {
+    body: Function,
+    start: i32,
+    end: i32,
+    block_size: u32,
+    further: Vec<AnyAsyncValue>,
+}
+
+impl Blocks {
+    /// Runs these blocks; the result is a chain, there when they and `pending` are done.
+    fn run(self, blocks: Range<u32>, mut pending: Vec<AnyAsyncValue>) -> Step {
+        match blocks.end - blocks.start {
+            0 => finish(pending),
+            1 => {
+                let call = Call::new(self.0.body.clone(), self.0.arguments(blocks.start));
+                Step::call(call, move |results| {
+                    pending.extend(results);
+                    finish(pending)
+                })
+            }
+            n_blocks => {
+                let middle = blocks.start + n_blocks / 2;
+                let upper = self.clone();
+                Step::fork(
+                    1,
+                    move || upper.run(middle..blocks.end, Vec::new()),
+                    move |upper| {
+                        pending.extend(upper);
+                        self.run(blocks.start..middle, pending)
+                    },
+                )
+            }
+        }
+    }
+}
+
+/// Ends with a chain when all of these are settled, be it by errors.
+fn finish(pending: Vec<AnyAsyncValue>) -> Step {
+    Step::when_settled(pending, |_| Step::done(vec![AnyAsyncValue::new(Chain)]))
+}
+
+impl Loop {
+    /// The operands of the body for one block.
+    fn arguments(&self, block: u32) -> Vec<AnyAsyncValue> {
+        let bound = |block: u32| {
+            let offset = u64::from(block) * u64::from(self.block_size);
+            let length = self.end.abs_diff(self.start);
+            // Invariant: the offset is at most the length, so the sum is at most the end.
+            let offset = u32::try_from(offset).map_or(length, |offset| offset.min(length));
+            self.start.wrapping_add_unsigned(offset)
+        };
+        let mut arguments = Vec::with_capacity(self.further.len() + 2);
+        arguments.push(AnyAsyncValue::new(bound(block)));
+        arguments.push(AnyAsyncValue::new(bound(block + 1)));
+        arguments.extend_from_slice(&self.further);
+        arguments
+    }
+}
