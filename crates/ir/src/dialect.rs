@@ -144,6 +144,10 @@ impl Traits {
     /// Its kernel is synchronous: functions marked `tfrt.sync` may use it.
     pub const SYNC: Traits = Traits(1 << 10);
 
+    /// Is known as a kernel only: its entry is documentation, and programs are
+    /// not checked against it. Kernels ignore a chain that they do not need.
+    pub const KERNEL_ONLY: Traits = Traits(1 << 11);
+
     /// Returns whether all of `other` are among these.
     pub fn contains(self, other: Traits) -> bool {
         self.0 & other.0 == other.0
@@ -382,8 +386,13 @@ static TABLE: LazyLock<HashMap<&'static str, OpDef, TextHash>> = LazyLock::new(|
         .collect()
 });
 
-/// Returns the entry of an operation.
+/// Returns the entry of an operation that programs are checked against.
 pub fn lookup(name: &str) -> Option<&'static OpDef> {
+    describe(name).filter(|definition| !definition.is(Traits::KERNEL_ONLY))
+}
+
+/// Returns the entry of an operation, be it only documentation.
+pub fn describe(name: &str) -> Option<&'static OpDef> {
     TABLE.get(name)
 }
 

@@ -42,6 +42,7 @@ pub mod attributes;
 pub mod diagnostic;
 pub mod dialect;
 mod dialects;
+pub mod expected;
 mod float;
 pub mod integer;
 mod lexer;
@@ -51,6 +52,7 @@ pub mod name;
 mod parser;
 pub mod printer;
 pub mod source;
+pub mod split;
 pub mod types;
 pub mod verifier;
 

@@ -177,23 +177,15 @@ impl<'m> Printer<'m> {
         };
         self.out.push_str("{\n");
         for (index, &block) in self.module.region(region).blocks().iter().enumerate() {
-            let has_arguments = !self.module.block(block).arguments().is_empty();
-            let is_empty = self.module.block(block).operations().is_empty();
-            let single = self.module.region(region).blocks().len() == 1;
+            let data = self.module.block(block);
             let by_itself = arguments == EntryArguments::Print
-                && (has_arguments || (is_empty && single && self.needs_label(op)));
+                && (!data.arguments().is_empty() || data.operations().is_empty());
             let is_named = index > 0 || self.names.is_target(block);
             self.block(block, by_itself || is_named, index == 0);
         }
         self.line_start();
         self.out.push('}');
         self.default_dialect = outer;
-    }
-
-    /// Returns whether an empty block of an operation must show its label, as
-    /// braces alone stand for a region without blocks.
-    fn needs_label(&self, op: OpId) -> bool {
-        self.module.op(op).name() != "builtin.module"
     }
 
     fn block(&mut self, block: BlockId, label: bool, entry: bool) {

@@ -1,11 +1,23 @@
 //! Accepts or rejects a module: structure, dominance, symbols, definitions.
+//!
+//! Operations without an entry in the dialect tables are checked for structure
+//! only; whether a kernel of that name exists is nobody's business here. Every
+//! error is reported, with MLIR's words where MLIR has some.
+
+mod definition;
+mod dominance;
 
 use std::collections::HashMap;
 
 use crate::{
+    attributes::SymbolRef,
     diagnostic::Diagnostics,
-    module::{Module, OpId},
+    dialect::Traits,
+    module::{BlockId, Module, OpId, RegionId},
+    printer,
 };
+
+use dominance::Dominance;
 
 /// A module under verification, with the symbols of each symbol table.
 pub struct VerifyContext<'m> {
@@ -18,12 +30,203 @@ pub struct VerifyContext<'m> {
 ///
 /// # Errors
 ///
-/// Every error that was found, sorted by place.
+/// Every error that was found, sorted by place, at most
+/// [`Diagnostics::MAX_KEPT`] of them.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_ir::{parse, verify, Source};
+///
+/// let text = "func.func @f(%x: i32) {\n  tfrt.return %x : i32\n}";
+/// let errors = verify(&parse(&Source::new("f.mlir", text))?).unwrap_err();
+/// let message = "'tfrt.return' op has 1 operands, but enclosing function returns 0";
+/// assert_eq!(errors.iter().next().map(|error| error.message()), Some(message));
+/// # Ok::<(), tfrt_ir::Diagnostics>(())
+/// ```
 pub fn verify(module: &Module) -> Result<(), Diagnostics> {
     let context = VerifyContext {
         module,
         symbols: HashMap::new(),
     };
-    let _ = (&context.module, &context.symbols);
-    Diagnostics::default().into_result()
+    let mut verifier = Verifier {
+        context,
+        dominance: Dominance::new(module),
+        diagnostics: Diagnostics::default(),
+    };
+    verifier.collect_symbols(module.top());
+    verifier.operation(module.top());
+    verifier.diagnostics.into_result()
+}
+
+impl<'m> VerifyContext<'m> {
+    /// Finds what a symbol means where `op` stands: the nearest module around
+    /// that has it.
+    pub fn lookup(&self, op: OpId, symbol: &SymbolRef) -> Option<OpId> {
+        let mut table = self.module.nearest_symbol_table(op);
+        while let Some(at) = table {
+            if let Some(found) = self.lookup_in(at, symbol) {
+                return Some(found);
+            }
+            table = self.module.nearest_symbol_table(at);
+        }
+        None
+    }
+
+    fn lookup_in(&self, table: OpId, symbol: &SymbolRef) -> Option<OpId> {
+        let mut found = *self.symbols.get(&table)?.get(symbol.root.as_str())?;
+        for name in &*symbol.nested {
+            found = *self.symbols.get(&found)?.get(name.as_str())?;
+        }
+        Some(found)
+    }
+}
+
+struct Verifier<'m> {
+    context: VerifyContext<'m>,
+    dominance: Dominance,
+    diagnostics: Diagnostics,
+}
+
+impl<'m> Verifier<'m> {
+    fn module(&self) -> &'m Module {
+        self.context.module
+    }
+
+    /// Fills the symbol tables, and reports names that occur twice in one.
+    fn collect_symbols(&mut self, op: OpId) {
+        let module = self.module();
+        let is_table = |op: OpId| {
+            module
+                .op(op)
+                .definition()
+                .is_some_and(|definition| definition.is(Traits::SYMBOL_TABLE))
+        };
+        if !is_table(op) {
+            return;
+        }
+        let mut table: HashMap<&'m str, OpId> = HashMap::new();
+        for child in module.children(op) {
+            if let Some(name) = module.symbol_name(child) {
+                match table.get(name) {
+                    None => {
+                        table.insert(name, child);
+                    }
+                    Some(&first) => {
+                        let message = format!("redefinition of symbol named '{name}'");
+                        let error = module.error_at(child, message);
+                        let note = "see existing symbol definition here";
+                        let span = module.op(first).span();
+                        self.diagnostics
+                            .push(error.note_at(note, module.source(), span));
+                    }
+                }
+            }
+            self.collect_symbols(child);
+        }
+        self.context.symbols.insert(op, table);
+    }
+
+    /// Checks an operation and all within it.
+    fn operation(&mut self, op: OpId) {
+        if self.diagnostics.is_full() {
+            return;
+        }
+        let module = self.module();
+        let data = module.op(op);
+        self.terminator_place(op);
+        if let Some(definition) = data.definition() {
+            let before = self.diagnostics.len();
+            definition::check(module, op, definition, &mut self.diagnostics);
+            if before == self.diagnostics.len()
+                && let Some(verify) = definition.verifier()
+            {
+                verify(&self.context, op, &mut self.diagnostics);
+            }
+        }
+        for &region in data.regions() {
+            self.region(op, region);
+        }
+        self.dominance
+            .check_operands(module, op, &mut self.diagnostics);
+    }
+
+    fn terminator_place(&mut self, op: OpId) {
+        let module = self.module();
+        let data = module.op(op);
+        let Some(block) = data.parent() else {
+            return;
+        };
+        if module.block(block).last() == Some(op) {
+            return;
+        }
+        if data
+            .definition()
+            .is_some_and(|definition| definition.is(Traits::TERMINATOR))
+        {
+            let error = module.op_error(op, "must be the last operation in the parent block");
+            self.diagnostics.push(error);
+        }
+        if !data.successors().is_empty() {
+            let message = "operation with block successors must terminate its parent block";
+            self.diagnostics.push(module.error_at(op, message));
+        }
+    }
+
+    fn region(&mut self, op: OpId, region: RegionId) {
+        let module = self.module();
+        let blocks = module.region(region).blocks();
+        let mut errors = Vec::new();
+        self.dominance.enter_region(module, region, |user| {
+            errors.push(module.op_error(user, "entry block of region may not have predecessors"));
+        });
+        errors
+            .into_iter()
+            .for_each(|error| self.diagnostics.push(error));
+        for &block in blocks {
+            self.block(op, block, blocks.len() == 1);
+            for &child in module.block(block).operations() {
+                self.operation(child);
+            }
+        }
+    }
+
+    fn block(&mut self, op: OpId, block: BlockId, single: bool) {
+        let module = self.module();
+        let definition = module.op(op).definition();
+        let needs_terminator = match definition {
+            Some(definition) => !definition.is(Traits::GRAPH),
+            None => !single,
+        };
+        if !needs_terminator {
+            return;
+        }
+        let Some(last) = module.block(block).last() else {
+            let span = module.block(block).span();
+            let message = "empty block: expect at least a terminator";
+            let error = match module.source() {
+                Some(source) if !span.is_none() => {
+                    crate::Diagnostic::error(message).at(source, span)
+                }
+                _ => module.error_at(op, message),
+            };
+            self.diagnostics.push(error);
+            return;
+        };
+        let ends_block = match module.op(last).definition() {
+            Some(definition) => definition.is(Traits::TERMINATOR),
+            // An operation that nobody knows may end a block.
+            None => true,
+        };
+        if !ends_block {
+            let text = printer::print_op_line(module, last);
+            let message = format!("block with no terminator, has {text}");
+            let error = module.error_at(last, message);
+            let help = match module.op(op).name().as_str() {
+                "func.func" => "a function ends in tfrt.return",
+                _ => "a region ends in tfrt.return",
+            };
+            self.diagnostics.push(error.help(help));
+        }
+    }
 }

@@ -27,7 +27,7 @@ mod parse;
 mod print;
 
 pub(crate) use parse::parse;
-pub(crate) use print::{can_print, print};
+pub(crate) use print::{can_print, kind_fits, print};
 
 /// A description, taken apart.
 #[derive(Clone, Debug)]

@@ -1,18 +1,380 @@
-//! Checks of single operations.
+//! Checks of single operations beyond what their entries say, in the words of
+//! the original.
 
-use crate::{diagnostic::Diagnostics, module::OpId, verifier::VerifyContext};
+use crate::{
+    attributes::Attribute,
+    diagnostic::Diagnostics,
+    module::{Module, OpId, RegionId, ValueId},
+    name::Name,
+    types::{FunctionType, Type},
+    verifier::VerifyContext,
+};
 
-pub(super) fn module(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn function(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn call(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn func_return(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn cond(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn parallel_call(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn tfrt_return(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn if_(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn repeat(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn parallel_for(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn do_async(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn benchmark(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn sync_benchmark(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
-pub(super) fn test_cost(_: &VerifyContext<'_>, _: OpId, _: &mut Diagnostics) {}
+/// Gathers the errors of one operation.
+struct Check<'c> {
+    module: &'c Module,
+    context: &'c VerifyContext<'c>,
+    op: OpId,
+    diagnostics: &'c mut Diagnostics,
+}
+
+impl<'c> Check<'c> {
+    fn new(
+        context: &'c VerifyContext<'_>,
+        op: OpId,
+        diagnostics: &'c mut Diagnostics,
+    ) -> Check<'c> {
+        Check {
+            module: context.module,
+            context,
+            op,
+            diagnostics,
+        }
+    }
+
+    fn fail(&mut self, message: &str) {
+        self.diagnostics
+            .push(self.module.op_error(self.op, message));
+    }
+
+    fn types(&self, values: &[ValueId]) -> Vec<Type> {
+        values
+            .iter()
+            .map(|&value| self.module.value_type(value).clone())
+            .collect()
+    }
+
+    /// Returns the types of the operands behind the declared ones.
+    fn rest_types(&self) -> Vec<Type> {
+        let data = self.module.op(self.op);
+        let n_declared = data
+            .definition()
+            .map_or(0, |definition| definition.operand_defs().len());
+        self.types(&data.operands()[n_declared.min(data.operands().len())..])
+    }
+
+    fn result_types(&self) -> Vec<Type> {
+        self.types(self.module.op(self.op).results())
+    }
+
+    /// Returns the function that an attribute names, or reports that it does
+    /// not; `shown` is what the message calls the attribute.
+    fn function(&mut self, attribute: &str, shown: &str) -> Option<(Name, FunctionType)> {
+        let symbol = self
+            .module
+            .op(self.op)
+            .attribute(attribute)
+            .and_then(Attribute::as_symbol);
+        let Some(symbol) = symbol.filter(|symbol| symbol.nested.is_empty()) else {
+            self.fail(&format!("requires a '{shown}' symbol reference attribute"));
+            return None;
+        };
+        let found = self.context.lookup(self.op, symbol);
+        let found = found.filter(|&op| self.module.op(op).name() == "func.func");
+        let ty = found.and_then(|op| {
+            self.module
+                .op(op)
+                .attribute("function_type")?
+                .as_type()?
+                .as_function()
+        });
+        match ty {
+            Some(ty) => Some((symbol.root.clone(), ty.clone())),
+            None => {
+                let name = &symbol.root;
+                self.fail(&format!("'{name}' does not reference a valid function"));
+                None
+            }
+        }
+    }
+
+    /// Compares operands and results with a function's type; `suffix` says
+    /// which function, where there are two.
+    fn signature(&mut self, ty: &FunctionType, callee: &str, suffix: &str) {
+        let (operands, results) = (self.rest_types(), self.result_types());
+        if operands.len() != ty.inputs.len() {
+            self.fail(&format!("incorrect number of operands for {callee}"));
+        } else if operands != ty.inputs {
+            self.fail(&format!("operand type mismatch{suffix}"));
+        }
+        if results.len() != ty.results.len() {
+            self.fail(&format!("incorrect number of results for {callee}"));
+        } else if results != ty.results {
+            self.fail(&format!("result type mismatch{suffix}"));
+        }
+    }
+
+    /// Returns the `tfrt.return` that ends a region, or reports that there is
+    /// none.
+    fn region_return(&mut self, region: RegionId, missing: &str) -> Option<OpId> {
+        let last = self
+            .module
+            .entry_block(region)
+            .and_then(|block| self.module.block(block).last());
+        let found = last.filter(|&op| self.module.op(op).name() == "tfrt.return");
+        if found.is_none() {
+            self.fail(missing);
+        }
+        found
+    }
+
+    /// Compares what a region returns with the operation's results.
+    fn region_results(&mut self, region: RegionId, wanted: &[Type]) {
+        let Some(end) = self.region_return(region, "expected tfrt.return in body") else {
+            return;
+        };
+        if self.types(self.module.op(end).operands()) != wanted {
+            let name = self.module.op(self.op).name();
+            let message = format!("operand types don't match '{name}' result");
+            self.diagnostics.push(self.module.op_error(end, message));
+        }
+    }
+
+    fn region_argument_types(&self, region: RegionId) -> Vec<Type> {
+        let block = self.module.entry_block(region);
+        block.map_or_else(Vec::new, |block| {
+            self.types(self.module.block(block).arguments())
+        })
+    }
+
+    /// Compares a region's arguments with the operands whose place they take.
+    fn region_arguments(&mut self, region: RegionId, count_message: &str) {
+        if self.module.entry_block(region).is_none() {
+            // That is reported as a missing return.
+            return;
+        }
+        let (operands, arguments) = (self.rest_types(), self.region_argument_types(region));
+        if operands.len() != arguments.len() {
+            self.fail(count_message);
+        } else if operands != arguments {
+            self.fail("operand/argument type mismatch");
+        }
+    }
+}
+
+pub(super) fn module(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let region = check.module.op(op).regions()[0];
+    if check.module.region(region).blocks().len() != 1 {
+        check.fail("expects region #0 to have exactly one block");
+    } else if !check.region_argument_types(region).is_empty() {
+        check.fail("body must have no arguments");
+    }
+}
+
+pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let data = check.module.op(op);
+    let signature = data.attribute("function_type").and_then(Attribute::as_type);
+    let Some(signature) = signature.and_then(Type::as_function) else {
+        return;
+    };
+    let inputs = &signature.inputs;
+    let region = data.regions()[0];
+    if check.module.entry_block(region).is_none() {
+        let visibility = data.attribute("sym_visibility").and_then(Attribute::as_str);
+        if matches!(visibility, None | Some("public")) {
+            check.fail("symbol declaration cannot have public visibility");
+        }
+        return;
+    }
+    let arguments = check.region_argument_types(region);
+    if arguments.len() != inputs.len() {
+        let wanted = inputs.len();
+        check.fail(&format!(
+            "entry block must have {wanted} arguments to match function signature"
+        ));
+        return;
+    }
+    for (index, (argument, input)) in arguments.iter().zip(inputs).enumerate() {
+        if argument != input {
+            check.fail(&format!(
+                "type of entry block argument #{index}('{argument}') must match the type of the \
+                 corresponding argument in function signature('{input}')"
+            ));
+        }
+    }
+}
+
+pub(super) fn call(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    if let Some((_, ty)) = check.function("callee", "callee") {
+        check.signature(&ty, "callee", "");
+    }
+}
+
+pub(super) fn cond(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    // The second attribute is called by another name in the original's message.
+    let functions = [
+        ("a_true_fn", "a_true_fn", "true"),
+        ("b_false_fn", "a_false_fn", "false"),
+    ];
+    for (attribute, shown, which) in functions {
+        if let Some((_, ty)) = check.function(attribute, shown) {
+            let (callee, suffix) = (
+                format!("{which} function"),
+                format!(" for {which} function"),
+            );
+            check.signature(&ty, &callee, &suffix);
+        }
+    }
+}
+
+pub(super) fn parallel_call(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let Some((_, ty)) = check.function("callee", "callee") else {
+        return;
+    };
+    let operands = check.rest_types();
+    match ty.inputs.as_slice() {
+        inputs if inputs.len() != operands.len() + 2 => {
+            check.fail("incorrect number of callee operands");
+        }
+        [start, end, ..] if *start != Type::I32 || *end != Type::I32 => {
+            check.fail("callee must take stard and end indices first");
+        }
+        inputs if inputs[2..] != operands => check.fail("operand type mismatch"),
+        _ => {}
+    }
+    match ty.results.as_slice() {
+        [] => {}
+        [single] if single.is_chain() => {}
+        [_] => check.fail("async callee must return a chain"),
+        _ => check.fail("invalid callee result type"),
+    }
+}
+
+pub(super) fn tfrt_return(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    return_of_function(&mut check, |_| (String::new(), String::new()));
+}
+
+pub(super) fn func_return(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let parent = check.module.parent_op(op);
+    if parent.is_none_or(|parent| check.module.op(parent).name() != "func.func") {
+        return check.fail("expects parent op 'func.func'");
+    }
+    return_of_function(&mut check, |name| {
+        (format!(" (@{name})"), format!(" in function @{name}"))
+    });
+}
+
+/// Compares what a return gives with what its function says; `named` makes two
+/// insertions for the messages of the function's name.
+fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, String)) {
+    let Some(function) = check.module.parent_op(check.op) else {
+        return;
+    };
+    let data = check.module.op(function);
+    if data.name() != "func.func" {
+        return;
+    }
+    let signature = data.attribute("function_type").and_then(Attribute::as_type);
+    let Some(signature) = signature.and_then(Type::as_function) else {
+        return;
+    };
+    let (short, long) = named(check.module.symbol_name(function).unwrap_or_default());
+    let (operands, results) = (check.rest_types(), &signature.results);
+    if operands.len() != results.len() {
+        let (found, wanted) = (operands.len(), results.len());
+        let message =
+            format!("has {found} operands, but enclosing function{short} returns {wanted}");
+        return check.fail(&message);
+    }
+    for (index, (operand, result)) in operands.iter().zip(results).enumerate() {
+        if operand != result {
+            let message = format!(
+                "type of return operand {index} ('{operand}') doesn't match function result type \
+                 ('{result}'){long}"
+            );
+            check
+                .diagnostics
+                .push(check.module.error_at(check.op, message));
+        }
+    }
+}
+
+pub(super) fn if_(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let results = check.result_types();
+    let regions: Vec<RegionId> = check.module.op(op).regions().to_vec();
+    for (region, which) in regions.into_iter().zip(["then", "else"]) {
+        let message = format!("incorrect number of arguments to '{which}' block");
+        check.region_arguments(region, &message);
+        check.region_results(region, &results);
+    }
+}
+
+pub(super) fn do_async(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let results = check.result_types();
+    let region = check.module.op(op).regions()[0];
+    check.region_arguments(region, "incorrect number of arguments to body");
+    check.region_results(region, &results);
+}
+
+pub(super) fn repeat(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let (operands, results) = (check.rest_types(), check.result_types());
+    if operands.len() != results.len() {
+        check.fail("incorrect number of operands");
+    } else if operands != results {
+        check.fail("operand/result type mismatch");
+    }
+    let region = check.module.op(op).regions()[0];
+    check.region_arguments(region, "incorrect number of arguments to body");
+    check.region_results(region, &results);
+}
+
+pub(super) fn parallel_for(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let region = check.module.op(op).regions()[0];
+    let Some(end) = check.region_return(region, "expected tfrt.return in body") else {
+        return;
+    };
+    let returned = check.types(check.module.op(end).operands());
+    if !returned.is_empty() && returned != check.result_types() {
+        let message = "operand types don't match 'tfrt.parallel_for.i32' result";
+        check.diagnostics.push(check.module.op_error(end, message));
+    }
+}
+
+pub(super) fn benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let region = check.module.op(op).regions()[0];
+    check.region_arguments(region, "incorrect number of arguments to body");
+    let Some(end) = check.region_return(region, "missing return statement") else {
+        return;
+    };
+    if check.module.op(end).operands().len() != 1 {
+        check.fail("incorrect number of return values. One return value is expected");
+    }
+}
+
+pub(super) fn sync_benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let Some((_, ty)) = check.function("target_fn", "target_fn") else {
+        return;
+    };
+    let operands = check.rest_types();
+    if operands.len() != ty.inputs.len() {
+        check.fail("incorrect number of operands for callee");
+    } else if operands != ty.inputs {
+        check.fail("operand type mismatch");
+    }
+    if !ty.results.is_empty() {
+        check.fail("Target benchmark function must return zero value.");
+    }
+}
+
+pub(super) fn test_cost(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    let mut check = Check::new(context, op, diagnostics);
+    let Some(Attribute::Integer(cost)) = check.module.op(op).attribute("_tfrt_cost") else {
+        return check.fail("cost attribute not found");
+    };
+    if cost.value.is_zero() || cost.value.is_negative() {
+        check.fail("cost value must be larger than 0");
+    }
+}

@@ -17,7 +17,11 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all.extend(chains());
     all.extend(calls());
     all.extend(regions());
-    all.extend(without_form());
+    all.extend(
+        kernels()
+            .into_iter()
+            .map(|kernel| kernel.traits(&[Traits::KERNEL_ONLY])),
+    );
     all
 }
 
@@ -57,19 +61,7 @@ fn constants() -> Vec<OpDef> {
         constant("tfrt.constant_s.f16", F16).traits(&[Traits::SYNC]),
         constant("tfrt.constant_s.f32", F32).traits(&[Traits::SYNC]),
         constant("tfrt.constant_s.f64", F64).traits(&[Traits::SYNC]),
-        unwritten_constant("tfrt.constant_s.i32", I32),
-        unwritten_constant("tfrt.constant_s.bf16", BF16),
     ]
-}
-
-/// A synchronous constant that only the generic form can write.
-fn unwritten_constant(name: &'static str, kind: ValueKind) -> OpDef {
-    OpDef::new(name)
-        .summary("A constant")
-        .attribute("value", AttributeKind::Typed(kind))
-        .results(&[kind])
-        .pure()
-        .traits(&[Traits::SYNC])
 }
 
 /// An operation on two values of one type that has no effect.
@@ -264,8 +256,9 @@ fn regions() -> Vec<OpDef> {
     ]
 }
 
-/// Kernels that only the generic form can write.
-fn without_form() -> Vec<OpDef> {
+/// Kernels that the original has no operation for: only the generic form can
+/// write them.
+fn kernels() -> Vec<OpDef> {
     let unary = |name, kind, result| {
         OpDef::new(name)
             .operand("value", kind)
@@ -282,7 +275,21 @@ fn without_form() -> Vec<OpDef> {
             .summary("The sum; integers wrap")
             .traits(&[Traits::SYNC])
     };
+    let constant_s = |name, kind| {
+        OpDef::new(name)
+            .summary("A constant")
+            .attribute("value", AttributeKind::Typed(kind))
+            .results(&[kind])
+            .traits(&[Traits::PURE, Traits::SYNC])
+    };
     vec![
+        constant_s("tfrt.constant_s.i32", I32),
+        constant_s("tfrt.constant_s.bf16", BF16),
+        OpDef::new("tfrt.alias.value")
+            .summary("The value, after the chain")
+            .operand("chain", Chain)
+            .operand("value", Any)
+            .any_results(),
         minus("tfrt.minus.i32", I32),
         minus("tfrt.minus.i64", I64),
         less("tfrt.lessequal.i32", I32),

@@ -1,0 +1,118 @@
+//! An operation against its entry in the dialect tables.
+
+use crate::{
+    diagnostic::Diagnostics,
+    dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
+    module::{Module, OpId},
+};
+
+/// Checks counts, types and attributes.
+pub(super) fn check(module: &Module, op: OpId, definition: &OpDef, diagnostics: &mut Diagnostics) {
+    let mut report = |message: String| diagnostics.push(module.op_error(op, message));
+    operands(module, op, definition, &mut report);
+    results(module, op, definition, &mut report);
+    attributes(module, op, definition, &mut report);
+    regions(module, op, definition, &mut report);
+}
+
+fn operands(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+    let (operands, declared) = (module.op(op).operands(), definition.operand_defs());
+    let (wanted, found) = (declared.len(), operands.len());
+    let is_open = definition.rest_def().is_some();
+    if is_open && found < wanted {
+        return report(format!(
+            "expected {wanted} or more operands, but found {found}"
+        ));
+    }
+    if !is_open && found != wanted {
+        return report(match wanted {
+            0 => "requires zero operands".to_owned(),
+            1 => "requires a single operand".to_owned(),
+            n => format!("expected {n} operands, but found {found}"),
+        });
+    }
+    for (index, (wanted, &operand)) in declared.iter().zip(operands).enumerate() {
+        let ty = module.value_type(operand);
+        if !wanted.kind.accepts(ty) {
+            let description = wanted.kind.description();
+            report(format!(
+                "operand #{index} must be {description}, but got '{ty}'"
+            ));
+        }
+    }
+}
+
+fn results(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+    let results = module.op(op).results();
+    let Results::Exactly(kinds) = definition.result_defs() else {
+        return;
+    };
+    if results.len() != kinds.len() {
+        return report(match kinds.len() {
+            0 => "requires zero results".to_owned(),
+            1 => "requires one result".to_owned(),
+            n => format!("expected {n} results"),
+        });
+    }
+    for (index, (kind, &result)) in kinds.iter().zip(results).enumerate() {
+        let ty = module.value_type(result);
+        if !kind.accepts(ty) {
+            let description = kind.description();
+            report(format!(
+                "result #{index} must be {description}, but got '{ty}'"
+            ));
+        }
+    }
+}
+
+fn attributes(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+    for declared in definition.attribute_defs() {
+        let name = declared.name;
+        match module.op(op).attribute(name) {
+            None if declared.required => report(format!("requires attribute '{name}'")),
+            // A callee that is no symbol has a message of its own.
+            Some(attribute)
+                if (declared.required || declared.kind != AttributeKind::FlatSymbol)
+                    && !format::kind_fits(declared.kind, attribute) =>
+            {
+                let constraint = describe(declared.kind);
+                report(format!(
+                    "attribute '{name}' failed to satisfy constraint: {constraint}"
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns MLIR's words for a kind of attribute.
+fn describe(kind: AttributeKind) -> String {
+    match kind {
+        AttributeKind::Any => "any attribute".to_owned(),
+        AttributeKind::Typed(ValueKind::I1) => "bool attribute".to_owned(),
+        AttributeKind::Typed(kind) => format!("{} attribute", kind.description()),
+        AttributeKind::String => "string attribute".to_owned(),
+        AttributeKind::FlatSymbol => "flat symbol reference attribute".to_owned(),
+        AttributeKind::FlatSymbols => "flat symbol ref array attribute".to_owned(),
+        AttributeKind::FunctionType => "type attribute of function type".to_owned(),
+    }
+}
+
+fn regions(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+    let regions = module.op(op).regions();
+    if regions.len() != definition.n_regions() {
+        return report(match definition.n_regions() {
+            0 => "requires zero regions".to_owned(),
+            1 => "requires one region".to_owned(),
+            n => format!("expected {n} regions"),
+        });
+    }
+    if !definition.is(Traits::SINGLE_BLOCK) {
+        return;
+    }
+    for (index, &region) in regions.iter().enumerate() {
+        if module.region(region).blocks().len() > 1 {
+            report(format!("expects region #{index} to have 0 or 1 blocks"));
+        }
+    }
+}
