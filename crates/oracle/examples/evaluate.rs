@@ -1,0 +1,31 @@
+//! Prints what programs ought to print: `evaluate FILE.mlir...`
+
+use std::process::ExitCode;
+
+use tfrt_ir::{Source, parse};
+use tfrt_oracle::evaluate::{Limits, run};
+
+fn main() -> ExitCode {
+    for path in std::env::args().skip(1) {
+        let module = match Source::read(&path).and_then(|source| parse(&source)) {
+            Ok(module) => module,
+            Err(diagnostics) => {
+                eprint!("{}", diagnostics.render(false));
+                return ExitCode::FAILURE;
+            }
+        };
+        match run(&module, Limits::default()) {
+            Ok(report) => {
+                print!("{}", report.stdout);
+                for error in &report.errors {
+                    eprintln!("{}: error: {}", error.location, error.message);
+                }
+            }
+            Err(refusal) => {
+                eprintln!("{path}: {refusal}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
