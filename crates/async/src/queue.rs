@@ -54,6 +54,8 @@ mod pool;
 mod single;
 #[cfg(not(loom))]
 mod timer;
+#[cfg(not(loom))]
+mod worker;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

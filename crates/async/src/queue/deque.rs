@@ -144,6 +144,7 @@ pub(super) fn deque<T>(capacity: u32) -> (Owner<T>, Thief<T>) {
 }
 
 impl<T> Ring<T> {
+    #[inline]
     fn slot(&self, index: u32) -> &UnsafeCell<MaybeUninit<T>> {
         let index = usize::try_from(index).expect("an index fits a pointer");
         &self.slots[index & (self.slots.len() - 1)]
@@ -274,6 +275,7 @@ impl<T> Drop for Claim<'_, T> {
 
 impl<T> Owner<T> {
     /// The owner's view of `pushed` and `taken`. Its pops are exact; the head may be stale.
+    #[inline]
     fn counters(&self) -> (u32, Taken) {
         // Ordering: only the owner writes `pushed` and the pops, and thieves' slots are told
         // apart by `freed` or by an exchange of `taken`.
@@ -287,6 +289,11 @@ impl<T> Owner<T> {
     /// Returns how many more items can be pushed now; never too high.
     pub(super) fn room(&self) -> u32 {
         let (pushed, taken) = self.counters();
+        self.room_at(pushed, taken)
+    }
+
+    #[inline]
+    fn room_at(&self, pushed: u32, taken: Taken) -> u32 {
         // Ordering: pairs with the release in `Claim::drop`: a slot that is seen free was read.
         let freed = self.ring.freed.load(Ordering::Acquire);
         let used = pushed.wrapping_sub(taken.pops).wrapping_sub(freed);
@@ -298,9 +305,10 @@ impl<T> Owner<T> {
     /// # Errors
     ///
     /// Hands the item back if the ring is full.
+    #[inline]
     pub(super) fn push(&self, item: T) -> Result<(), T> {
         let (pushed, taken) = self.counters();
-        if self.room() == 0 {
+        if self.room_at(pushed, taken) == 0 {
             return Err(item);
         }
         // SAFETY: the slot at the tail is outside of `[freed, tail)`, since there is room; so it
@@ -313,6 +321,7 @@ impl<T> Owner<T> {
     }
 
     /// Removes the item at the tail, which is the newest.
+    #[inline]
     pub(super) fn pop(&self) -> Option<T> {
         let (pushed, mut taken) = self.counters();
         loop {

@@ -92,8 +92,10 @@ impl<T> Roster<T> {
             return Offer::Refused(task);
         }
         state.queued.push_back(task);
-        // A thread may have begun to wait since the caller looked.
-        self.arrived.notify_one();
+        if state.n_idle > 0 {
+            // A thread may have begun to wait since the caller looked.
+            self.arrived.notify_one();
+        }
         Offer::Accepted
     }
 

@@ -14,7 +14,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::idle::lock;
 use super::tally::Tally;
@@ -46,13 +46,22 @@ pub struct SingleThreadedWorkQueue {
 
 /// What the queue shares with the continuations of values that somebody waits for.
 struct Line {
-    tasks: Mutex<VecDeque<Task>>,
+    tasks: Mutex<Waiting>,
     /// Notified when a task arrives, a value that is waited for settles, or the queue may have
     /// come to rest.
     changed: Condvar,
     tally: Tally,
     n_quiescing: AtomicUsize,
     n_panicked: AtomicU64,
+}
+
+/// What a line's lock protects.
+#[derive(Default)]
+struct Waiting {
+    tasks: VecDeque<Task>,
+    /// The number of threads that wait for a change. Notifying costs a system call even if
+    /// nobody waits.
+    n_threads: usize,
 }
 
 thread_local! {
@@ -86,7 +95,7 @@ impl SingleThreadedWorkQueue {
     /// Makes an empty queue.
     pub fn new() -> SingleThreadedWorkQueue {
         let line = Line {
-            tasks: Mutex::new(VecDeque::new()),
+            tasks: Mutex::default(),
             changed: Condvar::new(),
             tally: Tally::new(0),
             n_quiescing: AtomicUsize::new(0),
@@ -108,8 +117,9 @@ impl Line {
 
     fn push(&self, task: Task) {
         self.tally.shared().add(1);
-        lock(&self.tasks).push_back(task);
-        self.changed.notify_all();
+        let mut waiting = lock(&self.tasks);
+        waiting.tasks.push_back(task);
+        self.release(waiting);
     }
 
     /// Runs the tasks of `batch` until it is empty or `done` says so.
@@ -135,8 +145,16 @@ impl Line {
 
     /// Wakes all waiting threads; those that are about to wait see what the caller did before.
     fn notify(&self) {
-        drop(lock(&self.tasks));
-        self.changed.notify_all();
+        self.release(lock(&self.tasks));
+    }
+
+    /// Releases the lock, and wakes all threads that wait for a change.
+    fn release(&self, waiting: MutexGuard<'_, Waiting>) {
+        let n_threads = waiting.n_threads;
+        drop(waiting);
+        if n_threads > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// Puts what is left of a batch back in front.
@@ -144,35 +162,35 @@ impl Line {
         if batch.is_empty() {
             return;
         }
-        let mut tasks = lock(&self.tasks);
-        batch.append(&mut tasks);
-        *tasks = batch;
-        drop(tasks);
-        self.changed.notify_all();
+        let mut waiting = lock(&self.tasks);
+        batch.append(&mut waiting.tasks);
+        waiting.tasks = batch;
+        self.release(waiting);
     }
 
     /// Waits for a change, at most until `deadline`; tells whether that has passed.
     fn wait<'a>(
         &'a self,
-        tasks: MutexGuard<'a, VecDeque<Task>>,
+        mut waiting: MutexGuard<'a, Waiting>,
         deadline: Option<Instant>,
-    ) -> (MutexGuard<'a, VecDeque<Task>>, bool) {
-        let Some(deadline) = deadline else {
-            let woken = self.changed.wait(tasks);
-            return (
-                woken.unwrap_or_else(|poisoned| poisoned.into_inner()),
-                false,
-            );
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return (tasks, true);
+    ) -> (MutexGuard<'a, Waiting>, bool) {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return (waiting, true);
         }
-        let woken = self.changed.wait_timeout(tasks, left);
-        (
-            woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0,
-            false,
-        )
+        waiting.n_threads += 1;
+        let mut waiting = match left {
+            Some(left) => {
+                let woken = self.changed.wait_timeout(waiting, left);
+                woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0
+            }
+            None => {
+                let woken = self.changed.wait(waiting);
+                woken.unwrap_or_else(|poisoned| poisoned.into_inner())
+            }
+        };
+        waiting.n_threads -= 1;
+        (waiting, false)
     }
 
     /// Runs tasks, and waits for more, until `missing` is zero or the deadline has passed.
@@ -180,34 +198,34 @@ impl Line {
         // Ordering: whoever sees the last arrival comes after all of them.
         let settled = || missing.load(Ordering::Acquire) == 0;
         let expired = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let mut tasks = lock(&self.tasks);
+        let mut waiting = lock(&self.tasks);
         loop {
             if settled() {
                 return true;
             }
-            let mut batch = std::mem::take(&mut *tasks);
+            let mut batch = std::mem::take(&mut waiting.tasks);
             if batch.is_empty() {
                 let passed;
-                (tasks, passed) = self.wait(tasks, deadline);
+                (waiting, passed) = self.wait(waiting, deadline);
                 if passed {
                     return settled();
                 }
                 continue;
             }
-            drop(tasks);
+            drop(waiting);
             self.run(&mut batch, || settled() || expired());
             self.put_back(batch);
             if expired() {
                 return settled();
             }
-            tasks = lock(&self.tasks);
+            waiting = lock(&self.tasks);
         }
     }
 
     /// Runs the line until it is empty.
     fn run_all(&self) {
         loop {
-            let mut batch = std::mem::take(&mut *lock(&self.tasks));
+            let mut batch = std::mem::take(&mut lock(&self.tasks).tasks);
             if batch.is_empty() {
                 return;
             }
@@ -269,15 +287,15 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         line.n_quiescing.fetch_add(1, Ordering::AcqRel);
         loop {
             line.run_all();
-            let tasks = lock(&line.tasks);
-            if !tasks.is_empty() {
+            let waiting = lock(&line.tasks);
+            if !waiting.tasks.is_empty() {
                 continue;
             }
             // Other threads may be running tasks; they notify, under the lock, as they finish.
             if line.tally.in_flight() == 0 {
                 break;
             }
-            drop(line.wait(tasks, None));
+            drop(line.wait(waiting, None));
         }
         line.n_quiescing.fetch_sub(1, Ordering::AcqRel);
         Ok(())
@@ -312,7 +330,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 impl Drop for SingleThreadedWorkQueue {
     /// Drops the tasks that nobody waited for.
     fn drop(&mut self) {
-        let tasks = std::mem::take(&mut *lock(&self.line.tasks));
+        let tasks = std::mem::take(&mut lock(&self.line.tasks).tasks);
         for task in tasks {
             drop_caught(task);
             self.line.tally.shared().finish();

@@ -249,7 +249,7 @@ fn queued_blocking_tasks_are_bounded() {
 
 #[test]
 fn idle_blocking_threads_leave() {
-    let patience = Duration::from_millis(1);
+    let patience = Duration::ZERO;
     let options = PoolOptions {
         blocking_patience: patience,
         ..PoolOptions::new(1, 1)

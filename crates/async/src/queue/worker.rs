@@ -1,0 +1,420 @@
+//! The workers of a [`MultiThreadedWorkQueue`](super::MultiThreadedWorkQueue): what they share, and
+//! how one of them lives.
+//!
+//! A worker takes its own newest task, else some from the injector, else half of what another
+//! worker has, oldest first. Now and then it takes a task from outside, or its oldest one, first,
+//! so that no task waits forever behind newer ones. Finding nothing it searches for a moment, and
+//! then sleeps; the protocol for that is in [`idle`](super::idle).
+//!
+//! # Invariants
+//!
+//! * A task is counted as added before it is put anywhere, and as finished after it was dropped.
+//! * Only the thread of worker `i` uses lane `i` and the owner's end of deque `i`.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::VecDeque;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use super::blocking::Spawner;
+use super::deque::{Owner, Steal, Thief, deque};
+use super::idle::Idle;
+use super::injector::Injector;
+use super::rest::Rest;
+use super::tally::{Lane, Tally};
+use super::task::Task;
+use super::unwind::{drop_caught, run_caught};
+use crate::error::Error;
+use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread};
+
+/// Tasks that a worker's deque holds before it overflows to the injector.
+const DEQUE_CAPACITY: u32 = 256;
+/// Most tasks that a worker takes from the injector at once.
+const INJECTOR_BATCH: usize = 32;
+/// Every so many tasks a worker looks for one from outside first.
+const OUTSIDE_INTERVAL: u32 = 64;
+/// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
+/// oldest task of a tree brings many others, and they cost more memory than the newest one's.
+const OLDEST_INTERVAL: u32 = 64 * 64;
+/// How long a worker searches before it sleeps: about twice what waking it would take.
+const SEARCH_TIME: Duration = Duration::from_micros(25);
+
+/// What workers, blocking threads and handles share.
+pub(super) struct Core {
+    idle: Idle,
+    injector: Injector<Task>,
+    thieves: Box<[Thief<Task>]>,
+    pub(super) tally: Tally,
+    rest: Rest,
+    pub(super) counts: Counts,
+}
+
+/// Statistics of events that are rare.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) panicked: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    pub(super) stolen: AtomicU64,
+    pub(super) overflowed: AtomicU64,
+    pub(super) parked: AtomicU64,
+    pub(super) woken: AtomicU64,
+}
+
+fn count(counter: &AtomicU64, n: u64) {
+    // Ordering: a statistic.
+    counter.fetch_add(n, Ordering::Relaxed);
+}
+
+/// What only the thread of one worker may use.
+struct Local {
+    core: Arc<Core>,
+    index: usize,
+    deque: Owner<Task>,
+    tick: Cell<u32>,
+    random: Cell<u32>,
+}
+
+thread_local! {
+    /// The core whose worker this thread is, while it works.
+    static WORKER_OF: Cell<*const Core> = const { Cell::new(std::ptr::null()) };
+    /// There while `WORKER_OF` is set.
+    static LOCAL: OnceCell<Local> = const { OnceCell::new() };
+    /// The core whose blocking task this thread is running.
+    static BLOCKING_FOR: Cell<*const Core> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Tells whether the calling thread is a worker of `core`.
+#[inline]
+pub(super) fn is_thread_of(core: &Core) -> bool {
+    ptr::eq(WORKER_OF.get(), core)
+}
+
+/// Tells whether the calling thread runs a blocking task for `core`.
+pub(super) fn is_blocking_for(core: &Core) -> bool {
+    ptr::eq(BLOCKING_FOR.get(), core)
+}
+
+/// Starts workers, as many of `n_workers` as the system allows.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if it allows none.
+pub(super) fn start(
+    n_workers: usize,
+    spawner: &Spawner,
+) -> Result<(Arc<Core>, Vec<thread::JoinHandle<()>>), Error> {
+    let (owners, thieves): (Vec<_>, Vec<_>) = (0..n_workers).map(|_| deque(DEQUE_CAPACITY)).unzip();
+    let core = Arc::new(Core {
+        idle: Idle::new(n_workers),
+        injector: Injector::new(),
+        thieves: thieves.into(),
+        tally: Tally::new(n_workers),
+        rest: Rest::new(),
+        counts: Counts::default(),
+    });
+    let mut workers = Vec::with_capacity(owners.len());
+    for (index, deque) in owners.into_iter().enumerate() {
+        let core = core.clone();
+        let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
+        let body = Box::new(move || {
+            let (tick, random) = (Cell::new(0), Cell::new(seed));
+            WORKER_OF.set(Arc::as_ptr(&core));
+            LOCAL.with(|local| {
+                local
+                    .get_or_init(|| Local {
+                        core,
+                        index,
+                        deque,
+                        tick,
+                        random,
+                    })
+                    .work();
+            });
+            // What is dropped later must not find a deque that nobody empties any more.
+            WORKER_OF.set(std::ptr::null());
+        });
+        match spawner(format!("tfrt-worker-{index}"), body) {
+            Ok(handle) => workers.push(handle),
+            Err(error) if workers.is_empty() => {
+                return Err(Error::resource_exhausted(format!(
+                    "no thread could be made for the work queue: {error}"
+                )));
+            }
+            Err(_) => break,
+        }
+    }
+    Ok((core, workers))
+}
+
+impl Core {
+    /// Adds a compute task, from any thread.
+    #[inline]
+    pub(super) fn add(&self, task: Task) {
+        if is_thread_of(self) {
+            LOCAL.with(|local| local.get().expect("a worker's thread has it").add(task));
+            return;
+        }
+        self.add_outside(task);
+    }
+
+    /// Adds a task from a thread that is no worker of this queue.
+    fn add_outside(&self, task: Task) {
+        self.tally.shared().add(1);
+        match self.injector.push(task) {
+            Ok(()) => self.announce(),
+            Err(task) => {
+                self.discard(task);
+                self.count_gone();
+            }
+        }
+    }
+
+    #[inline]
+    fn announce(&self) {
+        if self.idle.announce() {
+            count(&self.counts.woken, 1);
+        }
+    }
+
+    /// Runs a task and counts it, its drop included.
+    #[inline]
+    fn run(&self, lane: &Lane, task: Task) {
+        lane.start();
+        if run_caught(task) {
+            count(&self.counts.panicked, 1);
+        }
+        lane.finish();
+    }
+
+    /// Runs a blocking task on the calling thread.
+    pub(super) fn run_blocking(&self, task: Task) {
+        BLOCKING_FOR.set(self);
+        self.run(self.tally.shared(), task);
+        BLOCKING_FOR.set(std::ptr::null());
+        self.notify_watchers();
+    }
+
+    /// Counts a task that is about to be offered to threads outside of the workers.
+    pub(super) fn count_added(&self) {
+        self.tally.shared().add(1);
+    }
+
+    /// Counts a task as gone that did not run.
+    pub(super) fn count_gone(&self) {
+        self.tally.shared().finish();
+        self.notify_watchers();
+    }
+
+    /// Takes no more tasks, and lets the workers leave when they have run what there is.
+    pub(super) fn close(&self) {
+        self.injector.close();
+        self.idle.close();
+    }
+
+    /// Drops what the injector holds.
+    pub(super) fn drop_tasks(&self) {
+        for task in self.injector.drain() {
+            self.discard(task);
+            self.count_gone();
+        }
+    }
+
+    /// Blocks until nothing is in flight.
+    pub(super) fn wait_for_rest(&self) {
+        self.rest.wait(&self.idle, &self.tally);
+    }
+
+    /// Returns how many workers sleep.
+    #[cfg(test)]
+    pub(super) fn n_asleep(&self) -> u64 {
+        self.idle.peek().sleepers()
+    }
+
+    fn discard(&self, task: Task) {
+        drop_caught(task);
+        count(&self.counts.dropped, 1);
+    }
+
+    /// Wakes threads that wait for the queue to come to rest, after something was finished on a
+    /// thread that is no worker.
+    fn notify_watchers(&self) {
+        if self.idle.read().is_watched() {
+            self.rest.notify();
+        }
+    }
+
+    /// Looks at every queue; ordered against whoever adds work.
+    fn has_work(&self) -> bool {
+        self.injector.has_tasks() || self.thieves.iter().any(Thief::has_items)
+    }
+}
+
+impl Local {
+    /// The life of a worker.
+    fn work(&self) {
+        let mut searching = false;
+        loop {
+            let task = self.next().or_else(|| {
+                searching = searching || self.core.idle.begin_search();
+                if searching { self.search() } else { None }
+            });
+            if let Some(task) = task {
+                if std::mem::take(&mut searching) {
+                    self.end_search();
+                }
+                self.core.run(self.lane(), task);
+                continue;
+            }
+            if !self.sleep(searching) {
+                return;
+            }
+            searching = true;
+        }
+    }
+
+    fn lane(&self) -> &Lane {
+        self.core.tally.worker(self.index)
+    }
+
+    fn end_search(&self) {
+        if self.core.idle.end_search(|| self.core.has_work()) {
+            count(&self.core.counts.woken, 1);
+        }
+    }
+
+    /// Takes a task without looking at other workers.
+    fn next(&self) -> Option<Task> {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        if tick % OUTSIDE_INTERVAL == 0 {
+            let own = || {
+                if tick % OLDEST_INTERVAL == 0 {
+                    self.deque.pop_oldest()
+                } else {
+                    None
+                }
+            };
+            if let Some(task) = self.take_injected().or_else(own) {
+                return Some(task);
+            }
+        }
+        self.deque.pop().or_else(|| self.take_injected())
+    }
+
+    /// Takes the oldest task of the injector, and some more into the own deque.
+    fn take_injected(&self) -> Option<Task> {
+        if !self.core.injector.may_have_tasks() {
+            return None;
+        }
+        let room = usize::try_from(self.deque.room()).map_or(0, |room| room.min(INJECTOR_BATCH));
+        let mut more = Vec::new();
+        let task = self
+            .core
+            .injector
+            .take(self.core.thieves.len(), room, &mut more);
+        // The oldest is pushed last, so that it is popped first.
+        for task in more.into_iter().rev() {
+            let pushed = self.deque.push(task);
+            assert!(pushed.is_ok(), "no more was taken than there was room");
+        }
+        task
+    }
+
+    /// Looks for work for a moment.
+    fn search(&self) -> Option<Task> {
+        if self.core.idle.peek().is_watched() {
+            // Going to sleep tells those who wait for the queue to come to rest, but later.
+            self.core.rest.notify();
+        }
+        let begin = Instant::now();
+        loop {
+            if let Some(task) = self.steal().or_else(|| self.take_injected()) {
+                return Some(task);
+            }
+            if self.core.idle.peek().is_closed() || begin.elapsed() > SEARCH_TIME {
+                return None;
+            }
+            (0..16).for_each(|_| spin_loop());
+        }
+    }
+
+    /// Tries each of the other workers once, starting anywhere.
+    fn steal(&self) -> Option<Task> {
+        let thieves = &self.core.thieves;
+        let start = self.random(thieves.len());
+        for victim in thieves[start..].iter().chain(&thieves[..start]) {
+            if !victim.may_have_items() {
+                continue;
+            }
+            if let Steal::Taken { item, moved } = victim.steal(&self.deque) {
+                count(&self.core.counts.stolen, u64::from(moved) + 1);
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// A number below `bound` that is not the same all the time.
+    fn random(&self, bound: usize) -> usize {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.random.set(x);
+        usize::try_from(x).map_or(0, |x| x % bound)
+    }
+
+    /// Sleeps until there may be work; `false` means that the worker must end.
+    fn sleep(&self, searching: bool) -> bool {
+        let core = &*self.core;
+        let mut ended = false;
+        let slept = core.idle.sleep_unless(self.index, searching, |word| {
+            if word.is_watched() {
+                core.rest.notify();
+            }
+            let has_work = core.has_work();
+            ended = word.is_closed() && !has_work;
+            has_work || ended
+        });
+        if slept {
+            count(&core.counts.parked, 1);
+        }
+        if ended {
+            self.end_search();
+        }
+        !ended
+    }
+
+    /// Adds a task of a task that runs here.
+    #[inline]
+    fn add(&self, task: Task) {
+        if self.core.idle.peek().is_closed() {
+            self.core.discard(task);
+            return;
+        }
+        self.lane().add(1);
+        self.push(task);
+        self.core.announce();
+    }
+
+    #[inline]
+    fn push(&self, task: Task) {
+        if let Err(task) = self.deque.push(task) {
+            self.overflow(task);
+        }
+    }
+
+    /// Makes room for a task by moving the older half to the injector.
+    #[cold]
+    fn overflow(&self, task: Task) {
+        let mut older = VecDeque::new();
+        self.deque.shed(|task| older.push_back(task));
+        // A thief at work makes shedding impossible: then the new task itself goes.
+        older.extend(self.deque.push(task).err());
+        count(
+            &self.core.counts.overflowed,
+            u64::try_from(older.len()).unwrap_or(u64::MAX),
+        );
+        self.core.injector.overflow(older);
+    }
+}
