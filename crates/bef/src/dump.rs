@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    attribute::{AttributeView, ShapeView},
-    dtype::AttributeType,
+    attribute::{AttributeView, Element, ShapeView},
+    dtype::{AttributeType, DType},
     file::BefFile,
     function::{Body, FunctionView},
     kernel::KernelView,
@@ -111,7 +111,7 @@ fn write_body(out: &mut String, file: &BefFile, body: &Body<'_>) -> fmt::Result 
     for kernel in body.kernels() {
         write_kernel(out, file, &kernel)?;
     }
-    out.write_str("  returns ")?;
+    out.write_str("  returns (")?;
     write_list(
         out,
         body.result_registers()
@@ -213,35 +213,52 @@ fn write_attribute(
         AttributeType::TypeArray => {
             write_list(out, attribute.dtypes().unwrap_or_default().into_iter())
         }
-        AttributeType::FunctionName | AttributeType::Scalar(crate::DType::String) => {
+        AttributeType::FunctionName | AttributeType::Scalar(DType::String) => {
             write!(
                 out,
                 "{:?}",
                 String::from_utf8_lossy(attribute.as_bytes().unwrap_or_default())
             )
         }
-        AttributeType::Scalar(_) | AttributeType::Array(_) => write_numbers(out, attribute),
+        AttributeType::Scalar(dtype) | AttributeType::Array(dtype) => {
+            write_numbers(out, attribute, dtype)
+        }
     }
 }
 
 /// Writes a number, or an array of them.
-fn write_numbers(out: &mut String, attribute: AttributeView<'_>) -> fmt::Result {
-    /// Expands to an attempt for each type, as in `try_types!(i8, i16)`.
-    macro_rules! try_types {
-        ($($type:ty),+) => {
-            $(
-                if let Some(value) = attribute.scalar::<$type>() {
-                    return write!(out, "{value:?}");
-                }
-                if let Some(values) = attribute.array::<$type>() {
-                    return write!(out, "{values:?}");
-                }
-            )+
-        };
+fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -> fmt::Result {
+    match dtype {
+        DType::Ui8 => write_elements::<u8>(out, attribute),
+        DType::Ui16 => write_elements::<u16>(out, attribute),
+        DType::Ui32 => write_elements::<u32>(out, attribute),
+        DType::Ui64 => write_elements::<u64>(out, attribute),
+        DType::I1 | DType::I8 | DType::Qint8 | DType::Quint8 => {
+            write_elements::<i8>(out, attribute)
+        }
+        DType::I16 | DType::Qint16 | DType::Quint16 => write_elements::<i16>(out, attribute),
+        DType::I32 | DType::Qint32 => write_elements::<i32>(out, attribute),
+        DType::I64 => write_elements::<i64>(out, attribute),
+        DType::F32 => write_elements::<f32>(out, attribute),
+        DType::F64 => write_elements::<f64>(out, attribute),
+        DType::Complex64 => write_elements::<[f32; 2]>(out, attribute),
+        DType::Complex128 => write_elements::<[f64; 2]>(out, attribute),
+        // There is no type for these; their bits must do.
+        DType::F16 | DType::Bf16 => {
+            out.write_str("bits ")?;
+            write_elements::<u16>(out, attribute)
+        }
+        DType::String | DType::Resource | DType::Variant => out.write_str("?"),
     }
-    if let Some(value) = attribute.as_bool() {
-        return write!(out, "{value}");
+}
+
+fn write_elements<T: Element + fmt::Debug>(
+    out: &mut String,
+    attribute: AttributeView<'_>,
+) -> fmt::Result {
+    match (attribute.scalar::<T>(), attribute.array::<T>()) {
+        (Some(value), _) => write!(out, "{value:?}"),
+        (None, Some(values)) => write!(out, "{values:?}"),
+        (None, None) => out.write_str("?"),
     }
-    try_types!(i8, i16, i32, i64, f32, f64, [f32; 2], [f64; 2]);
-    out.write_str("?")
 }

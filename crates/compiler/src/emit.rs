@@ -14,8 +14,10 @@ use std::{
     hash::Hash,
 };
 
-use tfrt_bef::{AttributeType, BefBuffer, BefWriter, FunctionKind};
-use tfrt_ir::{Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type};
+use tfrt_bef::{AttributeType, BefBuffer, BefWriter, FunctionKind, layout::MAX_REGION_DEPTH};
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId,
+};
 
 use crate::CompileOptions;
 
@@ -36,11 +38,14 @@ pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffe
         walk.diagnostics.sort();
         return Err(walk.diagnostics);
     }
-    walk.write().map_err(|error| {
-        let mut diagnostics = Diagnostics::default();
-        diagnostics.push(error);
-        diagnostics
-    })
+    walk.write()
+}
+
+/// Returns an error that has no place.
+fn single(message: impl Into<String>) -> Diagnostics {
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.push(Diagnostic::error(message));
+    diagnostics
 }
 
 /// Entities by the order in which they were first met.
@@ -129,7 +134,7 @@ impl<'m> Walk<'m> {
 
     fn run(&mut self) {
         for op in self.module.children(self.module.top()) {
-            self.visit(op);
+            self.visit(op, 0);
         }
         for (op, name) in std::mem::take(&mut self.references) {
             if !self.named.contains_key(&name) {
@@ -138,10 +143,10 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Visits an operation after those inside it.
+    /// Visits an operation after those inside it; it lies in `depth` regions of kernels.
     ///
     /// Recursion is bounded by the parser's limit on nesting.
-    fn visit(&mut self, op: OpId) {
+    fn visit(&mut self, op: OpId, depth: usize) {
         let operation = self.module.op(op);
         let is_module = *operation.name() == "builtin.module";
         if is_module && operation.attribute(COMPILED).is_some() {
@@ -152,16 +157,23 @@ impl<'m> Walk<'m> {
                            'tfrt.compiled' attribute";
             return self.error(op, message);
         }
+        let is_function = *operation.name() == "func.func";
+        if !is_function && !operation.regions().is_empty() && depth == MAX_REGION_DEPTH {
+            let message = format!("regions nest more than {MAX_REGION_DEPTH} deep");
+            return self.error(op, message);
+        }
         for child in self.module.children(op) {
-            self.visit(child);
+            self.visit(child, depth + usize::from(!is_function));
         }
         if *operation.name() == "tfrt.return" {
             return self.return_op(op);
         }
-        self.values(op);
-        match operation.name().as_str() {
-            "func.func" => self.function(op),
-            _ => self.kernel(op),
+        if !self.values(op) {
+            return;
+        }
+        match is_function {
+            true => self.function(op),
+            false => self.kernel(op),
         }
     }
 
@@ -176,21 +188,23 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Looks at the results and operands of any operation.
-    fn values(&mut self, op: OpId) {
+    /// Looks at the results and operands of any operation; returns whether they are fine.
+    fn values(&mut self, op: OpId) -> bool {
         let module = self.module;
         for result in module.op(op).results() {
             self.types.insert(module.value_type(*result));
         }
         let region = module.parent_region(op);
-        for operand in module.op(op).operands() {
+        let is_near = |operand: &ValueId| {
             let block = module.value_block(*operand);
-            if block.map(|block| module.block(block).parent()) != region {
-                let message =
-                    "BEF executor only supports references to kernels within the current region";
-                self.error(op, message);
-            }
+            block.map(|block| module.block(block).parent()) == region
+        };
+        if module.op(op).operands().iter().all(is_near) {
+            return true;
         }
+        let message = "BEF executor only supports references to kernels within the current region";
+        self.error(op, message);
+        false
     }
 
     fn function(&mut self, op: OpId) {
@@ -296,7 +310,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Writes everything that the walk has found.
-    fn write(mut self) -> Result<BefBuffer, Diagnostic> {
+    fn write(mut self) -> Result<BefBuffer, Diagnostics> {
         let type_names: Vec<Name> = self
             .types
             .entries
@@ -304,6 +318,10 @@ impl<'m> Walk<'m> {
             .map(|ty| Name::from(ty.to_string()))
             .collect();
         self.strings.extend(type_names.iter().cloned());
+        if let Some(name) = self.strings.iter().find(|name| name.contains('\0')) {
+            let message = format!("BEF files cannot encode the name {:?}", name.as_str());
+            return Err(single(message));
+        }
 
         let mut writer = BefWriter::new();
         writer.strip = self.strip;
@@ -316,7 +334,7 @@ impl<'m> Walk<'m> {
         writer.kernels = kernels;
         writer.types = types;
         let offsets = self.write_attributes(&mut writer)?;
-        functions::write(&self, &mut writer, &offsets)?;
+        functions::write(&self, &mut writer, &offsets);
         Ok(writer.finish())
     }
 }

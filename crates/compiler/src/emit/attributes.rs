@@ -17,13 +17,13 @@ use tfrt_bef::{
     layout::{FILE_ALIGNMENT, MAX_ATTRIBUTE_DEPTH},
 };
 use tfrt_ir::{
-    Attribute, Diagnostic, Module, Name, OpId, PrintOptions, Type,
+    Attribute, Diagnostics, Module, Name, OpId, PrintOptions, Type,
     attributes::{DenseAttribute, DenseElements, SymbolRef},
     print_op,
     types::{FloatKind, IntegerType, Signedness},
 };
 
-use crate::emit::{COMPILED, Walk};
+use crate::emit::{COMPILED, Walk, single};
 
 /// Largest number of dimensions whose header fields still hold the truth.
 const MAX_RANK: usize = 1024;
@@ -91,7 +91,7 @@ impl Walk<'_> {
     pub(super) fn write_attributes(
         &mut self,
         writer: &mut BefWriter,
-    ) -> Result<Vec<u32>, Diagnostic> {
+    ) -> Result<Vec<u32>, TooLarge> {
         let mut offsets = Vec::with_capacity(self.attributes.entries.len());
         for (attribute, kind) in self.attributes.entries.iter().zip(&self.attribute_types) {
             let mut encoder = Encoder {
@@ -100,7 +100,7 @@ impl Walk<'_> {
             };
             let offset = encoder.encode(attribute, *kind)?;
             if u32::try_from(writer.attributes.payload().len()).is_err() {
-                return Err(too_large());
+                return Err(TooLarge);
             }
             writer.attribute_types.push((offset, *kind));
             offsets.push(offset);
@@ -109,8 +109,13 @@ impl Walk<'_> {
     }
 }
 
-fn too_large() -> Diagnostic {
-    Diagnostic::error("the attributes take more than 4 GiB, which BEF files cannot encode")
+/// The attributes take more than 4 GiB, or more than there is memory.
+pub(super) struct TooLarge;
+
+impl From<TooLarge> for Diagnostics {
+    fn from(_: TooLarge) -> Diagnostics {
+        single("the attributes take more than 4 GiB, which BEF files cannot encode")
+    }
 }
 
 /// Returns the elements of an array that stands for functions, which its first one decides.
@@ -202,7 +207,11 @@ fn dense_dtype(dense: &DenseAttribute) -> Option<DType> {
     };
     let shape = dense.shape();
     let known = shape.iter().all(|extent| *extent >= 0) && shape.len() <= MAX_RANK;
-    dtype(dense.element_type()).filter(|dtype| known && dtype.size_bytes().is_some())
+    let dtype = dtype(dense.element_type())?;
+    let len_bytes = dense
+        .n_elements()?
+        .checked_mul(dtype.size_bytes()? as u64)?;
+    (known && u32::try_from(len_bytes).is_ok()).then_some(dtype)
 }
 
 /// Returns the alignment that an attribute adds to the aggregate it is in.
@@ -228,7 +237,7 @@ struct Encoder<'w, 's, 'm> {
 
 impl Encoder<'_, '_, '_> {
     /// Writes an attribute of this kind and returns its offset.
-    fn encode(&mut self, value: &Attribute, kind: AttributeType) -> Result<u32, Diagnostic> {
+    fn encode(&mut self, value: &Attribute, kind: AttributeType) -> Result<u32, TooLarge> {
         match (value, kind) {
             (Attribute::String(string), _) => Ok(self.writer.string(&string.bytes)),
             (Attribute::Shape(shape), _) => Ok(self.writer.shape(shape.0.as_deref())),
@@ -251,7 +260,7 @@ impl Encoder<'_, '_, '_> {
         self.writer.array(alignment, elements.len(), &bytes)
     }
 
-    fn aggregate(&mut self, elements: &[Attribute]) -> Result<u32, Diagnostic> {
+    fn aggregate(&mut self, elements: &[Attribute]) -> Result<u32, TooLarge> {
         let alignment = elements
             .iter()
             .map(alignment_in_aggregate)
@@ -266,22 +275,18 @@ impl Encoder<'_, '_, '_> {
         })
     }
 
-    fn dense(&mut self, dense: &DenseAttribute) -> Result<u32, Diagnostic> {
+    fn dense(&mut self, dense: &DenseAttribute) -> Result<u32, TooLarge> {
         let dtype = dense_dtype(dense).expect("the walk refused what has no kind");
         let shape = dense.shape();
         if !dense.splat {
             return Ok(self.writer.dense(dtype, &shape, dense.bytes()));
         }
-        let n_elements = dense
-            .n_elements()
-            .and_then(|count| usize::try_from(count).ok());
-        let len_bytes = n_elements.and_then(|count| count.checked_mul(dense.bytes().len()));
-        let fits = |len_bytes: &usize| u32::try_from(*len_bytes).is_ok();
-        let len_bytes = len_bytes.filter(fits).ok_or_else(too_large)?;
+        // What has a kind is below 4 GiB.
+        let len_bytes = dense.n_elements().unwrap_or(0) as usize * dense.bytes().len();
         let mut elements = Vec::new();
         elements
             .try_reserve_exact(len_bytes)
-            .map_err(|_| too_large())?;
+            .map_err(|_| TooLarge)?;
         elements.extend(dense.bytes().iter().cycle().take(len_bytes));
         Ok(self.writer.dense(dtype, &shape, &elements))
     }

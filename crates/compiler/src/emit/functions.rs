@@ -9,7 +9,7 @@ use tfrt_bef::{
     BefWriter, FunctionBody, FunctionEntry, KernelEntry,
     layout::{PSEUDO_KERNEL_CODE, PSEUDO_KERNEL_LOCATION},
 };
-use tfrt_ir::{BlockId, Diagnostic, OpId, ValueId};
+use tfrt_ir::{BlockId, OpId, ValueId};
 
 use crate::{
     emit::{
@@ -19,11 +19,7 @@ use crate::{
 };
 
 /// Writes all functions, given the offsets of the attributes.
-pub(super) fn write(
-    walk: &Walk<'_>,
-    writer: &mut BefWriter,
-    attributes: &[u32],
-) -> Result<(), Diagnostic> {
+pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, attributes: &[u32]) {
     let mut emitter = FunctionEmitter {
         walk,
         writer,
@@ -36,7 +32,6 @@ pub(super) fn write(
         let entry = emitter.function(function);
         emitter.writer.functions.push(entry);
     }
-    Ok(())
 }
 
 struct FunctionEmitter<'e, 'm> {
