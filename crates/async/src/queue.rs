@@ -102,7 +102,7 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     /// A queue that was shut down drops the task.
     fn add_task(&self, task: Task);
 
-    /// Adds compute tasks in the order given, waking sleepers once.
+    /// Adds compute tasks in the order given.
     fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
         for task in tasks {
             self.add_task(task);

@@ -30,8 +30,10 @@ type Queue = Arc<dyn ConcurrentWorkQueue>;
 /// How long a check may take before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The checks, by the promise that each tries.
-const CHECKS: &[(&str, fn(Queue))] = &[
+/// A promise of the contract, and what tries it.
+type Check = (&'static str, fn(Queue));
+
+const CHECKS: &[Check] = &[
     ("a queue at rest has nothing in flight", rest),
     ("each task runs once", each_task_runs_once),
     ("tasks may come from many threads", tasks_from_many_threads),
@@ -227,7 +229,7 @@ fn add_ping_pong(queue: &Queue, runs: &Arc<AtomicUsize>, n: usize) {
             add_ping_pong(&inner, &counted, n - 1);
         }
     });
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         queue.add_task(task);
     } else if let Err(refused) = queue.add_blocking_task(task, true) {
         // A queue without threads for it may refuse.

@@ -189,12 +189,6 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         self.core.add(task);
     }
 
-    fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
-        for task in tasks {
-            self.add_task(task);
-        }
-    }
-
     fn add_blocking_task(&self, task: Task, allow_queuing: bool) -> Result<(), Task> {
         self.core.count_added();
         self.blocking.add(task, allow_queuing).inspect_err(|_| {

@@ -66,8 +66,7 @@ impl Task {
         if fits::<F>() {
             return Task::in_place(closure);
         }
-        let boxed = Box::new(closure);
-        Task::in_place(move || boxed())
+        Task::in_place(Box::new(closure))
     }
 
     #[inline]

@@ -8,6 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::task::Task;
 
+/// Payloads of panics may panic when dropped, and those payloads again. After this many the last
+/// one is leaked.
+const MAX_PAYLOADS: usize = 16;
+
 /// Runs the task; tells whether it panicked.
 #[inline]
 pub(super) fn run_caught(task: Task) -> bool {
@@ -23,12 +27,41 @@ pub(super) fn run_caught(task: Task) -> bool {
 
 /// Drops a value of a user's; tells whether that panicked.
 pub(super) fn drop_caught<T>(value: T) -> bool {
-    match catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        Ok(()) => false,
-        Err(payload) => {
-            // It may panic when dropped, and so may what comes of that. It is leaked instead.
-            mem::forget(payload);
-            true
+    let Err(mut payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) else {
+        return false;
+    };
+    for _ in 0..MAX_PAYLOADS {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return true,
+            Err(next) => payload = next,
         }
+    }
+    mem::forget(payload);
+    true
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Panics when dropped, with another of its kind as payload, so many times.
+    struct Bomb(usize);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if let Some(left) = self.0.checked_sub(1) {
+                std::panic::resume_unwind(Box::new(Bomb(left)));
+            }
+        }
+    }
+
+    #[test]
+    fn payloads_that_panic_are_dropped_or_at_last_leaked() {
+        assert!(!drop_caught(Bomb(0)));
+        for n in [1, 2, 10] {
+            assert!(drop_caught(Bomb(n)));
+            assert!(run_caught(Task::new(move || drop(Bomb(n)))));
+        }
+        assert!(!run_caught(Task::new(|| drop(Bomb(0)))));
     }
 }

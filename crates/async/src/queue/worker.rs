@@ -286,9 +286,9 @@ impl Local {
     fn next(&self) -> Option<Task> {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
-        if tick % OUTSIDE_INTERVAL == 0 {
+        if tick.is_multiple_of(OUTSIDE_INTERVAL) {
             let own = || {
-                if tick % OLDEST_INTERVAL == 0 {
+                if tick.is_multiple_of(OLDEST_INTERVAL) {
                     self.deque.pop_oldest()
                 } else {
                     None
