@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use tfrt_ir::{Source, parse};
-use tfrt_oracle::evaluate::{Limits, run};
+use tfrt_oracle::{
+    evaluate::{Limits, run},
+    ordered,
+};
 
 fn main() -> ExitCode {
     for path in std::env::args().skip(1) {
@@ -14,6 +17,10 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
+        if let Ok(Err(pair)) = ordered::check(&module) {
+            let place = module.op(pair.second).location();
+            eprintln!("{path}: {pair}, the second at {place}");
+        }
         match run(&module, Limits::default()) {
             Ok(report) => {
                 print!("{}", report.stdout);

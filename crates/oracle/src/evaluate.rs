@@ -26,7 +26,6 @@ mod control;
 mod effects;
 mod failing;
 mod numbers;
-mod plan;
 mod strings;
 mod synchronous;
 mod text;
@@ -35,10 +34,8 @@ use std::{collections::HashMap, fmt, rc::Rc};
 
 use tfrt_ir::{Location, Module, OpId};
 
-use self::{
-    control::{Next, Waiting},
-    plan::{Body, BodyIndex, Function, Kind, Operation, Plan, Slot},
-};
+use self::control::{Next, Waiting};
+use crate::plan::{self, Body, BodyIndex, Function, Kind, Operation, Plan, Slot};
 use crate::value::{Datum, Failure, Printed, Value, print_line};
 
 /// How much a program may do.

@@ -4,63 +4,63 @@ use std::collections::HashMap;
 
 use tfrt_ir::{BlockId, Module, Name, OpId, RegionId, Type, ValueId};
 
-use super::Refusal;
+use crate::evaluate::Refusal;
 
 /// Names a body of a [`Plan`].
-pub(super) type BodyIndex = usize;
+pub(crate) type BodyIndex = usize;
 
 /// Names a place for a value in a frame of one body.
-pub(super) type Slot = usize;
+pub(crate) type Slot = usize;
 
 /// All that can be run in a module.
-pub(super) struct Plan<'m> {
-    pub(super) module: &'m Module,
-    pub(super) bodies: Vec<Body>,
+pub(crate) struct Plan<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) bodies: Vec<Body>,
     /// The functions in the order of the text.
-    pub(super) functions: Vec<Function>,
+    pub(crate) functions: Vec<Function>,
     by_name: HashMap<String, usize>,
 }
 
 /// A function with a name.
-pub(super) struct Function {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    pub(super) n_arguments: usize,
-    pub(super) result_types: Vec<Type>,
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) n_arguments: usize,
+    pub(crate) result_types: Vec<Type>,
 }
 
 /// How a function runs.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Async(BodyIndex),
     Sync(BodyIndex),
     Native,
 }
 
 /// What a function or a region does.
-pub(super) struct Body {
-    pub(super) arguments: Vec<Slot>,
-    pub(super) operations: Vec<Operation>,
-    pub(super) results: Vec<Slot>,
-    pub(super) n_slots: usize,
+pub(crate) struct Body {
+    pub(crate) arguments: Vec<Slot>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) results: Vec<Slot>,
+    pub(crate) n_slots: usize,
 }
 
 /// One step of a body.
-pub(super) struct Operation {
-    pub(super) op: OpId,
-    pub(super) name: Name,
-    pub(super) operands: Vec<Operand>,
-    pub(super) results: Vec<Slot>,
-    pub(super) regions: Vec<BodyIndex>,
+pub(crate) struct Operation {
+    pub(crate) op: OpId,
+    pub(crate) name: Name,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) results: Vec<Slot>,
+    pub(crate) regions: Vec<BodyIndex>,
     /// Whether it is marked as not waiting for values.
-    pub(super) nonstrict: bool,
+    pub(crate) nonstrict: bool,
 }
 
 /// A value that is read.
-pub(super) struct Operand {
-    pub(super) slot: Slot,
+pub(crate) struct Operand {
+    pub(crate) slot: Slot,
     /// Whether nobody reads it afterwards.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
 impl<'m> Plan<'m> {
@@ -70,7 +70,7 @@ impl<'m> Plan<'m> {
     ///
     /// Structures that no program has: functions without a return, operands
     /// from outside of a region.
-    pub(super) fn new(module: &'m Module) -> Result<Plan<'m>, Refusal> {
+    pub(crate) fn new(module: &'m Module) -> Result<Plan<'m>, Refusal> {
         let mut plan = Plan {
             module,
             bodies: Vec::new(),
@@ -81,8 +81,16 @@ impl<'m> Plan<'m> {
         Ok(plan)
     }
 
+    /// Returns what a name is the name of.
+    pub(crate) fn body_of(&self, name: &str) -> Option<BodyIndex> {
+        match self.function(name)?.kind {
+            Kind::Async(body) | Kind::Sync(body) => Some(body),
+            Kind::Native => None,
+        }
+    }
+
     /// Finds a function.
-    pub(super) fn function(&self, name: &str) -> Option<&Function> {
+    pub(crate) fn function(&self, name: &str) -> Option<&Function> {
         self.by_name.get(name).map(|&index| &self.functions[index])
     }
 
@@ -107,14 +115,13 @@ impl<'m> Plan<'m> {
             .attribute("function_type")
             .and_then(|attribute| attribute.as_type());
         let ty = ty.and_then(|ty| ty.as_function());
-        let ty = ty.ok_or_else(|| Refusal::malformed(format!("'{name}' has no function type")))?;
+        let ty = ty.ok_or_else(|| malformed(format!("'{name}' has no function type")))?;
         let (n_arguments, result_types) = (ty.inputs.len(), ty.results.clone());
         let kind = if op.attribute("tfrt.native").is_some() {
             Kind::Native
         } else {
             let region = op.regions().first().copied();
-            let region =
-                region.ok_or_else(|| Refusal::malformed(format!("'{name}' has no body")))?;
+            let region = region.ok_or_else(|| malformed(format!("'{name}' has no body")))?;
             let body = self.add_body(region)?;
             match op.attribute("tfrt.sync") {
                 Some(_) => Kind::Sync(body),
@@ -137,13 +144,13 @@ impl<'m> Plan<'m> {
         let module = self.module;
         let block = match module.region(region).blocks() {
             [block] => *block,
-            _ => return Err(Refusal::malformed("a body has not exactly one block")),
+            _ => return Err(malformed("a body has not exactly one block")),
         };
         let mut slots = slots_of(module, block);
         let n_slots = slots.len();
         let slot_of = |value: &ValueId| {
             let slot = slots.get(value).copied();
-            slot.ok_or_else(|| Refusal::malformed("an operand from outside of its region"))
+            slot.ok_or_else(|| malformed("an operand from outside of its region"))
         };
         let data = module.block(block);
         let arguments: Vec<Slot> = data
@@ -152,10 +159,10 @@ impl<'m> Plan<'m> {
             .map(slot_of)
             .collect::<Result<_, _>>()?;
         let Some((&end, steps)) = data.operations().split_last() else {
-            return Err(Refusal::malformed("an empty body"));
+            return Err(malformed("an empty body"));
         };
         if module.op(end).name() != "tfrt.return" {
-            return Err(Refusal::malformed("a body without a return"));
+            return Err(malformed("a body without a return"));
         }
         let results: Vec<Slot> = module
             .op(end)
@@ -227,4 +234,8 @@ fn mark_last_reads(operations: &mut [Operation], results: &[Slot], n_slots: usiz
             operand.last = !std::mem::replace(&mut read_later[operand.slot], true);
         }
     }
+}
+
+fn malformed(what: impl Into<String>) -> Refusal {
+    Refusal::Malformed(what.into())
 }
