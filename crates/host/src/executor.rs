@@ -343,13 +343,7 @@ impl Executor {
     }
 
     /// Lets a control kernel return before its results are there; its steps go on as tasks.
-    fn detach(
-        &mut self,
-        kernel: Suspended,
-        values: Vec<AnyAsyncValue>,
-        wake: Wake,
-        then: Resume,
-    ) {
+    fn detach(&mut self, kernel: Suspended, values: Vec<AnyAsyncValue>, wake: Wake, then: Resume) {
         let n_results = kernel.frame().topology().n_results(kernel.kernel());
         let (step, handles) = Detached::new(&kernel, n_results);
         step.wait(values, wake, then);
@@ -445,9 +439,7 @@ impl Detached {
         let awaited = values.clone();
         run_when_settled(&awaited, move || match wake {
             Wake::Task => queue.add_task(Task::new(move || self.go_on(|| then(values)))),
-            Wake::Inline => {
-                continue_with(self.frame.clone(), move |_| self.go_on(|| then(values)))
-            }
+            Wake::Inline => continue_with(self.frame.clone(), move |_| self.go_on(|| then(values))),
         });
     }
 

@@ -62,4 +62,6 @@ pub(crate) use signature::CHAIN;
 pub use signature::{AttributeSpec, Completion, OperandSpec, ResultSpec, Signature};
 pub use value::{BF16, Complex, F16};
 
+pub use tfrt_bef::AttributeView;
+
 pub use crate::function::Function;

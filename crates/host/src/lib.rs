@@ -60,7 +60,7 @@ mod interpreter;
 #[cfg(not(loom))]
 pub mod kernel;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "allocators.rs is a listed module")]
+#[allow(unsafe_code, reason = "allocators.rs and block.rs are listed modules")]
 pub mod memory;
 #[cfg(not(loom))]
 mod output;

@@ -2,7 +2,9 @@
 //! and limited.
 
 mod allocators;
+mod block;
 
 pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
 };
+pub use block::Block;

@@ -232,6 +232,14 @@ impl RequestContext {
         value.downcast().expect("the map is keyed by the type")
     }
 
+    /// Drops the values that [`data`](Self::data) finds. Whoever is done with a request does this:
+    /// such a value may hold what holds the request.
+    pub fn clear_data(&self) {
+        let data = std::mem::take(&mut *self.data.lock().unwrap_or_else(PoisonError::into_inner));
+        // Dropped without the lock: a promise among them runs what waited for it.
+        drop(data);
+    }
+
     /// Stops the request with code `Cancelled`: kernels that have not started fail, and so does
     /// everything that is awaited now. Kernels that are running go on to their end.
     pub fn cancel(&self) {
