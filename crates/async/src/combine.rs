@@ -1,5 +1,7 @@
 //! Values from values: map, flatten, when_all, first_error.
 
+use std::fmt;
+
 use crate::{
     any::AnyAsyncValue,
     chain::Chain,
@@ -54,16 +56,26 @@ impl<T: Value> AsyncValue<T> {
     }
 }
 
-/// A value of a value, which [`AsyncValue::flatten`] makes one.
-impl<T: Value> Value for AsyncValue<T> {
+/// A value to come as the payload of another, which [`AsyncValue::flatten`] makes one.
+///
+/// An [`AsyncValue`] itself is no [`Value`]: what stands in a register is one or the other.
+pub struct Nested<T: Value>(pub AsyncValue<T>);
+
+impl<T: Value> Value for Nested<T> {
     const NAME: &'static str = "!tfrt.async_value";
     type Storage = Heap;
 }
 
-impl<T: Value> AsyncValue<AsyncValue<T>> {
+impl<T: Value> fmt::Debug for Nested<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Nested").field(self.0.as_any()).finish()
+    }
+}
+
+impl<T: Value> AsyncValue<Nested<T>> {
     /// Returns the inner value.
     pub fn flatten(self) -> AsyncValue<T> {
-        self.and_then_value(AsyncValue::clone)
+        self.and_then_value(|nested| nested.0.clone())
     }
 }
 

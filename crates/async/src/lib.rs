@@ -53,7 +53,7 @@ mod waiter;
 
 pub use any::AnyAsyncValue;
 pub use chain::Chain;
-pub use combine::{first_error, run_when_settled, when_all};
+pub use combine::{Nested, first_error, run_when_settled, when_all};
 pub use counters::{Counters, counters};
 pub use error::{Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};

@@ -3,7 +3,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::{AnyAsyncValue, AsyncValue, Error, Promise, first_error, run_when_settled, when_all};
+use crate::{
+    AnyAsyncValue, AsyncValue, Error, Nested, Promise, first_error, run_when_settled, when_all,
+};
 
 fn pending(n: usize) -> (Vec<Promise<i32>>, Vec<AnyAsyncValue>) {
     (0..n)
@@ -42,9 +44,9 @@ fn function_that_panics_fails_the_mapped_value() {
 #[test]
 fn flatten_gives_the_inner_value() {
     let (inner_promise, inner) = AsyncValue::<i32>::pending();
-    let (promise, value) = AsyncValue::<AsyncValue<i32>>::pending();
+    let (promise, value) = AsyncValue::<Nested<i32>>::pending();
     let flat = value.flatten();
-    promise.resolve(inner);
+    promise.resolve(Nested(inner));
     assert!(!flat.is_settled());
     inner_promise.resolve(7);
     assert_eq!(flat.get().unwrap().unwrap(), &7);
