@@ -630,14 +630,6 @@ impl Module {
         self.regions[region.index()].blocks.push(block);
     }
 
-    /// Takes the last block of a region out of its list.
-    pub(crate) fn unlist_block(&mut self, block: BlockId) {
-        let region = self.block(block).parent;
-        self.regions[region.index()]
-            .blocks
-            .retain(|&other| other != block);
-    }
-
     pub(crate) fn set_block_span(&mut self, block: BlockId, span: Span) {
         self.blocks[block.index()].span = span;
     }

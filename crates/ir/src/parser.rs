@@ -297,14 +297,20 @@ impl<'a> Parser<'a> {
 
     /// Runs a rule one level deeper.
     pub(crate) fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.enter_level()?;
+        let result = rule(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Counts one more level of nesting, which the caller takes back.
+    fn enter_level(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return self.fail(self.token.span(), too_deep());
         }
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
-        let result = rule(self);
-        self.depth -= 1;
-        result
+        Ok(())
     }
 
     /// Returns the name for a piece of the text.

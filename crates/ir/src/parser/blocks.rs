@@ -40,13 +40,13 @@ struct Label {
 impl<'a> Parser<'a> {
     /// Parses a region whose blocks show their arguments themselves.
     pub(crate) fn region(&mut self, isolated: bool) -> Parsed<RegionId> {
-        self.nested(|parser| parser.region_in_scope(isolated, None))
+        self.region_in_scope(isolated, None)
     }
 
     /// Parses a region with arguments that were written before it, or are the
     /// operands of its operation by the same names. It is isolated.
     pub(crate) fn region_with(&mut self, arguments: Vec<Argument<'a>>) -> Parsed<RegionId> {
-        self.nested(|parser| parser.region_in_scope(true, Some(arguments)))
+        self.region_in_scope(true, Some(arguments))
     }
 
     fn region_in_scope(
@@ -54,12 +54,12 @@ impl<'a> Parser<'a> {
         isolated: bool,
         arguments: Option<Vec<Argument<'a>>>,
     ) -> Parsed<RegionId> {
-        let region = self.module.create_region();
         if !self.at(Mark::LeftBrace) {
             return self.expected("'{' to begin a region");
         }
-        let braces = self.braces;
+        self.enter_level()?;
         self.bump();
+        let region = self.module.create_region();
         match isolated {
             true => self.enter_isolated(),
             false => self.scopes.enter_shared(),
@@ -74,8 +74,8 @@ impl<'a> Parser<'a> {
             true => self.leave_isolated(),
             false => self.scopes.leave_shared(),
         }
+        self.depth -= 1;
         result?;
-        debug_assert!(self.braces >= braces, "braces are counted both ways");
         Ok(region)
     }
 
@@ -86,48 +86,56 @@ impl<'a> Parser<'a> {
         arguments: Option<Vec<Argument<'a>>>,
     ) -> Parsed<()> {
         let opening = Span::new(self.last_end - 1, self.last_end);
-        let has_arguments = arguments.as_ref().is_some_and(|list| !list.is_empty());
-        match arguments {
-            Some(arguments) if !self.at(Mark::RightBrace) => {
-                let block = self.module.create_block(region);
-                for argument in arguments {
-                    self.argument(block, argument)?;
-                }
-                if self.token.kind == Kind::Caret && has_arguments {
-                    let message = "invalid block name in region with named arguments";
-                    self.report(self.token.span(), message);
-                }
-                if self.token.kind != Kind::Caret || has_arguments {
-                    self.operations(block);
-                } else {
-                    // The block that has a name takes this one's place.
-                    self.module.unlist_block(block);
-                }
-            }
-            Some(_) => {}
-            None if self.token.kind != Kind::Caret && !self.at(Mark::RightBrace) => {
-                let block = self.module.create_block(region);
-                self.operations(block);
-            }
-            None => {}
+        if let Some(block) = self.first_block(region, arguments)? {
+            self.operations(block);
         }
         while self.token.kind == Kind::Caret {
-            self.block()?;
+            let block = self.label()?;
+            self.operations(block);
         }
         if self.eat(Mark::RightBrace) {
             return Ok(());
         }
-        if self.token.kind == Kind::End {
-            let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
-            let error = self.error(
-                span,
-                "expected '}' to end a region, found the end of the text",
-            );
-            let error = error.note_at("the region begins here", Some(self.source), opening);
-            self.push(error);
-            return Err(super::Failed);
+        self.unclosed(opening)
+    }
+
+    /// Makes the block that needs no label, unless the region is empty or
+    /// starts with a label.
+    fn first_block(
+        &mut self,
+        region: RegionId,
+        arguments: Option<Vec<Argument<'a>>>,
+    ) -> Parsed<Option<BlockId>> {
+        let arguments = arguments.unwrap_or_default();
+        if self.at(Mark::RightBrace) {
+            return Ok(None);
         }
-        self.expected("operation, block or '}'")
+        if self.token.kind == Kind::Caret {
+            if !arguments.is_empty() {
+                let message = "invalid block name in region with named arguments";
+                return self.fail(self.token.span(), message);
+            }
+            return Ok(None);
+        }
+        let block = self.module.create_block(region);
+        for argument in arguments {
+            self.argument(block, argument)?;
+        }
+        Ok(Some(block))
+    }
+
+    fn unclosed(&mut self, opening: Span) -> Parsed<()> {
+        if self.token.kind != Kind::End {
+            return self.expected("operation, block or '}'");
+        }
+        let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
+        let error = self.error(
+            span,
+            "expected '}' to end a region, found the end of the text",
+        );
+        let error = error.note_at("the region begins here", Some(self.source), opening);
+        self.push(error);
+        Err(super::Failed)
     }
 
     fn argument(&mut self, block: BlockId, argument: Argument<'a>) -> Parsed<()> {
@@ -162,7 +170,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn block(&mut self) -> Parsed<()> {
+    /// Parses the label of a block and its arguments.
+    fn label(&mut self) -> Parsed<BlockId> {
         let (name, span) = (self.token_text(), self.token.span());
         self.bump();
         let labels = self.labels.last_mut().expect("a region is open");
@@ -196,8 +205,7 @@ impl<'a> Parser<'a> {
             })?;
         }
         self.expect(Mark::Colon)?;
-        self.operations(block);
-        Ok(())
+        Ok(block)
     }
 
     /// block-argument ::= `%name` `:` type location?

@@ -21,7 +21,7 @@ use crate::{
     module::{OpId, OpState},
     name::Name,
     source::Span,
-    types::{FunctionType, Type},
+    types::Type,
 };
 
 /// An operation while it is read: operands have no types yet.
@@ -83,28 +83,20 @@ impl<'a> Parser<'a> {
     }
 
     fn named_operation(&mut self, names: &[ResultName<'a>]) -> Parsed<OpId> {
-        let span = self.token.span();
-        match self.token.kind {
-            Kind::String => {
-                let parts = self.generic_parts()?;
-                self.finish(parts, span, names)
-            }
-            Kind::Word => {
-                let parts = self.custom_parts()?;
-                self.finish(parts, span, names)
-            }
-            _ => self.expected("operation name in quotes or an operation"),
-        }
-    }
-
-    fn finish(
-        &mut self,
-        mut parts: Parts<'a>,
-        span: Span,
-        names: &[ResultName<'a>],
-    ) -> Parsed<OpId> {
-        parts.state.location = self.location_at(span.range().start);
+        // Before the operation's regions, so that lines are counted once.
+        let (span, location) = (self.token.span(), self.location_here());
+        let (full_name, is_generic) = match self.token.kind {
+            Kind::String => (self.quoted_name()?, true),
+            Kind::Word => (full_name(self.token_text()), false),
+            _ => return self.expected("operation name in quotes or an operation"),
+        };
+        let mut parts = self.start(full_name);
+        parts.state.location = location;
         parts.state.span = span;
+        match is_generic {
+            true => self.generic_parts(&mut parts)?,
+            false => self.custom_parts(&mut parts)?,
+        }
         self.create(parts.state, names)
     }
 
@@ -118,13 +110,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn generic_parts(&mut self) -> Parsed<Parts<'a>> {
+    fn quoted_name(&mut self) -> Parsed<&'a str> {
         let literal = self.token_text();
         let inner = &literal[1..literal.len() - 1];
         if inner.is_empty() || inner.contains(['\0', '\\']) {
             return self.fail(self.token.span(), "expected operation name in quotes");
         }
-        let mut parts = self.start(inner);
+        Ok(inner)
+    }
+
+    fn generic_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {
         self.bump();
         self.expect(Mark::LeftParen)?;
         self.list_until(Mark::RightParen, |parser| {
@@ -155,8 +150,9 @@ impl<'a> Parser<'a> {
         }
         self.expect(Mark::Colon)?;
         let ty = self.function_type()?;
-        self.apply_function_type(&mut parts, ty, 0)?;
-        Ok(parts)
+        self.resolve_operands(parts, &ty.inputs, 0)?;
+        parts.state.result_types = SmallVec::from_vec(ty.results);
+        Ok(())
     }
 
     /// Parses a dictionary and adds what it holds to an operation's attributes.
@@ -194,19 +190,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Gives operands from `first` on the input types, and the operation the
-    /// result types.
-    pub(crate) fn apply_function_type(
-        &mut self,
-        parts: &mut Parts<'a>,
-        ty: FunctionType,
-        first: usize,
-    ) -> Parsed<()> {
-        self.resolve_operands(parts, &ty.inputs, first)?;
-        parts.state.result_types = SmallVec::from_vec(ty.results);
-        Ok(())
-    }
-
     /// Resolves operands from `first` on with the types that were written.
     pub(crate) fn resolve_operands(
         &mut self,
@@ -234,28 +217,19 @@ impl<'a> Parser<'a> {
         result
     }
 
-    fn custom_parts(&mut self) -> Parsed<Parts<'a>> {
+    fn custom_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {
         let (span, written) = (self.token.span(), self.token_text());
-        let full = match written {
-            "func" => "func.func",
-            "return" => "func.return",
-            "call" => "func.call",
-            "module" => "builtin.module",
-            name => name,
-        };
-        let mut parts = self.start(full);
-        let Some(format) = parts
-            .definition
-            .and_then(|definition| definition.assembly())
-        else {
-            return self.unknown(span, written, parts.definition.is_some());
-        };
         self.bump();
-        format::parse(self, &mut parts, format)?;
-        Ok(parts)
+        match parts
+            .definition
+            .map(|definition| (definition, definition.assembly()))
+        {
+            Some((_, Some(format))) => format::parse(self, parts, format),
+            definition => self.unknown(span, written, definition.is_some()),
+        }
     }
 
-    fn unknown(&mut self, span: Span, name: &str, is_defined: bool) -> Parsed<Parts<'a>> {
+    fn unknown(&mut self, span: Span, name: &str, is_defined: bool) -> Parsed<()> {
         let error = match is_defined {
             true => self.error(span, format!("custom op '{name}' has no custom form")),
             false => self.error(span, format!("custom op '{name}' is unknown")),
@@ -267,7 +241,6 @@ impl<'a> Parser<'a> {
             )),
         };
         self.push(error);
-        self.bump();
         Err(Failed)
     }
 
@@ -279,6 +252,17 @@ impl<'a> Parser<'a> {
         let bytes = lexer::unescape(self.token_text());
         self.bump();
         Ok(bytes)
+    }
+}
+
+/// Returns the full name of an operation that may leave its dialect out.
+fn full_name(written: &str) -> &str {
+    match written {
+        "func" => "func.func",
+        "return" => "func.return",
+        "call" => "func.call",
+        "module" => "builtin.module",
+        name => name,
     }
 }
 

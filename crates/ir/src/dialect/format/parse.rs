@@ -6,7 +6,7 @@ use crate::{
     dialect::{AttributeKind, OpDef, Results, function},
     lexer::{Kind, Mark},
     location::Location,
-    module::{OpState, RegionId},
+    module::OpState,
     parser::{Argument, Failed, Parsed, Parser, Parts},
     types::Type,
 };
@@ -52,7 +52,12 @@ fn parse_items<'a>(
     items: &'static [Item],
 ) -> Parsed<()> {
     for item in items {
-        parse_word(parser, parts, definition, state, &item.word)?;
+        // Regions nest, so the way to them takes little stack.
+        match &item.word {
+            Word::Region => add_region(parser, parts, definition, state)?,
+            Word::Else => else_region(parser, parts, definition, state)?,
+            word => parse_word(parser, parts, definition, state, word)?,
+        }
     }
     Ok(())
 }
@@ -103,15 +108,9 @@ fn parse_word<'a>(
             state.has_results = true;
             Ok(())
         }
-        Word::Region => {
-            let region = region(parser, parts, definition, state)?;
-            parts.state.regions.push(region);
-            Ok(())
-        }
-        Word::Else => else_region(parser, parts, definition, state),
         Word::Group(items) => group(parser, parts, definition, state, items),
         Word::Literal(text) => literal(parser, text),
-        Word::Function | Word::Module => Ok(()),
+        Word::Region | Word::Else | Word::Function | Word::Module => Ok(()),
     }
 }
 
@@ -276,12 +275,25 @@ fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
     }
 }
 
-fn region<'a>(
+fn add_region<'a>(
     parser: &mut Parser<'a>,
     parts: &mut Parts<'a>,
     definition: &OpDef,
     state: &mut State,
-) -> Parsed<RegionId> {
+) -> Parsed<()> {
+    let arguments = region_arguments(parser, parts, definition, state)?;
+    let region = parser.region_with(arguments)?;
+    parts.state.regions.push(region);
+    Ok(())
+}
+
+/// Returns the arguments of a region, which have the names of operands.
+fn region_arguments<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+) -> Parsed<Vec<Argument<'a>>> {
     resolve_declared(parser, parts, definition, state, &[])?;
     let shadowed = definition.shadowed_operands(parts.operands.len());
     let mut arguments: Vec<Argument<'a>> = Vec::with_capacity(shadowed.len());
@@ -302,7 +314,7 @@ fn region<'a>(
             location: Location::Unknown,
         });
     }
-    parser.region_with(arguments)
+    Ok(arguments)
 }
 
 /// Parses `else` and its region, or makes one that returns nothing.
@@ -313,10 +325,16 @@ fn else_region<'a>(
     state: &mut State,
 ) -> Parsed<()> {
     if parser.eat_word("else") {
-        let region = region(parser, parts, definition, state)?;
-        parts.state.regions.push(region);
-        return Ok(());
+        return add_region(parser, parts, definition, state);
     }
+    trivial_else(parser, parts, definition)
+}
+
+fn trivial_else<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+) -> Parsed<()> {
     if !parts.state.result_types.is_empty() {
         let name = definition.name();
         let span = parser.token.span();
