@@ -4,10 +4,14 @@
 //! What is looked for is proof, so that `Ok` can be relied on and
 //! [`Unordered`] may be too careful.
 //!
+//! An operation without effects may come before or after a cancellation only
+//! if nobody can see what becomes of its results. (What it reports, if it
+//! fails, is not looked at.)
+//!
 //! # How
 //!
 //! For each value of a body: the set of *events* that lie before it, which are
-//! the body's arguments, and for each operation and class of effects that all
+//! that a value is there, and for each operation and class of effects that all
 //! effects of the class inside of the operation have happened. A strict
 //! operation starts after all events that lie before its operands. What lies
 //! inside calls and regions is summed up per body:
@@ -26,7 +30,7 @@ use std::fmt;
 use tfrt_ir::{Module, OpId};
 
 use crate::evaluate::Refusal;
-use crate::plan::{Body, BodyIndex, Kind, Operation, Plan};
+use crate::plan::{Body, BodyIndex, Kind, Operation, Plan, Slot};
 
 /// A set of classes of effects.
 type Classes = u8;
@@ -39,11 +43,9 @@ const WRITE: Classes = 1 << 1;
 const READ: Classes = 1 << 2;
 /// A function is called unless it was before.
 const ONCE: Classes = 1 << 3;
-/// The request is cancelled: this touches all that has not run yet.
+/// The request is cancelled: what has not run yet has a failure for a result.
 const CANCEL: Classes = 1 << 4;
-/// Anything at all: every operation does this.
-const RUN: Classes = 1 << 5;
-const N_CLASSES: usize = 6;
+const N_CLASSES: usize = 5;
 const ALL: Classes = (1 << N_CLASSES) - 1;
 
 /// Two operations whose effects may come in either order.
@@ -205,7 +207,7 @@ struct Walk<'w> {
 impl<'w> Walk<'w> {
     fn new(plan: &'w Plan<'w>, summaries: &[Summary], body: BodyIndex) -> Walk<'w> {
         let body = &plan.bodies[body];
-        let n_events = body.arguments.len() + body.operations.len() * N_CLASSES;
+        let n_events = body.n_slots + body.operations.len() * N_CLASSES;
         let none = Set::new(n_events);
         let mut walk = Walk {
             body,
@@ -214,7 +216,8 @@ impl<'w> Walk<'w> {
             slots: vec![none.clone(); body.n_slots],
         };
         for (argument, &slot) in body.arguments.iter().enumerate() {
-            walk.slots[slot].add(argument);
+            debug_assert_eq!(slot, argument, "arguments have the first slots");
+            walk.slots[slot].add(slot);
         }
         for (index, operation) in body.operations.iter().enumerate() {
             let summary = summarize(plan, operation, summaries);
@@ -232,6 +235,7 @@ impl<'w> Walk<'w> {
             }
             for (&slot, &after) in operation.results.iter().zip(&summary.after) {
                 let mut before_it = start.clone();
+                before_it.add(slot);
                 classes(after).for_each(|class| before_it.add(walk.event(index, class)));
                 walk.slots[slot] = before_it;
             }
@@ -243,8 +247,8 @@ impl<'w> Walk<'w> {
 
     /// Returns the event that all effects of a class of an operation happened.
     fn event(&self, operation: usize, class: Classes) -> usize {
-        let class = usize::try_from(class.trailing_zeros()).expect("there are six");
-        self.body.arguments.len() + operation * N_CLASSES + class
+        let class = usize::try_from(class.trailing_zeros()).expect("there are five");
+        self.body.n_slots + operation * N_CLASSES + class
     }
 
     /// Returns the classes of which all effects in the body lie before a set.
@@ -297,13 +301,43 @@ impl<'w> Walk<'w> {
                     self.summaries[first].effects,
                     self.summaries[second].effects,
                 );
+                let start = &self.starts[second];
                 let mut shown = classes(a).filter(|&class| conflict(class, b));
-                if shown.any(|class| !self.starts[second].has(self.event(first, class))) {
+                let raced = shown.any(|class| !start.has(self.event(first, class)));
+                let cut = b & CANCEL != 0 && !self.is_settled(first, start);
+                let cuts = a & CANCEL != 0
+                    && !start.has(self.event(first, CANCEL))
+                    && !self.is_settled(second, &Set::new(0));
+                if raced || cut || cuts {
                     return Err(unordered(first));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Tells whether each result of an operation lies before a start, or is
+    /// seen by nobody.
+    fn is_settled(&self, operation: usize, start: &Set) -> bool {
+        let results = &self.body.operations[operation].results;
+        results
+            .iter()
+            .all(|&slot| start.has(slot) || self.is_stray(slot))
+    }
+
+    /// Tells whether a value is read by nothing that has an effect or a result
+    /// that is seen.
+    fn is_stray(&self, slot: Slot) -> bool {
+        let reads = |at: &usize| {
+            let operands = &self.body.operations[*at].operands;
+            operands.iter().any(|operand| operand.slot == slot)
+        };
+        let mut readers = (0..self.summaries.len()).filter(reads);
+        !self.body.results.contains(&slot)
+            && readers.all(|at| {
+                let mut results = self.body.operations[at].results.iter();
+                self.summaries[at].effects == 0 && results.all(|&slot| self.is_stray(slot))
+            })
     }
 
     /// Checks that what is printed comes before the line with the results,
@@ -333,7 +367,7 @@ impl<'w> Walk<'w> {
 fn summarize(plan: &Plan<'_>, operation: &Operation, summaries: &[Summary]) -> Summary {
     let n_results = operation.results.len();
     let mut sum = Summary {
-        effects: RUN | own_effects(plan, operation),
+        effects: own_effects(plan, operation),
         after: vec![ALL; n_results],
         before: Vec::new(),
         passes: Vec::new(),

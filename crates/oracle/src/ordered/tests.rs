@@ -160,6 +160,8 @@ fn nothing_may_race_with_cancellation() {
         )
     };
     ordered(&text("%c, %x"));
-    let other = text("%c, %y").replace("%m =", "%y = tfrt.constant.i32 1\n%m =");
+    // What becomes of `%y` shows only if it is read by what shows.
+    ordered(&text("%c, %x").replace("%m =", "%y = tfrt.constant.i32 1\n%m ="));
+    let other = text("%c, %c").replace("!tfrt.chain, i32\n", "!tfrt.chain, !tfrt.chain\n");
     unordered(&other, "tfrt.constant.i32", "tfrt_test.cancel");
 }
