@@ -3,6 +3,10 @@
 //! A future registers one continuation with the cell, at the first poll that finds it pending,
 //! and keeps the waker beside it: later polls replace the waker and register nothing. Dropping
 //! the future takes the waker out, so that a forgotten future wakes nobody.
+//!
+//! The other way round, [`AsyncValue::from_future`] lets a work queue drive a future.
+
+pub(crate) mod drive;
 
 use std::{
     fmt,

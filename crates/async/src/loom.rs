@@ -13,6 +13,7 @@ use std::future::IntoFuture;
 use crate::{
     AnyAsyncValue, AsyncValue, Chain, Error, Heap, Origin, Promise, Value,
     counters::live_cells_of_this_thread,
+    future::drive::Schedule,
     run_when_settled,
     sync::{Arc, AtomicUsize, Ordering, statistic, thread},
     when_all,
@@ -420,5 +421,42 @@ fn future_is_polled_while_it_is_set() {
         let setter = thread::spawn(move || promise.resolve(Boxed(7)));
         assert_eq!(loom::future::block_on(value.into_future()).unwrap().0, 7);
         setter.join().unwrap();
+    });
+}
+
+#[test]
+fn future_is_woken_while_a_task_polls_it() {
+    check(3, || {
+        let event = Arc::new(AtomicUsize::new(0));
+        let schedule = Arc::new(Schedule::queued());
+        let n_tasks = Ran::new();
+        /// Polls until there is nothing to do; returns true if the event was seen.
+        fn poll(event: &AtomicUsize, schedule: &Schedule, work: impl FnOnce()) -> bool {
+            work();
+            loop {
+                schedule.start();
+                if event.load(Ordering::Relaxed) == 1 {
+                    return true;
+                }
+                if !schedule.finish() {
+                    return false;
+                }
+            }
+        }
+        let waker = thread::spawn({
+            let (event, schedule, work) =
+                (Arc::clone(&event), Arc::clone(&schedule), n_tasks.once());
+            move || {
+                event.store(1, Ordering::Relaxed);
+                schedule.wake() && poll(&event, &schedule, work)
+            }
+        });
+        let seen = poll(&event, &schedule, n_tasks.once());
+        let seen_by_waker = waker.join().unwrap();
+        assert!(
+            seen != seen_by_waker,
+            "one task saw the event, and no other polled after it"
+        );
+        assert_eq!(n_tasks.times(), 1 + usize::from(seen_by_waker));
     });
 }

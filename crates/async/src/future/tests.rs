@@ -9,7 +9,10 @@ use std::{
     thread::{self, Thread},
 };
 
-use crate::{AnyAsyncValue, AsyncValue, Error, Heap, Value};
+use crate::{
+    AnyAsyncValue, AsyncValue, Error, Heap, Value,
+    queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue},
+};
 
 /// Wakes a thread, and counts.
 struct Parker {
@@ -118,4 +121,77 @@ fn dropped_future_lets_its_waker_go() {
     assert!(promise.is_unobserved());
     promise.resolve(7);
     assert_eq!(counting.n_wakes.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn future_is_driven_by_the_tasks_of_a_queue() {
+    for queue in [
+        Arc::new(SingleThreadedWorkQueue::new()) as Arc<dyn ConcurrentWorkQueue>,
+        Arc::new(MultiThreadedWorkQueue::new(2, 0).unwrap()),
+    ] {
+        let (promises, inputs): (Vec<_>, Vec<_>) =
+            (0..10).map(|_| AsyncValue::<i32>::pending()).unzip();
+        let sum = AsyncValue::from_future(
+            async move {
+                let mut sum = 0;
+                for input in inputs {
+                    sum += *input.await?;
+                }
+                Ok(sum)
+            },
+            &queue,
+        );
+        let setter = thread::spawn(move || {
+            for promise in promises {
+                promise.resolve(1);
+            }
+        });
+        queue.await_all(&[sum.as_any().clone()]).unwrap();
+        assert_eq!(sum.get().unwrap().unwrap(), &10);
+        setter.join().unwrap();
+    }
+}
+
+#[test]
+fn future_that_fails_or_panics_or_is_not_wanted_is_dropped() {
+    let queue: Arc<dyn ConcurrentWorkQueue> = Arc::new(SingleThreadedWorkQueue::new());
+    let failed = AsyncValue::<i32>::from_future(async { Err(Error::unknown("x")) }, &queue);
+    let panicked = AsyncValue::<i32>::from_future(
+        async { std::panic::resume_unwind(Box::new("planned")) },
+        &queue,
+    );
+    let witness = Arc::new(());
+    let (promise, input) = AsyncValue::<i32>::pending();
+    let unwanted = AsyncValue::<i32>::from_future(
+        {
+            let witness = Arc::clone(&witness);
+            async move {
+                let input = input.await?;
+                drop(witness);
+                Ok(*input)
+            }
+        },
+        &queue,
+    );
+    queue.quiesce().unwrap();
+    assert_eq!(failed.error().unwrap().message(), "x");
+    assert!(panicked.error().is_some());
+    drop(unwanted);
+    promise.resolve(1);
+    queue.quiesce().unwrap();
+    assert_eq!(Arc::strong_count(&witness), 1);
+}
+
+#[test]
+fn future_fails_when_its_queue_is_gone() {
+    let queue: Arc<dyn ConcurrentWorkQueue> = Arc::new(SingleThreadedWorkQueue::new());
+    let (promise, input) = AsyncValue::<i32>::pending();
+    let value = AsyncValue::<i32>::from_future(async move { Ok(*input.await?) }, &queue);
+    queue.quiesce().unwrap();
+    drop(queue);
+    promise.resolve(1);
+    assert_eq!(
+        value.error().unwrap().message(),
+        "the work queue that polls a future is gone"
+    );
 }
