@@ -182,7 +182,8 @@ struct Draft {
     /// The node that starts it.
     parent: Option<usize>,
     merged_into: Option<usize>,
-    /// Nodes that its operations read from; kept only if dependent streams are merged.
+    /// Nodes that its operations read from, some of which may have come to lie in it;
+    /// kept only if dependent streams are merged.
     dependencies: BTreeSet<usize>,
 }
 
@@ -275,7 +276,7 @@ impl Builder {
             self.drafts[*stream].parent = Some(node);
         }
         if self.options.merge_inter_dependent {
-            self.merge_dependents(&mut children);
+            self.merge_dependents(node, &mut children);
         }
         let mut candidate = Candidate {
             limit: self.options.upper_cost_threshold,
@@ -324,40 +325,28 @@ impl Builder {
     }
 
     fn merge(&mut self, from: usize, to: usize) {
-        let taken = std::mem::take(&mut self.drafts[from].dependencies);
-        let mut kept = std::mem::take(&mut self.drafts[to].dependencies);
-        kept.retain(|node| self.stream_of(*node) != Some(from));
-        kept.extend(
-            taken
-                .into_iter()
-                .filter(|node| self.stream_of(*node) != Some(to)),
-        );
-        self.drafts[to].dependencies = kept;
+        let mut smaller = std::mem::take(&mut self.drafts[from].dependencies);
+        let kept = &mut self.drafts[to].dependencies;
+        if smaller.len() > kept.len() {
+            std::mem::swap(&mut smaller, kept);
+        }
+        kept.extend(smaller);
         self.drafts[to].cost = self.drafts[to].cost.saturating_add(self.drafts[from].cost);
         self.drafts[from].merged_into = Some(to);
     }
 
-    /// Merges siblings into those that depend on them; drops what was merged.
-    fn merge_dependents(&mut self, children: &mut Vec<usize>) {
+    /// Merges children of a node into those that depend on them; drops what was merged.
+    fn merge_dependents(&mut self, node: usize, children: &mut Vec<usize>) {
+        if children.len() < 2 {
+            return;
+        }
         let pool: HashSet<usize> = children.iter().copied().collect();
         let mut gone = HashSet::new();
         for stream in children.iter().copied() {
             if gone.contains(&stream) {
                 continue;
             }
-            let dependencies: Vec<usize> =
-                self.drafts[stream].dependencies.iter().copied().collect();
-            let mut cheap = Vec::new();
-            for node in dependencies {
-                let Some(other) = self.stream_of(node) else {
-                    continue;
-                };
-                let is_new = other != stream && !cheap.contains(&other);
-                if is_new && pool.contains(&other) && !self.is_worth_a_thread(other) {
-                    cheap.push(other);
-                }
-            }
-            for other in cheap {
+            for other in self.cheap_dependencies(node, stream, &pool) {
                 self.merge(other, stream);
                 gone.insert(other);
                 if self.is_worth_a_thread(stream) {
@@ -368,9 +357,33 @@ impl Builder {
         children.retain(|stream| !gone.contains(stream));
     }
 
-    /// Returns the stream that a node ended up in, if its turn has come.
-    fn stream_of(&mut self, node: usize) -> Option<usize> {
-        let joined = self.joined[node]?;
+    /// Returns the cheap streams in `pool` that a stream depends on, in textual order.
+    fn cheap_dependencies(
+        &mut self,
+        node: usize,
+        stream: usize,
+        pool: &HashSet<usize>,
+    ) -> Vec<usize> {
+        // Nodes before this one have not had their turn.
+        let later = self.drafts[stream].dependencies.range(node + 1..);
+        let later: Vec<usize> = later.copied().collect();
+        let (mut cheap, mut seen) = (Vec::new(), HashSet::new());
+        for dependency in later {
+            let other = self.resolve(dependency);
+            if other == stream {
+                self.drafts[stream].dependencies.remove(&dependency);
+                continue;
+            }
+            if pool.contains(&other) && !self.is_worth_a_thread(other) && seen.insert(other) {
+                cheap.push(other);
+            }
+        }
+        cheap
+    }
+
+    /// Returns the stream that a node ended up in.
+    fn resolve(&mut self, node: usize) -> usize {
+        let joined = self.joined[node].expect("its turn has come");
         let mut at = joined;
         while let Some(next) = self.drafts[at].merged_into {
             at = next;
@@ -381,11 +394,7 @@ impl Builder {
             self.drafts[passed].merged_into = Some(at);
             passed = next;
         }
-        Some(at)
-    }
-
-    fn resolve(&mut self, node: usize) -> usize {
-        self.stream_of(node).expect("every node was built")
+        at
     }
 }
 
