@@ -138,7 +138,12 @@ struct Executor {
     /// The results of the kernel that is running.
     results: Vec<AnyAsyncValue>,
     n_steps: u64,
+    /// How many tasks were handed over since this thread last let the queue come to them.
+    n_handed: u64,
 }
+
+/// Loops let the queue come to the tasks that they left, after this many.
+const TASKS_PER_TURN: u64 = 1 << 16;
 
 /// Counts a thread as busy while it is inside the executor.
 struct Busy(Arc<RequestContext>);
@@ -196,6 +201,7 @@ impl Executor {
         let busy = Busy::new(bottom.frame.request().clone());
         while let Some(top) = self.stack.last_mut() {
             for group in top.queue.turn() {
+                self.n_handed += 1;
                 hand_over(&top.frame, group);
             }
             match top.queue.pop() {
@@ -269,6 +275,10 @@ impl Executor {
             let (results, then) = match step.0 {
                 StepKind::Done(results) => return self.complete(kernel, results, None),
                 StepKind::Fail(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                StepKind::Call(call, then) if self.n_handed >= TASKS_PER_TURN => {
+                    let again = Box::new(move |_| Step(StepKind::Call(call, then)));
+                    return self.detach(kernel, Vec::new(), Wake::Task, again);
+                }
                 StepKind::Call(call, then) => return self.call(kernel, call, Some(then)),
                 StepKind::Spawn(call, then) => match cancelled(kernel.frame()) {
                     Some(error) => return self.complete(kernel, Vec::new(), Some(error)),
@@ -356,6 +366,10 @@ impl Executor {
             let (results, then) = match step.0 {
                 StepKind::Done(results) => return detached.finish(results),
                 StepKind::Fail(error) => return detached.fail(error),
+                StepKind::Call(call, then) if self.n_handed >= TASKS_PER_TURN => {
+                    let again = Box::new(move |_| Step(StepKind::Call(call, then)));
+                    return detached.wait(Vec::new(), Wake::Task, again);
+                }
                 StepKind::Call(
                     Call {
                         function,
