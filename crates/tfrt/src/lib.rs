@@ -1,1 +1,103 @@
-//! Under construction.
+//! An asynchronous dataflow runtime: programs in, values out.
+//!
+//! ```
+//! use tfrt::{Context, Program, Runtime};
+//!
+//! let runtime = Runtime::new();
+//! let program = runtime.compile(
+//!     "triple.mlir",
+//!     "func.func @triple(%x: i32) -> i32 {
+//!        %y = tfrt.add.i32 %x, %x
+//!        %z = tfrt.add.i32 %y, %x
+//!        tfrt.return %z : i32
+//!      }",
+//! )?;
+//! let triple = program.function("triple").expect("the program has it");
+//!
+//! // Wait for the results, or `.await` them on any executor.
+//! let results = triple.call(&runtime.context(), (14,)).wait()?;
+//! assert_eq!(*results.get::<i32>(0)?, 42);
+//! # Ok::<(), tfrt::AnyError>(())
+//! ```
+//!
+//! | To | Use |
+//! | --- | --- |
+//! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
+//! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
+//! | stop a call, give it a deadline or data | [`Context`] |
+//! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
+//! | write a kernel | [`kernel`] |
+//!
+//! # Kernels of your own
+//!
+//! A kernel is a function; adding it is a line:
+//!
+//! ```
+//! use tfrt::{Runtime, Error};
+//!
+//! fn double(x: i32) -> Result<i32, Error> {
+//!     x.checked_mul(2).ok_or_else(|| Error::new(tfrt::ErrorCode::OutOfRange, "too large to double"))
+//! }
+//!
+//! let runtime = Runtime::builder()
+//!     .kernels(|registry| {
+//!         registry.add("my.double", double);
+//!     })
+//!     .build();
+//! let program = runtime.compile(
+//!     "double.mlir",
+//!     r#"func.func @main() -> i32 {
+//!          %x = tfrt.constant.i32 21
+//!          %y = "my.double"(%x) : (i32) -> i32
+//!          tfrt.return %y : i32
+//!        }"#,
+//! )?;
+//! let results = program.function("main").unwrap().call(&runtime.context(), ()).wait()?;
+//! assert_eq!(*results.get::<i32>(0)?, 42);
+//! # Ok::<(), tfrt::AnyError>(())
+//! ```
+//!
+//! # The layers below
+//!
+//! The crates that this one stands on are re-exported whole, for those who need more: [`asynchronous`],
+//! [`bef`], [`compiler`], [`host`], [`ir`] and [`kernels`]. Only what stands at the root of this
+//! crate is a promise.
+
+#![forbid(unsafe_code)]
+
+pub use tfrt_async as asynchronous;
+pub use tfrt_bef as bef;
+pub use tfrt_compiler as compiler;
+pub use tfrt_host as host;
+pub use tfrt_ir as ir;
+pub use tfrt_kernels as kernels;
+
+pub use tfrt_async::queue::{
+    ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
+};
+pub use tfrt_host::{
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,
+    HostAllocator, HostContext, InPlace, Limits, Promise, RequestContext, ResourceContext,
+    SourceLocation, Value, kernel,
+};
+
+mod arguments;
+mod call;
+mod context;
+mod error;
+pub mod input;
+mod program;
+pub mod report;
+mod runtime;
+#[cfg(feature = "tracing")]
+mod tracing;
+
+pub use arguments::{Argument, Arguments};
+pub use call::{Call, CallFuture, Values};
+pub use context::{Context, ContextBuilder};
+pub use error::{AnyError, OpenError, error_message};
+pub use program::{Function, Program};
+pub use runtime::{Runtime, RuntimeBuilder};
+
+#[cfg(feature = "tracing")]
+pub use tracing::TracingSink;

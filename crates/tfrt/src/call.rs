@@ -1,0 +1,288 @@
+//! [`Call`]: the results of a function, to be waited for, awaited, or taken one by one.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tfrt_async::queue::ConcurrentWorkQueue;
+use tfrt_async::{AnyAsyncValueFuture, first_error};
+use tfrt_host::{AnyAsyncValue, AsyncValue, Error, Value};
+
+/// A call that was made. Its results settle each on its own, while the function goes on.
+///
+/// # Examples
+///
+/// In async Rust, on any executor:
+///
+/// ```
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     let mut future = std::pin::pin!(future);
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut context = std::task::Context::from_waker(&waker);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut context) {
+/// #             std::task::Poll::Ready(output) => return output,
+/// #             std::task::Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// use tfrt::Runtime;
+///
+/// let runtime = Runtime::new();
+/// let program = runtime.compile(
+///     "later.mlir",
+///     r#"func.func @later(%x: i32) -> i32 {
+///          %y = "tfrt_test.async_add.i32"(%x, %x) : (i32, i32) -> i32
+///          tfrt.return %y : i32
+///        }"#,
+/// )?;
+/// let later = program.function("later").unwrap();
+/// let answer = block_on(async {
+///     let values = later.call(&runtime.context(), (21,)).await?;
+///     values.get::<i32>(0).copied()
+/// })?;
+/// assert_eq!(answer, 42);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[must_use = "the results of a call hold its errors"]
+pub struct Call {
+    results: Vec<AnyAsyncValue>,
+    queue: Arc<dyn ConcurrentWorkQueue>,
+}
+
+impl Call {
+    pub(crate) fn new(results: Vec<AnyAsyncValue>, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
+        Call { results, queue }
+    }
+
+    /// Waits for all results on this thread, which helps with the work where the queue allows it.
+    ///
+    /// # Errors
+    ///
+    /// The error of the highest-numbered result that failed; `FailedPrecondition` on a worker of
+    /// the queue, which must not wait.
+    pub fn wait(self) -> Result<Values, Error> {
+        Values::new(self.wait_each()?)
+    }
+
+    /// Waits for all results on this thread, and gives each with its value or its error.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` on a worker of the queue, which must not wait.
+    pub fn wait_each(self) -> Result<Vec<AnyAsyncValue>, Error> {
+        self.queue
+            .await_all(&self.results)
+            .map_err(|refused| Error::failed_precondition(refused.to_string()))?;
+        Ok(self
+            .results
+            .into_iter()
+            .map(AnyAsyncValue::settled)
+            .collect())
+    }
+
+    /// The result `index`, to be awaited on its own.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is no such result; `InvalidArgument` if it is known to be of another
+    /// type already. One that turns out to be of another type fails.
+    pub fn result<T: Value>(&self, index: usize) -> Result<AsyncValue<T>, Error> {
+        let result = self.results.get(index);
+        let result = result.ok_or_else(|| no_such_result(index, self.results.len()))?;
+        let result = result.clone().settled();
+        if let Some(error) = result.error() {
+            return Ok(AsyncValue::from_error(error.clone()));
+        }
+        result
+            .downcast::<T>()
+            .map_err(|found| wrong_type::<T>(index, &found))
+    }
+
+    /// The results as they are now: settled or to come.
+    pub fn results(&self) -> &[AnyAsyncValue] {
+        &self.results
+    }
+
+    /// The results as they are now.
+    pub fn into_results(self) -> Vec<AnyAsyncValue> {
+        self.results
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&self.results).finish()
+    }
+}
+
+impl IntoFuture for Call {
+    type Output = Result<Values, Error>;
+    type IntoFuture = CallFuture;
+
+    fn into_future(self) -> CallFuture {
+        CallFuture {
+            n_settled: 0,
+            waiting: None,
+            results: self.results,
+        }
+    }
+}
+
+/// The future of a [`Call`]: all of its values, or the error of the highest-numbered result that
+/// failed.
+#[must_use = "futures do nothing unless polled"]
+pub struct CallFuture {
+    /// Invariant: the first `n_settled` are settled, and `waiting` waits for the next.
+    results: Vec<AnyAsyncValue>,
+    n_settled: usize,
+    waiting: Option<AnyAsyncValueFuture>,
+}
+
+impl Future for CallFuture {
+    type Output = Result<Values, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        while let Some(next) = this.results.get_mut(this.n_settled) {
+            if !next.is_settled() {
+                let waiting = this
+                    .waiting
+                    .get_or_insert_with(|| next.clone().into_future());
+                if Pin::new(waiting).poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+            this.waiting = None;
+            this.n_settled += 1;
+        }
+        let results = std::mem::take(&mut this.results);
+        this.n_settled = 0;
+        Poll::Ready(Values::new(
+            results.into_iter().map(AnyAsyncValue::settled).collect(),
+        ))
+    }
+}
+
+impl fmt::Debug for CallFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallFuture").field(&self.results).finish()
+    }
+}
+
+/// The results of a call, none of which has failed.
+#[derive(Clone, Debug)]
+pub struct Values(
+    /// Invariant: settled, and no errors.
+    Vec<AnyAsyncValue>,
+);
+
+impl Values {
+    fn new(results: Vec<AnyAsyncValue>) -> Result<Values, Error> {
+        match first_error(&results) {
+            Some(error) => Err(error.clone()),
+            None => Ok(Values(results)),
+        }
+    }
+
+    /// The result `index`.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is no such result; `InvalidArgument` if it is of another type.
+    pub fn get<T: Value>(&self, index: usize) -> Result<&T, Error> {
+        let value = self.0.get(index);
+        let value = value.ok_or_else(|| no_such_result(index, self.0.len()))?;
+        value
+            .get::<T>()
+            .ok_or_else(|| wrong_type::<T>(index, value))
+    }
+
+    /// The number of results.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Tells whether the function has no results.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The results with their types erased, to be arguments of another call.
+    pub fn into_inner(self) -> Vec<AnyAsyncValue> {
+        self.0
+    }
+}
+
+fn no_such_result(index: usize, n_results: usize) -> Error {
+    Error::new(
+        tfrt_host::ErrorCode::OutOfRange,
+        format!("there is no result {index}: the function has {n_results}"),
+    )
+}
+
+fn wrong_type<T: Value>(index: usize, found: &AnyAsyncValue) -> Error {
+    let found = found.type_name().unwrap_or("a value to come");
+    Error::invalid_argument(format!(
+        "result {index} was expected to be {}, but is {found}",
+        T::NAME
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use tfrt_async::queue::SingleThreadedWorkQueue;
+
+    use super::*;
+
+    fn call(results: Vec<AnyAsyncValue>) -> Call {
+        Call::new(results, Arc::new(SingleThreadedWorkQueue::new()))
+    }
+
+    #[test]
+    fn result_of_another_type_is_refused_with_both_names() {
+        let values = call(vec![AnyAsyncValue::new(1i32)]).wait().unwrap();
+        let error = values.get::<f32>(0).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "result 0 was expected to be f32, but is i32"
+        );
+        let error = values.get::<f32>(1).unwrap_err();
+        assert_eq!(error.code(), tfrt_host::ErrorCode::OutOfRange);
+    }
+
+    #[test]
+    fn future_waits_for_all_and_gives_the_last_error() {
+        let (first, first_value) = AnyAsyncValue::pending();
+        let (second, second_value) = AnyAsyncValue::pending();
+        let mut future = call(vec![first_value, second_value]).into_future();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut future).poll(&mut context).is_pending());
+        second.fail(Error::unknown("second"));
+        assert!(Pin::new(&mut future).poll(&mut context).is_pending());
+        first.fail(Error::unknown("first"));
+        match Pin::new(&mut future).poll(&mut context) {
+            Poll::Ready(Err(error)) => assert_eq!(error.message(), "second"),
+            other => panic!("expected an error, found {other:?}"),
+        }
+    }
+
+    #[test]
+    fn single_results_are_taken_before_others_are_there() {
+        let (promise, value) = AnyAsyncValue::pending();
+        let call = call(vec![value, AnyAsyncValue::new(7i64)]);
+        let second = call.result::<i64>(1).unwrap();
+        assert_eq!(second.get().unwrap().unwrap(), &7);
+        let first = call.result::<i32>(0).unwrap();
+        promise.resolve(3i32);
+        assert_eq!(first.get().unwrap().unwrap(), &3);
+    }
+}

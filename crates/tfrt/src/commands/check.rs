@@ -1,0 +1,123 @@
+//! `tfrt check`: every reason why programs would not compile or load, at once; runs nothing.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tfrt::bef::BefFile;
+use tfrt::input::Input;
+use tfrt::ir::{Source, parse, verify};
+use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue};
+
+use super::{print_json, print_line};
+use crate::failure::{ExitStatus, Failure};
+use crate::options::CheckOptions;
+use crate::talk::{Problem, Talk};
+
+/// Checks each file.
+pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
+    let runtime = Runtime::builder().queue(queue).build();
+    let mut files = Vec::new();
+    for path in &options.files {
+        let problems = problems(path, &runtime, talk);
+        let file = path.to_string_lossy().into_owned();
+        let ok = problems.is_empty();
+        if !options.json {
+            problems.iter().for_each(|told| talk.say(&told.text));
+            let verdict = if ok { "ok" } else { "rejected" };
+            print_line(&format!("{file}: {verdict}"))?;
+        }
+        let problems = problems.into_iter().flat_map(|told| told.problems);
+        files.push(Checked {
+            file,
+            ok,
+            problems: problems.collect(),
+        });
+    }
+    let all_ok = files.iter().all(|file| file.ok);
+    if options.json {
+        print_json(&Document {
+            schema: "tfrt.check/1",
+            ok: all_ok,
+            files,
+        })?;
+    }
+    Ok(if all_ok {
+        ExitStatus::Fine
+    } else {
+        ExitStatus::Rejected
+    })
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    ok: bool,
+    files: Vec<Checked>,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    ok: bool,
+    problems: Vec<Problem>,
+}
+
+/// What one stage complains about, for people and for machines.
+struct Complaint {
+    text: String,
+    problems: Vec<Problem>,
+}
+
+impl Complaint {
+    fn new(error: &OpenError, talk: &Talk) -> Complaint {
+        Complaint {
+            text: talk.open_error_text(error),
+            problems: Problem::all_of_open(error),
+        }
+    }
+}
+
+fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<Complaint> {
+    let found = match Input::read(path) {
+        Err(error) => vec![error],
+        Ok(Input::Text(source)) => {
+            talk.remember(&source);
+            in_text(&source, runtime)
+        }
+        Ok(input @ Input::Bytes { .. }) => runtime.load(&input).err().into_iter().collect(),
+    };
+    found
+        .iter()
+        .map(|error| Complaint::new(error, talk))
+        .collect()
+}
+
+/// What is wrong with a text. One that does not verify is compiled and loaded all the same, since
+/// a kernel that does not exist has nothing to do with a wrong type elsewhere.
+fn in_text(source: &Source, runtime: &Runtime) -> Vec<OpenError> {
+    let module = match parse(source) {
+        Ok(module) => module,
+        Err(diagnostics) => return vec![OpenError::Text(diagnostics)],
+    };
+    let verified = verify(&module).map_err(OpenError::Text);
+    let is_verified = verified.is_ok();
+    let bytes = match tfrt::compiler::compile(&module, &Default::default()) {
+        Ok(bytes) => bytes,
+        // Of a text that is wrong already, this need not be news.
+        Err(_) if !is_verified => return verified.err().into_iter().collect(),
+        Err(diagnostics) => return vec![OpenError::Text(diagnostics)],
+    };
+    let loaded = BefFile::open(bytes)
+        .map_err(|reason| OpenError::Bytes {
+            name: source.name().to_string(),
+            reason,
+        })
+        .and_then(|file| Program::from_file(file, runtime));
+    let later = match loaded {
+        Err(error @ OpenError::Load(_)) => Some(error),
+        Err(error) if is_verified => Some(error),
+        _ => None,
+    };
+    verified.err().into_iter().chain(later).collect()
+}

@@ -1,0 +1,166 @@
+//! `--arg`: values for the parameters of functions, read by the parameters' types.
+
+use std::str::FromStr;
+
+use tfrt::{AnyAsyncValue, Chain, Function, Value};
+
+use crate::failure::Failure;
+use crate::options::RunOptions;
+
+const CHAIN: &str = "!tfrt.chain";
+
+/// Refuses a command line whose arguments fit none of the functions, or not one named on it.
+pub fn check(functions: &[Function], options: &RunOptions) -> Result<(), Failure> {
+    let n_given = options.arguments.len();
+    if n_given == 0 {
+        return Ok(());
+    }
+    let misfit = functions.iter().find(|function| {
+        options.functions.iter().any(|name| name == function.name())
+            && function.argument_types().len() > 0
+            && !fits(function, n_given)
+    });
+    if let Some(function) = misfit {
+        let types: Vec<&str> = function.argument_types().collect();
+        return Err(Failure::Usage(format!(
+            "'{}' takes ({}), but --arg is given {n_given} {} (chains are given by themselves)",
+            function.name(),
+            types.join(", "),
+            if n_given == 1 { "time" } else { "times" },
+        )));
+    }
+    if functions.iter().any(|function| fits(function, n_given)) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "no function takes {n_given} arguments"
+    )))
+}
+
+/// The arguments to call a function with; `None` if it has parameters and nothing fits them.
+pub fn for_function(
+    function: &Function,
+    options: &RunOptions,
+) -> Result<Option<Vec<AnyAsyncValue>>, Failure> {
+    let mut given = options.arguments.iter();
+    if function.argument_types().len() == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    if given.len() == 0 || !fits(function, given.len()) {
+        return Ok(None);
+    }
+    let chains_too = function.argument_types().len() == given.len();
+    let values = function.argument_types().map(|type_name| {
+        if type_name == CHAIN && !chains_too {
+            return Ok(AnyAsyncValue::new(Chain));
+        }
+        let text = given.next().expect("their number fits");
+        read(type_name, text).map_err(Failure::Usage)
+    });
+    values.collect::<Result<_, _>>().map(Some)
+}
+
+/// Tells whether a number of arguments is that of the parameters, with or without chains.
+fn fits(function: &Function, n_given: usize) -> bool {
+    let types = || function.argument_types();
+    n_given > 0
+        && (n_given == types().len() || n_given == types().filter(|name| *name != CHAIN).count())
+}
+
+/// Reads a value of a type.
+fn read(type_name: &str, text: &str) -> Result<AnyAsyncValue, String> {
+    match type_name {
+        "i1" => match text {
+            "true" | "1" | "-1" => Ok(AnyAsyncValue::new(true)),
+            "false" | "0" => Ok(AnyAsyncValue::new(false)),
+            _ => Err(expected(type_name, "true, false, 1 or 0", text)),
+        },
+        "i8" => signed::<i8>(type_name, text),
+        "i16" => signed::<i16>(type_name, text),
+        "i32" => signed::<i32>(type_name, text),
+        "i64" => signed::<i64>(type_name, text),
+        "ui8" => number::<u8>(type_name, text),
+        "ui16" => number::<u16>(type_name, text),
+        "ui32" => number::<u32>(type_name, text),
+        "ui64" => number::<u64>(type_name, text),
+        "f32" => number::<f32>(type_name, text),
+        "f64" => number::<f64>(type_name, text),
+        "!tfrt.string" => Ok(AnyAsyncValue::new(text.to_owned())),
+        CHAIN if text == "chain" => Ok(AnyAsyncValue::new(Chain)),
+        CHAIN => Err(expected(type_name, "chain", text)),
+        _ => Err(format!(
+            "a value of type {type_name} can't be given on the command line"
+        )),
+    }
+}
+
+fn number<T: Value + FromStr>(type_name: &str, text: &str) -> Result<AnyAsyncValue, String> {
+    let value = text.parse::<T>();
+    value
+        .map(AnyAsyncValue::new)
+        .map_err(|_| expected(type_name, "a number that fits it", text))
+}
+
+/// Reads an integer, decimal or hexadecimal.
+fn signed<T: Value + FromStr + TryFrom<i64>>(
+    type_name: &str,
+    text: &str,
+) -> Result<AnyAsyncValue, String> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let Some(digits) = digits.strip_prefix("0x") else {
+        return number::<T>(type_name, text);
+    };
+    i64::from_str_radix(digits, 16)
+        .ok()
+        .and_then(|value| T::try_from(sign * value).ok())
+        .map(AnyAsyncValue::new)
+        .ok_or_else(|| expected(type_name, "a number that fits it", text))
+}
+
+fn expected(type_name: &str, what: &str, found: &str) -> String {
+    format!("expected {what} for a parameter of type {type_name}, found '{found}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_by_type() {
+        assert_eq!(read("i1", "true").unwrap().get::<bool>(), Some(&true));
+        assert_eq!(read("i32", "-7").unwrap().get::<i32>(), Some(&-7));
+        assert_eq!(read("i8", "0x7f").unwrap().get::<i8>(), Some(&127));
+        assert_eq!(read("f64", "1e3").unwrap().get::<f64>(), Some(&1000.0));
+        let string = read("!tfrt.string", "-x").unwrap();
+        assert_eq!(string.get::<String>().unwrap(), "-x");
+    }
+
+    #[test]
+    fn misfits_are_refused_in_words() {
+        let cases = [
+            (
+                "i8",
+                "128",
+                "expected a number that fits it for a parameter of type i8, found '128'",
+            ),
+            (
+                "i1",
+                "yes",
+                "expected true, false, 1 or 0 for a parameter of type i1, found 'yes'",
+            ),
+            (
+                "!t.tensor",
+                "1",
+                "a value of type !t.tensor can't be given on the command line",
+            ),
+        ];
+        for (type_name, text, message) in cases {
+            assert_eq!(read(type_name, text).unwrap_err(), message);
+        }
+        read("i32", "-0x-1").unwrap_err();
+        read("i64", "9223372036854775808").unwrap_err();
+    }
+}

@@ -1,0 +1,50 @@
+//! The errors that kernels report, kept until they are told.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tfrt::Error;
+
+/// Errors of one function that are kept; of further ones only the number.
+const MAX_KEPT: usize = 1_000;
+
+/// A mailbox that any thread may put errors into.
+#[derive(Default)]
+pub struct Errors(Mutex<Heard>);
+
+#[derive(Default)]
+struct Heard {
+    errors: Vec<Error>,
+    n_more: usize,
+}
+
+impl Errors {
+    /// Keeps an error.
+    pub fn hear(&self, error: &Error) {
+        let mut heard = self.lock();
+        if heard.errors.len() < MAX_KEPT {
+            heard.errors.push(error.clone());
+        } else {
+            heard.n_more += 1;
+        }
+    }
+
+    /// Tells whether one that was kept is so.
+    pub fn any(&self, is_so: impl Fn(&Error) -> bool) -> bool {
+        self.lock().errors.iter().any(is_so)
+    }
+
+    /// Takes all that were kept.
+    pub fn take(&self) -> Vec<Error> {
+        let Heard { mut errors, n_more } = std::mem::take(&mut *self.lock());
+        if n_more > 0 {
+            errors.push(Error::unknown(format!(
+                "and {n_more} more errors that are not shown"
+            )));
+        }
+        errors
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,125 @@
+//! [`Context`]: what the calls of one request share, and what can stop them together.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tfrt_async::queue::ConcurrentWorkQueue;
+use tfrt_host::{Error, ExecutionContext, HostContext, RequestContext, ResourceContext};
+
+/// One request. Calls made with it share its data and resources, and are cancelled together.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tfrt::{ErrorCode, Runtime};
+///
+/// let runtime = Runtime::new();
+/// let program = runtime.compile("forever.mlir", "func.func @forever(%x: i32) -> i32 {
+///   %y = tfrt.call @forever(%x) : (i32) -> i32
+///   tfrt.return %y : i32
+/// }")?;
+/// let context = runtime.context_builder().deadline(Duration::from_millis(20)).build();
+/// let error = program.function("forever").unwrap().call(&context, (1,)).wait().unwrap_err();
+/// # if error.code() != ErrorCode::ResourceExhausted { // A fast machine gets to the depth limit.
+/// assert_eq!(error.code(), ErrorCode::DeadlineExceeded);
+/// # }
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Context {
+    execution: ExecutionContext,
+}
+
+impl Context {
+    /// Stops the request: kernels that have not started fail with code `Cancelled`, and so does
+    /// everything that is awaited.
+    pub fn cancel(&self) {
+        self.request().cancel();
+    }
+
+    /// Stops the request with an error of one's own. The first reason is final.
+    pub fn cancel_with(&self, reason: Error) {
+        self.request().cancel_with(reason);
+    }
+
+    /// Tells whether the request was stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.request().is_cancelled()
+    }
+
+    /// The request below.
+    pub fn request(&self) -> &Arc<RequestContext> {
+        self.execution.request()
+    }
+
+    /// The context that the host runtime takes.
+    pub fn execution(&self) -> &ExecutionContext {
+        &self.execution
+    }
+}
+
+/// Puts a [`Context`] together.
+pub struct ContextBuilder {
+    builder: tfrt_host::RequestContextBuilder,
+}
+
+impl ContextBuilder {
+    pub(crate) fn new(host: &HostContext) -> Self {
+        let builder = RequestContext::builder(host).resources(Arc::new(ResourceContext::new()));
+        ContextBuilder { builder }
+    }
+
+    /// Cancels the request after a time, with code `DeadlineExceeded`.
+    pub fn deadline(self, after: Duration) -> Self {
+        match Instant::now().checked_add(after) {
+            Some(at) => self.deadline_at(at),
+            // Later than the clock can tell.
+            None => self,
+        }
+    }
+
+    /// Cancels the request at a time, with code `DeadlineExceeded`.
+    pub fn deadline_at(mut self, at: Instant) -> Self {
+        self.builder = self.builder.deadline(at);
+        self
+    }
+
+    /// Gives kernels a value, found by its type.
+    pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.builder = self.builder.data(value);
+        self
+    }
+
+    /// Gives kernels named resources that outlive the request. Default: new ones.
+    pub fn resources(mut self, resources: Arc<ResourceContext>) -> Self {
+        self.builder = self.builder.resources(resources);
+        self
+    }
+
+    /// Runs this request's tasks on a queue of its own.
+    pub fn queue(mut self, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
+        self.builder = self.builder.queue(queue);
+        self
+    }
+
+    /// A number that tells requests apart. Default: 0.
+    pub fn id(mut self, id: i64) -> Self {
+        self.builder = self.builder.id(id);
+        self
+    }
+
+    /// Makes the context.
+    pub fn build(self) -> Context {
+        Context {
+            execution: ExecutionContext::new(&self.builder.build()),
+        }
+    }
+}
+
+impl fmt::Debug for ContextBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextBuilder").finish_non_exhaustive()
+    }
+}

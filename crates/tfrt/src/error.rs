@@ -1,0 +1,109 @@
+//! [`OpenError`]: why a program can't be had; [`AnyError`]: that, or why a call failed.
+
+use std::path::PathBuf;
+use std::{error, fmt, io};
+
+use tfrt_bef::BefError;
+use tfrt_host::{Error, LoadError};
+use tfrt_ir::Diagnostics;
+
+/// Why a program could not be opened: one kind for each stage that may refuse it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file can't be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: io::Error,
+    },
+    /// The text is not a program: all that is wrong with it, with places.
+    Text(Diagnostics),
+    /// The bytes are not a program.
+    Bytes {
+        /// The name under which they were read.
+        name: String,
+        /// The first condition that they break.
+        reason: BefError,
+    },
+    /// The program does not fit the kernels: all misfits.
+    Load(LoadError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Unreadable { path, reason } => write!(
+                f,
+                "cannot open input file '{}': {}",
+                path.display(),
+                error_message(reason)
+            ),
+            OpenError::Text(diagnostics) => diagnostics.fmt(f),
+            OpenError::Bytes { name, reason } => write!(f, "{name}: {reason}"),
+            OpenError::Load(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            OpenError::Unreadable { reason, .. } => Some(reason),
+            OpenError::Text(reason) => Some(reason),
+            OpenError::Bytes { reason, .. } => Some(reason),
+            OpenError::Load(reason) => Some(reason),
+        }
+    }
+}
+
+/// The message of an I/O error without Rust's `(os error N)`.
+pub fn error_message(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// Why a program could not be opened, or why a call of it failed: for callers that treat both
+/// alike.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyError {
+    /// It could not be opened.
+    Open(OpenError),
+    /// A call failed.
+    Call(Error),
+}
+
+impl fmt::Display for AnyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AnyError::Open(error) => error.fmt(f),
+            AnyError::Call(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for AnyError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            AnyError::Open(error) => Some(error),
+            AnyError::Call(error) => Some(error),
+        }
+    }
+}
+
+impl From<OpenError> for AnyError {
+    fn from(error: OpenError) -> Self {
+        AnyError::Open(error)
+    }
+}
+
+impl From<Error> for AnyError {
+    fn from(error: Error) -> Self {
+        AnyError::Call(error)
+    }
+}

@@ -1,0 +1,70 @@
+//! The command `tfrt`: argument parsing and exit statuses.
+
+#![forbid(unsafe_code)]
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod commands;
+mod failure;
+mod options;
+mod talk;
+
+use failure::ExitStatus;
+use options::{Cli, Command};
+use talk::Talk;
+
+fn main() -> ExitCode {
+    hide_panics_of_kernels();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; nothing can be done if they can't be printed.
+            let _ = error.print();
+            let is_usage = error.use_stderr();
+            return if is_usage {
+                ExitStatus::Usage.into()
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let talk = Talk::new(cli.color);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &talk)));
+    outcome
+        .unwrap_or_else(|_| {
+            talk.say(
+                "tfrt: this is a fault of tfrt itself, not of your program; \
+                 please report it with the program and the lines above\n",
+            );
+            ExitStatus::Internal
+        })
+        .into()
+}
+
+fn execute(command: &Command, talk: &Talk) -> ExitStatus {
+    let done = match command {
+        Command::Run(options) => commands::run::run(options, talk),
+        Command::Compile(options) => commands::compile::compile(options, talk),
+        Command::Opt(options) => commands::opt::opt(options, talk),
+        Command::Check(options) => commands::check::check(options, talk),
+        Command::Kernels(options) => commands::kernels::kernels(options),
+        Command::Completions(options) => commands::completions::completions(options),
+    };
+    done.unwrap_or_else(|failure| {
+        talk.failure(&failure);
+        failure.status()
+    })
+}
+
+/// A kernel that panics fails its results, which is where its message goes.
+fn hide_panics_of_kernels() {
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !tfrt::host::is_in_kernel() {
+            loud(info);
+        }
+    }));
+}

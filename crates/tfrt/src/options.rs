@@ -1,0 +1,446 @@
+//! What the flags mean, as types.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use tfrt::host::DEFAULT_BLOCKING_THREADS;
+use tfrt::host::trace::Level;
+use tfrt::{
+    ConcurrentWorkQueue, Error, Limits, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
+    available_parallelism,
+};
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0   all is well
+  1   the input was rejected, or a file could not be read or written
+  2   the command line makes no sense
+  3   a function returned an error
+  4   the deadline passed, or the run was interrupted
+  5   a limit was exceeded: depth, steps or memory
+  6   values leaked
+  70  a fault of tfrt itself
+
+Results and program output go to standard output, everything else to standard error.";
+
+/// Compiles and runs programs as asynchronous dataflow.
+#[derive(Debug, Parser)]
+#[command(name = "tfrt", version, after_help = EXIT_STATUS, propagate_version = true)]
+#[command(max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// When to use colours in messages
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(value_enum, hide_possible_values = true)]
+    pub color: Color,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When messages are in colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl fmt::Display for Color {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.to_possible_value();
+        f.write_str(name.as_ref().map_or("auto", |name| name.get_name()))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(RunOptions),
+    Compile(CompileOptions),
+    Opt(OptOptions),
+    Check(CheckOptions),
+    Kernels(KernelsOptions),
+    Completions(CompletionsOptions),
+}
+
+/// Run a program: its functions in order, those without parameters
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt run program.mlir                      run every function without parameters
+  tfrt run program.bef --function main       run one function of a compiled program
+  tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
+  tfrt run --queue single program.mlir       one thread, always in the same order
+  tfrt run --queue multi:4 --deadline 500ms program.mlir
+  generate | tfrt run -                      read text or bytes from standard input
+
+With --json, what the program prints comes first, and one JSON object on the last line.")]
+pub struct RunOptions {
+    /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    #[arg(long, value_name = "QUEUE", default_value = "multi")]
+    pub queue: QueueOption,
+
+    /// Run this function (may be repeated) instead of all
+    #[arg(long = "function", value_name = "NAME")]
+    pub functions: Vec<String>,
+
+    /// Run this function first, if the program has it
+    #[arg(long, value_name = "NAME")]
+    pub init: Option<String>,
+
+    /// A parameter of the function (may be repeated), read according to its type
+    #[arg(long = "arg", value_name = "VALUE", allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
+
+    /// Where memory comes from: `system`, `profiled`, `leak-check` or `fixed:BYTES`
+    #[arg(long, value_name = "ALLOCATOR", default_value = "system")]
+    pub allocator: AllocatorOption,
+
+    /// Cancel a function that takes longer: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub deadline: Option<Duration>,
+
+    /// Name the code of each error in the results
+    #[arg(long)]
+    pub print_error_code: bool,
+
+    /// Print what begins and ends to standard output
+    #[arg(long)]
+    pub trace_stdout: bool,
+
+    /// How much to trace
+    #[arg(long, value_name = "LEVEL", default_value = "default", value_enum)]
+    pub trace_level: TraceLevel,
+
+    /// Report the results as one JSON object on the last line of standard output
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub limits: LimitOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitOptions {
+    /// Calls within calls
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_depth)]
+    pub max_depth: u32,
+
+    /// Kernels run and calls made by one function
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u64>,
+
+    /// Bytes for calls and buffers, such as 64MiB
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_memory: Option<usize>,
+}
+
+impl LimitOptions {
+    /// The limits for the host.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_depth: self.max_depth,
+            max_steps: self.max_steps,
+            max_memory: self.max_memory,
+        }
+    }
+}
+
+/// Compile MLIR text to a BEF file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt compile program.mlir                 write program.bef
+  tfrt compile program.mlir -o - | tfrt run -")]
+pub struct CompileOptions {
+    /// The program, or - for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Where the bytes go; - for standard output [default: FILE with the extension .bef]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Leave out what only serves to turn the file back to text
+    #[arg(long)]
+    pub strip: bool,
+
+    #[command(flatten)]
+    pub testing: TestingOptions,
+}
+
+/// Parse, verify and print a program
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt opt program.mlir             print the program in its usual form
+  tfrt opt --generic program.mlir   print it without any custom syntax
+  tfrt opt --verify-diagnostics --split-input-file rejected.mlir")]
+pub struct OptOptions {
+    /// The program, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Print every operation in generic form
+    #[arg(long)]
+    pub generic: bool,
+
+    #[command(flatten)]
+    pub testing: TestingOptions,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Testing")]
+pub struct TestingOptions {
+    /// Take the parts between lines `// -----` for programs of their own
+    #[arg(long)]
+    pub split_input_file: bool,
+
+    /// Compare errors with the comments `expected-error {{...}}` instead of printing them
+    #[arg(long)]
+    pub verify_diagnostics: bool,
+}
+
+/// Tell every reason why programs would not compile or load; run nothing
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt check *.mlir
+  tfrt check --json program.bef")]
+pub struct CheckOptions {
+    /// Programs: MLIR text or BEF bytes, or - for standard input
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// List the kernels that programs may use, with signatures
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt kernels               all kernels
+  tfrt kernels print         those with `print` in their names
+  tfrt kernels 'tfrt.*.i32'  those that match a pattern with *")]
+pub struct KernelsOptions {
+    /// Part of a name, or a pattern with * and ?
+    #[arg(value_name = "PATTERN")]
+    pub pattern: Option<String>,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print a script that completes tfrt's command lines
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tfrt completions bash > ~/.local/share/bash-completion/completions/tfrt")]
+pub struct CompletionsOptions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `single`, or `multi[:THREADS[:BLOCKING]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOption {
+    Single,
+    Multi {
+        threads: Option<usize>,
+        blocking: Option<usize>,
+    },
+}
+
+impl QueueOption {
+    /// Starts the queue.
+    pub fn start(self) -> Result<Arc<dyn ConcurrentWorkQueue>, Error> {
+        Ok(match self {
+            QueueOption::Single => Arc::new(SingleThreadedWorkQueue::new()),
+            QueueOption::Multi { threads, blocking } => Arc::new(MultiThreadedWorkQueue::new(
+                threads.unwrap_or_else(available_parallelism),
+                blocking.unwrap_or(DEFAULT_BLOCKING_THREADS),
+            )?),
+        })
+    }
+}
+
+/// More threads than any machine has use for, and few enough to be started.
+const MAX_THREADS: usize = 4096;
+
+impl FromStr for QueueOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(':');
+        let kind = parts.next().unwrap_or_default();
+        let mut number = |least: usize| match parts.next() {
+            None => Ok(None),
+            Some(digits) => match digits.parse() {
+                Ok(n) if (least..=MAX_THREADS).contains(&n) => Ok(Some(n)),
+                _ => Err(format!(
+                    "expected a number from {least} to {MAX_THREADS}, found '{digits}'"
+                )),
+            },
+        };
+        let queue = match kind {
+            "single" => QueueOption::Single,
+            "multi" => QueueOption::Multi {
+                threads: number(1)?,
+                blocking: number(0)?,
+            },
+            _ => return Err("expected `single` or `multi[:THREADS[:BLOCKING]]`".to_owned()),
+        };
+        match parts.next() {
+            None => Ok(queue),
+            Some(rest) => Err(format!("nothing was expected where ':{rest}' stands")),
+        }
+    }
+}
+
+/// `system`, `profiled`, `leak-check` or `fixed:BYTES`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocatorOption {
+    System,
+    Profiled,
+    LeakCheck,
+    Fixed(usize),
+}
+
+impl FromStr for AllocatorOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "system" => Ok(AllocatorOption::System),
+            None if text == "profiled" => Ok(AllocatorOption::Profiled),
+            None if text == "leak-check" => Ok(AllocatorOption::LeakCheck),
+            Some(("fixed", bytes)) => parse_bytes(bytes).map(AllocatorOption::Fixed),
+            _ => Err("expected `system`, `profiled`, `leak-check` or `fixed:BYTES`".to_owned()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceLevel {
+    /// Programs and functions
+    Default,
+    /// And what costs more to tell
+    Verbose,
+    /// And every kernel
+    Debug,
+}
+
+impl From<TraceLevel> for Level {
+    fn from(level: TraceLevel) -> Level {
+        match level {
+            TraceLevel::Default => Level::Default,
+            TraceLevel::Verbose => Level::Verbose,
+            TraceLevel::Debug => Level::Debug,
+        }
+    }
+}
+
+/// Reads `500ms`, `2s`, `1.5m`, `250us`, `1h`.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a time with a unit: 500ms, 2s, 1m".to_owned();
+    let (number, unit) = split_unit(text);
+    let seconds_each = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    Duration::try_from_secs_f64(number * seconds_each).map_err(|error| error.to_string())
+}
+
+/// Reads `1024`, `64k`, `64KiB`, `2G`; all units are powers of 1024.
+fn parse_bytes(text: &str) -> Result<usize, String> {
+    let expected = || "expected a number of bytes: 4096, 64KiB, 1GiB".to_owned();
+    let (number, unit) = split_unit(text);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(expected()),
+    };
+    let number: usize = number.parse().map_err(|_| expected())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("'{text}' is more than can be addressed"))
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn queues_are_read() {
+        let multi = |threads, blocking| QueueOption::Multi { threads, blocking };
+        let cases = [
+            ("single", QueueOption::Single),
+            ("multi", multi(None, None)),
+            ("multi:4", multi(Some(4), None)),
+            ("multi:4:16", multi(Some(4), Some(16))),
+        ];
+        for (text, queue) in cases {
+            assert_eq!(text.parse(), Ok(queue));
+        }
+        for text in [
+            "",
+            "mulit",
+            "single:1",
+            "multi:",
+            "multi:0",
+            "multi:1:2:3",
+            "multi:99999",
+        ] {
+            text.parse::<QueueOption>().unwrap_err();
+        }
+    }
+
+    #[test]
+    fn sizes_and_times_are_read_with_units() {
+        assert_eq!(parse_bytes("1024"), Ok(1024));
+        assert_eq!(parse_bytes("64KiB"), Ok(65536));
+        assert_eq!(parse_bytes("2 G"), Ok(2 << 30));
+        parse_bytes("1T").unwrap_err();
+        parse_bytes("99999999999999999999").unwrap_err();
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        parse_duration("500").unwrap_err();
+        parse_duration("-1s").unwrap_err();
+        parse_duration("1e400s").unwrap_err();
+        assert_eq!("fixed:1024".parse(), Ok(AllocatorOption::Fixed(1024)));
+    }
+}

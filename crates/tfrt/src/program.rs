@@ -1,0 +1,128 @@
+//! [`Program`] and its [`Function`]s.
+
+use std::fmt;
+use std::path::Path;
+
+use tfrt_bef::BefFile;
+
+use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::context::Context;
+use crate::error::OpenError;
+use crate::runtime::Runtime;
+
+/// A program that may be called, any number of times, from any thread. A counted handle.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tfrt::{Program, Runtime};
+///
+/// let program = Program::open("examples/fizzbuzz.mlir")?;
+/// let main = program.function("main").expect("the program has a main");
+/// main.call(&Runtime::shared().context(), ()).wait()?;
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[derive(Clone)]
+pub struct Program {
+    program: tfrt_host::Program,
+}
+
+impl Program {
+    /// Opens the program in a file, MLIR text or BEF bytes, on the runtime that the process
+    /// shares; [`Runtime::open`] is the same for a runtime of one's own.
+    ///
+    /// # Errors
+    ///
+    /// Every reason why the file is no program, as far as the first stage that refuses it can
+    /// tell.
+    pub fn open(path: impl AsRef<Path>) -> Result<Program, OpenError> {
+        Runtime::shared().open(path)
+    }
+
+    /// Binds a file that passed the gate to the kernels of a runtime.
+    ///
+    /// # Errors
+    ///
+    /// `Load`, with every kernel that is missing or does not fit its use.
+    pub fn from_file(file: BefFile, runtime: &Runtime) -> Result<Program, OpenError> {
+        let program = tfrt_host::Program::load(file, runtime.host()).map_err(OpenError::Load)?;
+        Ok(Program { program })
+    }
+
+    /// Finds a function by name.
+    pub fn function(&self, name: &str) -> Option<Function> {
+        self.program
+            .function(name)
+            .map(|function| Function { function })
+    }
+
+    /// The functions that have a name, in the order of the file.
+    pub fn functions(&self) -> impl Iterator<Item = Function> {
+        self.program
+            .functions()
+            .map(|function| Function { function })
+    }
+
+    /// The program as the host runtime sees it.
+    pub fn as_host_program(&self) -> &tfrt_host::Program {
+        &self.program
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.program.fmt(f)
+    }
+}
+
+/// A function of a program. A counted handle.
+#[derive(Clone)]
+pub struct Function {
+    function: tfrt_host::Function,
+}
+
+impl Function {
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    /// The MLIR names of the arguments' types.
+    pub fn argument_types(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.function.argument_types()
+    }
+
+    /// The MLIR names of the results' types.
+    pub fn result_types(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.function.result_types()
+    }
+
+    /// Calls the function: runs it on this thread as far as it goes without waiting.
+    ///
+    /// Arguments may be values to come. Arguments that do not fit fail the results; they never
+    /// panic.
+    pub fn call(&self, context: &Context, arguments: impl Arguments) -> Call {
+        let execution = context.execution();
+        let results = self.function.execute(execution, arguments.into_arguments());
+        Call::new(results, execution.queue().clone())
+    }
+
+    /// Hands the call to the work queue and returns at once.
+    pub fn spawn(&self, context: &Context, arguments: impl Arguments) -> Call {
+        let execution = context.execution();
+        let results = self.function.spawn(execution, arguments.into_arguments());
+        Call::new(results, execution.queue().clone())
+    }
+
+    /// The function as the host runtime sees it.
+    pub fn as_host_function(&self) -> &tfrt_host::Function {
+        &self.function
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.function.fmt(f)
+    }
+}

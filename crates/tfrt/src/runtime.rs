@@ -1,0 +1,196 @@
+//! [`Runtime`]: what all programs of a process share.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use tfrt_async::queue::ConcurrentWorkQueue;
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::trace::TraceSink;
+use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits};
+use tfrt_ir::Source;
+
+use crate::context::{Context, ContextBuilder};
+use crate::error::OpenError;
+use crate::input::Input;
+use crate::program::Program;
+
+/// A work queue, an allocator and kernels, shared by any number of programs. A counted handle.
+///
+/// # Examples
+///
+/// Several programs, one budget of threads:
+///
+/// ```
+/// use tfrt::Runtime;
+///
+/// let runtime = Runtime::new();
+/// let one = runtime.compile("one.mlir", "func.func @f() -> i32 {
+///   %a = tfrt.constant.i32 1
+///   tfrt.return %a : i32
+/// }")?;
+/// let two = runtime.compile("two.mlir", "func.func @f() -> i32 {
+///   %a = tfrt.constant.i32 2
+///   tfrt.return %a : i32
+/// }")?;
+/// let context = runtime.context();
+/// let calls = [one, two].map(|program| program.function("f").unwrap().call(&context, ()));
+/// let sum: i32 = calls.into_iter().map(|call| *call.wait().unwrap().get::<i32>(0).unwrap()).sum();
+/// assert_eq!(sum, 3);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    host: HostContext,
+}
+
+impl Runtime {
+    /// Makes a runtime with one worker for each processor that the process may use, the system's
+    /// allocator, and the kernels that come with this crate.
+    pub fn new() -> Runtime {
+        Runtime::builder().build()
+    }
+
+    /// Begins to put a runtime together.
+    pub fn builder() -> RuntimeBuilder {
+        let mut registry = KernelRegistry::new();
+        tfrt_kernels::register_all(&mut registry);
+        RuntimeBuilder {
+            registry,
+            settings: Box::new(|builder| builder),
+        }
+    }
+
+    /// Returns the runtime that [`Program::open`] uses: made when first asked for, with the
+    /// defaults of [`Runtime::new`].
+    pub fn shared() -> &'static Runtime {
+        static SHARED: OnceLock<Runtime> = OnceLock::new();
+        SHARED.get_or_init(Runtime::new)
+    }
+
+    /// Opens the program in a file: MLIR text or BEF bytes, told apart by content.
+    ///
+    /// # Errors
+    ///
+    /// Every reason why the file is no program for this runtime, as far as the first stage that
+    /// refuses it can tell.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Program, OpenError> {
+        self.load(&Input::read(path)?)
+    }
+
+    /// Opens a program given as MLIR text; `name` is the file that messages speak of.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn compile(&self, name: &str, text: impl Into<String>) -> Result<Program, OpenError> {
+        self.load(&Input::Text(Source::new(name, text)))
+    }
+
+    /// Opens a program that was read before.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn load(&self, input: &Input) -> Result<Program, OpenError> {
+        Program::from_file(input.open()?, self)
+    }
+
+    /// Makes a context for calls, without a deadline.
+    pub fn context(&self) -> Context {
+        self.context_builder().build()
+    }
+
+    /// Begins to put a context together.
+    pub fn context_builder(&self) -> ContextBuilder {
+        ContextBuilder::new(&self.host)
+    }
+
+    /// Waits until no task is queued or running.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` on a worker of the queue, which would wait for itself.
+    pub fn quiesce(&self) -> Result<(), Error> {
+        self.host
+            .queue()
+            .quiesce()
+            .map_err(|refused| Error::failed_precondition(refused.to_string()))
+    }
+
+    /// The host context below.
+    pub fn host(&self) -> &HostContext {
+        &self.host
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Runtime::new()
+    }
+}
+
+/// Puts a [`Runtime`] together.
+pub struct RuntimeBuilder {
+    registry: KernelRegistry,
+    settings: Box<dyn FnOnce(HostContextBuilder) -> HostContextBuilder>,
+}
+
+impl RuntimeBuilder {
+    /// Starts from no kernels at all instead of those that come with this crate.
+    pub fn without_kernels(mut self) -> Self {
+        self.registry = KernelRegistry::new();
+        self
+    }
+
+    /// Adds kernels.
+    ///
+    /// # Panics
+    ///
+    /// If there is a kernel of the same name already.
+    pub fn kernels(mut self, register: impl FnOnce(&mut KernelRegistry)) -> Self {
+        register(&mut self.registry);
+        self
+    }
+
+    /// Runs tasks on `queue`. Default: one worker for each processor.
+    pub fn queue(self, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
+        self.with(|builder| builder.queue(queue))
+    }
+
+    /// Takes memory for calls and buffers from `allocator`. Default: the system's.
+    pub fn allocator(self, allocator: Arc<dyn HostAllocator>) -> Self {
+        self.with(|builder| builder.allocator(allocator))
+    }
+
+    /// Sets what a request may use.
+    pub fn limits(self, limits: Limits) -> Self {
+        self.with(move |builder| builder.limits(limits))
+    }
+
+    /// Tells `handler` of each error once, when a kernel reports it. Default: nobody hears them,
+    /// and they are found in results only.
+    pub fn diagnostics(self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.with(|builder| builder.diagnostics(handler))
+    }
+
+    /// Tells `sink` what begins and ends. See `TracingSink` (feature `tracing`) for one that
+    /// speaks to the crate `tracing`.
+    pub fn trace(self, sink: Arc<dyn TraceSink>) -> Self {
+        self.with(|builder| builder.trace(sink))
+    }
+
+    /// Makes the runtime.
+    pub fn build(self) -> Runtime {
+        let host = (self.settings)(HostContext::builder(self.registry)).build();
+        Runtime { host }
+    }
+
+    fn with(
+        mut self,
+        setting: impl FnOnce(HostContextBuilder) -> HostContextBuilder + 'static,
+    ) -> Self {
+        let before = self.settings;
+        self.settings = Box::new(|builder| setting(before(builder)));
+        self
+    }
+}
