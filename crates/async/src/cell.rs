@@ -26,28 +26,28 @@
 //!
 //! Invariant: whoever has settled a cell whose claim was complete does not touch it again.
 
+mod claim;
+mod wait;
+
 use std::{
     marker::PhantomData,
     mem::{self, ManuallyDrop, MaybeUninit},
     ptr::{self, NonNull},
 };
 
+pub(crate) use self::claim::Claim;
+use self::wait::add_waiter;
 use crate::{
     counters,
     error::Error,
     memory::{self, Block},
     origin::{Origin, Source},
     repr::Repr,
-    state::{Abandoned, Outcome, References, Reservation, State, Word},
+    state::{Abandoned, Outcome, References, Reservation, State},
     storage::{TypeRecord, Value},
     sync::{Arc, AtomicPtr, Ordering, UnsafeCell},
-    waiter::{self, Detached, First, Node},
+    waiter::{self, First},
 };
-
-/// A planted bug: the promise frees cells that still have handles.
-const FREES_OTHERS_CELLS: bool = cfg!(tfrt_planted = "double-free");
-/// A planted bug: a waiter that meets a settled cell is forgotten.
-const LOSES_WAITERS: bool = cfg!(tfrt_planted = "lost-waiter");
 
 /// What all cells begin with.
 #[repr(C)]
@@ -560,240 +560,6 @@ impl<'a> CellRef<'a> {
             // SAFETY: `raw` was not stored, so it is still ours.
             drop(unsafe { Arc::from_raw(raw) });
         }
-    }
-}
-
-/// Adds a waiter to the cell, or runs it if the cell is settled.
-///
-/// # Safety
-///
-/// The cell is alive, and stays so until this function returns or `work` runs, whichever is
-/// first. With `exclusive`, nobody else can add a waiter.
-#[inline]
-unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
-    cell: NonNull<Header>,
-    work: F,
-    exclusive: bool,
-) {
-    // SAFETY: the caller says that the cell is alive; what follows uses it only up to the push
-    // that makes the waiter able to run.
-    let header = unsafe { &*cell.as_ptr() };
-    let mut seen = header.state.load();
-    if !seen.is_pending() {
-        return run_late(work);
-    }
-    let mut work = work;
-    if First::fits::<F>() && seen.is_empty() && reserve(&header.reservation, exclusive) {
-        // SAFETY: the cell is alive as said above, and the reservation is ours.
-        match unsafe { add_first(cell, seen, work) } {
-            Ok(()) => return,
-            Err((back, now)) => (work, seen) = (back, now),
-        }
-        if !seen.is_pending() {
-            return run_late(work);
-        }
-    }
-    let node = Node::allocate(work);
-    while seen.is_pending() {
-        // SAFETY: the node is ours until it is pushed.
-        unsafe { Node::set_next(node, seen.waiters()) };
-        match header.state.push_waiter(seen, node.as_ptr()) {
-            Ok(()) => return,
-            Err(now) => seen = now,
-        }
-    }
-    // SAFETY: the node was not pushed, so it is still ours; it was made with an `F`.
-    run_late(unsafe { Node::into_closure::<F>(node) });
-}
-
-/// Stores the waiter in the cell and pushes it, if nobody waits yet.
-///
-/// Gives it back, with the word that stands in the way, if it does not fit, if somebody waits,
-/// or if the cell is settled.
-///
-/// # Safety
-///
-/// The cell is alive, and stays so until this function returns or `work` runs. The reservation
-/// belongs to the caller.
-#[inline]
-unsafe fn add_first<F: FnOnce()>(
-    cell: NonNull<Header>,
-    mut seen: Word,
-    work: F,
-) -> Result<(), (F, Word)> {
-    let first = First::new(work).map_err(|work| (work, seen))?;
-    // SAFETY: the caller says that the cell is alive. It is a local reference and not an argument
-    // since the cell may be gone right after the push.
-    let header = unsafe { &*cell.as_ptr() };
-    // SAFETY: the reservation says that only we write here; nobody reads before the push.
-    header
-        .first
-        .with_mut(|place| unsafe { place.write(MaybeUninit::new(first)) });
-    while seen.is_pending() && seen.is_empty() {
-        match header.state.push_first(seen) {
-            Ok(()) => return Ok(()),
-            Err(now) => seen = now,
-        }
-    }
-    // SAFETY: it was written above, was not pushed, and only we have the reservation.
-    let first = header
-        .first
-        .with(|place| unsafe { ptr::read(place.cast::<First>()) });
-    // SAFETY: it was made with an `F`.
-    Err((unsafe { first.into_closure::<F>() }, seen))
-}
-
-/// Runs a waiter that came after the cell was settled.
-fn run_late(work: impl FnOnce() + 'static) {
-    if LOSES_WAITERS {
-        return;
-    }
-    waiter::run_now(work);
-}
-
-#[inline]
-fn reserve(reservation: &Reservation, exclusive: bool) -> bool {
-    if exclusive {
-        reservation.take_exclusive()
-    } else {
-        reservation.take()
-    }
-}
-
-/// The unique right to settle a cell; dropping it settles the cell with an error.
-///
-/// Invariant: the cell is alive and pending, and no other claim to it exists.
-pub(crate) struct Claim(NonNull<Header>);
-
-// SAFETY: a claim writes a payload, which is `Send`, and may drop it.
-unsafe impl Send for Claim {}
-// SAFETY: a shared claim only looks at the state word.
-unsafe impl Sync for Claim {}
-
-impl Claim {
-    #[inline]
-    fn header(&self) -> &Header {
-        // SAFETY: the claim keeps the cell alive.
-        unsafe { self.0.as_ref() }
-    }
-
-    /// Returns true if no handle is left, so that nobody can ever see the value.
-    ///
-    /// Continuations may still be waiting for the event.
-    pub(crate) fn is_unobserved(&self) -> bool {
-        !self.header().state.load().is_claimed()
-    }
-
-    /// Settles the cell with `value`.
-    #[inline]
-    pub(crate) fn resolve<T: Value>(self, value: T) {
-        if !self.header().record.is::<T>() {
-            return self.settle(Repr::new(value));
-        }
-        // SAFETY: the record says that this is a `Cell<T>`; the claim is ours.
-        unsafe { write_payload(self.0, value) };
-        self.finish(Outcome::Value);
-    }
-
-    /// Settles the cell with an error.
-    pub(crate) fn fail(self, error: Error) {
-        let error = ManuallyDrop::new(error);
-        // SAFETY: before settling only the claim's holder touches the outcome.
-        self.header()
-            .outcome
-            .with_mut(|place| unsafe { (*place).write(Settled { error }) });
-        self.finish(Outcome::Error);
-    }
-
-    /// Settles the cell as `value` is settled, or when it is.
-    ///
-    /// A cell that is forwarded to itself is settled with an error.
-    pub(crate) fn forward(self, value: Repr) {
-        let handle = match value.into_handle() {
-            Ok(handle) => handle,
-            Err(settled) => return self.settle(settled),
-        };
-        if handle.0 == self.0 {
-            return self.fail(Error::internal("a promise was forwarded to its own value"));
-        }
-        handle.when_settled(move |handle| self.settle(Repr::from_handle(handle).settled()));
-    }
-
-    /// Settles the cell as `value` is settled.
-    fn settle(self, value: Repr) {
-        let record = self.header().record;
-        if let Some(error) = value.error() {
-            return self.fail(error.clone());
-        }
-        let Some(found) = value.record() else {
-            // A handle, which the callers exclude, or nothing at all.
-            return self.fail(Error::internal(
-                "a promise was given a register without a value",
-            ));
-        };
-        if !record.is_untyped() && !record.same(found) {
-            return self.fail(Error::invalid_argument(format!(
-                "expected a value of type {}, found {}",
-                record.name, found.name
-            )));
-        }
-        if found.in_place {
-            // SAFETY: the claim is ours; the value is in place, and of the cell's type or the
-            // cell is untyped.
-            unsafe { (record.store)(self.0, &value) };
-            return self.finish(Outcome::Value);
-        }
-        if let Ok(target) = value.into_heap() {
-            let target = target.into_raw();
-            // SAFETY: before settling only the claim's holder touches the outcome.
-            self.header()
-                .outcome
-                .with_mut(|place| unsafe { (*place).write(Settled { target }) });
-            self.finish(Outcome::Forwarded);
-        }
-    }
-
-    /// Publishes what was written, and runs the waiters.
-    #[inline]
-    fn finish(self, outcome: Outcome) {
-        let cell = ManuallyDrop::new(self).0;
-        // SAFETY: the claim kept the cell alive. It is used up to the exchange that settles it,
-        // and later only if no handle is left.
-        let header = unsafe { &*cell.as_ptr() };
-        let mut seen = header.state.load();
-        let first = loop {
-            // The cell may be gone right after the exchange, so its waiter leaves before.
-            let first = seen.has_first().then(|| {
-                // SAFETY: the flag says that it is there and was published; nobody else reads it.
-                header
-                    .first
-                    .with(|place| unsafe { ptr::read(place.cast::<First>()) })
-            });
-            match header.state.settle(seen, outcome) {
-                Ok(()) => break first,
-                Err(now) => seen = now,
-            }
-        };
-        if !seen.is_claimed() || FREES_OTHERS_CELLS {
-            // SAFETY: the handles have left before, so the cell is ours; it was just settled.
-            unsafe { bury(cell, outcome) };
-        }
-        // SAFETY: the exchange took the list out of the cell, for us alone.
-        unsafe { Detached::new(seen.waiters(), first) }.run();
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        // Ordering: pairs with the release in `set_origin`.
-        let origin = self.header().origin.load(Ordering::Acquire);
-        let origin = (!origin.is_null()).then(|| {
-            // SAFETY: the cell owns this origin as long as it lives; it is only borrowed here.
-            ManuallyDrop::new(Origin(unsafe { Arc::from_raw(origin) }))
-        });
-        let error = Origin::dropped(origin.as_deref());
-        // The claim lives on in its copy, which `fail` consumes.
-        Claim(self.0).fail(error);
     }
 }
 

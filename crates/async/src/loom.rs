@@ -210,6 +210,16 @@ fn promise_is_dropped_while_an_origin_is_set() {
 }
 
 #[test]
+fn promise_is_dropped_while_its_handle_is() {
+    check(3, || {
+        let (promise, value) = AsyncValue::<Boxed>::pending();
+        let dropper = thread::spawn(move || drop(promise));
+        drop(value);
+        dropper.join().unwrap();
+    });
+}
+
+#[test]
 fn waiter_adds_a_waiter() {
     check(3, || {
         let (promise, value) = AsyncValue::<Boxed>::pending();

@@ -1,0 +1,165 @@
+//! The promise's side of a cell: settling it, once.
+
+use std::{
+    mem::ManuallyDrop,
+    ptr::{self, NonNull},
+};
+
+use super::{Header, Settled, bury, write_payload};
+use crate::{
+    error::Error,
+    origin::Origin,
+    repr::Repr,
+    state::Outcome,
+    storage::Value,
+    sync::{Arc, Ordering},
+    waiter::{Detached, First},
+};
+
+/// A planted bug: the promise frees cells that still have handles.
+const FREES_OTHERS_CELLS: bool = cfg!(tfrt_planted = "double-free");
+
+/// The unique right to settle a cell; dropping it settles the cell with an error.
+///
+/// Invariant: the cell is alive and pending, and no other claim to it exists.
+pub(crate) struct Claim(pub(super) NonNull<Header>);
+
+// SAFETY: a claim writes a payload, which is `Send`, and may drop it.
+unsafe impl Send for Claim {}
+// SAFETY: a shared claim only looks at the state word.
+unsafe impl Sync for Claim {}
+
+impl Claim {
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: the claim keeps the cell alive.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns true if no handle is left, so that nobody can ever see the value.
+    ///
+    /// Continuations may still be waiting for the event.
+    pub(crate) fn is_unobserved(&self) -> bool {
+        !self.header().state.load().is_claimed()
+    }
+
+    /// Settles the cell with `value`.
+    #[inline]
+    pub(crate) fn resolve<T: Value>(self, value: T) {
+        if !self.header().record.is::<T>() {
+            return self.settle(Repr::new(value));
+        }
+        // SAFETY: the record says that this is a `Cell<T>`; the claim is ours.
+        unsafe { write_payload(self.0, value) };
+        self.finish(Outcome::Value);
+    }
+
+    /// Settles the cell with an error.
+    pub(crate) fn fail(self, error: Error) {
+        let error = ManuallyDrop::new(error);
+        // SAFETY: before settling only the claim's holder touches the outcome.
+        self.header()
+            .outcome
+            .with_mut(|place| unsafe { (*place).write(Settled { error }) });
+        self.finish(Outcome::Error);
+    }
+
+    /// Settles the cell as `value` is settled, or when it is.
+    ///
+    /// A cell that is forwarded to itself is settled with an error.
+    pub(crate) fn forward(self, value: Repr) {
+        let handle = match value.into_handle() {
+            Ok(handle) => handle,
+            Err(settled) => return self.settle(settled),
+        };
+        if handle.0 == self.0 {
+            return self.fail(Error::internal("a promise was forwarded to its own value"));
+        }
+        handle.when_settled(move |handle| self.settle(Repr::from_handle(handle).settled()));
+    }
+
+    /// Settles the cell as `value` is settled.
+    fn settle(self, value: Repr) {
+        let record = self.header().record;
+        if let Some(error) = value.error() {
+            return self.fail(error.clone());
+        }
+        let Some(found) = value.record() else {
+            // A handle, which the callers exclude, or nothing at all.
+            return self.fail(Error::internal(
+                "a promise was given a register without a value",
+            ));
+        };
+        if !record.is_untyped() && !record.same(found) {
+            return self.fail(Error::invalid_argument(format!(
+                "expected a value of type {}, found {}",
+                record.name, found.name
+            )));
+        }
+        if found.in_place {
+            // SAFETY: the claim is ours; the value is in place, and of the cell's type or the
+            // cell is untyped.
+            unsafe { (record.store)(self.0, &value) };
+            return self.finish(Outcome::Value);
+        }
+        if let Ok(target) = value.into_heap() {
+            let target = target.into_raw();
+            // SAFETY: before settling only the claim's holder touches the outcome.
+            self.header()
+                .outcome
+                .with_mut(|place| unsafe { (*place).write(Settled { target }) });
+            self.finish(Outcome::Forwarded);
+        }
+    }
+
+    /// Publishes what was written, and runs the waiters.
+    #[inline]
+    fn finish(self, outcome: Outcome) {
+        let cell = ManuallyDrop::new(self).0;
+        // SAFETY: the claim kept the cell alive. It is used up to the exchange that settles it,
+        // and later only if no handle is left.
+        let header = unsafe { &*cell.as_ptr() };
+        let mut seen = header.state.load();
+        let first = loop {
+            // The cell may be gone right after the exchange, so its waiter leaves before.
+            let first = seen.has_first().then(|| {
+                // SAFETY: the flag says that it is there and was published; nobody else reads it.
+                header
+                    .first
+                    .with(|place| unsafe { ptr::read(place.cast::<First>()) })
+            });
+            match header.state.settle(seen, outcome) {
+                Ok(()) => break first,
+                Err(now) => seen = now,
+            }
+        };
+        if !seen.is_claimed() || FREES_OTHERS_CELLS {
+            // SAFETY: the handles have left before, so the cell is ours; it was just settled.
+            unsafe { bury(cell, outcome) };
+        }
+        // SAFETY: the exchange took the list out of the cell, for us alone.
+        unsafe { Detached::new(seen.waiters(), first) }.run();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let seen = self.header().state.load();
+        if !seen.is_claimed() && seen.is_empty() {
+            // Nobody can ever look, so nobody needs an error: no handle is left, and only
+            // handles add waiters.
+            let free = self.header().record.free;
+            // SAFETY: the handles have left before, so the cell is ours; it holds no payload.
+            return unsafe { free(self.0, false) };
+        }
+        // Ordering: pairs with the release in `set_origin`.
+        let origin = self.header().origin.load(Ordering::Acquire);
+        let origin = (!origin.is_null()).then(|| {
+            // SAFETY: the cell owns this origin as long as it lives; it is only borrowed here.
+            ManuallyDrop::new(Origin(unsafe { Arc::from_raw(origin) }))
+        });
+        let error = Origin::dropped(origin.as_deref());
+        // The claim lives on in its copy, which `fail` consumes.
+        Claim(self.0).fail(error);
+    }
+}

@@ -1,0 +1,112 @@
+//! Adding waiters: to the cell's own place, to its list, or run at once.
+
+use std::{
+    mem::MaybeUninit,
+    ptr::{self, NonNull},
+};
+
+use super::Header;
+use crate::{
+    state::{Reservation, Word},
+    waiter::{self, First, Node},
+};
+
+/// A planted bug: a waiter that meets a settled cell is forgotten.
+const LOSES_WAITERS: bool = cfg!(tfrt_planted = "lost-waiter");
+
+/// Adds a waiter to the cell, or runs it if the cell is settled.
+///
+/// # Safety
+///
+/// The cell is alive, and stays so until this function returns or `work` runs, whichever is
+/// first. With `exclusive`, nobody else can add a waiter.
+#[inline]
+pub(super) unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
+    cell: NonNull<Header>,
+    work: F,
+    exclusive: bool,
+) {
+    // SAFETY: the caller says that the cell is alive; what follows uses it only up to the push
+    // that makes the waiter able to run.
+    let header = unsafe { &*cell.as_ptr() };
+    let mut seen = header.state.load();
+    if !seen.is_pending() {
+        return run_late(work);
+    }
+    let mut work = work;
+    if First::fits::<F>() && seen.is_empty() && reserve(&header.reservation, exclusive) {
+        // SAFETY: the cell is alive as said above, and the reservation is ours.
+        match unsafe { add_first(cell, seen, work) } {
+            Ok(()) => return,
+            Err((back, now)) => (work, seen) = (back, now),
+        }
+        if !seen.is_pending() {
+            return run_late(work);
+        }
+    }
+    let node = Node::allocate(work);
+    while seen.is_pending() {
+        // SAFETY: the node is ours until it is pushed.
+        unsafe { Node::set_next(node, seen.waiters()) };
+        match header.state.push_waiter(seen, node.as_ptr()) {
+            Ok(()) => return,
+            Err(now) => seen = now,
+        }
+    }
+    // SAFETY: the node was not pushed, so it is still ours; it was made with an `F`.
+    run_late(unsafe { Node::into_closure::<F>(node) });
+}
+
+/// Stores the waiter in the cell and pushes it, if nobody waits yet.
+///
+/// Gives it back, with the word that stands in the way, if it does not fit, if somebody waits,
+/// or if the cell is settled.
+///
+/// # Safety
+///
+/// The cell is alive, and stays so until this function returns or `work` runs. The reservation
+/// belongs to the caller.
+#[inline]
+unsafe fn add_first<F: FnOnce()>(
+    cell: NonNull<Header>,
+    mut seen: Word,
+    work: F,
+) -> Result<(), (F, Word)> {
+    let first = First::new(work).map_err(|work| (work, seen))?;
+    // SAFETY: the caller says that the cell is alive. It is a local reference and not an argument
+    // since the cell may be gone right after the push.
+    let header = unsafe { &*cell.as_ptr() };
+    // SAFETY: the reservation says that only we write here; nobody reads before the push.
+    header
+        .first
+        .with_mut(|place| unsafe { place.write(MaybeUninit::new(first)) });
+    while seen.is_pending() && seen.is_empty() {
+        match header.state.push_first(seen) {
+            Ok(()) => return Ok(()),
+            Err(now) => seen = now,
+        }
+    }
+    // SAFETY: it was written above, was not pushed, and only we have the reservation.
+    let first = header
+        .first
+        .with(|place| unsafe { ptr::read(place.cast::<First>()) });
+    // SAFETY: it was made with an `F`.
+    Err((unsafe { first.into_closure::<F>() }, seen))
+}
+
+/// Runs a waiter that came after the cell was settled.
+fn run_late(work: impl FnOnce() + 'static) {
+    if LOSES_WAITERS {
+        return;
+    }
+    waiter::run_now(work);
+}
+
+#[inline]
+fn reserve(reservation: &Reservation, exclusive: bool) -> bool {
+    if exclusive {
+        reservation.take_exclusive()
+    } else {
+        reservation.take()
+    }
+}
