@@ -129,6 +129,10 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
 
     /// Waits until every value is settled or the deadline has passed; tells which.
     ///
+    /// A wait that ends at its deadline leaves a small continuation with each value that is not
+    /// settled. To wait again and again, wait for one value that [`when_all`](crate::when_all)
+    /// gives.
+    ///
     /// # Errors
     ///
     /// As [`await_all`](Self::await_all).
