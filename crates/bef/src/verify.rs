@@ -22,6 +22,7 @@
 //! | in a sync function, registers are written before read      | interpreter            |
 //! | its results are neither arguments nor repeated             | interpreter            |
 //! | kernel codes, functions and types are in range             | loading                |
+//! | arguments and results have the types of the signature      | loading                |
 //! | regions belong to one kernel and nest at most 64 deep      | loading, decompiling   |
 //! | attributes lie in their section; listed ones decode as     | `AttributeView`,       |
 //! | their type, in order, without overlap                      | decompiling            |

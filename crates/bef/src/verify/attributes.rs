@@ -5,7 +5,7 @@ use crate::{
     cursor::{Cursor, reserve, reserved},
     dtype::AttributeType,
     error::BefError,
-    file::{BodyRecord, FunctionRecord, words_of},
+    file::{BodyRecord, FunctionRecord, Span, words_of},
     kernel::RecordShape,
     layout::{FunctionKind, SectionId},
     verify::{Gate, sections::Strings},
@@ -155,10 +155,39 @@ pub(super) fn register_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
             }
             types.push(index);
         }
+        signature(gate, &cursor, function, record, body, &types)?;
     }
     cursor.finish()?;
     gate.index.register_types = types;
     gate.index.has_register_types = true;
+    Ok(())
+}
+
+/// Checks that the registers of arguments and results have the function's types.
+fn signature(
+    gate: &Gate<'_>,
+    cursor: &Cursor<'_>,
+    function: usize,
+    record: &FunctionRecord,
+    body: &BodyRecord,
+    types: &[u32],
+) -> Result<(), BefError> {
+    let own = &types[body.registers.range()];
+    let declared = |span: Span| gate.index.signature_types[span.range()].iter().copied();
+    let results = &gate.index.result_registers[body.results.range()];
+    let arguments = (0u32..).zip(declared(record.arguments));
+    let pairs = arguments.chain(results.iter().copied().zip(declared(record.results)));
+    for (register, expected) in pairs {
+        let found = own[register as usize];
+        if found != expected {
+            let message = format!(
+                "register {register} of {} has type {found}, but the function's signature says \
+                 {expected}",
+                gate.name_of(function)
+            );
+            return Err(cursor.error(&message));
+        }
+    }
     Ok(())
 }
 

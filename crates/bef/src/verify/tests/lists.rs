@@ -175,6 +175,21 @@ fn optional_sections_list_what_the_bodies_have() {
             "byte 0x24d: invalid RegisterTypes section in BEF file: type 2, but the file has 2"
         ],
     );
+    check_body(
+        MAIN,
+        |body| body.register_types[0] = 1,
+        expect![
+            "byte 0x24f: invalid RegisterTypes section in BEF file: register 0 of 'main' has type 1, but the function's signature says 0"
+        ],
+    );
+    check_body(
+        MAIN,
+        |body| body.register_types[3] = 1,
+        expect![
+            "byte 0x24f: invalid RegisterTypes section in BEF file: register 3 of 'main' has type 1, but the function's signature says 0"
+        ],
+    );
+    check_body(MAIN, |body| body.register_types[2] = 1, expect!["accepted"]);
     check_section(SectionId::RegisterTypes, b"", expect!["accepted"]);
 }
 
