@@ -16,7 +16,7 @@ use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Program, Runtime}
 use super::print_line;
 use super::trace::StdoutTrace;
 use crate::failure::{ExitStatus, Failure};
-use crate::options::RunOptions;
+use crate::options::{QueueOption, RunOptions};
 use crate::talk::Talk;
 
 mod allocator;
@@ -121,17 +121,23 @@ impl Session<'_> {
 
     fn run_all(&mut self, functions: &[Function]) -> Result<(), Failure> {
         let sink: Option<Arc<dyn TraceSink>> = self.runtime.host().trace().cloned();
-        let _scope = sink
-            .as_ref()
-            .map(|sink| Scope::new(sink, Level::Default, || "Bef Executor".to_owned()));
+        let mut scope = None;
         for function in functions {
             if interrupt::is_interrupted() {
                 break;
             }
-            match arguments::for_function(function, self.options)? {
-                Some(arguments) => self.run_one(function, arguments)?,
-                None => self.skip(function)?,
+            let Some(arguments) = arguments::for_function(function, self.options)? else {
+                self.skip(function)?;
+                continue;
+            };
+            self.print(&format!("--- Running '{}':", function.name()))?;
+            // The original buffers what it traces, so that its first scope follows this line.
+            if scope.is_none() {
+                scope = sink
+                    .as_ref()
+                    .map(|sink| Scope::new(sink, Level::Default, || "Bef Executor".to_owned()));
             }
+            self.run_one(function, arguments)?;
         }
         Ok(())
     }
@@ -149,7 +155,6 @@ impl Session<'_> {
         function: &Function,
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Failure> {
-        self.print(&format!("--- Running '{}':", function.name()))?;
         let cells_before = tfrt::asynchronous::counters().live_cells;
         let mut context = self.runtime.context_builder();
         if let Some(deadline) = self.options.deadline {
@@ -161,9 +166,10 @@ impl Session<'_> {
             FunctionKind::Sync => self.run_in_order(function, &context, &arguments)?,
             _ => self.run_as_dataflow(function, &context, arguments)?,
         };
-        self.judge(&outcome, &context);
+        let reason = context.request().cancellation().cloned();
         drop((interruptible, context));
         self.settle(cells_before);
+        self.judge(&outcome, reason.as_ref());
         let heard = self.errors.take();
         heard.iter().for_each(|error| self.tell(error));
         self.document.ran(function, &outcome, &heard);
@@ -194,6 +200,11 @@ impl Session<'_> {
     ) -> Result<Outcome, Failure> {
         let results = function.call(context, arguments).wait_each();
         let results = results.expect("this thread is no worker");
+        // On one thread the order of the original is kept. On many there is none between results
+        // and effects that they do not wait for; people expect to see the effects first.
+        if self.options.queue != QueueOption::Single {
+            self.quiesce();
+        }
         self.print_results(function, &results)?;
         self.quiesce();
         Ok(results)
@@ -229,8 +240,7 @@ impl Session<'_> {
     }
 
     /// Finds what the outcome of a function means for the exit status.
-    fn judge(&mut self, outcome: &Outcome, context: &Context) {
-        let reason = context.request().cancellation();
+    fn judge(&mut self, outcome: &Outcome, reason: Option<&Error>) {
         // What a kernel cancels is an error like any other; we set a deadline and hear of Ctrl-C.
         let stopped = interrupt::is_interrupted()
             || reason.is_some_and(|reason| reason.code() == ErrorCode::DeadlineExceeded);
