@@ -133,16 +133,8 @@ impl<'a> Parser<'a> {
         self.scopes.enter_isolated();
         while self.token.kind != Kind::End && !self.diagnostics.is_full() {
             let before = self.token.start;
-            let item = self.top_level_item(block);
-            if item.is_err() {
-                self.recover(0);
-            }
-            if self.token.start == before && self.token.kind != Kind::End {
-                // Something that no operation starts with, a stray brace.
-                if item.is_ok() {
-                    let _ = self.expected::<()>("operation");
-                }
-                self.bump();
+            if self.top_level_item(block).is_err() {
+                self.recover(before, 0);
             }
         }
         self.leave_isolated();
@@ -152,11 +144,15 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let top = single.unwrap_or_else(|| {
-            let (line, column) = (1 + self.source.line_offset(), 1);
             let file = self.source.name().clone();
-            let state = OpState::new("builtin.module")
-                .region(region)
-                .location(Location::FileLineCol { file, line, column });
+            let state =
+                OpState::new("builtin.module")
+                    .region(region)
+                    .location(Location::FileLineCol {
+                        file,
+                        line: 0,
+                        column: 0,
+                    });
             self.module.create(state)
         });
         self.module.set_top(top);
@@ -407,16 +403,17 @@ impl Parser<'_> {
     }
 
     /// Skips to what looks like the start of an operation on a line of its own,
-    /// or the end of the region; `braces` is their number where the operation
-    /// started.
-    fn recover(&mut self, braces: usize) {
+    /// or the end of the region, behind the offset `start`; `braces` is their
+    /// number around the operation that failed.
+    fn recover(&mut self, start: usize, braces: usize) {
         let mut quiet = Diagnostics::default();
         std::mem::swap(&mut quiet, &mut self.diagnostics);
         loop {
             let is_deeper = self.braces > braces;
             match self.token.kind {
                 Kind::End => break,
-                Kind::Mark(Mark::RightBrace) if !is_deeper => break,
+                _ if self.token.start == start => self.bump(),
+                Kind::Mark(Mark::RightBrace) if !is_deeper && braces > 0 => break,
                 _ if !is_deeper && self.starts_line() && self.starts_operation() => break,
                 _ => self.bump(),
             }

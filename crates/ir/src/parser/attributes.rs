@@ -10,6 +10,7 @@ use crate::{
     },
     lexer::{self, Kind, Mark},
     name::Name,
+    source::Span,
     types::{DYNAMIC, Type},
 };
 
@@ -97,37 +98,37 @@ impl<'a> Parser<'a> {
         self.nested(|parser| {
             parser.expect(Mark::LeftBrace)?;
             let mut entries: Vec<(Name, Attribute)> = Vec::new();
+            let mut spans: Vec<Span> = Vec::new();
             parser.list_until(Mark::RightBrace, |parser| {
-                let span = parser.token.span();
-                let entry = parser.dictionary_entry()?;
-                let in_order = entries.last().is_none_or(|last| last.0 < entry.0);
-                if !in_order {
-                    return parser.insert_entry(&mut entries, entry, span);
-                }
-                entries.push(entry);
+                spans.push(parser.token.span());
+                entries.push(parser.dictionary_entry()?);
                 Ok(())
             })?;
-            Ok(entries)
+            parser.sort_entries(entries, spans)
         })
     }
 
-    /// Puts an entry at its place among sorted ones.
-    fn insert_entry(
+    /// Sorts entries by name; reports names that occur twice.
+    fn sort_entries(
         &mut self,
-        entries: &mut Vec<(Name, Attribute)>,
-        entry: (Name, Attribute),
-        span: crate::source::Span,
-    ) -> Parsed<()> {
-        match entries.binary_search_by(|(name, _)| name.cmp(&entry.0)) {
-            Ok(_) => {
-                let message = format!("duplicate key '{}' found in dictionary attribute", entry.0);
-                self.fail(span, message)
-            }
-            Err(index) => {
-                entries.insert(index, entry);
-                Ok(())
+        entries: Vec<(Name, Attribute)>,
+        spans: Vec<Span>,
+    ) -> Parsed<Vec<(Name, Attribute)>> {
+        if entries.is_sorted_by(|a, b| a.0 < b.0) {
+            return Ok(entries);
+        }
+        let mut placed: Vec<_> = entries.into_iter().zip(spans).collect();
+        placed.sort_by(|a, b| a.0.0.cmp(&b.0.0));
+        for pair in placed.windows(2) {
+            let [((first, _), _), ((second, _), span)] = pair else {
+                break;
+            };
+            if first == second {
+                let message = format!("duplicate key '{second}' found in dictionary attribute");
+                return self.fail(*span, message);
             }
         }
+        Ok(placed.into_iter().map(|(entry, _)| entry).collect())
     }
 
     fn dictionary_entry(&mut self) -> Parsed<(Name, Attribute)> {
@@ -235,7 +236,7 @@ impl<'a> Parser<'a> {
         match sizes {
             Some(sizes) => Ok(Attribute::Shape(ShapeAttribute(Some(sizes.into())))),
             None => {
-                let span = start.to(crate::source::Span::new(body_start, self.last_end));
+                let span = start.to(Span::new(body_start, self.last_end));
                 self.fail(
                     span,
                     "expected a shape: '*' or sizes with 'x' between, '?' if unknown",

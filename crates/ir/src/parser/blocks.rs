@@ -160,12 +160,7 @@ impl<'a> Parser<'a> {
             let before = self.token.start;
             match self.operation() {
                 Ok(op) => self.module.append(block, op),
-                Err(_) => {
-                    self.recover(braces);
-                    if self.token.start == before && self.token.kind != Kind::End {
-                        self.bump();
-                    }
-                }
+                Err(_) => self.recover(before, braces),
             }
         }
     }

@@ -163,13 +163,28 @@ impl<'a> Parser<'a> {
             state.attributes = entries;
             return Ok(());
         }
-        for (name, value) in entries {
-            self.add_attribute(state, span, name, value)?;
-        }
-        Ok(())
+        self.merge_entries(state, span, entries)
     }
 
-    /// Adds one attribute, which must not be there yet.
+    /// Adds entries, whose names must not be there yet.
+    pub(crate) fn merge_entries(
+        &mut self,
+        state: &mut OpState,
+        span: Span,
+        entries: Vec<(Name, Attribute)>,
+    ) -> Parsed<()> {
+        let all = &mut state.attributes;
+        all.extend(entries);
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        let Some(pair) = all.windows(2).find(|pair| pair[0].0 == pair[1].0) else {
+            return Ok(());
+        };
+        let name = &pair[0].0;
+        let message = format!("attribute '{name}' occurs more than once in the attribute list");
+        self.fail(span, message)
+    }
+
+    /// Adds one attribute, whose name must not be there yet.
     pub(crate) fn add_attribute(
         &mut self,
         state: &mut OpState,
@@ -177,17 +192,7 @@ impl<'a> Parser<'a> {
         name: Name,
         value: Attribute,
     ) -> Parsed<()> {
-        match state.attributes.binary_search_by(|(key, _)| key.cmp(&name)) {
-            Ok(_) => {
-                let message =
-                    format!("attribute '{name}' occurs more than once in the attribute list");
-                self.fail(span, message)
-            }
-            Err(index) => {
-                state.attributes.insert(index, (name, value));
-                Ok(())
-            }
-        }
+        self.merge_entries(state, span, vec![(name, value)])
     }
 
     /// Resolves operands from `first` on with the types that were written.

@@ -112,6 +112,11 @@ impl<'a> Parser<'a> {
                 self.push(error);
             }
         }
+        // Clearing takes time in the capacity: a large table is not kept.
+        const MAX_KEPT: usize = 1 << 10;
+        if scope.values.capacity() > MAX_KEPT {
+            return;
+        }
         scope.values.clear();
         scope.inner.clear();
         scope.damaged = false;

@@ -301,14 +301,17 @@ impl<'a> Parser<'a> {
         let mut open: Vec<(u8, usize)> = Vec::new();
         let mut at = self.token.start;
         while let Some(&byte) = bytes.get(at) {
+            let next = bytes.get(at + 1).copied();
             match byte {
+                // Arrows and comparisons are no brackets.
+                b'-' if next == Some(b'>') => at += 1,
+                b'<' | b'>' if next == Some(b'=') => at += 1,
                 b'<' | b'(' | b'[' | b'{' => {
                     if self.depth + open.len() >= super::MAX_DEPTH {
                         return self.fail(Span::new(at, at + 1), super::too_deep());
                     }
                     open.push((closing(byte), at));
                 }
-                b'-' if bytes.get(at + 1) == Some(&b'>') => at += 1,
                 b'>' | b')' | b']' | b'}' => {
                     if open.last().map(|&(wanted, _)| wanted) != Some(byte) {
                         break;

@@ -48,9 +48,11 @@ pub(crate) fn write_attribute(
         Attribute::Unit => out.write_str("unit"),
         Attribute::Integer(integer) => write_integer(out, integer, with_type),
         Attribute::Float(float) => {
-            out.write_str(&float::format(float.bits, float.kind))?;
+            let text = float::format(float.bits, float.kind);
+            out.write_str(&text)?;
+            // Without a type, hexadecimals would be read as an integer.
             match Type::Float(float.kind) {
-                Type::F64 => Ok(()),
+                Type::F64 if !text.starts_with("0x") => Ok(()),
                 ty => write_suffix(out, &ty, with_type),
             }
         }

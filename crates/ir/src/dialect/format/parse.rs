@@ -190,40 +190,27 @@ fn attribute<'a>(
 
 /// Parses `key = number, ...`, at least one, each an `i32`.
 fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+    let span = parser.token.span();
+    let mut entries = Vec::new();
     loop {
         if parser.token.kind != Kind::Word {
             return parser.expected("name of a setting");
         }
-        let (key, span) = (parser.token_text(), parser.token.span());
+        let key = parser.token_text();
         parser.bump();
         parser.expect(Mark::Equal)?;
         let value = parser.attribute_of_type(&Type::I32)?;
-        let key = parser.name(key);
-        parser.add_attribute(&mut parts.state, span, key, value)?;
+        entries.push((parser.name(key), value));
         if !parser.eat(Mark::Comma) {
             break;
         }
     }
-    if parts.definition.is_some_and(|definition| {
-        definition.name() == "tfrt_test.benchmark"
-            || definition.name() == "tfrt_test.sync_benchmark"
-    }) {
-        default_warmup(parser, &mut parts.state);
+    // Benchmarks run once before they measure unless the text says otherwise.
+    const WARMUP: &str = "num_warmup_runs";
+    if !entries.iter().any(|(key, _)| *key == WARMUP) {
+        entries.push((parser.name(WARMUP), Attribute::integer(1, Type::I32)));
     }
-    Ok(())
-}
-
-/// Benchmarks run once before they measure unless the text says otherwise.
-fn default_warmup(parser: &mut Parser<'_>, state: &mut OpState) {
-    const KEY: &str = "num_warmup_runs";
-    if !state.attributes.iter().any(|(name, _)| *name == KEY) {
-        let name = parser.name(KEY);
-        crate::module::set_attribute(
-            &mut state.attributes,
-            name,
-            Attribute::integer(1, Type::I32),
-        );
-    }
+    parser.merge_entries(&mut parts.state, span, entries)
 }
 
 /// Gives declared operands their types, and the rest those that were written.
