@@ -148,16 +148,22 @@ impl<'m> Walk<'m> {
     /// Recursion is bounded by the parser's limit on nesting.
     fn visit(&mut self, op: OpId, depth: usize) {
         let operation = self.module.op(op);
-        let is_module = *operation.name() == "builtin.module";
-        if is_module && operation.attribute(COMPILED).is_some() {
+        let is_inside = self.module.parent_op(op) != Some(self.module.top());
+        if *operation.name() == "builtin.module" {
+            if is_inside || operation.attribute(COMPILED).is_none() {
+                let message = "nested modules cannot be emitted to BEF files without the \
+                               'tfrt.compiled' attribute, nor inside of functions";
+                self.error(op, message);
+            }
             return;
         }
-        if is_module {
-            let message = "nested modules cannot be emitted to BEF files without the \
-                           'tfrt.compiled' attribute";
-            return self.error(op, message);
-        }
         let is_function = *operation.name() == "func.func";
+        if is_function && is_inside {
+            return self.error(
+                op,
+                "functions inside of functions cannot be emitted to BEF files",
+            );
+        }
         if !is_function && !operation.regions().is_empty() && depth == MAX_REGION_DEPTH {
             let message = format!("regions nest more than {MAX_REGION_DEPTH} deep");
             return self.error(op, message);
@@ -165,11 +171,11 @@ impl<'m> Walk<'m> {
         for child in self.module.children(op) {
             self.visit(child, depth + usize::from(!is_function));
         }
-        if *operation.name() == "tfrt.return" {
-            return self.return_op(op);
-        }
         if !self.values(op) {
             return;
+        }
+        if *operation.name() == "tfrt.return" {
+            return self.return_op(op);
         }
         match is_function {
             true => self.function(op),

@@ -114,6 +114,16 @@ fn regions_see_no_registers_but_their_own() {
 }
 
 #[test]
+fn regions_return_no_registers_but_their_own() {
+    check_body(
+        "\"my.op\"() ({\n  tfrt.return %x : i32\n}) : () -> ()",
+        expect![[r#"
+            3:3: BEF executor only supports references to kernels within the current region
+        "#]],
+    );
+}
+
+#[test]
 fn sync_functions_return_results_once() {
     check(
         "func.func @f(%x: i32) -> (i32, i32, i32) attributes {tfrt.sync} {\n  \
@@ -304,13 +314,35 @@ fn modules_are_nested_only_if_they_are_compiled() {
     check(
         "func.func @f() {\n  tfrt.return\n}\nmodule @m {\n}",
         expect![[r#"
-            4:1: nested modules cannot be emitted to BEF files without the 'tfrt.compiled' attribute
+            4:1: nested modules cannot be emitted to BEF files without the 'tfrt.compiled' attribute, nor inside of functions
         "#]],
     );
     check(
         "module @m attributes {tfrt.compiled} {\n}",
         expect![[r#"
         fine
+    "#]],
+    );
+}
+
+#[test]
+fn functions_and_modules_stand_in_the_outermost_module() {
+    check_body(
+        "\"my.op\"() ({\nfunc.func @g() {\n  tfrt.return\n}\n  tfrt.return\n}) : () -> ()",
+        expect![[r#"
+            3:1: functions inside of functions cannot be emitted to BEF files
+        "#]],
+    );
+    check_body(
+        "func.func @g() {\n  tfrt.return\n}",
+        expect![[r#"
+        2:1: functions inside of functions cannot be emitted to BEF files
+    "#]],
+    );
+    check_body(
+        "module @m attributes {tfrt.compiled} {\n}",
+        expect![[r#"
+        2:1: nested modules cannot be emitted to BEF files without the 'tfrt.compiled' attribute, nor inside of functions
     "#]],
     );
 }
