@@ -88,9 +88,12 @@ macro_rules! kernel_fn {
 
             #[inline]
             fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<Flow, Mismatch> {
+                #[allow(unused_mut, clippy::let_unit_value, reason = "no parameters")]
                 let results = {
-                    $(let mut $guard = $param::take(frame)?;)*
-                    (self)($($param::item(&mut $guard)),*)
+                    // A tuple drops its fields in order: the first operand is released first.
+                    let mut guards = ($($param::take(frame)?,)*);
+                    let ($($guard,)*) = &mut guards;
+                    (self)($($param::item($guard)),*)
                 };
                 Ok(results.put(frame))
             }
