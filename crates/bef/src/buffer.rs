@@ -3,8 +3,6 @@
 //! The module is allowed `unsafe` for one reason: mapping a file trusts everybody
 //! else who can write to it. All other ways in copy.
 
-#![allow(unsafe_code)]
-
 use std::{fmt, fs::File, io, path::Path, sync::Arc};
 
 use memmap2::Mmap;

@@ -26,6 +26,7 @@
 compile_error!("words of the format are read in place, which needs a little-endian machine");
 
 mod attribute;
+#[allow(unsafe_code)]
 mod buffer;
 mod cursor;
 mod dtype;
