@@ -1,7 +1,7 @@
 //! What an operation is, as data: one entry per operation, in one place.
 //!
 //! Parser, printer, verifier and documentation all read these entries. The
-//! tables themselves are in [`crate::dialects`], one file per dialect.
+//! tables themselves are in `dialects/`, one file per dialect.
 
 pub(crate) mod format;
 pub(crate) mod function;

@@ -129,7 +129,10 @@ fn digits(text: &str) -> (Vec<u8>, i64) {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
     let leading = all.iter().take_while(|&&digit| digit == b'0').count();
-    let point = whole.len() as i64 - leading as i64 + exponent.parse::<i64>().unwrap_or(0);
+    let len = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
+    // Exponents that do not fit belong to zero and infinity, which are no
+    // midpoints.
+    let point = len(whole.len()) - len(leading) + exponent.parse::<i64>().unwrap_or(0);
     (all[leading..].to_vec(), point)
 }
 
@@ -235,9 +238,10 @@ fn plain(text: &str, precision: usize) -> String {
     const MAX_PADDING: i32 = 3;
     let (digits, first_exponent) = split_scientific(text);
     let n_digits = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    let size = |number: i32| usize::try_from(number).unwrap_or(0);
     let last_exponent = first_exponent - (n_digits - 1);
     let is_scientific = if last_exponent >= 0 {
-        last_exponent > MAX_PADDING || (n_digits + last_exponent) as usize > precision
+        last_exponent > MAX_PADDING || size(n_digits + last_exponent) > precision
     } else {
         first_exponent < -MAX_PADDING
     };
@@ -248,11 +252,11 @@ fn plain(text: &str, precision: usize) -> String {
         return format!("{first}.{rest}E{sign}{}", first_exponent.abs());
     }
     if last_exponent >= 0 {
-        return format!("{digits}{}", "0".repeat(last_exponent as usize));
+        return format!("{digits}{}", "0".repeat(size(last_exponent)));
     }
     if first_exponent >= 0 {
-        let (whole, fraction) = digits.split_at(first_exponent as usize + 1);
+        let (whole, fraction) = digits.split_at(size(first_exponent) + 1);
         return format!("{whole}.{fraction}");
     }
-    format!("0.{}{digits}", "0".repeat((-first_exponent - 1) as usize))
+    format!("0.{}{digits}", "0".repeat(size(-first_exponent - 1)))
 }

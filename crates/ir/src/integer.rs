@@ -52,7 +52,8 @@ impl Integer {
                 let low = chunk
                     .iter()
                     .fold(0, |word, &digit| word * 10 + value(digit));
-                multiply_add(&mut words, 10_u64.pow(chunk.len() as u32), low);
+                let scale = chunk.iter().fold(1, |scale, _| scale * 10);
+                multiply_add(&mut words, scale, low);
             }
         }
         words.push(0);

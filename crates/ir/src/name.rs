@@ -1,7 +1,7 @@
 //! Names of operations, attributes, symbols and files: counted, cheap to clone.
 //!
 //! A [`Name`] compares by content; two clones compare by address first. The
-//! parser makes each distinct name once through an [`Interner`], so that text
+//! parser makes each distinct name once through an `Interner`, so that text
 //! with a million operations holds a handful of names.
 
 use std::{
