@@ -113,8 +113,10 @@ fn signed<T: Value + FromStr + TryFrom<i64>>(
     let Some(digits) = digits.strip_prefix("0x") else {
         return number::<T>(type_name, text);
     };
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     i64::from_str_radix(digits, 16)
         .ok()
+        .filter(|_| is_hex)
         .and_then(|value| T::try_from(sign * value).ok())
         .map(AnyAsyncValue::new)
         .ok_or_else(|| expected(type_name, "a number that fits it", text))
