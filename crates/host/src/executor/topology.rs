@@ -474,21 +474,14 @@ impl Builder {
         let takes_handle = |user: &u32| {
             let view = body.kernel(KernelIndex(*user));
             let signature = entries[view.code().index()].signature();
-            !view.nonstrict()
-                && view
-                    .operands()
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, operand)| **operand == register)
-                    .all(|(index, _)| !signature.is_strict(index))
+            // Few kernels take handles; the others may have very many operands.
+            let some = signature.operands.iter().any(|operand| !operand.strict);
+            let mut uses = view.operands().iter().enumerate();
+            some && !view.nonstrict()
+                && uses.all(|(index, used)| *used != register || !signature.is_strict(index))
         };
-        let early: Vec<u32> = users.iter().copied().filter(takes_handle).collect();
+        let (early, late): (Vec<u32>, Vec<u32>) = users.iter().partition(|user| takes_handle(user));
         let n_early = early.len() as u32;
-        let late: Vec<u32> = users
-            .iter()
-            .copied()
-            .filter(|user| !takes_handle(user))
-            .collect();
         let users = self.words(early.into_iter().chain(late).map(|user| user - 1));
         self.definitions.push(Definition {
             register,
