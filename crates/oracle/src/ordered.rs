@@ -233,9 +233,17 @@ impl<'w> Walk<'w> {
             } else {
                 operands.for_each(|operand| start.join(operand));
             }
+            let is_leaf = callees(plan, operation).is_empty();
             for (&slot, &after) in operation.results.iter().zip(&summary.after) {
                 let mut before_it = start.clone();
                 before_it.add(slot);
+                if is_leaf {
+                    // It did run, so what it makes is no longer in doubt.
+                    operation
+                        .results
+                        .iter()
+                        .for_each(|&slot| before_it.add(slot));
+                }
                 classes(after).for_each(|class| before_it.add(walk.event(index, class)));
                 walk.slots[slot] = before_it;
             }

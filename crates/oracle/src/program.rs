@@ -1,0 +1,421 @@
+//! A program as a tree that can be taken apart and put together again, and its
+//! text.
+//!
+//! The generator builds it, shrinking cuts it down. It knows of operations no
+//! more than how they are written.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::{self, Write},
+};
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is named after its MLIR type")]
+pub enum Ty {
+    Chain,
+    I1,
+    I32,
+    I64,
+    F32,
+    F64,
+    String,
+    Atomic,
+    Resource,
+}
+
+/// Names a value of one program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Var(u32);
+
+/// A whole program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// What stands between the braces of the module's attributes.
+    pub attributes: String,
+    /// In the order of the text.
+    pub functions: Vec<Function>,
+    types: Vec<Ty>,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name, without `@`.
+    pub name: String,
+    /// What stands between the braces of its attributes.
+    pub attributes: String,
+    /// What it does; of a native function only the types count.
+    pub body: Body,
+    /// Whether it has no body in the text.
+    pub native: bool,
+}
+
+/// What a function or a region does.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Its arguments.
+    pub parameters: Vec<Var>,
+    /// What it runs.
+    pub ops: Vec<Op>,
+    /// What it returns.
+    pub results: Vec<Var>,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// Its name.
+    pub name: String,
+    /// How it is written.
+    pub form: Form,
+    /// What it reads.
+    pub operands: Vec<Var>,
+    /// What it makes.
+    pub results: Vec<Var>,
+    /// What stands between the braces in generic form.
+    pub attributes: String,
+    /// Its regions.
+    pub bodies: Vec<Body>,
+}
+
+/// How an operation is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `"name"(%a) {...} : (type) -> type`.
+    Generic,
+    /// `name TEXT`: the text says it all.
+    Constant(String),
+    /// `name %a, %b`.
+    Operands,
+    /// `name %a, %b : types`.
+    TypedOperands,
+    /// `name BEFORE(%a, %b)AFTER : (types) -> (types)`, with the first operand
+    /// before BEFORE if `first` is true.
+    Call {
+        /// Whether the first operand stands alone.
+        first: bool,
+        /// What stands before the parenthesis.
+        before: String,
+        /// What stands after it.
+        after: String,
+    },
+    /// `tfrt.if`, `tfrt_test.do.async`: operands, function type, regions.
+    Region,
+    /// `tfrt.repeat.i32`: operands, types of all but the first, a region.
+    Repeat,
+    /// `tfrt.parallel_for.i32`, or `tfrt.parallel_call.i32` of a function.
+    Range(Option<String>),
+}
+
+impl Ty {
+    /// Returns MLIR's spelling.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ty::Chain => "!tfrt.chain",
+            Ty::I1 => "i1",
+            Ty::I32 => "i32",
+            Ty::I64 => "i64",
+            Ty::F32 => "f32",
+            Ty::F64 => "f64",
+            Ty::String => "!tfrt.string",
+            Ty::Atomic => "!test.atomic.i32",
+            Ty::Resource => "!tfrt.test.resource",
+        }
+    }
+}
+
+impl Program {
+    /// Makes a value.
+    pub fn var(&mut self, ty: Ty) -> Var {
+        let var = Var(u32::try_from(self.types.len()).expect("programs are small"));
+        self.types.push(ty);
+        var
+    }
+
+    /// Makes several values.
+    pub fn vars(&mut self, types: &[Ty]) -> Vec<Var> {
+        types.iter().map(|&ty| self.var(ty)).collect()
+    }
+
+    /// Returns a value's type.
+    pub fn ty(&self, var: Var) -> Ty {
+        self.types[var.0 as usize]
+    }
+
+    fn types(&self, vars: &[Var]) -> String {
+        vars.iter()
+            .map(|&var| self.ty(var).name())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn result_types(&self, vars: &[Var]) -> String {
+        match vars {
+            [var] => self.ty(*var).name().to_owned(),
+            _ => format!("({})", self.types(vars)),
+        }
+    }
+}
+
+impl Body {
+    /// Visits this body and all within it.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&Body)) {
+        visit(self);
+        for op in &self.ops {
+            op.bodies.iter().for_each(|body| body.for_each(visit));
+        }
+    }
+
+    /// Visits this body and all within it, those within first.
+    pub fn for_each_mut(&mut self, visit: &mut dyn FnMut(&mut Body)) {
+        for op in &mut self.ops {
+            op.bodies
+                .iter_mut()
+                .for_each(|body| body.for_each_mut(visit));
+        }
+        visit(self);
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Text {
+            program: self,
+            names: HashMap::new(),
+            out: String::new(),
+            depth: 0,
+        };
+        text.program();
+        f.write_str(&text.out)
+    }
+}
+
+/// Writes a program.
+struct Text<'p> {
+    program: &'p Program,
+    /// What the parameters of regions are called there.
+    names: HashMap<Var, String>,
+    out: String,
+    depth: usize,
+}
+
+impl Text<'_> {
+    fn program(&mut self) {
+        let in_module = !self.program.attributes.is_empty();
+        if in_module {
+            let attributes = &self.program.attributes;
+            self.line(&format!("module attributes {{{attributes}}} {{"));
+            self.depth += 1;
+        }
+        for function in &self.program.functions {
+            self.function(function);
+        }
+        if in_module {
+            self.depth -= 1;
+            self.line("}");
+        }
+    }
+
+    fn function(&mut self, function: &Function) {
+        let body = &function.body;
+        let results = self.program.result_types(&body.results);
+        let attributes = match function.attributes.as_str() {
+            "" => String::new(),
+            attributes => format!(" attributes {{{attributes}}}"),
+        };
+        let arrow = if body.results.is_empty() {
+            String::new()
+        } else {
+            format!(" -> {results}")
+        };
+        let name = &function.name;
+        if function.native {
+            let types = self.program.types(&body.parameters);
+            self.line(&format!(
+                "func.func private @{name}({types}){arrow}{attributes}"
+            ));
+            return;
+        }
+        let parameters = body.parameters.iter();
+        let parameters =
+            parameters.map(|&var| format!("{}: {}", self.name(var), self.program.ty(var).name()));
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        self.line(&format!(
+            "func.func @{name}({parameters}){arrow}{attributes} {{"
+        ));
+        self.contents(body);
+        self.line("}");
+    }
+
+    fn line(&mut self, line: &str) {
+        let indent = 2 * self.depth;
+        writeln!(self.out, "{:indent$}{line}", "").expect("strings can be written");
+    }
+
+    fn name(&self, var: Var) -> String {
+        self.names
+            .get(&var)
+            .cloned()
+            .unwrap_or_else(|| format!("%{}", var.0))
+    }
+
+    fn list(&self, vars: &[Var]) -> String {
+        vars.iter()
+            .map(|&var| self.name(var))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn contents(&mut self, body: &Body) {
+        self.depth += 1;
+        for op in &body.ops {
+            self.op(op);
+        }
+        let results = match body.results.as_slice() {
+            [] => String::new(),
+            vars => format!(" {} : {}", self.list(vars), self.program.types(vars)),
+        };
+        self.line(&format!("tfrt.return{results}"));
+        self.depth -= 1;
+    }
+
+    fn op(&mut self, op: &Op) {
+        let results = match op.results.as_slice() {
+            [] => String::new(),
+            vars => format!("{} = ", self.list(vars)),
+        };
+        let Op { name, operands, .. } = op;
+        let names = self.list(operands);
+        let types = self.program.types(operands);
+        match &op.form {
+            Form::Constant(text) => self.line(&format!("{results}{name} {text}")),
+            Form::Operands => self.line(&format!("{results}{name} {names}")),
+            Form::TypedOperands => self.line(&format!("{results}{name} {names} : {types}")),
+            Form::Call {
+                first,
+                before,
+                after,
+            } => {
+                let (alone, rest) = operands.split_at(usize::from(*first));
+                let alone = alone
+                    .iter()
+                    .map(|&var| self.name(var) + " ")
+                    .collect::<String>();
+                let (types, names) = (self.program.types(rest), self.list(rest));
+                let made = self.program.types(&op.results);
+                self.line(&format!(
+                    "{results}{name} {alone}{before}({names}){after} : ({types}) -> ({made})"
+                ));
+            }
+            Form::Region if self.shadows(op, 0) => {
+                let shadowed = usize::from(op.bodies.len() == 2);
+                let types = self.program.types(&operands[shadowed..]);
+                let made = self.program.types(&op.results);
+                let space = if operands.is_empty() { "" } else { " " };
+                self.pretty_regions(
+                    &format!("{results}{name} {names}{space}: ({types}) -> ({made})"),
+                    op,
+                    &operands[shadowed..],
+                );
+            }
+            Form::Repeat if self.shadows(op, 1) => {
+                let types = match self.program.types(&operands[1..]).as_str() {
+                    "" => String::new(),
+                    types => format!(" : {types}"),
+                };
+                self.pretty_regions(
+                    &format!("{results}{name} {names}{types}"),
+                    op,
+                    &operands[1..],
+                );
+            }
+            Form::Range(callee) if callee.is_some() || self.shadows(op, 3) => {
+                self.range(&results, op, callee.as_deref());
+            }
+            _ => self.generic(&results, op),
+        }
+    }
+
+    /// Tells whether the operands that a region's arguments are named after
+    /// have different names.
+    fn shadows(&self, op: &Op, n_alone: usize) -> bool {
+        let n_alone = if op.bodies.len() == 2 { 1 } else { n_alone };
+        let named = op.operands.iter().skip(n_alone);
+        // Of a range, start and end are seen inside, the size of blocks is not.
+        let bounds = op.operands.iter().take(if n_alone == 3 { 2 } else { 0 });
+        let mut seen = HashSet::new();
+        named.chain(bounds).all(|&var| seen.insert(self.name(var)))
+    }
+
+    fn pretty_regions(&mut self, head: &str, op: &Op, named: &[Var]) {
+        self.line(&format!("{head} {{"));
+        for (index, body) in op.bodies.iter().enumerate() {
+            if index > 0 {
+                self.line("} else {");
+            }
+            for (&parameter, &operand) in body.parameters.iter().zip(named) {
+                let name = self.name(operand);
+                self.names.insert(parameter, name);
+            }
+            self.contents(body);
+        }
+        self.line("}");
+    }
+
+    fn range(&mut self, results: &str, op: &Op, callee: Option<&str>) {
+        let [start, end, size, extra @ ..] = op.operands.as_slice() else {
+            return self.generic(results, op);
+        };
+        let head = format!(
+            "{results}{} {} to {} fixed {}",
+            op.name,
+            self.name(*start),
+            self.name(*end),
+            self.name(*size)
+        );
+        let (names, types) = (self.list(extra), self.program.types(extra));
+        let typed = if extra.is_empty() {
+            String::new()
+        } else {
+            format!(" : {types}")
+        };
+        if let Some(callee) = callee {
+            return self.line(&format!("{head} @{callee}({names}){typed}"));
+        }
+        let comma = if extra.is_empty() { "" } else { ", " };
+        let mut named = vec![*start, *end];
+        named.extend(extra);
+        self.pretty_regions(&format!("{head}{comma}{names}{typed}"), op, &named);
+    }
+
+    fn generic(&mut self, results: &str, op: &Op) {
+        let names = self.list(&op.operands);
+        let types = self.program.types(&op.operands);
+        let made = self.program.result_types(&op.results);
+        let attributes = match op.attributes.as_str() {
+            "" => String::new(),
+            attributes => format!(" {{{attributes}}}"),
+        };
+        if op.bodies.is_empty() {
+            let name = &op.name;
+            return self.line(&format!(
+                "{results}\"{name}\"({names}){attributes} : ({types}) -> {made}"
+            ));
+        }
+        self.line(&format!("{results}\"{}\"({names}) ({{", op.name));
+        for (index, body) in op.bodies.iter().enumerate() {
+            if index > 0 {
+                self.line("}, {");
+            }
+            // Operations are isolated from above, so the names may be any.
+            let parameters = body.parameters.iter();
+            let parameters =
+                parameters.map(|&var| format!("%{}: {}", var.0, self.program.ty(var).name()));
+            let parameters = parameters.collect::<Vec<_>>().join(", ");
+            self.line(&format!("^bb0({parameters}):"));
+            self.contents(body);
+        }
+        self.line(&format!("}}){attributes} : ({types}) -> {made}"));
+    }
+}
