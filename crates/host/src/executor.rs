@@ -64,7 +64,11 @@ pub(crate) fn execute(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
 pub(crate) fn spawn(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
     let shared = frame.share();
     let queue = frame.request().queue().clone();
-    queue.add_task(Task::new(move || execute(&shared.into_local(), arguments)));
+    queue.add_task(Task::new(move || {
+        let held = arguments.clone();
+        execute(&shared.into_local(), arguments);
+        drop(held);
+    }));
 }
 
 /// Goes on with a call whose awaited `register` got its value, unless somebody else did.
@@ -630,7 +634,11 @@ fn finish(
     let kernel = running.kernel();
     let n_results = running.node().n_results();
     let failure = match failure {
-        None if results.len() != n_results => Some(wrong_result_count(results.len(), n_results)),
+        // Nobody can tell which result is which.
+        None if results.len() != n_results => {
+            let n_given = results.drain(..).len();
+            Some(wrong_result_count(n_given, n_results))
+        }
         failure => failure,
     };
     if let Some(failure) = failure {
