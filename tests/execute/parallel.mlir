@@ -49,8 +49,7 @@ func.func @without_chain() -> i32 {
   %counter = "tfrt_test.atomic.create.i32"() : () -> !test.atomic.i32
   %done = tfrt.parallel_for.i32 %from to %to fixed %size, %counter : !test.atomic.i32 {
     %length = "tfrt.minus.i32"(%to, %from) : (i32, i32) -> i32
-    %c0 = tfrt.new.chain
-    %c1 = "tfrt_test.atomic.add.i32"(%counter, %length, %c0) : (!test.atomic.i32, i32, !tfrt.chain) -> !tfrt.chain
+    %c = "tfrt_test.atomic.add.i32"(%counter, %length) : (!test.atomic.i32, i32) -> !tfrt.chain
     tfrt.return
   }
   %n, %c = "tfrt_test.atomic.get.i32"(%counter, %done) : (!test.atomic.i32, !tfrt.chain) -> (i32, !tfrt.chain)
@@ -62,13 +61,15 @@ func.func @without_chain() -> i32 {
 // CHECK-LABEL: --- Running 'chain_alone':
 func.func @chain_alone() -> (!tfrt.chain, !tfrt.chain) {
   %from = tfrt.constant.i32 3
+  %same = tfrt.constant.i32 3
   %to = tfrt.constant.i32 4
-  %empty = tfrt.parallel_for.i32 %from to %from fixed %to {
+  %size = tfrt.constant.i32 9
+  %empty = tfrt.parallel_for.i32 %from to %same fixed %size {
     %c = tfrt.new.chain
     %d = "tfrt_test.print_hello"(%c) : (!tfrt.chain) -> !tfrt.chain
     tfrt.return %d : !tfrt.chain
   }
-  %failed = tfrt.parallel_for.i32 %from to %to fixed %to {
+  %failed = tfrt.parallel_for.i32 %from to %to fixed %size {
     %c = tfrt.new.chain
     %d = "tfrt_test.error_chain"(%c) : (!tfrt.chain) -> !tfrt.chain
     tfrt.return %d : !tfrt.chain

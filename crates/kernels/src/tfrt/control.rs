@@ -74,7 +74,12 @@ fn while_loop(
     } else {
         Turns::Inline
     };
-    Ok(While { body, turns }.decide(&AnyAsyncValue::new(condition), values.0))
+    let turns = While {
+        operands: values.0.clone(),
+        body,
+        turns,
+    };
+    Ok(turns.decide(&AnyAsyncValue::new(condition), values.0))
 }
 
 /// How the turns of a `tfrt.while` run.
@@ -87,6 +92,8 @@ enum Turns {
 }
 
 struct While {
+    /// Held until the kernel returns, as those of every kernel are.
+    operands: Vec<AnyAsyncValue>,
     body: Function,
     turns: Turns,
 }
@@ -119,11 +126,12 @@ impl While {
         }
     }
 
-    fn after(self, mut values: Vec<AnyAsyncValue>) -> Step {
+    fn after(mut self, mut values: Vec<AnyAsyncValue>) -> Step {
         let condition = values.pop().expect("the body has a result at least");
         if condition.is_settled() {
             return self.decide(&condition, values);
         }
+        self.operands.clear();
         Step::wait_for(vec![condition], move |condition| {
             self.decide(&condition[0], values)
         })
@@ -142,6 +150,7 @@ fn repeat(count: i32, values: Rest, body: Function) -> Result<Step, Error> {
     };
     expect_shape(&body, values.len(), values.len())?;
     let turns = Repeat {
+        operands: values.0.clone(),
         body,
         left: count,
         left_in_block: BLOCK,
@@ -150,6 +159,8 @@ fn repeat(count: i32, values: Rest, body: Function) -> Result<Step, Error> {
 }
 
 struct Repeat {
+    /// Held until the kernel returns, as those of every kernel are.
+    operands: Vec<AnyAsyncValue>,
     body: Function,
     left: u32,
     left_in_block: u32,
@@ -164,6 +175,7 @@ impl Repeat {
             self.left_in_block = BLOCK;
             if let Some(first) = values.first().filter(|first| !first.is_settled()) {
                 let first = first.clone();
+                self.operands.clear();
                 return Step::when_settled(vec![first], move |_| self.turn(values));
             }
         }

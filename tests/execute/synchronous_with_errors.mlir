@@ -1,0 +1,28 @@
+// RUN: run
+// EXIT: 3
+
+// CHECK-LABEL: --- Running 'fail':
+func.func @fail() -> i32 attributes {tfrt.sync} {
+  %x = "tfrt_test.fail_s"() : () -> i32
+  tfrt.return %x : i32
+}
+// CHECK-NEXT: 'fail' returned <<error: something bad happened>>
+
+// CHECK-LABEL: --- Running 'error':
+func.func @error() -> i32 attributes {tfrt.sync} {
+  %x = "tfrt_test.error_s"() : () -> i32
+  tfrt.return %x : i32
+}
+// CHECK-NEXT: 'error' returned <<error: something bad happened>>
+
+func.func @later(%a: i32, %b: i32) -> i32 {
+  tfrt.return %a : i32
+}
+
+// CHECK-LABEL: --- Running 'not_synchronous':
+func.func @not_synchronous() -> i32 {
+  %a = tfrt.constant.i32 5
+  %b = "tfrt_test.invoke_sync_function.i32_i32.i32"(%a, %a) {fn = @later} : (i32, i32) -> i32
+  tfrt.return %b : i32
+}
+// CHECK-NEXT: 'not_synchronous' returned <<error: 'later' is not a synchronous function>>
