@@ -209,6 +209,9 @@ impl Machine<'_> {
         else {
             return Err(super::unsupported(operation));
         };
+        if end < start {
+            return Err(super::unsupported(operation));
+        }
         let body = match operation.name.as_str() {
             "tfrt.parallel_for.i32" => region(operation, 0)?,
             _ => self.async_body(&self.symbol(operation, "callee")?)?,

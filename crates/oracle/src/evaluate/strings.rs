@@ -35,9 +35,9 @@ impl Machine<'_> {
             }
             ("tfrt.new.chain", []) | ("tfrt.merge.chains" | "tfrt_test.as_chain", _) => Chain,
             ("tfrt.alias.value", [Chain, value]) => value.clone(),
-            ("tfrt_test.identity", [Chain, ..])
-            | ("tfrt_test.multi_arg_result" | "tfrt_test.make_indirect", _) => {
-                return Some(operands.iter().cloned().map(Ok).collect());
+            ("tfrt_test.identity", [Chain, values @ ..])
+            | ("tfrt_test.multi_arg_result" | "tfrt_test.make_indirect", values) => {
+                return Some(values.iter().cloned().map(Ok).collect());
             }
             ("tfrt_tutorial.create_coordinate", [I32(x), I32(y)]) => Coordinate(*x, *y),
             ("tfrt_test.flat", []) => return flat(operation, self),

@@ -255,7 +255,7 @@ impl Generator {
             return;
         }
         let start = self.random.between(-3, 3);
-        let end = start + self.random.between(-1, 12);
+        let end = start + self.random.between(0, 12);
         let bounds = [start, end, self.random.between(1, 4)];
         let mut operands: Vec<Var> = bounds
             .iter()

@@ -272,8 +272,7 @@ impl Generator {
             }
             2 => {
                 operands.insert(0, chain);
-                let types = [&[Ty::Chain], types.as_slice()].concat();
-                self.effect(
+                self.add(
                     scope,
                     op("tfrt_test.identity", Form::Generic, &operands),
                     &types,
