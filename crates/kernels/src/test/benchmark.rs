@@ -170,7 +170,10 @@ impl Timings {
     fn summary(&mut self) -> String {
         self.wall.sort_unstable();
         self.cpu.sort_unstable();
-        let utilization = self.total_cpu.as_secs_f64() * 100.0 / self.total_wall.as_secs_f64();
+        let utilization = match self.total_wall {
+            Duration::ZERO => 0.0,
+            wall => self.total_cpu.as_secs_f64() * 100.0 / wall.as_secs_f64(),
+        };
         let mut lines = vec![
             format!("Duration(ns): {}", self.total_wall.as_nanos()),
             format!("Count: {}", self.wall.len()),
