@@ -46,7 +46,7 @@ mod ready;
 pub(crate) mod registers;
 pub(crate) mod topology;
 
-use frame::{Frame, Running, SharedFrame, Suspended};
+use frame::{Claim, Frame, Running, SharedFrame, Suspended};
 use ready::{Group, ReadyQueue};
 use registers::{Fill, Ready};
 
@@ -83,12 +83,15 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
         ),
         None => (topology.root_stream(), value),
     };
-    let Some(fill) = frame.claim(register) else {
-        return;
-    };
-    let mut queue = ReadyQueue::new(stream);
-    publish_settled(&frame, &mut queue, fill, value);
-    Executor::with(frame, queue).drive();
+    match frame.claim(register) {
+        Some(Claim::Fill(fill)) => {
+            let mut queue = ReadyQueue::new(stream);
+            publish_settled(&frame, &mut queue, fill, value);
+            Executor::with(frame, queue).drive();
+        }
+        Some(Claim::Promise(promise)) => promise.forward(value),
+        None => {}
+    }
 }
 
 /// Names the kernel that a register awaits, with its place, unless it waits for calls of its own.
@@ -687,10 +690,10 @@ fn publish_settled(frame: &Arc<Frame>, queue: &mut ReadyQueue, fill: Fill, value
     frame.count_all(filled, |ready| queue.push(frame, ready));
 }
 
-/// Publishes a value that is still to come.
+/// Publishes a value that is still to come: leaves the register to the continuation, or to whoever
+/// fails it from outside.
 ///
-/// Users that can do with a handle start now. If there are such users, or none at all, the
-/// register is filled with the handle; otherwise it is left to the continuation.
+/// Users that can do with a handle start now, with one of ours, so that it can be failed too.
 fn publish_pending(
     frame: &Arc<Frame>,
     queue: &mut ReadyQueue,
@@ -704,27 +707,26 @@ fn publish_pending(
     }
     let shared = frame.share();
     let register = fill.register();
-    let (early, late) = topology.users(topology.definition(register));
-    if early.is_empty() && !late.is_empty() {
+    let (early, _) = topology.users(topology.definition(register));
+    if early.is_empty() {
         frame.leave(fill);
-        value.when_settled(move |value| {
-            continue_with(shared, move |frame| resume(frame, register, value));
+    } else {
+        let (promise, handle) = AnyAsyncValue::pending();
+        let mut filled = frame.fill(fill, handle.clone());
+        frame.leave_promise(register, promise);
+        frame.count_early(&mut filled, |ready| queue.push(frame, ready));
+        let (shared, stream) = (shared.clone(), queue.stream());
+        handle.when_settled(move |_| {
+            continue_with(shared, move |frame| {
+                let frame = frame.into_local();
+                let mut queue = ReadyQueue::new(stream);
+                frame.count_all(filled, |ready| queue.push(&frame, ready));
+                Executor::with(frame, queue).drive();
+            });
         });
-        return;
     }
-    let mut filled = frame.fill(fill, value.clone());
-    frame.count_early(&mut filled, |ready| queue.push(frame, ready));
-    let stream = queue.stream();
     value.when_settled(move |value| {
-        continue_with(shared, move |frame| {
-            let frame = frame.into_local();
-            if let Some(kernel) = kernel {
-                located(&frame, kernel, value);
-            }
-            let mut queue = ReadyQueue::new(stream);
-            frame.count_all(filled, |ready| queue.push(&frame, ready));
-            Executor::with(frame, queue).drive();
-        });
+        continue_with(shared, move |frame| resume(frame, register, value));
     });
 }
 

@@ -1,8 +1,8 @@
 //! One call of a function: its registers, its program and its request.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tfrt_async::{AnyAsyncValue, Error};
+use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use super::registers::{Fill, Filled, InOrder, Ready, Registers, Shape, Started};
 use super::topology::{KernelNode, Topology};
@@ -105,6 +105,16 @@ pub(crate) struct Frame {
     registers: Registers<FunctionShape>,
     request: Arc<RequestContext>,
     depth: u32,
+    /// What handles that stand in registers wait for.
+    promises: Mutex<Vec<(u32, AnyPromise)>>,
+}
+
+/// The right to settle a register that was left.
+pub(crate) enum Claim {
+    /// It is empty.
+    Fill(Fill),
+    /// It holds a handle that this promise settles.
+    Promise(AnyPromise),
 }
 
 impl Frame {
@@ -135,6 +145,7 @@ impl Frame {
             registers,
             request,
             depth,
+            promises: Mutex::default(),
         }))
     }
 
@@ -201,16 +212,32 @@ impl Frame {
         self.registers.leave(fill);
     }
 
-    /// Takes the right to fill a register that was left, if nobody took it before.
-    pub(crate) fn claim(&self, register: u32) -> Option<Fill> {
-        self.registers.claim(register)
+    /// Leaves the value behind a handle that stands in a register to whoever claims it.
+    pub(crate) fn leave_promise(&self, register: u32, promise: AnyPromise) {
+        self.promises().push((register, promise));
+    }
+
+    fn promises(&self) -> MutexGuard<'_, Vec<(u32, AnyPromise)>> {
+        self.promises.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the right to settle a register that was left, if nobody took it before.
+    pub(crate) fn claim(&self, register: u32) -> Option<Claim> {
+        if let Some(fill) = self.registers.claim(register) {
+            return Some(Claim::Fill(fill));
+        }
+        let mut promises = self.promises();
+        let index = promises.iter().position(|(left, _)| *left == register)?;
+        Some(Claim::Promise(promises.swap_remove(index).1))
     }
 
     /// The registers that are left to be claimed at this moment.
     pub(crate) fn awaited_registers(&self) -> Vec<u32> {
         let n_registers = self.topology().n_registers() as u32;
-        (0..n_registers)
-            .filter(|register| self.registers.is_awaited(*register))
+        let empty = (0..n_registers).filter(|register| self.registers.is_awaited(*register));
+        let handles = self.promises();
+        empty
+            .chain(handles.iter().map(|(register, _)| *register))
             .collect()
     }
 

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tfrt_async::{AnyAsyncValue, Error};
@@ -34,8 +34,7 @@ pub(crate) struct LiveFrames {
 
 #[derive(Default)]
 struct Listed {
-    by_address: HashMap<usize, (u64, WeakFrame)>,
-    next: u64,
+    by_address: HashMap<usize, WeakFrame>,
     watched: bool,
 }
 
@@ -73,12 +72,10 @@ impl LiveFrames {
 
     /// Lists a frame that has just become shared.
     pub(crate) fn add(&self, frame: &Arc<Frame>) {
-        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = listed.next;
-        listed.next += 1;
+        let mut listed = self.lock();
         listed
             .by_address
-            .insert(Arc::as_ptr(frame).addr(), (number, WeakFrame::new(frame)));
+            .insert(Arc::as_ptr(frame).addr(), WeakFrame::new(frame));
         let start_watch = !std::mem::replace(&mut listed.watched, true);
         drop(listed);
         if start_watch {
@@ -88,27 +85,28 @@ impl LiveFrames {
 
     /// Forgets a frame that is being dropped.
     pub(crate) fn remove(&self, frame: &Frame) {
-        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.lock();
         listed.by_address.remove(&std::ptr::from_ref(frame).addr());
     }
 
-    /// The live frames, the newest first.
-    fn newest_first(&self) -> Vec<SharedFrame> {
-        let listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut frames: Vec<(u64, SharedFrame)> = listed
-            .by_address
-            .values()
-            .filter_map(|(number, frame)| Some((*number, frame.upgrade()?)))
-            .collect();
+    /// The live frames, callees before their callers.
+    fn innermost_first(&self) -> Vec<SharedFrame> {
+        let listed = self.lock();
+        let frames = listed.by_address.values().filter_map(WeakFrame::upgrade);
+        let mut frames: Vec<SharedFrame> = frames.collect();
         // Frames may be dropped by their last handle here, which takes the lock.
         drop(listed);
-        frames.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-        frames.into_iter().map(|(_, frame)| frame).collect()
+        frames.sort_by_key(|frame| std::cmp::Reverse(frame.local().depth()));
+        frames
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Listed> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether the watch should go on; if not, it has ended.
     fn still_watched(&self) -> bool {
-        let mut listed = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.lock();
         listed.watched = !listed.by_address.is_empty();
         listed.watched
     }
@@ -116,7 +114,7 @@ impl LiveFrames {
 
 /// Fails everything that a request awaits with `error`.
 pub(crate) fn abandon(request: &RequestContext, error: &Error) {
-    for frame in request.host().live_frames().newest_first() {
+    for frame in request.host().live_frames().innermost_first() {
         if std::ptr::eq(&**frame.local().request(), request) {
             for register in frame.local().awaited_registers() {
                 super::resume(
@@ -163,10 +161,13 @@ impl HostContext {
 
 /// Fails every request of a quiet host that still awaits something.
 fn fail_stuck(host: &HostContext) {
-    // The newest frames hold the causes; what waits for them resolves as they fail.
-    for frame in host.live_frames().newest_first() {
+    // The innermost calls hold the causes; what waits for them goes on as they fail, and if it is
+    // stuck all the same, a later look finds it.
+    let mut failed: HashMap<*const RequestContext, u32> = HashMap::new();
+    for frame in host.live_frames().innermost_first() {
         let awaited = frame.local().awaited_registers();
-        if awaited.is_empty() {
+        let (request, depth) = (Arc::as_ptr(frame.local().request()), frame.local().depth());
+        if awaited.is_empty() || *failed.entry(request).or_insert(depth) > depth {
             continue;
         }
         let names: Vec<String> = awaited
@@ -184,5 +185,7 @@ fn fail_stuck(host: &HostContext) {
                 AnyAsyncValue::from_error(error.clone()),
             );
         }
+        // A promise among the request's own data would keep the request, and so itself, alive.
+        frame.local().request().clear_data();
     }
 }
