@@ -36,7 +36,7 @@ fn exponent(number: f64) -> String {
         return "nan".to_owned();
     }
     if number.is_infinite() {
-        return "INF".to_owned();
+        return if number < 0.0 { "-INF" } else { "INF" }.to_owned();
     }
     let text = format!("{number:.6e}");
     let (digits, power) = text.split_once('e').expect("the format has an exponent");

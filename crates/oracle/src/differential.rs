@@ -1,0 +1,274 @@
+//! Compares what random programs print with what they ought to.
+//!
+//! The caller runs a program and says what came of it; here programs are made,
+//! evaluated and, when the two differ, shrunk to the smallest one that still
+//! makes a difference.
+
+use std::fmt;
+
+use tfrt_ir::{Location, Module, Source, parse, verify};
+
+use crate::{
+    evaluate::{self, Ending, Limits, Refusal, Report},
+    generate::{Options, generate},
+    ordered,
+    program::Program,
+    shrink::shrink,
+};
+
+/// The name of the file that programs are said to be in.
+pub const FILE: &str = "random.mlir";
+
+/// Evaluations asked for when a program is shrunk.
+const N_TRIES: usize = 4_000;
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was printed.
+    pub stdout: String,
+    /// Each error that was reported, as `LINE:COLUMN: MESSAGE`, in any order.
+    pub errors: Vec<String>,
+    /// How it ended.
+    pub ending: Ending,
+    /// What must never happen: a leak, a hang, a panic.
+    pub complaint: Option<String>,
+}
+
+/// A program whose run is not what it ought to be.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The seed that it was made from.
+    pub seed: u64,
+    /// The smallest program found.
+    pub program: String,
+    /// What the evaluator says on it.
+    pub expected: Outcome,
+    /// What came of its run.
+    pub found: Outcome,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference {
+            seed,
+            program,
+            expected,
+            found,
+        } = self;
+        writeln!(f, "seed {seed}, shrunk:\n{program}")?;
+        if let Some(complaint) = &found.complaint {
+            return write!(f, "{complaint}");
+        }
+        writeln!(f, "expected, {:?}:\n{}", expected.ending, expected.stdout)?;
+        writeln!(f, "found, {:?}:\n{}", found.ending, found.stdout)?;
+        writeln!(f, "errors expected: {:#?}", expected.errors)?;
+        write!(f, "errors found: {:#?}", found.errors)
+    }
+}
+
+impl std::error::Error for Difference {}
+
+/// Runs the program of each seed and compares; returns how many there were.
+///
+/// `run` is given the text, and is called again for smaller programs when one
+/// makes a difference.
+///
+/// # Errors
+///
+/// The first difference.
+///
+/// # Panics
+///
+/// When a program was made that is none: the generator is wrong then.
+pub fn campaign(
+    seeds: impl IntoIterator<Item = u64>,
+    options: &dyn Fn(u64) -> Options,
+    run: &mut dyn FnMut(&str) -> Outcome,
+) -> Result<u64, Box<Difference>> {
+    let mut n_compared = 0;
+    for seed in seeds {
+        let options = options(seed);
+        let program = generate(seed, options);
+        let text = program.to_string();
+        let judge = match Judge::new(&text, options.ordered) {
+            Ok(judge) => judge,
+            Err(reason) => panic!("the program of seed {seed} {reason}:\n{text}"),
+        };
+        n_compared += 1;
+        if !judge.accepts(&run(&text)) {
+            return Err(Box::new(smallest(seed, &program, options, run)));
+        }
+    }
+    Ok(n_compared)
+}
+
+/// Shrinks a program while it makes a difference.
+fn smallest(
+    seed: u64,
+    program: &Program,
+    options: Options,
+    run: &mut dyn FnMut(&str) -> Outcome,
+) -> Difference {
+    // The run that made the difference may not come again, so that the last
+    // one that did is kept.
+    let mut last = None;
+    let mut differs = |program: &Program| {
+        let text = program.to_string();
+        let Ok(judge) = Judge::new(&text, options.ordered) else {
+            return false;
+        };
+        // A difference that depends on time needs more than one chance.
+        let found = (0..3)
+            .map(|_| run(&text))
+            .find(|found| !judge.accepts(found));
+        match found {
+            Some(found) => {
+                last = Some((text, judge.expected, found));
+                true
+            }
+            None => false,
+        }
+    };
+    if !differs(program) {
+        let text = program.to_string();
+        let expected = Judge::new(&text, options.ordered).map(|judge| judge.expected);
+        let complaint = Some("the difference did not come again".to_owned());
+        let found = Outcome {
+            complaint,
+            ..Outcome::default()
+        };
+        return Difference {
+            seed,
+            program: text,
+            expected: expected.unwrap_or_default(),
+            found,
+        };
+    }
+    shrink(program, N_TRIES, &mut differs);
+    let (program, expected, found) = last.expect("the whole program made a difference");
+    Difference {
+        seed,
+        program,
+        expected,
+        found,
+    }
+}
+
+/// Knows what a program ought to do.
+struct Judge {
+    expected: Outcome,
+    ordered: bool,
+    cancels: bool,
+}
+
+impl Judge {
+    /// Evaluates a program; says why it is none, or not one to be compared.
+    fn new(text: &str, ordered: bool) -> Result<Judge, String> {
+        let source = Source::new(FILE, text);
+        let module = parse(&source).and_then(|module| verify(&module).map(|()| module));
+        let module = module.map_err(|errors| format!("is rejected: {}", errors.render(false)))?;
+        let report = evaluate(&module).map_err(|refusal| format!("is refused: {refusal}"))?;
+        if ordered {
+            let pair = ordered::check(&module).map_err(|refusal| refusal.to_string())?;
+            pair.map_err(|pair| {
+                let place = module.op(pair.second).location();
+                format!("has effects in no order, one of them at {place}")
+            })?;
+        }
+        let cancels = text.contains("tfrt_test.cancel");
+        Ok(Judge {
+            expected: outcome(report),
+            ordered,
+            cancels,
+        })
+    }
+
+    fn accepts(&self, found: &Outcome) -> bool {
+        let expected = &self.expected;
+        let printed = match self.ordered {
+            true => expected.stdout == found.stdout,
+            false => sorted(expected.stdout.lines()) == sorted(found.stdout.lines()),
+        };
+        // Who has not run when a request is cancelled has nothing to report.
+        let reported = self.cancels
+            || sorted(expected.errors.iter().map(String::as_str))
+                == sorted(found.errors.iter().map(String::as_str));
+        printed && reported && expected.ending == found.ending && found.complaint.is_none()
+    }
+}
+
+fn evaluate(module: &Module) -> Result<Report, Refusal> {
+    evaluate::run(
+        module,
+        Limits {
+            steps: 1_000_000,
+            ..Limits::default()
+        },
+    )
+}
+
+fn outcome(report: Report) -> Outcome {
+    let errors = report.errors.iter().map(|error| match &error.location {
+        Location::FileLineCol { line, column, .. } => format!("{line}:{column}: {}", error.message),
+        other => format!("{other}: {}", error.message),
+    });
+    Outcome {
+        errors: errors.collect(),
+        stdout: report.stdout,
+        ending: report.ending,
+        complaint: None,
+    }
+}
+
+fn sorted<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut lines: Vec<&str> = lines.collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A runtime with a fault: it adds where it should subtract.
+    fn faulty(text: &str) -> Outcome {
+        let text = text.replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
+        let module = parse(&Source::new(FILE, text)).expect("the change leaves a program");
+        match evaluate(&module) {
+            Ok(report) => outcome(report),
+            Err(refusal) => Outcome {
+                complaint: Some(refusal.to_string()),
+                ..Outcome::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_fault_is_found_and_shown_by_a_small_program() {
+        let options = |_| Options::default();
+        let difference = campaign(0..200, &options, &mut faulty).expect_err("it subtracts");
+        let n_lines = difference.program.lines().count();
+        assert!(n_lines <= 14, "{difference}");
+        assert!(
+            difference.program.contains("tfrt.minus.i32"),
+            "{difference}"
+        );
+    }
+
+    #[test]
+    fn a_runtime_without_a_fault_is_accepted() {
+        let mut run = |text: &str| {
+            let module = parse(&Source::new(FILE, text)).expect("it was made to be one");
+            outcome(evaluate(&module).expect("it was evaluated before"))
+        };
+        let options = |_| Options {
+            size: 6,
+            ..Options::default()
+        };
+        assert_eq!(
+            campaign(0..30, &options, &mut run).map_err(|difference| difference.seed),
+            Ok(30)
+        );
+    }
+}
