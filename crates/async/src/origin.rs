@@ -60,10 +60,10 @@ impl Origin {
             return Error::internal("a promise was dropped without being resolved");
         };
         let kernel = source.0.kernel();
+        // The error gets a kernel's name from whoever reports it, and only once.
         let error = Error::internal(format!(
             "kernel '{kernel}' dropped its promise without resolving it"
-        ))
-        .with_kernel(kernel);
+        ));
         match source.0.location() {
             Some(location) => error.with_location(location),
             None => error,
