@@ -1,2 +1,68 @@
-//! Project automation.
-fn main() {}
+//! The project's chores: `cargo xtask COMMAND`.
+//!
+//! What needs a tool that is not installed prints `SKIPPED` with the tool's name, and the closing
+//! line counts it, so that a green run can't hide it.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+mod checkers;
+mod planted;
+mod steps;
+mod tidy;
+
+use steps::Steps;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  ci        everything that a change must pass: format, lints, tests, docs, tidy, short models
+  tidy      the rules that no other tool knows: edges between crates, unsafe modules, files
+  bless     run the tests and rewrite the outputs that they expect; review the difference
+  loom      interleaving models of values, queues and the executor
+  asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
+  miri      values and bytes under Miri (nightly compiler with the component)
+  planted   build with one known bug at a time, and see that its checker finds it";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut steps = Steps::new();
+    match words.as_slice() {
+        ["ci"] => ci(&mut steps),
+        ["tidy"] => steps.check("tidy", tidy::check),
+        ["bless"] => steps.tests(
+            "bless",
+            steps::cargo(&["test", "--workspace"]).env("UPDATE_EXPECT", "1"),
+        ),
+        ["loom"] => checkers::loom(&mut steps, checkers::Depth::Full),
+        ["asan"] => checkers::asan(&mut steps),
+        ["miri"] => checkers::miri(&mut steps),
+        ["planted"] => planted::find_all(&mut steps, ""),
+        ["planted", name] => planted::find_all(&mut steps, name),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    steps.finish()
+}
+
+fn ci(steps: &mut Steps) {
+    steps.check("tidy", tidy::check);
+    steps.run("format", &mut steps::cargo(&["fmt", "--all", "--check"]));
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    steps.run(
+        "lints",
+        steps::cargo(&clippy).args(["--", "-D", "warnings"]),
+    );
+    steps.tests("tests", &mut steps::cargo(&["test", "--workspace"]));
+    let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
+    checkers::loom(steps, checkers::Depth::Short);
+}

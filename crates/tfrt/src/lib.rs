@@ -26,6 +26,7 @@
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
+//! | catch what programs print | [`RuntimeBuilder::output`] |
 //! | write a kernel | [`kernel`] |
 //!
 //! # Kernels of your own
@@ -77,7 +78,7 @@ pub use tfrt_async::queue::{
 };
 pub use tfrt_host::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,
-    HostAllocator, HostContext, InPlace, Limits, Promise, RequestContext, ResourceContext,
+    HostAllocator, HostContext, InPlace, Limits, Output, Promise, RequestContext, ResourceContext,
     SourceLocation, Value, kernel,
 };
 
@@ -101,3 +102,8 @@ pub use runtime::{Runtime, RuntimeBuilder};
 
 #[cfg(feature = "tracing")]
 pub use tracing::TracingSink;
+
+/// The program in README.md is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

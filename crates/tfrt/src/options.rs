@@ -76,9 +76,7 @@ Examples:
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
   tfrt run --queue single program.mlir       one thread, always in the same order
   tfrt run --queue multi:4 --deadline 500ms program.mlir
-  generate | tfrt run -                      read text or bytes from standard input
-
-With --json, what the program prints comes first, and one JSON object on the last line.")]
+  generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
     /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -120,7 +118,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "LEVEL", default_value = "default", value_enum)]
     pub trace_level: TraceLevel,
 
-    /// Report the results as one JSON object on the last line of standard output
+    /// Print one JSON object with results, errors and what the program printed, and nothing else
     #[arg(long)]
     pub json: bool,
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::trace::TraceSink;
-use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits};
+use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits, Output};
 use tfrt_ir::Source;
 
 use crate::context::{Context, ContextBuilder};
@@ -171,6 +171,12 @@ impl RuntimeBuilder {
     /// and they are found in results only.
     pub fn diagnostics(self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.with(|builder| builder.diagnostics(handler))
+    }
+
+    /// Leads what kernels print and log elsewhere. Default: the process's standard output and
+    /// standard error.
+    pub fn output(self, output: Output) -> Self {
+        self.with(|builder| builder.output(output))
     }
 
     /// Tells `sink` what begins and ends. See `TracingSink` (feature `tracing`) for one that

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tfrt::bef::FunctionKind;
+use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
 use tfrt::report::{failure_line, result_line};
-use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Program, Runtime};
+use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Output, Program, Runtime};
 
 use super::print_line;
 use super::trace::StdoutTrace;
@@ -41,12 +42,18 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let file = input.open()?;
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
+    // A document holds what the program prints: standard output is one object and nothing else.
+    let (output, printed) = match options.json {
+        true => Output::captured(),
+        false => (Output::standard(), Captured::default()),
+    };
     let mut session = Session {
         options,
         talk,
         errors: errors.clone(),
-        runtime: runtime(options, &allocator, &errors)?,
+        runtime: runtime(options, &allocator, &errors, output)?,
         document: Document::new(input.name()),
+        printed,
         status: ExitStatus::Fine,
     };
     let program = Program::from_file(file, &session.runtime)?;
@@ -58,13 +65,19 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         runtime,
         mut document,
         mut status,
+        printed,
         ..
     } = session;
+    if let Some(kind) = runtime.host().output().failure() {
+        return Err(Failure::Output(kind.into()));
+    }
     drop(runtime);
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
     }
     if options.json {
+        document.output = printed.printed();
+        talk.say(&printed.logged());
         document.exit_status = status as u8;
         super::print_json(&document)?;
     }
@@ -75,12 +88,14 @@ fn runtime(
     options: &RunOptions,
     allocator: &Allocator,
     errors: &Arc<Errors>,
+    output: Output,
 ) -> Result<Runtime, Failure> {
     let errors = errors.clone();
     let builder = Runtime::builder()
         .queue(options.queue.start().map_err(Failure::Host)?)
         .allocator(allocator.for_host())
         .limits(options.limits.limits())
+        .output(output)
         .diagnostics(move |error| errors.hear(error));
     let builder = match options.trace_stdout {
         true => builder.trace(Arc::new(StdoutTrace(options.trace_level.into()))),
@@ -96,6 +111,8 @@ struct Session<'a> {
     errors: Arc<Errors>,
     runtime: Runtime,
     document: Document,
+    /// What the program prints, if that goes into the document.
+    printed: Captured,
     status: ExitStatus,
 }
 

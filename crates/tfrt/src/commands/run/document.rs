@@ -16,6 +16,8 @@ pub struct Document {
     schema: &'static str,
     file: String,
     functions: Vec<Ran>,
+    /// What the program printed.
+    pub output: String,
     pub exit_status: u8,
 }
 
@@ -50,6 +52,7 @@ impl Document {
             schema: "tfrt.run/1",
             file: file.to_owned(),
             functions: Vec::new(),
+            output: String::new(),
             exit_status: 0,
         }
     }

@@ -1,0 +1,1 @@
+//! The package of the examples in Rust: `cargo run -p tfrt-examples --example custom_queue`.

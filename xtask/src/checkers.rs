@@ -1,0 +1,125 @@
+//! Checkers that need a build of their own: loom, AddressSanitizer, Miri.
+
+use std::process::Command;
+
+use crate::steps::{Steps, cargo, cargo_within, succeeds, target};
+
+/// The only platform that the sanitizers are tried on.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// A group of models. Each is a run of its own, with a time limit.
+pub const MODELS: [Models; 3] = [
+    Models {
+        name: "values",
+        package: "tfrt-async",
+        filter: &["loom::", "--skip", "queue::"],
+    },
+    Models {
+        name: "queues",
+        package: "tfrt-async",
+        filter: &["loom_queue"],
+    },
+    Models {
+        name: "executor",
+        package: "tfrt-host",
+        filter: &["models::"],
+    },
+];
+
+/// Models that run together.
+pub struct Models {
+    pub name: &'static str,
+    pub package: &'static str,
+    pub filter: &'static [&'static str],
+}
+
+/// How far models are explored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// One preemption: what `ci` has time for.
+    Short,
+    /// Each model's own bound.
+    Full,
+}
+
+impl Models {
+    /// Explores the models, with more flags for the compiler.
+    pub fn command(&self, depth: Depth, flags: &str) -> Command {
+        let seconds = if depth == Depth::Short { 150 } else { 900 };
+        let build = ["test", "-p", self.package, "--lib", "--release", "--"];
+        let mut command = cargo_within(seconds, &build);
+        command
+            .args(self.filter)
+            .env("RUSTFLAGS", format!("--cfg loom {flags}"))
+            .env("CARGO_TARGET_DIR", target("loom"));
+        if depth == Depth::Short {
+            command.env("LOOM_MAX_PREEMPTIONS", "1");
+        }
+        command
+    }
+}
+
+/// Explores all models.
+pub fn loom(steps: &mut Steps, depth: Depth) {
+    for models in &MODELS {
+        // Built outside of the time limit.
+        let mut build = cargo(&[
+            "test",
+            "-p",
+            models.package,
+            "--lib",
+            "--release",
+            "--no-run",
+        ]);
+        build
+            .env("RUSTFLAGS", "--cfg loom ")
+            .env("CARGO_TARGET_DIR", target("loom"));
+        if !build.status().is_ok_and(|status| status.success()) {
+            steps.count(&format!("loom: {} (build)", models.name), false);
+            continue;
+        }
+        steps.tests(
+            &format!("loom: {}", models.name),
+            &mut models.command(depth, ""),
+        );
+    }
+}
+
+/// Tests under AddressSanitizer and LeakSanitizer, with more flags for the compiler.
+pub fn asan_command(arguments: &[&str], flags: &str) -> Command {
+    let mut command = cargo_within(1800, &["+nightly", "test", "--target", HOST]);
+    let flags = format!("-Zsanitizer=address --cfg tfrt_no_free_lists {flags}");
+    command
+        .args(arguments)
+        .env("RUSTFLAGS", flags)
+        .env("CARGO_TARGET_DIR", target("asan"));
+    command
+}
+
+/// Tells whether there is a nightly compiler.
+pub fn has_nightly() -> bool {
+    succeeds(&mut cargo(&["+nightly", "--version"]))
+}
+
+/// Runs all tests under AddressSanitizer.
+pub fn asan(steps: &mut Steps) {
+    if !has_nightly() {
+        return steps.skip("asan", "a nightly compiler");
+    }
+    let all = ["--workspace", "--lib", "--bins", "--tests"];
+    steps.tests("asan", &mut asan_command(&all, ""));
+}
+
+/// Runs the tests of values and bytes under Miri.
+pub fn miri(steps: &mut Steps) {
+    if !succeeds(&mut cargo(&["+nightly", "miri", "--version"])) {
+        return steps.skip("miri", "cargo-miri");
+    }
+    for package in ["tfrt-async", "tfrt-bef"] {
+        let mut command = cargo_within(3600, &["+nightly", "miri", "test", "-p", package, "--lib"]);
+        command
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("CARGO_TARGET_DIR", target("miri"));
+        steps.tests(&format!("miri: {package}"), &mut command);
+    }
+}

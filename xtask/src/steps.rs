@@ -1,0 +1,188 @@
+//! Steps of a chore: each runs, is timed, and counts as passed, failed or skipped.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+/// What has happened so far.
+pub struct Steps {
+    started: Instant,
+    n_steps: usize,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+    tests: Tally,
+}
+
+/// Tests counted over all test programs.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+}
+
+impl Steps {
+    /// Begins.
+    pub fn new() -> Steps {
+        Steps {
+            started: Instant::now(),
+            n_steps: 0,
+            failed: Vec::new(),
+            skipped: Vec::new(),
+            tests: Tally::default(),
+        }
+    }
+
+    /// Runs a command that must succeed.
+    pub fn run(&mut self, name: &str, command: &mut Command) {
+        self.step(name, |_| {
+            command.status().is_ok_and(|status| status.success())
+        });
+    }
+
+    /// Runs tests that must succeed, and counts them.
+    pub fn tests(&mut self, name: &str, command: &mut Command) {
+        self.step(name, |steps| {
+            let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else {
+                return false;
+            };
+            let output = child.stdout.take().expect("it is piped");
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                println!("{line}");
+                steps.tests.add(&line);
+            }
+            child.wait().is_ok_and(|status| status.success())
+        });
+    }
+
+    /// Runs a check that gives a list of complaints.
+    pub fn check(&mut self, name: &str, check: fn() -> Vec<String>) {
+        self.step(name, |_| {
+            let complaints = check();
+            for complaint in &complaints {
+                eprintln!("{complaint}");
+            }
+            complaints.is_empty()
+        });
+    }
+
+    /// Counts something that could not be run.
+    pub fn skip(&mut self, name: &str, tool: &str) {
+        println!("SKIPPED: {name}: {tool} is not installed");
+        self.skipped.push(name.to_owned());
+    }
+
+    /// Counts something that was run elsewhere.
+    pub fn count(&mut self, name: &str, ok: bool) {
+        self.n_steps += 1;
+        if !ok {
+            self.failed.push(name.to_owned());
+        }
+    }
+
+    fn step(&mut self, name: &str, work: impl FnOnce(&mut Steps) -> bool) {
+        println!("==> {name}");
+        let started = Instant::now();
+        let ok = work(self);
+        let verdict = if ok { "ok" } else { "FAILED" };
+        println!("==> {name}: {verdict} in {} s", started.elapsed().as_secs());
+        self.count(name, ok);
+    }
+
+    /// Says how it went, in the form of `cargo test`.
+    pub fn finish(self) -> ExitCode {
+        let ok = self.failed.is_empty();
+        for name in &self.failed {
+            println!("failed: {name}");
+        }
+        for name in &self.skipped {
+            println!("skipped: {name}");
+        }
+        println!(
+            "test result: {}. {} passed; {} failed; {} ignored; {} of {} steps failed; {} skipped; finished in {:.2}s",
+            if ok { "ok" } else { "FAILED" },
+            self.tests.passed,
+            self.tests.failed,
+            self.tests.ignored,
+            self.failed.len(),
+            self.n_steps,
+            self.skipped.len(),
+            self.started.elapsed().as_secs_f64()
+        );
+        if ok {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Tally {
+    /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...`; other lines add nothing.
+    fn add(&mut self, line: &str) {
+        let Some(rest) = line.trim_start().strip_prefix("test result: ") else {
+            return;
+        };
+        let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
+        for count in counts.split(';') {
+            let mut words = count.split_whitespace();
+            let number = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            match words.next() {
+                Some("passed") => self.passed += number,
+                Some("failed") => self.failed += number,
+                Some("ignored") => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Cargo, at the root.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Cargo under a time limit, since a model that has lost its way does not end by itself.
+pub fn cargo_within(seconds: u32, arguments: &[&str]) -> Command {
+    if !exists("timeout") {
+        return cargo(arguments);
+    }
+    let mut command = Command::new("timeout");
+    command
+        .args(["--kill-after=10", &seconds.to_string(), "cargo"])
+        .args(arguments)
+        .current_dir(root());
+    command
+}
+
+/// Tells whether a tool answers to `--version`.
+pub fn exists(tool: &str) -> bool {
+    succeeds(Command::new(tool).arg("--version"))
+}
+
+/// Runs a command without showing what it says.
+pub fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// A folder for builds with other flags, so that they don't displace each other.
+pub fn target(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target
+        .map_or_else(|| root().join("target"), PathBuf::from)
+        .join(name)
+}

@@ -1,0 +1,224 @@
+//! `cargo xtask tidy`: the rules that no other tool knows.
+//!
+//! | Rule | Where it is written down |
+//! | --- | --- |
+//! | crates depend on each other as in the table | `tidy/edges.rs` |
+//! | `unsafe` stands only in the modules that ARCHITECTURE.md lists | ARCHITECTURE.md, "Unsafe modules" |
+//! | each external crate has a reason | ARCHITECTURE.md, "External crates" |
+//! | files say what they are, are short, and have a home | STYLE.md |
+//! | planted bugs and their table are the same | `planted.rs` |
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::planted::PLANTED;
+use crate::steps::root;
+
+mod edges;
+
+/// Lines that a file of code may have.
+const MAX_LINES: usize = 1_000;
+
+/// A file of code, by its path from the root.
+struct Code {
+    path: String,
+    text: String,
+}
+
+/// Returns everything that is untidy.
+pub fn check() -> Vec<String> {
+    let files = code();
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
+    let mut complaints: Vec<String> = files.iter().flat_map(complaints_on_file).collect();
+    complaints.extend(edges::check());
+    complaints.extend(unsafe_modules(&files, &map));
+    complaints.extend(external_crates(&map));
+    complaints.extend(planted_bugs(&files));
+    complaints
+}
+
+/// All Rust files, in order.
+fn code() -> Vec<Code> {
+    let mut paths = Vec::new();
+    for folder in ["crates", "xtask", "examples", "benches", "fuzz"] {
+        collect(&root().join(folder), &mut paths);
+    }
+    paths.sort();
+    let read = |path: PathBuf| {
+        let short = path.strip_prefix(root()).unwrap_or(&path);
+        Code {
+            path: short.to_string_lossy().replace('\\', "/"),
+            text: fs::read_to_string(&path).unwrap_or_default(),
+        }
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, paths);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            paths.push(path);
+        }
+    }
+}
+
+fn complaints_on_file(file: &Code) -> Vec<String> {
+    // Cut in two, so that this file does not complain about itself.
+    let forbidden = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("db", "g!("),
+        concat!("#[ign", "ore"),
+        concat!("FIX", "ME"),
+        concat!("TO", "DO"),
+        concat!("XX", "X:"),
+    ];
+    let homeless = [
+        "mod.rs",
+        "util.rs",
+        "utils.rs",
+        "common.rs",
+        "helpers.rs",
+        "misc.rs",
+    ];
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let n_lines = file.text.lines().count();
+    let mut complaints = Vec::new();
+    // A module's tests need no introduction: the module has one.
+    if name != "tests.rs" && !file.text.starts_with("//! ") {
+        complaints.push(format!("{}:1: the file does not say what it is", file.path));
+    }
+    if n_lines >= MAX_LINES {
+        complaints.push(format!("{}: {n_lines} lines are too many", file.path));
+    }
+    if homeless.contains(&name) {
+        complaints.push(format!("{}: the name does not say what it is", file.path));
+    }
+    for (index, line) in file.text.lines().enumerate() {
+        for word in forbidden.iter().filter(|word| line.contains(**word)) {
+            complaints.push(format!("{}:{}: `{word}`", file.path, index + 1));
+        }
+    }
+    complaints
+}
+
+/// Compares the modules that have `unsafe` with those that the map lists.
+fn unsafe_modules(files: &[Code], map: &str) -> Vec<String> {
+    let found: BTreeSet<&str> = files
+        .iter()
+        .filter(|file| file.path.starts_with("crates/") && file.path.contains("/src/"))
+        .filter(|file| !is_for_tests(&file.path) && has_word(&file.text, "unsafe"))
+        .map(|file| file.path.as_str())
+        .collect();
+    let listed: BTreeSet<&str> = listed(map, "## Unsafe modules").into_iter().collect();
+    differences(&found, &listed, "has `unsafe`", "has no `unsafe`")
+}
+
+/// Compares the workspace's dependencies with those that the map gives a reason for.
+fn external_crates(map: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap_or_default();
+    let found: BTreeSet<&str> = edges::section(&manifest, "[workspace.dependencies]")
+        .filter(|name| !name.starts_with("tfrt"))
+        .collect();
+    let listed: BTreeSet<&str> = listed(map, "## External crates").into_iter().collect();
+    differences(&found, &listed, "is a dependency", "is no dependency")
+}
+
+fn differences(
+    found: &BTreeSet<&str>,
+    listed: &BTreeSet<&str>,
+    is: &str,
+    is_not: &str,
+) -> Vec<String> {
+    let unlisted = found.difference(listed);
+    let unfound = listed.difference(found);
+    unlisted
+        .map(|name| format!("{name} {is}, but ARCHITECTURE.md does not list it"))
+        .chain(unfound.map(|name| format!("{name} {is_not}, but ARCHITECTURE.md lists it")))
+        .collect()
+}
+
+/// The names in backticks that begin the rows of the tables under a heading.
+fn listed<'m>(map: &'m str, heading: &str) -> Vec<&'m str> {
+    let Some((_, section)) = map.split_once(&format!("{heading}\n")) else {
+        return Vec::new();
+    };
+    let section = section.split_once("\n## ").map_or(section, |(own, _)| own);
+    section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Compares the switches in the code with the table of planted bugs.
+fn planted_bugs(files: &[Code]) -> Vec<String> {
+    let mark = concat!("cfg!(tfrt_", "planted = \"");
+    let found: BTreeSet<&str> = files
+        .iter()
+        .filter(|file| file.path.starts_with("crates/"))
+        .flat_map(|file| file.text.split(mark).skip(1))
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(name, _)| name)
+        .collect();
+    let listed: BTreeSet<&str> = PLANTED.iter().map(|bug| bug.name).collect();
+    let unlisted = found.difference(&listed);
+    let unfound = listed.difference(&found);
+    unlisted
+        .map(|name| format!("planted bug '{name}' has no finder in xtask/src/planted.rs"))
+        .chain(unfound.map(|name| format!("planted bug '{name}' is nowhere in the code")))
+        .collect()
+}
+
+/// Tells whether a file is compiled for tests and models only.
+fn is_for_tests(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["tests.rs", "loom.rs", "models.rs"].contains(&name) || path.contains("/tests/")
+}
+
+/// Tells whether code has a word, outside of comments and of texts in quotes.
+fn has_word(text: &str, word: &str) -> bool {
+    // A module's tests may do what the module may not.
+    let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+    own.lines().any(|line| {
+        let code = line.split("//").next().unwrap_or_default();
+        let unquoted = code.split('"').step_by(2);
+        unquoted
+            .flat_map(|piece| piece.split(|c: char| !c.is_alphanumeric() && c != '_'))
+            .any(|found| found == word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_code_only() {
+        assert!(has_word("let x = unsafe { f() };", "unsafe"));
+        assert!(has_word("unsafe fn f() {}", "unsafe"));
+        for text in [
+            "// unsafe",
+            "#![forbid(unsafe_code)]",
+            "say(\"unsafe\")",
+            "fn f() {}\n#[cfg(test)]\nunsafe fn g() {}",
+        ] {
+            assert!(!has_word(text, "unsafe"), "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_under_a_heading_are_listed() {
+        let map = "## One\n| `a` | x |\n| b |\n\n## Two\n| `c/d.rs` | y |\n";
+        assert_eq!(listed(map, "## One"), ["a"]);
+        assert_eq!(listed(map, "## Two"), ["c/d.rs"]);
+        assert!(listed(map, "## Three").is_empty());
+    }
+}
