@@ -25,6 +25,8 @@ const N_TRIES: usize = 4_000;
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
+    /// How it was run, for people.
+    pub way: String,
     /// What was printed.
     pub stdout: String,
     /// Each error that was reported, as `LINE:COLUMN: MESSAGE`, in any order.
@@ -58,10 +60,14 @@ impl fmt::Display for Difference {
         } = self;
         writeln!(f, "seed {seed}, shrunk:\n{program}")?;
         if let Some(complaint) = &found.complaint {
-            return write!(f, "{complaint}");
+            return write!(f, "{}: {complaint}", found.way);
         }
         writeln!(f, "expected, {:?}:\n{}", expected.ending, expected.stdout)?;
-        writeln!(f, "found, {:?}:\n{}", found.ending, found.stdout)?;
+        writeln!(
+            f,
+            "found, {:?}, {}:\n{}",
+            found.ending, found.way, found.stdout
+        )?;
         writeln!(f, "errors expected: {:#?}", expected.errors)?;
         write!(f, "errors found: {:#?}", found.errors)
     }
@@ -71,7 +77,8 @@ impl std::error::Error for Difference {}
 
 /// Runs the program of each seed and compares; returns how many there were.
 ///
-/// `run` is given the text, and is called again for smaller programs when one
+/// `run` is given the text and runs it in one way or more, each of which must
+/// give what the evaluator says. It is called again for smaller programs when one
 /// makes a difference.
 ///
 /// # Errors
@@ -84,7 +91,7 @@ impl std::error::Error for Difference {}
 pub fn campaign(
     seeds: impl IntoIterator<Item = u64>,
     options: &dyn Fn(u64) -> Options,
-    run: &mut dyn FnMut(&str) -> Outcome,
+    run: &mut dyn FnMut(&str) -> Vec<Outcome>,
 ) -> Result<u64, Box<Difference>> {
     let mut n_compared = 0;
     for seed in seeds {
@@ -96,7 +103,7 @@ pub fn campaign(
             Err(reason) => panic!("the program of seed {seed} {reason}:\n{text}"),
         };
         n_compared += 1;
-        if !judge.accepts(&run(&text)) {
+        if judge.rejected(run(&text)).is_some() {
             return Err(Box::new(smallest(seed, &program, options, run)));
         }
     }
@@ -108,7 +115,7 @@ fn smallest(
     seed: u64,
     program: &Program,
     options: Options,
-    run: &mut dyn FnMut(&str) -> Outcome,
+    run: &mut dyn FnMut(&str) -> Vec<Outcome>,
 ) -> Difference {
     // The run that made the difference may not come again, so that the last
     // one that did is kept.
@@ -119,9 +126,7 @@ fn smallest(
             return false;
         };
         // A difference that depends on time needs more than one chance.
-        let found = (0..3)
-            .map(|_| run(&text))
-            .find(|found| !judge.accepts(found));
+        let found = (0..3).find_map(|_| judge.rejected(run(&text)));
         match found {
             Some(found) => {
                 last = Some((text, judge.expected, found));
@@ -184,6 +189,11 @@ impl Judge {
         })
     }
 
+    /// Returns the first outcome that is not what it ought to be.
+    fn rejected(&self, found: Vec<Outcome>) -> Option<Outcome> {
+        found.into_iter().find(|found| !self.accepts(found))
+    }
+
     fn accepts(&self, found: &Outcome) -> bool {
         let expected = &self.expected;
         let printed = match self.ordered {
@@ -217,7 +227,7 @@ fn outcome(report: Report) -> Outcome {
         errors: errors.collect(),
         stdout: report.stdout,
         ending: report.ending,
-        complaint: None,
+        ..Outcome::default()
     }
 }
 
@@ -232,16 +242,16 @@ mod tests {
     use super::*;
 
     /// A runtime with a fault: it adds where it should subtract.
-    fn faulty(text: &str) -> Outcome {
+    fn faulty(text: &str) -> Vec<Outcome> {
         let text = text.replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
         let module = parse(&Source::new(FILE, text)).expect("the change leaves a program");
-        match evaluate(&module) {
+        vec![match evaluate(&module) {
             Ok(report) => outcome(report),
             Err(refusal) => Outcome {
                 complaint: Some(refusal.to_string()),
                 ..Outcome::default()
             },
-        }
+        }]
     }
 
     #[test]
@@ -260,7 +270,7 @@ mod tests {
     fn a_runtime_without_a_fault_is_accepted() {
         let mut run = |text: &str| {
             let module = parse(&Source::new(FILE, text)).expect("it was made to be one");
-            outcome(evaluate(&module).expect("it was evaluated before"))
+            vec![outcome(evaluate(&module).expect("it was evaluated before"))]
         };
         let options = |_| Options {
             size: 6,

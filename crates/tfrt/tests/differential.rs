@@ -7,16 +7,17 @@
 //!
 //! A difference is shown by the seed and by the smallest program that makes one.
 
+use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use tfrt::bef::{BefFile, FunctionKind};
-use tfrt::host::{Captured, Location, RequestContext};
+use tfrt::host::RequestContext;
 use tfrt::report::{failure_line, result_line};
 use tfrt::{
     AnyAsyncValue, ConcurrentWorkQueue, Error, Function, MultiThreadedWorkQueue, Output, Program,
-    Runtime, SingleThreadedWorkQueue,
+    Runtime, SingleThreadedWorkQueue, SourceLocation,
 };
 use tfrt_ir::Source;
 use tfrt_oracle::differential::{FILE, Outcome, campaign};
@@ -60,19 +61,25 @@ fn random_programs_do_what_the_evaluator_says_on_every_queue() {
 
 /// Compares the programs of some seeds; returns how many there were.
 fn compare(seeds: Range<u64>, benches: &[Bench]) -> u64 {
-    let mut run = |text: &str| {
-        let mut outcomes = benches.iter().map(|bench| bench.run(text));
-        let first = outcomes.next().expect("there are queues");
-        // What one queue does differently is told on its own.
-        match outcomes.find(|outcome| !first.agrees_with(outcome)) {
-            Some(other) => other,
-            None => first,
-        }
+    let mut run = |text: &str| match open(text) {
+        Ok(file) => benches.iter().map(|bench| bench.run(&file)).collect(),
+        Err(complaint) => vec![Outcome {
+            way: "compiling".to_owned(),
+            complaint: Some(complaint),
+            ..Outcome::default()
+        }],
     };
     match campaign(seeds, &options, &mut run) {
         Ok(n_compared) => n_compared,
         Err(difference) => panic!("{difference}"),
     }
+}
+
+/// Compiles a program and opens the bytes.
+fn open(text: &str) -> Result<BefFile, String> {
+    let bytes = tfrt::input::compile(&Source::new(FILE, text), &Default::default());
+    let bytes = bytes.map_err(|errors| errors.render(false))?;
+    BefFile::open(bytes).map_err(|error| error.to_string())
 }
 
 /// Mostly small programs, and some of each other kind.
@@ -93,7 +100,7 @@ struct Bench {
     name: String,
     runtime: Runtime,
     output: Output,
-    printed: Captured,
+    printed: Lines,
     errors: Arc<Mutex<Vec<Error>>>,
 }
 
@@ -102,13 +109,15 @@ impl Bench {
         let mut queues: Vec<Arc<dyn ConcurrentWorkQueue>> =
             vec![Arc::new(SingleThreadedWorkQueue::new())];
         for n_threads in [1, 2, 4, 16] {
-            queues.push(Arc::new(MultiThreadedWorkQueue::new(n_threads, 4)));
+            let queue = MultiThreadedWorkQueue::new(n_threads, 4).expect("threads can be started");
+            queues.push(Arc::new(queue));
         }
         queues.into_iter().map(Bench::new).collect()
     }
 
     fn new(queue: Arc<dyn ConcurrentWorkQueue>) -> Bench {
-        let (output, printed) = Output::captured();
+        let printed = Lines::default();
+        let output = Output::new(printed.clone(), io::sink());
         let errors: Arc<Mutex<Vec<Error>>> = Arc::default();
         let heard = errors.clone();
         let name = queue.name();
@@ -127,39 +136,36 @@ impl Bench {
     }
 
     /// Runs a program, and looks at what it leaves behind.
-    fn run(&self, text: &str) -> Outcome {
+    fn run(&self, file: &BefFile) -> Outcome {
         let cells = tfrt::asynchronous::counters();
-        let printed_before = self.printed.printed().len();
         let mut requests = Vec::new();
-        let ran = self.run_functions(text, &mut requests);
-        let stdout = self.printed.printed().split_off(printed_before);
+        let ran = self.run_functions(file, &mut requests);
+        let stdout = std::mem::take(&mut *self.printed.0.lock().unwrap());
         let errors = std::mem::take(&mut *self.errors.lock().unwrap());
         let mut outcome = Outcome {
-            stdout,
+            stdout: String::from_utf8(stdout).expect("kernels print text"),
             errors: errors.iter().map(reported).collect(),
+            way: self.name.clone(),
             ..Outcome::default()
         };
         drop(errors);
         match ran {
             Ok(ending) => outcome.ending = ending,
-            Err(complaint) => outcome.complaint = Some(format!("{}: {complaint}", self.name)),
+            Err(complaint) => outcome.complaint = Some(complaint),
         }
         if outcome.complaint.is_none() {
-            let left = self.left_behind(cells, &requests);
-            outcome.complaint = left.map(|left| format!("{}: {left}", self.name));
+            outcome.complaint = self.left_behind(cells, &requests);
         }
         outcome
     }
 
     fn run_functions(
         &self,
-        text: &str,
+        file: &BefFile,
         requests: &mut Vec<Weak<RequestContext>>,
     ) -> Result<Ending, String> {
-        let bytes = tfrt::input::compile(&Source::new(FILE, text), &Default::default());
-        let bytes = bytes.map_err(|errors| errors.render(false))?;
-        let file = BefFile::open(bytes).map_err(|error| error.to_string())?;
-        let program = Program::from_file(file, &self.runtime).map_err(|error| error.to_string())?;
+        let program =
+            Program::from_file(file.clone(), &self.runtime).map_err(|error| error.to_string())?;
         let mut ending = Ending::Fine;
         for function in program.functions() {
             let name = function.name();
@@ -252,10 +258,25 @@ fn ending_of(error: &Error) -> Ending {
 /// Writes an error as the evaluator does.
 fn reported(error: &Error) -> String {
     match error.location() {
-        Some(Location::FileLineCol { line, column, .. }) => {
+        Some(SourceLocation::FileLineCol { line, column, .. }) => {
             format!("{line}:{column}: {}", error.message())
         }
         Some(other) => format!("{other}: {}", error.message()),
         None => error.message().to_owned(),
+    }
+}
+
+/// What was printed since it was last taken.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
