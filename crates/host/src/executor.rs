@@ -44,6 +44,7 @@ pub(crate) mod frame;
 pub(crate) mod live;
 mod ready;
 pub(crate) mod registers;
+pub(crate) mod shape;
 pub(crate) mod topology;
 
 use frame::{Claim, Frame, Running, SharedFrame, Suspended};
@@ -76,11 +77,8 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
     let frame = frame.into_local();
     let topology = frame.topology();
     let value = value.settled();
-    let (stream, value) = match topology.register(register).producer {
-        Some((kernel, _)) => (
-            topology.kernel(kernel).stream,
-            located(&frame, kernel, value),
-        ),
+    let (stream, value) = match frame.shape().producer(register) {
+        Some(kernel) => (topology.stream(kernel), located(&frame, kernel, value)),
         None => (topology.root_stream(), value),
     };
     match frame.claim(register) {
@@ -96,7 +94,7 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
 
 /// Names the kernel that a register awaits, with its place, unless it waits for calls of its own.
 pub(crate) fn describe(frame: &Arc<Frame>, register: u32) -> Option<String> {
-    let (kernel, _) = frame.topology().register(register).producer?;
+    let kernel = frame.shape().producer(register)?;
     let context = frame.context_of(kernel);
     let name = frame.topology().kernel(kernel).name();
     Some(match context.location() {
@@ -361,7 +359,7 @@ impl Executor {
 
     /// Lets a control kernel return before its results are there; its steps go on as tasks.
     fn detach(&mut self, kernel: Suspended, values: Vec<AnyAsyncValue>, wake: Wake, then: Resume) {
-        let n_results = kernel.frame().topology().n_results(kernel.kernel());
+        let n_results = kernel.frame().shape().n_results_of(kernel.kernel());
         let (step, handles) = Detached::new(&kernel, n_results);
         step.wait(values, wake, then);
         self.complete(kernel, handles, None);
@@ -549,7 +547,7 @@ fn run_kernel(
         .trace()
         .map(|sink| Scope::new(sink, Level::Debug, || node.name().to_string()));
     let mut call = KernelFrame::new(running, results);
-    let flow = guarded(|| node.node().kernel().call(&mut call));
+    let flow = guarded(|| node.kernel().call(&mut call));
     let (mut running, mut failure) = call.end();
     let flow = flow.unwrap_or_else(|error| {
         failure = Some(error);
@@ -600,8 +598,8 @@ pub fn is_in_kernel() -> bool {
 #[inline]
 fn reason_to_skip(running: &Running<'_>) -> Option<Error> {
     let node = running.node();
-    if running.any_operand(|_, operand| !operand.is_plain()) && !node.node().marked {
-        let signature = node.node().signature();
+    if !running.all_plain() && !node.is_marked {
+        let signature = node.signature();
         let mut failed = None;
         running.any_operand(|index, operand| {
             if signature.is_strict(index) {
@@ -635,7 +633,7 @@ fn finish(
 ) {
     let frame = running.frame();
     let kernel = running.kernel();
-    let n_results = running.node().n_results();
+    let n_results = running.n_results();
     let failure = match failure {
         // Nobody can tell which result is which.
         None if results.len() != n_results => {
@@ -676,7 +674,11 @@ fn publish(
     fill: Fill,
     value: AnyAsyncValue,
 ) {
-    let value = value.settled();
+    let value = if value.is_plain() {
+        value
+    } else {
+        value.settled()
+    };
     if value.is_settled() {
         publish_settled(frame, queue, fill, value);
     } else {
@@ -706,9 +708,8 @@ fn publish_pending(
         value.set_origin(origin);
     }
     let shared = frame.share();
-    let register = fill.register();
-    let (early, _) = topology.users(topology.definition(register));
-    if early.is_empty() {
+    let register = frame.register_of(&fill);
+    if !frame.shape().has_early_users(register) {
         frame.leave(fill);
     } else {
         let (promise, handle) = AnyAsyncValue::pending();
@@ -744,7 +745,11 @@ fn continue_with(frame: SharedFrame, f: impl FnOnce(SharedFrame) + Send + 'stati
 }
 
 /// Gives an error its place, and reports it, if it is the kernel's own.
+#[inline]
 pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> AnyAsyncValue {
+    if value.is_plain() {
+        return value;
+    }
     match value.error() {
         // An error that has a kernel's name was reported when it got it.
         Some(error) if error.kernel().is_none() => {

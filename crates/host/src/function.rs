@@ -42,12 +42,12 @@ impl Function {
 
     /// The number of arguments.
     pub fn n_arguments(&self) -> usize {
-        self.topology().n_arguments() as usize
+        self.topology().shape().n_arguments()
     }
 
     /// The number of results.
     pub fn n_results(&self) -> usize {
-        self.topology().result_registers().len()
+        self.topology().shape().result_registers().len()
     }
 
     /// The MLIR names of the arguments' types.

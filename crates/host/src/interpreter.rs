@@ -45,7 +45,7 @@ pub(crate) fn run(
     NESTING.set(depth);
     frame
         .request()
-        .count_steps(frame.topology().n_kernels() as u64);
+        .count_steps(frame.shape().n_kernels() as u64);
     result
 }
 
@@ -76,9 +76,9 @@ fn run_kernel(
     let kernel = ready.kernel();
     let running = frame.start(ready);
     let node = running.node();
-    let n_results = node.n_results();
+    let n_results = running.n_results();
     let mut call = KernelFrame::new(running, results);
-    let flow = guarded(|| node.node().kernel().call(&mut call));
+    let flow = guarded(|| node.kernel().call(&mut call));
     let (mut running, failure) = call.end();
     running.release_operands();
     let failure = match (flow, failure) {

@@ -52,6 +52,8 @@ mod executor {
     mod models;
     #[allow(dead_code, reason = "the models use what they need")]
     mod registers;
+    #[allow(dead_code, reason = "the models use what they need")]
+    mod shape;
 }
 #[cfg(not(loom))]
 mod function;

@@ -233,7 +233,7 @@ impl<'a> Loader<'a> {
                 message: format!(
                     "invalid Function section in BEF file: '{}': {}",
                     function.name(),
-                    malformed.0
+                    malformed
                 ),
                 help: None,
             }])

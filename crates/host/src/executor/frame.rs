@@ -4,105 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
-use super::registers::{Fill, Filled, InOrder, Ready, Registers, Shape, Started};
+use super::registers::{Fill, Filled, InOrder, Ready, Registers, Started};
+use super::shape::Shape;
 use super::topology::{KernelNode, Topology};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
-
-/// A function of a program, for its shape.
-struct FunctionShape {
-    program: ProgramRef,
-    function: u32,
-}
-
-impl FunctionShape {
-    #[inline]
-    fn topology(&self) -> &Topology {
-        self.program.topology(self.function)
-    }
-}
-
-// SAFETY: a topology keeps these promises (see its header), and program and function stay the same.
-unsafe impl Shape for FunctionShape {
-    fn n_registers(&self) -> usize {
-        self.topology().n_registers()
-    }
-
-    fn n_kernels(&self) -> usize {
-        self.topology().n_kernels()
-    }
-
-    fn initial_wait(&self, kernel: u32) -> u32 {
-        self.topology().initial_waits()[kernel as usize]
-    }
-
-    fn is_marked(&self, kernel: u32) -> bool {
-        self.topology().kernel(kernel).marked
-    }
-
-    fn operands(&self, kernel: u32) -> &[u32] {
-        self.topology().operands(self.topology().kernel(kernel))
-    }
-
-    fn result(&self, kernel: u32, index: u32) -> Option<u32> {
-        self.topology().result(kernel, index)
-    }
-
-    fn n_results(&self, kernel: u32) -> u32 {
-        self.topology().n_results(kernel) as u32
-    }
-
-    fn users(&self, register: u32) -> (&[u32], &[u32]) {
-        let topology = self.topology();
-        topology.users(topology.definition(register))
-    }
-
-    fn producer(&self, register: u32) -> Option<u32> {
-        self.topology()
-            .register(register)
-            .producer
-            .map(|(kernel, _)| kernel)
-    }
-
-    fn n_arguments(&self) -> u32 {
-        self.topology().n_arguments()
-    }
-
-    fn entry_users(&self) -> &[u32] {
-        self.topology().entry_users()
-    }
-
-    fn may_run_in_order(&self) -> bool {
-        self.topology().kind() == tfrt_bef::FunctionKind::Sync
-    }
-
-    fn uses(&self, register: u32) -> u32 {
-        self.topology().register(register).uses
-    }
-
-    fn returns(&self, register: u32) -> u32 {
-        self.topology().register(register).returns
-    }
-
-    fn returned(&self) -> &[u32] {
-        self.topology().returned()
-    }
-
-    fn result_registers(&self) -> &[u32] {
-        self.topology().result_registers()
-    }
-
-    fn read_by_marked(&self) -> &[u32] {
-        self.topology().read_by_marked()
-    }
-}
 
 /// One call of a function.
 ///
 /// It is confined to its thread (an `Arc` that is not `Send`) until [`Frame::share`] gives a
 /// [`SharedFrame`], which is.
 pub(crate) struct Frame {
-    registers: Registers<FunctionShape>,
+    registers: Registers,
+    program: ProgramRef,
+    function: u32,
     request: Arc<RequestContext>,
     depth: u32,
     /// What handles that stand in registers wait for.
@@ -130,10 +45,7 @@ impl Frame {
         request: Arc<RequestContext>,
         depth: u32,
     ) -> Result<Arc<Frame>, Error> {
-        let shape = FunctionShape {
-            program: program.clone(),
-            function,
-        };
+        let shape = program.topology(function).shape().clone();
         let size_bytes = Registers::size_bytes(&shape);
         let Some(registers) = Registers::new(shape, request.host().allocator()) else {
             return Err(Error::resource_exhausted(format!(
@@ -143,6 +55,8 @@ impl Frame {
         };
         Ok(Arc::new(Frame {
             registers,
+            program,
+            function,
             request,
             depth,
             promises: Mutex::default(),
@@ -150,16 +64,25 @@ impl Frame {
     }
 
     pub(crate) fn program(&self) -> &ProgramRef {
-        &self.registers.shape().program
+        &self.program
     }
 
     #[inline]
     pub(crate) fn topology(&self) -> &Topology {
-        self.registers.shape().topology()
+        self.program.topology(self.function)
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        self.registers.shape()
     }
 
     pub(crate) fn request(&self) -> &Arc<RequestContext> {
         &self.request
+    }
+
+    /// The register that a right is for.
+    pub(crate) fn register_of(&self, fill: &Fill) -> u32 {
+        self.registers.register_of(fill)
     }
 
     /// How many calls are around this one.
@@ -233,7 +156,7 @@ impl Frame {
 
     /// The registers that are left to be claimed at this moment.
     pub(crate) fn awaited_registers(&self) -> Vec<u32> {
-        let n_registers = self.topology().n_registers() as u32;
+        let n_registers = self.shape().n_registers() as u32;
         let empty = (0..n_registers).filter(|register| self.registers.is_awaited(*register));
         let handles = self.promises();
         empty
@@ -349,13 +272,13 @@ impl<'f> Running<'f> {
         self.started().kernel()
     }
 
-    pub(crate) fn node(&self) -> Node<'f> {
-        let topology = self.frame.topology();
-        Node {
-            topology,
-            kernel: self.kernel(),
-            node: topology.kernel(self.kernel()),
-        }
+    #[inline]
+    pub(crate) fn node(&self) -> &'f KernelNode {
+        self.frame.topology().kernel(self.kernel())
+    }
+
+    pub(crate) fn n_results(&self) -> usize {
+        self.frame.shape().n_results_of(self.kernel())
     }
 
     pub(crate) fn execution_context(&self) -> ExecutionContext {
@@ -366,9 +289,9 @@ impl<'f> Running<'f> {
         self.started().n_taken() as usize
     }
 
+    #[inline]
     pub(crate) fn n_operands_left(&self) -> usize {
         self.node()
-            .node
             .n_declared
             .saturating_sub(self.started().n_taken()) as usize
     }
@@ -387,6 +310,12 @@ impl<'f> Running<'f> {
     fn take_next(&mut self) -> Option<AnyAsyncValue> {
         let frame = self.frame;
         frame.registers.take_next(self.started_mut())
+    }
+
+    /// Tells whether all operands are values, before any is taken.
+    #[inline]
+    pub(crate) fn all_plain(&self) -> bool {
+        self.frame.registers.all_plain(self.started())
     }
 
     /// Looks at the operands, in order, before any is taken, until `look` is content.
@@ -452,34 +381,5 @@ impl Suspended {
             frame: &self.frame,
             started: self.started.take(),
         }
-    }
-}
-
-/// A kernel of a topology.
-pub(crate) struct Node<'f> {
-    topology: &'f Topology,
-    kernel: u32,
-    node: &'f KernelNode,
-}
-
-impl<'f> Node<'f> {
-    pub(crate) fn attributes(&self) -> &'f [u32] {
-        self.topology.attributes(self.node)
-    }
-
-    pub(crate) fn functions(&self) -> &'f [u32] {
-        self.topology.functions(self.node)
-    }
-
-    pub(crate) fn n_results(&self) -> usize {
-        self.topology.n_results(self.kernel)
-    }
-
-    pub(crate) fn name(&self) -> &'f Arc<str> {
-        self.node.name()
-    }
-
-    pub(crate) fn node(&self) -> &'f KernelNode {
-        self.node
     }
 }

@@ -18,7 +18,8 @@ use loom::thread;
 use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
-use super::registers::{Fill, Ready, Registers, Shape};
+use super::registers::{Fill, Ready, Registers};
+use super::shape::{Shape, ShapeBuilder};
 
 /// A value whose every look is checked by loom.
 struct Watched {
@@ -55,164 +56,62 @@ fn number(value: &AnyAsyncValue) -> u32 {
     value.number.with(|place| unsafe { *place })
 }
 
-/// A graph by hand.
-#[derive(Default)]
-struct Graph {
+/// A graph by hand: operands and results of each kernel, and the registers that are returned.
+fn graph(n_arguments: u32, kernels: &[(&[u32], &[u32])], results: &[u32]) -> StdArc<Shape> {
+    graph_with_marks(n_arguments, kernels, results, &[])
+}
+
+fn graph_with_marks(
     n_arguments: u32,
-    /// Operands, results and whether it is marked, by kernel.
-    kernels: Vec<(Vec<u32>, Vec<u32>, bool)>,
-    results: Vec<u32>,
-    users: Vec<Vec<u32>>,
-    entry: Vec<u32>,
-    returned: Vec<u32>,
-    read_by_marked: Vec<u32>,
-}
-
-impl Graph {
-    fn new(n_arguments: u32, kernels: &[(&[u32], &[u32])], results: &[u32]) -> Self {
-        Graph::with_marks(n_arguments, kernels, results, &[])
-    }
-
-    fn with_marks(
-        n_arguments: u32,
-        kernels: &[(&[u32], &[u32])],
-        results: &[u32],
-        marked: &[usize],
-    ) -> Self {
-        let n_registers: usize = n_arguments as usize
-            + kernels
+    kernels: &[(&[u32], &[u32])],
+    results: &[u32],
+    marked: &[usize],
+) -> StdArc<Shape> {
+    let users = |register: u32| -> Vec<u32> {
+        let readers = (0..).zip(kernels).flat_map(|(index, (operands, _))| {
+            operands
                 .iter()
-                .map(|(_, results)| results.len())
-                .sum::<usize>();
-        let mut graph = Graph {
-            n_arguments,
-            results: results.to_vec(),
-            ..Graph::default()
-        };
-        graph.users = vec![Vec::new(); n_registers];
-        for (index, (operands, results)) in kernels.iter().enumerate() {
-            let is_marked = marked.contains(&index);
-            graph
-                .kernels
-                .push((operands.to_vec(), results.to_vec(), is_marked));
-            if operands.is_empty() {
-                graph.entry.push(index as u32);
-            }
-            for register in *operands {
-                graph.users[*register as usize].push(index as u32);
-                if is_marked && !graph.read_by_marked.contains(register) {
-                    graph.read_by_marked.push(*register);
-                }
-            }
+                .filter(move |operand| **operand == register)
+                .map(move |_| index)
+        });
+        readers.collect()
+    };
+    let mut shape = ShapeBuilder::default();
+    for argument in 0..n_arguments {
+        shape.argument(argument, &[], &users(argument));
+    }
+    let mut entry = Vec::new();
+    for (index, (operands, filled)) in kernels.iter().enumerate() {
+        shape.kernel(operands, marked.contains(&index));
+        for register in *filled {
+            shape.result(*register, &[], &users(*register));
         }
-        for register in results {
-            if !graph.returned.contains(register) {
-                graph.returned.push(*register);
-            }
-        }
-        graph
-    }
-}
-
-// SAFETY: the models name registers and kernels consistently, and everything else is counted here.
-unsafe impl Shape for Graph {
-    fn n_registers(&self) -> usize {
-        self.users.len()
-    }
-
-    fn n_kernels(&self) -> usize {
-        self.kernels.len()
-    }
-
-    fn initial_wait(&self, kernel: u32) -> u32 {
-        let (operands, _, is_marked) = &self.kernels[kernel as usize];
-        if *is_marked {
-            1
-        } else {
-            operands.len().max(1) as u32
+        if operands.is_empty() {
+            entry.push(index as u32);
         }
     }
-
-    fn is_marked(&self, kernel: u32) -> bool {
-        self.kernels[kernel as usize].2
-    }
-
-    fn operands(&self, kernel: u32) -> &[u32] {
-        &self.kernels[kernel as usize].0
-    }
-
-    fn users(&self, register: u32) -> (&[u32], &[u32]) {
-        (&[], &self.users[register as usize])
-    }
-
-    fn result(&self, kernel: u32, index: u32) -> Option<u32> {
-        self.kernels[kernel as usize].1.get(index as usize).copied()
-    }
-
-    fn n_results(&self, kernel: u32) -> u32 {
-        self.kernels[kernel as usize].1.len() as u32
-    }
-
-    fn producer(&self, register: u32) -> Option<u32> {
-        let fills = |(_, results, _): &(_, Vec<u32>, _)| results.contains(&register);
-        self.kernels
-            .iter()
-            .position(fills)
-            .map(|kernel| kernel as u32)
-    }
-
-    fn n_arguments(&self) -> u32 {
-        self.n_arguments
-    }
-
-    fn entry_users(&self) -> &[u32] {
-        &self.entry
-    }
-
-    fn may_run_in_order(&self) -> bool {
-        false
-    }
-
-    fn uses(&self, register: u32) -> u32 {
-        let users = self.users[register as usize].iter();
-        users.filter(|user| !self.is_marked(**user)).count() as u32
-    }
-
-    fn returns(&self, register: u32) -> u32 {
-        self.results
-            .iter()
-            .filter(|result| **result == register)
-            .count() as u32
-    }
-
-    fn returned(&self) -> &[u32] {
-        &self.returned
-    }
-
-    fn result_registers(&self) -> &[u32] {
-        &self.results
-    }
-
-    fn read_by_marked(&self) -> &[u32] {
-        &self.read_by_marked
-    }
+    StdArc::new(
+        shape
+            .finish(&entry, results, false)
+            .expect("the models wire well"),
+    )
 }
 
 /// Registers that the model has shared, as a frame would be.
-struct Shared(Registers<Graph>);
+struct Shared(Registers);
 
 // SAFETY: the models call `share` before they let another thread in, as `SharedFrame` does.
 unsafe impl Send for Shared {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Shared {}
 
-fn registers(graph: Graph) -> Registers<Graph> {
+fn registers(graph: StdArc<Shape>) -> Registers {
     let allocator: StdArc<dyn HostAllocator> = StdArc::new(SystemAllocator::new());
     Registers::new(graph, &allocator).expect("there is memory")
 }
 
 /// Runs a kernel that adds its operands, and everything that becomes ready by it.
-fn run(shared: &Registers<Graph>, ready: Ready, base: u32) {
+fn run(shared: &Registers, ready: Ready, base: u32) {
     let mut work = vec![ready];
     while let Some(ready) = work.pop() {
         let mut started = shared.start(ready);
@@ -228,12 +127,12 @@ fn run(shared: &Registers<Graph>, ready: Ready, base: u32) {
     }
 }
 
-fn fill(shared: &Registers<Graph>, fill: Fill, value: AnyAsyncValue) {
+fn fill(shared: &Registers, fill: Fill, value: AnyAsyncValue) {
     let filled = shared.fill(fill, value);
     shared.count_all(filled, |ready| run(shared, ready, 0));
 }
 
-fn begin_shared(graph: Graph) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
+fn begin_shared(graph: StdArc<Shape>) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
     let registers = registers(graph);
     let (entry, fills) = registers.begin();
     registers.share();
@@ -244,7 +143,7 @@ fn begin_shared(graph: Graph) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
 fn two_producers_start_one_consumer() {
     loom::model(|| {
         // k2 reads what k0 and k1 fill.
-        let graph = Graph::new(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
+        let graph = graph(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
         let (shared, mut entry, _) = begin_shared(graph);
         let results = shared.0.take_results();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
@@ -261,7 +160,7 @@ fn two_producers_start_one_consumer() {
 #[test]
 fn two_readers_of_one_register_take_their_own_references() {
     loom::model(|| {
-        let graph = Graph::new(0, &[(&[], &[0]), (&[0], &[1]), (&[0], &[2])], &[1, 2]);
+        let graph = graph(0, &[(&[], &[0]), (&[0], &[1]), (&[0], &[2])], &[1, 2]);
         let (shared, mut entry, _) = begin_shared(graph);
         let results = shared.0.take_results();
         let mut ready = Vec::new();
@@ -284,7 +183,7 @@ fn two_readers_of_one_register_take_their_own_references() {
 #[test]
 fn an_argument_and_a_kernel_race_to_the_last_count() {
     loom::model(|| {
-        let graph = Graph::new(1, &[(&[], &[1]), (&[0, 1, 1], &[2])], &[2]);
+        let graph = graph(1, &[(&[], &[1]), (&[0, 1, 1], &[2])], &[2]);
         let (shared, mut entry, mut fills) = begin_shared(graph);
         let results = shared.0.take_results();
         let (argument, kernel) = (fills.pop().unwrap(), entry.pop().unwrap());
@@ -300,11 +199,11 @@ fn an_argument_and_a_kernel_race_to_the_last_count() {
 #[test]
 fn a_register_that_was_left_is_claimed_once() {
     loom::model(|| {
-        let graph = Graph::new(1, &[(&[0], &[1])], &[1]);
+        let graph = graph(1, &[(&[0], &[1])], &[1]);
         let (shared, _, mut fills) = begin_shared(graph);
         let results = shared.0.take_results();
         shared.0.leave(fills.pop().unwrap());
-        let claim = |shared: &Registers<Graph>, value: u32| {
+        let claim = |shared: &Registers, value: u32| {
             if let Some(right) = shared.claim(0) {
                 fill(shared, right, watched(value));
             }
@@ -324,9 +223,9 @@ fn a_register_that_was_left_is_claimed_once() {
 fn a_marked_kernel_starts_once_by_whoever_is_first() {
     loom::model(|| {
         let kernels: &[(&[u32], &[u32])] = &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])];
-        let (shared, mut entry, _) = begin_shared(Graph::with_marks(0, kernels, &[2], &[2]));
+        let (shared, mut entry, _) = begin_shared(graph_with_marks(0, kernels, &[2], &[2]));
         let results = shared.0.take_results();
-        let produce = |shared: &Registers<Graph>, ready: Ready| {
+        let produce = |shared: &Registers, ready: Ready| {
             let mut started = shared.start(ready);
             let right = shared.next_result(&mut started).unwrap();
             let filled = shared.fill(right, watched(4));
@@ -358,7 +257,7 @@ fn a_marked_kernel_starts_once_by_whoever_is_first() {
 #[test]
 fn what_was_filled_before_sharing_is_returned_from_its_slot() {
     loom::model(|| {
-        let registers = registers(Graph::new(0, &[(&[], &[0]), (&[], &[1])], &[0, 1, 0]));
+        let registers = registers(graph(0, &[(&[], &[0]), (&[], &[1])], &[0, 1, 0]));
         let (mut entry, _) = registers.begin();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
         run(&registers, first, 1);
@@ -379,7 +278,7 @@ fn what_was_filled_before_sharing_is_returned_from_its_slot() {
 #[test]
 fn a_dropped_right_leaves_nothing_behind() {
     loom::model(|| {
-        let graph = Graph::new(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
+        let graph = graph(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
         let (shared, mut entry, _) = begin_shared(graph);
         let results = shared.0.take_results();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
@@ -400,7 +299,7 @@ fn three_threads_fill_what_one_kernel_reads() {
     loom::model(|| {
         let kernels: &[(&[u32], &[u32])] =
             &[(&[], &[0]), (&[], &[1]), (&[], &[2]), (&[0, 1, 2], &[3])];
-        let (shared, entry, _) = begin_shared(Graph::new(0, kernels, &[3]));
+        let (shared, entry, _) = begin_shared(graph(0, kernels, &[3]));
         let results = shared.0.take_results();
         let threads: Vec<_> = entry
             .into_iter()

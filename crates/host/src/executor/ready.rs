@@ -48,7 +48,7 @@ impl ReadyQueue {
     /// Adds a kernel that became ready.
     #[inline]
     pub(crate) fn push(&mut self, frame: &Frame, ready: Ready) {
-        let stream = frame.topology().kernel(ready.kernel()).stream;
+        let stream = frame.topology().stream(ready.kernel());
         if stream == self.stream {
             self.here.push(ready);
         } else {

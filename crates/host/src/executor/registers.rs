@@ -2,7 +2,8 @@
 //!
 //! This is the only place where kernels' operands and results change hands between threads. It
 //! knows nothing of programs and requests; `executor/frame.rs` gives it a [`Shape`] and an owner,
-//! and the models in `executor/models.rs` drive it under loom.
+//! and the models in `executor/models.rs` drive it under loom. That registers and kernels are wired
+//! as the code below relies on is the shape's proof.
 //!
 //! # Rights
 //!
@@ -41,60 +42,7 @@ use std::sync::Arc;
 use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
 
-/// What must be known of a function to keep its registers.
-///
-/// # Safety
-///
-/// Whoever implements it promises, for as long as the value lives, the same answers, and:
-///
-/// * Registers are below `n_registers`, kernels below `n_kernels`, wherever they are named.
-/// * Each register is an argument, or a result of one kernel, once.
-/// * `uses(r)` is the number of operands, of kernels that are not marked, that are `r`;
-///   `returns(r)` is how often `r` stands among the result registers.
-/// * `read_by_marked` names every register that is an operand of a marked kernel; `returned` every
-///   register with returns.
-/// * `users(r)` names a kernel once for each of its operands that is `r`.
-/// * `initial_wait(k)` is the number of operands of kernel `k`, or 1 if `k` is marked or has none;
-///   `entry_users` names those that have none, each once.
-/// * In a function that may run in order, a kernel's operands are arguments, or results of kernels
-///   before it.
-pub(crate) unsafe trait Shape {
-    /// The number of registers.
-    fn n_registers(&self) -> usize;
-    /// The number of kernels.
-    fn n_kernels(&self) -> usize;
-    /// How many counts start a kernel.
-    fn initial_wait(&self, kernel: u32) -> u32;
-    /// Whether any one settled operand starts a kernel.
-    fn is_marked(&self, kernel: u32) -> bool;
-    /// The registers that a kernel reads, in order.
-    fn operands(&self, kernel: u32) -> &[u32];
-    /// The kernels that read a register: those that can do with a handle, and those that need the
-    /// value to be settled.
-    fn users(&self, register: u32) -> (&[u32], &[u32]);
-    /// The register that a kernel's result fills.
-    fn result(&self, kernel: u32, index: u32) -> Option<u32>;
-    /// The number of a kernel's results.
-    fn n_results(&self, kernel: u32) -> u32;
-    /// The kernel that fills a register, unless it is an argument.
-    fn producer(&self, register: u32) -> Option<u32>;
-    /// The registers of the arguments are those below this number.
-    fn n_arguments(&self) -> u32;
-    /// The kernels without operands.
-    fn entry_users(&self) -> &[u32];
-    /// Whether kernels may run in textual order, without counts.
-    fn may_run_in_order(&self) -> bool;
-    /// Operands that take the register's value from its slot.
-    fn uses(&self, register: u32) -> u32;
-    /// How often the register is returned.
-    fn returns(&self, register: u32) -> u32;
-    /// The returned registers, each once.
-    fn returned(&self) -> &[u32];
-    /// The registers that the function returns, in order.
-    fn result_registers(&self) -> &[u32];
-    /// The registers that marked kernels read, each once.
-    fn read_by_marked(&self) -> &[u32];
-}
+use super::shape::{Definition, Shape};
 
 /// A kernel's word once the kernel has been started.
 const STARTED: u32 = u32::MAX;
@@ -134,21 +82,15 @@ impl Ready {
 /// The right to fill one register.
 #[derive(Debug)]
 pub(crate) struct Fill {
-    register: u32,
+    definition: u32,
     owner: usize,
-}
-
-impl Fill {
-    pub(crate) fn register(&self) -> u32 {
-        self.register
-    }
 }
 
 /// The right to count down the users of a register that was filled.
 #[derive(Debug)]
 #[must_use = "users that are not counted down never run"]
 pub(crate) struct Filled {
-    register: u32,
+    definition: u32,
     owner: usize,
     /// Whether those users were counted down that can do with a handle.
     early_done: bool,
@@ -237,8 +179,8 @@ impl<T> Part<T> {
 }
 
 /// The registers of one call, and the words of its kernels.
-pub(crate) struct Registers<S: Shape> {
-    shape: S,
+pub(crate) struct Registers {
+    shape: Arc<Shape>,
     allocator: Arc<dyn HostAllocator>,
     block: NonNull<u8>,
     layout: Layout,
@@ -259,9 +201,9 @@ pub(crate) struct Registers<S: Shape> {
     n_filled: AtomicU32,
 }
 
-impl<S: Shape> Registers<S> {
+impl Registers {
     /// Makes the registers of a new call, all of them empty; `None` if the allocator refuses.
-    pub(crate) fn new(shape: S, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
+    pub(crate) fn new(shape: Arc<Shape>, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
         let (n_registers, n_kernels) = (shape.n_registers(), shape.n_kernels());
         let n_bits = n_registers.div_ceil(64);
         let (layout, awaited) = Layout::array::<Slot>(n_registers)
@@ -289,7 +231,7 @@ impl<S: Shape> Registers<S> {
         let awaited = unsafe { Part::init(block, awaited, n_bits, |_| AtomicU64::new(0)) };
         // SAFETY: as above.
         let returning = unsafe { Part::init(block, returning, n_bits, |_| AtomicU64::new(0)) };
-        let word = |kernel| AtomicU32::new(shape.initial_wait(kernel as u32));
+        let word = |kernel| AtomicU32::new(shape.kernel(kernel as u32).wait);
         // SAFETY: as above.
         let words = unsafe { Part::init(block, words, n_kernels, word) };
         let forwards = shape
@@ -314,12 +256,12 @@ impl<S: Shape> Registers<S> {
         })
     }
 
-    pub(crate) fn shape(&self) -> &S {
+    pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// The bytes that the allocator would have to give for a call of this shape, about.
-    pub(crate) fn size_bytes(shape: &S) -> usize {
+    pub(crate) fn size_bytes(shape: &Shape) -> usize {
         size_of::<Slot>() * shape.n_registers() + size_of::<AtomicU32>() * shape.n_kernels()
     }
 
@@ -378,6 +320,7 @@ impl<S: Shape> Registers<S> {
         })
     }
 
+    #[inline]
     fn has_forward(&self, register: u32) -> bool {
         self.with_forward(register, |_| ()).is_some()
     }
@@ -424,7 +367,7 @@ impl<S: Shape> Registers<S> {
         );
         self.enter();
         let n_kernels = self.shape.n_kernels() as u32;
-        let n_filled = self.shape.n_arguments();
+        let n_filled = self.shape.n_arguments() as u32;
         (
             InOrder {
                 next: 0,
@@ -444,8 +387,9 @@ impl<S: Shape> Registers<S> {
 
     fn argument_fills(&self) -> Vec<Fill> {
         let owner = self.owner();
-        (0..self.shape.n_arguments())
-            .map(|register| Fill { register, owner })
+        // The arguments are the first definitions.
+        (0..self.shape.n_arguments() as u32)
+            .map(|definition| Fill { definition, owner })
             .collect()
     }
 
@@ -454,7 +398,7 @@ impl<S: Shape> Registers<S> {
     pub(crate) fn count_early(&self, filled: &mut Filled, ready: impl FnMut(Ready)) {
         self.check_owner(filled.owner);
         if !std::mem::replace(&mut filled.early_done, true) {
-            let (early, _) = self.shape.users(filled.register);
+            let (early, _) = self.shape.users(self.shape.definition(filled.definition));
             early
                 .iter()
                 .filter_map(|user| self.count_down(*user))
@@ -466,7 +410,7 @@ impl<S: Shape> Registers<S> {
     #[inline]
     pub(crate) fn count_all(&self, mut filled: Filled, mut ready: impl FnMut(Ready)) {
         self.count_early(&mut filled, &mut ready);
-        let (_, late) = self.shape.users(filled.register);
+        let (_, late) = self.shape.users(self.shape.definition(filled.definition));
         late.iter()
             .filter_map(|user| self.count_down(*user))
             .for_each(ready);
@@ -480,7 +424,7 @@ impl<S: Shape> Registers<S> {
             kernel,
             owner: self.owner(),
         };
-        if self.shape.is_marked(kernel) {
+        if self.shape.kernel(kernel).is_marked {
             // Ordering: the winner may read what the publisher it stands for wrote before.
             let won = word.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed);
             return won.is_ok().then_some(ready);
@@ -522,10 +466,10 @@ impl<S: Shape> Registers<S> {
     #[inline]
     pub(crate) fn take_next(&self, started: &mut Started) -> Option<AnyAsyncValue> {
         self.check_owner(started.owner);
-        let operands = self.shape.operands(started.kernel);
-        let register = *operands.get(started.n_taken as usize)?;
+        let kernel = self.shape.kernel(started.kernel);
+        let register = *self.shape.operands(kernel).get(started.n_taken as usize)?;
         started.n_taken += 1;
-        if self.shape.is_marked(started.kernel) {
+        if kernel.is_marked {
             return self.forward_handle(register).map(AnyAsyncValue::settled);
         }
         // SAFETY: the kernel was counted down to zero, or runs in order, so the register is filled
@@ -545,8 +489,9 @@ impl<S: Shape> Registers<S> {
             started.n_taken == 0,
             "operands are looked at before they are taken"
         );
-        let operands = self.shape.operands(started.kernel);
-        if self.shape.is_marked(started.kernel) {
+        let kernel = self.shape.kernel(started.kernel);
+        let operands = self.shape.operands(kernel);
+        if kernel.is_marked {
             // `look` gets a handle of its own, so that it may do what it likes with `self`.
             let handles = operands
                 .iter()
@@ -563,6 +508,13 @@ impl<S: Shape> Registers<S> {
                 look(index, unsafe { slot.assume_init_ref() })
             })
         })
+    }
+
+    /// Tells whether all operands of a kernel that has not taken any are values: no errors, and no
+    /// handles.
+    #[inline]
+    pub(crate) fn all_plain(&self, started: &Started) -> bool {
+        !self.any_operand(started, |_, operand| !operand.is_plain())
     }
 
     /// Copies a filled slot, taking over one of its references.
@@ -584,12 +536,21 @@ impl<S: Shape> Registers<S> {
     #[inline]
     pub(crate) fn next_result(&self, started: &mut Started) -> Option<Fill> {
         self.check_owner(started.owner);
-        let register = self.shape.result(started.kernel, started.n_filled)?;
+        let definition = self
+            .shape
+            .kernel(started.kernel)
+            .results
+            .index(started.n_filled)?;
         started.n_filled += 1;
         Some(Fill {
-            register,
+            definition,
             owner: started.owner,
         })
+    }
+
+    /// The register that a right is for.
+    pub(crate) fn register_of(&self, fill: &Fill) -> u32 {
+        self.shape.definition(fill.definition).register
     }
 
     /// A kernel's results are all filled or left.
@@ -607,7 +568,7 @@ impl<S: Shape> Registers<S> {
             !self.shape.may_run_in_order(),
             "the next kernel would not wait"
         );
-        let (word, bit) = bit(fill.register);
+        let (word, bit) = bit(self.register_of(&fill));
         // Ordering: pairs with the claim, which may come from any thread.
         self.awaited.as_slice()[word].fetch_or(bit, Ordering::Release);
     }
@@ -617,8 +578,9 @@ impl<S: Shape> Registers<S> {
         let (word, bit) = bit(register);
         // Ordering: pairs with `leave`, and with the claims that came before.
         let before = self.awaited.as_slice()[word].fetch_and(!bit, Ordering::AcqRel);
+        let definition = self.shape.definition_of(register);
         (before & bit != 0).then(|| Fill {
-            register,
+            definition,
             owner: self.owner(),
         })
     }
@@ -637,7 +599,13 @@ impl<S: Shape> Registers<S> {
     #[inline]
     pub(crate) fn fill(&self, fill: Fill, value: AnyAsyncValue) -> Filled {
         self.check_owner(fill.owner);
-        let register = fill.register;
+        let Definition {
+            register,
+            uses,
+            returns,
+            ..
+        } = *self.shape.definition(fill.definition);
+        let (uses, returns) = (uses as usize, returns as usize);
         if self.shape.may_run_in_order() {
             // Ordering: confined.
             self.n_filled
@@ -651,8 +619,6 @@ impl<S: Shape> Registers<S> {
                 .with_mut(|promise| unsafe { &mut *promise }.take())
         });
         let promise = promise.flatten();
-        let uses = self.shape.uses(register) as usize;
-        let returns = self.shape.returns(register) as usize;
         match promise {
             Some(promise) => {
                 if uses > 0 {
@@ -665,8 +631,9 @@ impl<S: Shape> Registers<S> {
             None if uses + returns > 0 => {
                 if returns > 0 {
                     let (word, bit) = bit(register);
+                    let word = &self.returning.as_slice()[word];
                     // Ordering: without a promise these registers are confined.
-                    self.returning.as_slice()[word].fetch_or(bit, Ordering::Relaxed);
+                    word.store(word.load(Ordering::Relaxed) | bit, Ordering::Relaxed);
                 }
                 value.retain(uses + returns - 1 + EXTRA_REFERENCES);
                 // SAFETY: `value` itself is the last of the references for the slot: it is
@@ -677,7 +644,7 @@ impl<S: Shape> Registers<S> {
             None => drop(value),
         }
         Filled {
-            register,
+            definition: fill.definition,
             owner: fill.owner,
             early_done: false,
         }
@@ -755,7 +722,7 @@ impl InOrder {
     /// # Panics
     ///
     /// If an argument, or a result of a kernel before, is not filled yet.
-    pub(crate) fn next<S: Shape>(&mut self, registers: &Registers<S>) -> Option<Ready> {
+    pub(crate) fn next(&mut self, registers: &Registers) -> Option<Ready> {
         registers.check_owner(self.owner);
         if self.next == self.n_kernels {
             return None;
@@ -766,7 +733,7 @@ impl InOrder {
         assert!(n_filled == self.n_filled, "kernels run one after another");
         let kernel = self.next;
         self.next += 1;
-        self.n_filled += registers.shape.n_results(kernel);
+        self.n_filled += registers.shape.n_results_of(kernel) as u32;
         Some(Ready {
             kernel,
             owner: self.owner,
@@ -774,13 +741,14 @@ impl InOrder {
     }
 }
 
-impl<S: Shape> Drop for Registers<S> {
+impl Drop for Registers {
     /// Releases what was not taken: a queue may drop tasks, and a failed call may end early.
     fn drop(&mut self) {
         for kernel in 0..self.shape.n_kernels() as u32 {
             // Ordering: `&mut self`.
             let word = self.word(kernel).load(Ordering::Relaxed);
-            if word == STARTED || word == FINISHED || self.shape.is_marked(kernel) {
+            let kernel = self.shape.kernel(kernel);
+            if word == STARTED || word == FINISHED || kernel.is_marked {
                 continue;
             }
             for register in self.shape.operands(kernel) {

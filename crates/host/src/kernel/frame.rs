@@ -138,9 +138,23 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
         }
     }
 
+    fn attributes(&self) -> &'f [u32] {
+        self.running
+            .frame()
+            .topology()
+            .attributes(self.running.node())
+    }
+
+    fn functions(&self) -> &'f [u32] {
+        self.running
+            .frame()
+            .topology()
+            .functions(self.running.node())
+    }
+
     /// The number of attributes not yet taken.
     pub fn n_attributes_left(&self) -> usize {
-        self.running.node().attributes().len() - self.n_attributes_taken
+        self.attributes().len() - self.n_attributes_taken
     }
 
     /// Takes the next attribute, read by `read`.
@@ -170,7 +184,7 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
     }
 
     fn next_attribute(&mut self) -> Result<u32, Mismatch> {
-        let attributes = self.running.node().attributes();
+        let attributes = self.attributes();
         let offset = *attributes
             .get(self.n_attributes_taken)
             .ok_or(Mismatch::Missing("attribute"))?;
@@ -180,12 +194,12 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
 
     /// The number of functions not yet taken.
     pub fn n_functions_left(&self) -> usize {
-        self.running.node().functions().len() - self.n_functions_taken
+        self.functions().len() - self.n_functions_taken
     }
 
     /// Takes the next function.
     pub fn take_function(&mut self) -> Result<Function, Mismatch> {
-        let functions = self.running.node().functions();
+        let functions = self.functions();
         let index = *functions
             .get(self.n_functions_taken)
             .ok_or(Mismatch::Missing("function"))?;
@@ -201,7 +215,7 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
 
     /// The number of results that the program asks for.
     pub fn n_results(&self) -> usize {
-        self.running.node().n_results()
+        self.running.n_results()
     }
 
     /// Fails every result that has not been put. The executor reports the error.
