@@ -2,8 +2,8 @@
 //!
 //! Block bounds depend on the range and the block size alone, never on the number of threads. A
 //! run of blocks is halved: its upper half becomes a task that is halved again, until one block is
-//! left, which is called on the current thread. So a range of any length has few tasks at a time,
-//! and whoever steals one gets much work.
+//! left, which is called on the current thread. So whoever steals a task gets much work. Of a very
+//! long range not the blocks but short runs of them are what is left.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt.parallel_for.i32", parallel_for)
         .add("tfrt.parallel_call.i32", parallel_for);
 }
+
+/// A queue that runs the oldest task first has about this many halves of one loop at a time.
+const MAX_TASKS: u32 = 1 << 16;
 
 /// `%done = tfrt.parallel_for.i32 %from to %to fixed %bs, %x : i32 { .. }`, and
 /// `%done = tfrt.parallel_call.i32 %from to %to fixed %bs @work(%x) : i32`
@@ -59,6 +62,7 @@ fn parallel_for(
         start,
         end,
         block_size,
+        n_in_order: (n_blocks / MAX_TASKS).max(1),
         further: further.0,
     }));
     Ok(blocks.run(0..n_blocks, Vec::new()))
@@ -73,34 +77,41 @@ struct Loop {
     start: i32,
     end: i32,
     block_size: u32,
+    /// So many blocks are not spread any more.
+    n_in_order: u32,
     further: Vec<AnyAsyncValue>,
 }
 
 impl Blocks {
     /// Runs these blocks; the result is a chain, there when they and `pending` are done.
     fn run(self, blocks: Range<u32>, mut pending: Vec<AnyAsyncValue>) -> Step {
-        match blocks.end - blocks.start {
-            0 => finish(pending),
-            1 => {
-                let call = Call::new(self.0.body.clone(), self.0.arguments(blocks.start));
-                Step::call(call, move |results| {
-                    pending.extend(results);
-                    finish(pending)
-                })
-            }
-            n_blocks => {
-                let middle = blocks.start + n_blocks / 2;
-                let upper = self.clone();
-                Step::fork(
-                    1,
-                    move || upper.run(middle..blocks.end, Vec::new()),
-                    move |upper| {
-                        pending.extend(upper);
-                        self.run(blocks.start..middle, pending)
-                    },
-                )
-            }
+        let n_blocks = blocks.end - blocks.start;
+        if n_blocks <= self.0.n_in_order {
+            return self.run_in_order(blocks, pending);
         }
+        let middle = blocks.start + n_blocks / 2;
+        let upper = self.clone();
+        Step::fork(
+            1,
+            move || upper.run(middle..blocks.end, Vec::new()),
+            move |upper| {
+                pending.extend(upper);
+                self.run(blocks.start..middle, pending)
+            },
+        )
+    }
+
+    /// Runs these blocks one after the other.
+    fn run_in_order(self, mut blocks: Range<u32>, mut pending: Vec<AnyAsyncValue>) -> Step {
+        let Some(block) = blocks.next() else {
+            return finish(pending);
+        };
+        let call = Call::new(self.0.body.clone(), self.0.arguments(block));
+        Step::call(call, move |results| {
+            let unsettled = results.into_iter().filter(|result| !result.is_settled());
+            pending.extend(unsettled);
+            self.run_in_order(blocks, pending)
+        })
     }
 }
 
