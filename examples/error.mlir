@@ -10,7 +10,7 @@ func.func @main() -> (i32, i32, i32) {
   %six = tfrt.constant.i32 6
   %zero = tfrt.constant.i32 0
 
-  // STDERR: error.mlir:17:{{[0-9]+}}: error: runtime error: Divide by zero
+  // STDERR: error.mlir:[[@LINE+1]]:{{[0-9]+}}: error: runtime error: Divide by zero
   %quotient, %remainder = tfrt.div.i32 %six, %zero
 
   // Skipped, since one of its operands has failed.

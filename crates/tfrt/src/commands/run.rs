@@ -270,7 +270,8 @@ impl Session<'_> {
             ExitStatus::LimitExceeded
         } else if stopped {
             ExitStatus::Cancelled
-        } else if failed().next().is_some() {
+        } else if failed().next().is_some() || (outcome.is_empty() && self.errors.any(|_| true)) {
+            // A function without results has no other way to return what its kernels report.
             ExitStatus::FunctionFailed
         } else {
             ExitStatus::Fine

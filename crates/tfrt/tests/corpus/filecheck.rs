@@ -10,7 +10,8 @@
 //! | `CHECK-LABEL: p` | as `CHECK`; found first, and the directives between two labels see only the output between them |
 //!
 //! A pattern is literal but for `{{regex}}`, `[[NAME:regex]]` (which keeps what it matched) and
-//! `[[NAME]]` (what was kept). Runs of blanks match runs of blanks. Patterns never match across
+//! `[[NAME]]` (what was kept), and `[[@LINE+N]]` (a line of the program, counted from that of the
+//! directive). Runs of blanks match runs of blanks. Patterns never match across
 //! lines.
 
 use std::collections::HashMap;
@@ -38,6 +39,12 @@ struct Directive {
     pattern: String,
 }
 
+impl Directive {
+    fn is_label(&self) -> bool {
+        self.kind == Kind::Label
+    }
+}
+
 /// An expectation that the output does not meet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mismatch {
@@ -51,37 +58,42 @@ impl fmt::Display for Mismatch {
     }
 }
 
+/// The directives between two labels, and what they see.
+struct Section<'d> {
+    /// Where the label before it was found; empty at the start of the output.
+    label: Range<usize>,
+    directives: &'d [Directive],
+}
+
 /// Compares `output` with the directives in `text` that begin with `prefix`.
 pub fn check(text: &str, prefix: &str, output: &str) -> Result<(), Mismatch> {
     let directives = directives(text, prefix)?;
     let output = squeeze(output);
     let mut variables = HashMap::new();
-    let mut sections: Vec<(Option<Range<usize>>, usize, &[Directive])> = Vec::new();
-    let mut rest = directives.as_slice();
-    let mut from = 0;
+    let mut sections: Vec<Section<'_>> = Vec::new();
     // Labels first: they cut the output.
-    let n_before = rest
-        .iter()
-        .position(|directive| directive.kind == Kind::Label);
-    let (before, labelled) = rest.split_at(n_before.unwrap_or(rest.len()));
-    sections.push((None, 0, before));
-    rest = labelled;
-    while let Some((label, behind)) = rest.split_first() {
-        let found = find(label, &output, from..output.len(), &mut variables)?;
-        let n_own = behind
-            .iter()
-            .position(|directive| directive.kind == Kind::Label)
-            .unwrap_or(behind.len());
-        sections.push((Some(found.clone()), found.end, &behind[..n_own]));
-        from = found.end;
-        rest = &behind[n_own..];
+    let mut from = 0;
+    for piece in directives.split_inclusive(|directive| directive.kind == Kind::Label) {
+        let own = piece.len() - usize::from(piece.last().is_some_and(Directive::is_label));
+        let label = from..from;
+        sections.push(Section {
+            label,
+            directives: &piece[..own],
+        });
+        if let Some(label) = piece.get(own) {
+            let found = find(label, &output, from..output.len(), &mut variables)?;
+            from = found.end;
+            sections.push(Section {
+                label: found,
+                directives: &[],
+            });
+        }
     }
-    for (index, (_, start, own)) in sections.iter().enumerate() {
-        let end = match sections.get(index + 1) {
-            Some((Some(label), ..)) => label.start,
-            _ => output.len(),
-        };
-        check_section(own, &output, *start..end, &mut variables)?;
+    for (index, section) in sections.iter().enumerate() {
+        let next = sections.get(index + 1);
+        let end = next.map_or(output.len(), |next| next.label.start);
+        let room = section.label.end..end.max(section.label.end);
+        check_section(section.directives, &output, room, &mut variables)?;
     }
     Ok(())
 }
@@ -223,6 +235,12 @@ fn compile(
                 .find("]]")
                 .ok_or_else(|| wrong("a `[[` is not closed".to_owned()))?;
             match behind[..end].split_once(':') {
+                _ if behind.starts_with("@LINE") => {
+                    let distance = behind["@LINE".len()..end].trim_start_matches('+');
+                    let distance: isize = distance.parse().unwrap_or(0);
+                    let line = directive.line.saturating_add_signed(distance);
+                    expression.push_str(&line.to_string());
+                }
                 Some((name, inner)) => {
                     expression.push_str(&format!("(?P<{name}>{inner})"));
                     names.push(name.to_owned());
@@ -359,6 +377,8 @@ mod tests {
         holds("// CHECK: [[X:[a-z]+]]\n// CHECK: =[[X]]=", "abc\n=abc=\n");
         fails("// CHECK: [[X:[a-z]+]]\n// CHECK: =[[X]]=", "abc\n=abd=\n");
         fails("// CHECK: [[X]]", "abc\n");
+        holds("// CHECK: [[@LINE+2]]:", "3:");
+        holds("\n// CHECK: [[@LINE-1]] [[@LINE]]", "1 2");
         holds("// CHECK: <<error: a (b)>>", "<<error: a (b)>>");
     }
 

@@ -33,7 +33,8 @@ pub fn check(functions: &[Function], options: &RunOptions) -> Result<(), Failure
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "no function takes {n_given} arguments"
+        "--arg is given {n_given} {}, but no function takes so many arguments",
+        if n_given == 1 { "time" } else { "times" },
     )))
 }
 
