@@ -103,8 +103,15 @@ pub fn campaign(
             Err(reason) => panic!("the program of seed {seed} {reason}:\n{text}"),
         };
         n_compared += 1;
-        if judge.rejected(run(&text)).is_some() {
-            return Err(Box::new(smallest(seed, &program, options, run)));
+        if let Some(found) = judge.rejected(run(&text)) {
+            let expected = judge.expected;
+            let difference = Difference {
+                seed,
+                program: text,
+                expected,
+                found,
+            };
+            return Err(Box::new(smallest(difference, &program, options, run)));
         }
     }
     Ok(n_compared)
@@ -112,52 +119,43 @@ pub fn campaign(
 
 /// Shrinks a program while it makes a difference.
 fn smallest(
-    seed: u64,
+    difference: Difference,
     program: &Program,
     options: Options,
     run: &mut dyn FnMut(&str) -> Vec<Outcome>,
 ) -> Difference {
-    // The run that made the difference may not come again, so that the last
-    // one that did is kept.
-    let mut last = None;
-    let mut differs = |program: &Program| {
+    let seed = difference.seed;
+    let mut smallest = difference;
+    let mut differs = |program: &Program, n_runs: usize| {
         let text = program.to_string();
         let Ok(judge) = Judge::new(&text, options.ordered) else {
             return false;
         };
-        // A difference that depends on time needs more than one chance.
-        let found = (0..3).find_map(|_| judge.rejected(run(&text)));
-        match found {
-            Some(found) => {
-                last = Some((text, judge.expected, found));
-                true
-            }
-            None => false,
-        }
-    };
-    if !differs(program) {
-        let text = program.to_string();
-        let expected = Judge::new(&text, options.ordered).map(|judge| judge.expected);
-        let complaint = Some("the difference did not come again".to_owned());
-        let found = Outcome {
-            complaint,
-            ..Outcome::default()
+        let Some(found) = (0..n_runs).find_map(|_| judge.rejected(run(&text))) else {
+            return false;
         };
-        return Difference {
+        let expected = judge.expected;
+        smallest = Difference {
             seed,
             program: text,
-            expected: expected.unwrap_or_default(),
+            expected,
             found,
         };
-    }
-    shrink(program, N_TRIES, &mut differs);
-    let (program, expected, found) = last.expect("the whole program made a difference");
-    Difference {
-        seed,
-        program,
-        expected,
-        found,
-    }
+        true
+    };
+    // A difference that depends on time may come once in many runs, and is
+    // told as it came if it does not come again.
+    let n_runs = if differs(program, 3) {
+        3
+    } else if differs(program, 300) {
+        100
+    } else {
+        return smallest;
+    };
+    shrink(program, N_TRIES / n_runs * 3, &mut |program| {
+        differs(program, n_runs)
+    });
+    smallest
 }
 
 /// Knows what a program ought to do.

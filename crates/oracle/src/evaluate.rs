@@ -449,3 +449,6 @@ fn take_slot<V: Clone>(slots: &mut [Option<V>], slot: Slot, last: bool) -> V {
     };
     value.expect("the text defines values before it reads them")
 }
+
+#[cfg(test)]
+mod tests;

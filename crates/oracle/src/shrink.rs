@@ -252,7 +252,7 @@ fn cut(program: &mut Program, body: usize, start: usize, end: usize) {
             .parameters
             .iter()
             .chain(taken.ops[..start].iter().flat_map(|op| &op.results));
-        let substitute = earlier.copied().filter(|&var| program.ty(var) == ty).last();
+        let substitute = earlier.copied().rfind(|&var| program.ty(var) == ty);
         let substitute = substitute.unwrap_or_else(|| {
             let (op, var) = constant(program, ty);
             taken.ops.insert(start, op);

@@ -74,6 +74,19 @@ impl Generator {
                     &operands,
                 )
             }
+            // Without effects it shows nowhere which operand it starts with.
+            4 if !callee.takes_chain() && !operands.is_empty() => {
+                let (before, after) = (format!("@{}", callee.name), " {bef.nonstrict}".to_owned());
+                op(
+                    "tfrt.call",
+                    Form::Call {
+                        first: false,
+                        before,
+                        after,
+                    },
+                    &operands,
+                )
+            }
             _ => call(&callee.name, &operands),
         };
         let ordered = callee.takes_chain();
