@@ -172,13 +172,16 @@ impl Judge {
         let module = parse(&source).and_then(|module| verify(&module).map(|()| module));
         let module = module.map_err(|errors| format!("is rejected: {}", errors.render(false)))?;
         let report = evaluate(&module).map_err(|refusal| format!("is refused: {refusal}"))?;
-        if ordered {
-            let pair = ordered::check(&module).map_err(|refusal| refusal.to_string())?;
-            pair.map_err(|pair| {
-                let place = module.op(pair.second).location();
-                format!("has effects in no order, one of them at {place}")
-            })?;
-        }
+        let check = if ordered {
+            ordered::check
+        } else {
+            ordered::check_lines
+        };
+        let pair = check(&module).map_err(|refusal| refusal.to_string())?;
+        pair.map_err(|pair| {
+            let place = module.op(pair.second).location();
+            format!("has effects in no order, one of them at {place}")
+        })?;
         let cancels = text.contains("tfrt_test.cancel");
         Ok(Judge {
             expected: outcome(report),

@@ -45,7 +45,9 @@ const READ: Classes = 1 << 2;
 const ONCE: Classes = 1 << 3;
 /// The request is cancelled: what has not run yet has a failure for a result.
 const CANCEL: Classes = 1 << 4;
-const N_CLASSES: usize = 5;
+/// Something is printed, and may be in any order with other prints.
+const LINE: Classes = 1 << 5;
+const N_CLASSES: usize = 6;
 const ALL: Classes = (1 << N_CLASSES) - 1;
 
 /// Two operations whose effects may come in either order.
@@ -90,12 +92,26 @@ impl fmt::Display for Unordered {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+    check_with(module, PRINT)
+}
+
+/// Checks that the lines that are printed are determined, but for their order.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_lines(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+    check_with(module, LINE)
+}
+
+/// Checks a module in which prints are effects of class `print`.
+fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, Refusal> {
     let plan = Plan::new(module)?;
     let mut summaries: Vec<Summary> = plan.bodies.iter().map(Summary::best).collect();
     loop {
         let mut changed = false;
         for body in 0..plan.bodies.len() {
-            let summary = Walk::new(&plan, &summaries, body).summary();
+            let summary = Walk::new(&plan, &summaries, body, print).summary();
             changed |= summary != summaries[body];
             summaries[body] = summary;
         }
@@ -111,14 +127,14 @@ pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
     {
         if let Kind::Async(body) = function.kind {
             reach(&plan, body, &mut reached);
-            if let Err(unordered) = Walk::new(&plan, &summaries, body).check_results() {
+            if let Err(unordered) = Walk::new(&plan, &summaries, body, print).check_results() {
                 return Ok(Err(unordered));
             }
         }
     }
     let reached = (0..plan.bodies.len()).filter(|&body| reached[body]);
     for body in reached {
-        if let Err(unordered) = Walk::new(&plan, &summaries, body).check_pairs() {
+        if let Err(unordered) = Walk::new(&plan, &summaries, body, print).check_pairs() {
             return Ok(Err(unordered));
         }
     }
@@ -205,7 +221,7 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(plan: &'w Plan<'w>, summaries: &[Summary], body: BodyIndex) -> Walk<'w> {
+    fn new(plan: &'w Plan<'w>, summaries: &[Summary], body: BodyIndex, print: Classes) -> Walk<'w> {
         let body = &plan.bodies[body];
         let n_events = body.n_slots + body.operations.len() * N_CLASSES;
         let none = Set::new(n_events);
@@ -220,7 +236,7 @@ impl<'w> Walk<'w> {
             walk.slots[slot].add(slot);
         }
         for (index, operation) in body.operations.iter().enumerate() {
-            let summary = summarize(plan, operation, summaries);
+            let summary = summarize(plan, operation, summaries, print);
             let mut operands = operation
                 .operands
                 .iter()
@@ -255,7 +271,7 @@ impl<'w> Walk<'w> {
 
     /// Returns the event that all effects of a class of an operation happened.
     fn event(&self, operation: usize, class: Classes) -> usize {
-        let class = usize::try_from(class.trailing_zeros()).expect("there are five");
+        let class = usize::try_from(class.trailing_zeros()).expect("there are six");
         self.body.n_slots + operation * N_CLASSES + class
     }
 
@@ -372,10 +388,15 @@ impl<'w> Walk<'w> {
 }
 
 /// Sums an operation up: `after` of its results, and its effects.
-fn summarize(plan: &Plan<'_>, operation: &Operation, summaries: &[Summary]) -> Summary {
+fn summarize(
+    plan: &Plan<'_>,
+    operation: &Operation,
+    summaries: &[Summary],
+    print: Classes,
+) -> Summary {
     let n_results = operation.results.len();
     let mut sum = Summary {
-        effects: own_effects(plan, operation),
+        effects: own_effects(plan, operation, print),
         after: vec![ALL; n_results],
         before: Vec::new(),
         passes: Vec::new(),
@@ -434,7 +455,7 @@ fn runs_in_order(body: &Summary, condition: Classes) -> bool {
 }
 
 /// Returns the classes of effects that an operation has by itself.
-fn own_effects(plan: &Plan<'_>, operation: &Operation) -> Classes {
+fn own_effects(plan: &Plan<'_>, operation: &Operation, print: Classes) -> Classes {
     let module: &Module = plan.module;
     let op = module.op(operation.op);
     let mut values = op.operands().iter().chain(op.results());
@@ -445,11 +466,11 @@ fn own_effects(plan: &Plan<'_>, operation: &Operation) -> Classes {
         "tfrt_test.atomic.get.i32" => READ,
         "tfrt_test.cancel" => CANCEL,
         "tfrt.once" => ONCE,
-        "tfrt_test.usleep" | "tfrt_test.blocking.usleep" | "tfrt_test.test_cost" => PRINT,
-        name if name.contains("print") => PRINT,
+        "tfrt_test.usleep" | "tfrt_test.blocking.usleep" | "tfrt_test.test_cost" => print,
+        name if name.contains("print") => print,
         _ => 0,
     };
-    effects | if holds_resource { PRINT } else { 0 }
+    effects | if holds_resource { print } else { 0 }
 }
 
 /// A set of small numbers.
