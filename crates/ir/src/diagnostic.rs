@@ -326,12 +326,14 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Diagnostics that are kept; further ones are only counted.
+    /// Diagnostics that are kept; further ones are only counted. Remarks, which
+    /// somebody asked for, are kept always.
     pub const MAX_KEPT: usize = 100;
 
     /// Adds one, or counts it if there are too many.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() >= Diagnostics::MAX_KEPT {
+        let is_remark = diagnostic.severity == Severity::Remark;
+        if self.list.len() >= Diagnostics::MAX_KEPT && !is_remark {
             self.n_dropped += 1;
             return;
         }

@@ -3,6 +3,7 @@
 //! Parser, printer, verifier and documentation all read these entries. The
 //! tables themselves are in `dialects/`, one file per dialect.
 
+mod effects;
 pub(crate) mod format;
 pub(crate) mod function;
 
@@ -17,6 +18,7 @@ use crate::{
     verifier::VerifyContext,
 };
 
+pub use effects::Effects;
 pub use format::Format;
 
 /// Everything that is known about one operation.
@@ -30,6 +32,7 @@ pub struct OpDef {
     attributes: Vec<AttributeDef>,
     regions: usize,
     traits: Traits,
+    effects: Effects,
     format_text: Option<&'static str>,
     format: Option<Format>,
     verify: Option<VerifyOp>,
@@ -166,6 +169,7 @@ impl OpDef {
             attributes: Vec::new(),
             regions: 0,
             traits: Traits::default(),
+            effects: Effects::default(),
             format_text: None,
             format: None,
             verify: None,
@@ -309,6 +313,20 @@ impl OpDef {
 
     pub(crate) fn verifier(&self) -> Option<VerifyOp> {
         self.verify
+    }
+
+    /// Returns the position of the chain that it declares to take, if it does.
+    pub fn chain_operand(&self) -> Option<usize> {
+        let is_chain = |operand: &ValueDef| operand.kind == ValueKind::Chain;
+        self.operands.iter().position(is_chain)
+    }
+
+    /// Returns the position of the chain that it declares to give, if it does.
+    pub fn chain_result(&self) -> Option<usize> {
+        match &self.results {
+            Results::Exactly(kinds) => kinds.iter().position(|kind| *kind == ValueKind::Chain),
+            Results::Any | Results::LikeRest => None,
+        }
     }
 
     /// Returns the position of the operand that each argument of its regions

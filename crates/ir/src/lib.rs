@@ -65,7 +65,7 @@ pub use module::{
     Block, BlockId, Def, Module, OpId, OpState, Operation, Region, RegionId, ValueId, ValueUse,
 };
 pub use name::Name;
-pub use parser::parse;
+pub use parser::{parse, parse_type};
 pub use printer::{PrintOptions, print, print_op};
 pub use source::{Source, Span};
 pub use types::Type;

@@ -67,6 +67,27 @@ pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
     Ok(parser.module)
 }
 
+/// Parses a type, as programs and files spell it.
+///
+/// Returns `None` if the text is anything else.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_ir::{Type, parse_type};
+///
+/// assert_eq!(parse_type("i32"), Some(Type::I32));
+/// assert_eq!(parse_type("i32, i32"), None);
+/// ```
+pub fn parse_type(text: &str) -> Option<Type> {
+    u32::try_from(text.len()).ok()?;
+    let source = Source::new("", text);
+    let mut parser = Parser::new(&source);
+    let ty = parser.ty().ok()?;
+    let is_all = parser.token.kind == Kind::End && parser.diagnostics.is_empty();
+    is_all.then_some(ty)
+}
+
 /// The state of parsing one text.
 pub(crate) struct Parser<'a> {
     source: &'a Source,
@@ -224,6 +245,12 @@ impl<'a> Parser<'a> {
     /// Returns the text of the present token.
     pub(crate) fn token_text(&self) -> &'a str {
         &self.text[self.token.start..self.token.end]
+    }
+
+    /// Returns whether the present token begins a line that `place` is not on.
+    pub(crate) fn is_on_a_line_after(&self, place: Span) -> bool {
+        let between = self.text.get(place.end as usize..self.token.start);
+        between.is_some_and(|between| between.contains('\n'))
     }
 
     /// Returns whether the present token is a mark.

@@ -45,12 +45,46 @@ pub struct VerifyContext<'m> {
 /// # Ok::<(), tfrt_ir::Diagnostics>(())
 /// ```
 pub fn verify(module: &Module) -> Result<(), Diagnostics> {
+    verify_with(module, Chains::Required)
+}
+
+/// Checks a module whose chains are still to come: an operation may lack the
+/// chain that it takes, and the one that it gives.
+///
+/// # Errors
+///
+/// As for [`verify`].
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_ir::{parse, verify, verifier::verify_unsequenced, Source};
+///
+/// let text = "func.func @f(%x: i32) {\n  tfrt.print.i32 %x\n  tfrt.return\n}";
+/// let module = parse(&Source::new("f.mlir", text))?;
+/// assert!(verify_unsequenced(&module).is_ok());
+/// assert!(verify(&module).is_err());
+/// # Ok::<(), tfrt_ir::Diagnostics>(())
+/// ```
+pub fn verify_unsequenced(module: &Module) -> Result<(), Diagnostics> {
+    verify_with(module, Chains::Optional)
+}
+
+/// Whether operations must have the chains that they declare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chains {
+    Required,
+    Optional,
+}
+
+fn verify_with(module: &Module, chains: Chains) -> Result<(), Diagnostics> {
     let context = VerifyContext {
         module,
         symbols: HashMap::new(),
     };
     let mut verifier = Verifier {
         context,
+        chains,
         dominance: Dominance::new(module),
         diagnostics: Diagnostics::default(),
     };
@@ -84,6 +118,7 @@ impl<'m> VerifyContext<'m> {
 
 struct Verifier<'m> {
     context: VerifyContext<'m>,
+    chains: Chains,
     dominance: Dominance,
     diagnostics: Diagnostics,
 }
@@ -137,7 +172,7 @@ impl<'m> Verifier<'m> {
         self.terminator_place(op);
         if let Some(definition) = data.definition() {
             let before = self.diagnostics.len();
-            definition::check(module, op, definition, &mut self.diagnostics);
+            definition::check(module, op, definition, self.chains, &mut self.diagnostics);
             if before == self.diagnostics.len()
                 && let Some(verify) = definition.verifier()
             {

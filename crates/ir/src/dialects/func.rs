@@ -26,6 +26,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .verify(checks::call),
         OpDef::new("func.return")
             .summary("Ends a function inside a compiled module")
+            .no_effects()
             .rest("operands")
             .traits(&[Traits::TERMINATOR])
             .format("attr-dict operands[ : type(operands)]")

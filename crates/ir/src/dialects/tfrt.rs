@@ -120,6 +120,7 @@ fn print(name: &'static str, kind: ValueKind) -> OpDef {
         .operand("value", kind)
         .operand("chain", Chain)
         .results(&[Chain])
+        .outside()
 }
 
 fn chains() -> Vec<OpDef> {
@@ -145,6 +146,7 @@ fn chains() -> Vec<OpDef> {
             .operand("chain", Chain)
             .attribute("device_name", AttributeKind::String)
             .results(&[Device])
+            .no_effects()
             .format(OPERANDS),
     ]
 }
@@ -153,6 +155,7 @@ fn calls() -> Vec<OpDef> {
     vec![
         OpDef::new("tfrt.call")
             .summary("Calls a function")
+            .nested()
             .rest("operands")
             .any_results()
             .unchecked("callee", FlatSymbol)
@@ -160,6 +163,7 @@ fn calls() -> Vec<OpDef> {
             .verify(checks::call),
         OpDef::new("tfrt.cond")
             .summary("Calls one of two functions")
+            .nested()
             .operand("condition", I1)
             .rest("operands")
             .any_results()
@@ -169,6 +173,7 @@ fn calls() -> Vec<OpDef> {
             .verify(checks::cond),
         OpDef::new("tfrt.case")
             .summary("Calls the function of a number")
+            .nested()
             .operand("branch index", I32)
             .rest("operands")
             .any_results()
@@ -176,6 +181,7 @@ fn calls() -> Vec<OpDef> {
             .format("operand $branches (operands) attr-dict : types"),
         OpDef::new("tfrt.while")
             .summary("Calls a function with its own results while a condition holds")
+            .nested()
             .operand("condition", I1)
             .rest("operands")
             .any_results()
@@ -187,12 +193,14 @@ fn calls() -> Vec<OpDef> {
             ),
         OpDef::new("tfrt.once")
             .summary("Calls a function the first time, and gives the same results ever after")
+            .nested()
             .rest("operands")
             .any_results()
             .attribute("function", FlatSymbol)
             .format("$function(operands) attr-dict : types"),
         OpDef::new("tfrt.parallel_call.i32")
             .summary("Calls a function for each block of a range")
+            .nested()
             .operand("start", I32)
             .operand("end", I32)
             .operand("block size", I32)
@@ -206,6 +214,7 @@ fn calls() -> Vec<OpDef> {
             .verify(checks::parallel_call),
         OpDef::new("tfrt.return")
             .summary("Ends a function or a region, and gives its results")
+            .no_effects()
             .rest("operands")
             .traits(&[Traits::TERMINATOR])
             .format("attr-dict operands[ : type(operands)]")
@@ -222,6 +231,7 @@ fn regions() -> Vec<OpDef> {
     vec![
         OpDef::new("tfrt.if")
             .summary("Runs one of two regions")
+            .nested()
             .operand("condition", I1)
             .rest("operands")
             .any_results()
@@ -231,6 +241,7 @@ fn regions() -> Vec<OpDef> {
             .verify(checks::if_),
         OpDef::new("tfrt.repeat.i32")
             .summary("Runs a region a number of times, each with the results of the one before")
+            .nested()
             .operand("trip count", I32)
             .rest("loop operands")
             .results_like_rest()
@@ -240,6 +251,7 @@ fn regions() -> Vec<OpDef> {
             .verify(checks::repeat),
         OpDef::new("tfrt.parallel_for.i32")
             .summary("Runs a region for each block of a range")
+            .nested()
             .operand("start", I32)
             .operand("end", I32)
             .operand("block size", I32)
@@ -289,7 +301,8 @@ fn kernels() -> Vec<OpDef> {
             .summary("The value, after the chain")
             .operand("chain", Chain)
             .operand("value", Any)
-            .any_results(),
+            .any_results()
+            .pure(),
         minus("tfrt.minus.i32", I32),
         minus("tfrt.minus.i64", I64),
         less("tfrt.lessequal.i32", I32),

@@ -283,6 +283,18 @@ impl Module {
         op
     }
 
+    /// Adds a result to an operation in front of the one at `index`, or behind
+    /// the last.
+    pub fn insert_result(&mut self, op: OpId, index: usize, ty: Type) -> ValueId {
+        let value = self.create_value(ty, Def::Result(op, 0));
+        let results = &mut self.ops[op.index()].results;
+        results.insert(index.min(results.len()), value);
+        for (number, result) in (0..).zip(results.iter()) {
+            self.values[result.index()].def = Def::Result(op, number);
+        }
+        value
+    }
+
     /// Puts an operation at the end of a block.
     pub fn append(&mut self, block: BlockId, op: OpId) {
         self.blocks[block.index()].operations.push(op);

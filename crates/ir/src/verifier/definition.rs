@@ -4,19 +4,56 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
     module::{Module, OpId},
+    verifier::Chains,
 };
 
 /// Checks counts, types and attributes.
-pub(super) fn check(module: &Module, op: OpId, definition: &OpDef, diagnostics: &mut Diagnostics) {
+pub(super) fn check(
+    module: &Module,
+    op: OpId,
+    definition: &OpDef,
+    chains: Chains,
+    diagnostics: &mut Diagnostics,
+) {
     let mut report = |message: String| diagnostics.push(module.op_error(op, message));
-    operands(module, op, definition, &mut report);
-    results(module, op, definition, &mut report);
+    operands(module, op, definition, chains, &mut report);
+    results(module, op, definition, chains, &mut report);
     attributes(module, op, definition, &mut report);
     regions(module, op, definition, &mut report);
 }
 
-fn operands(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
-    let (operands, declared) = (module.op(op).operands(), definition.operand_defs());
+/// Returns what is declared without the chain, if exactly one is missing and
+/// that may be.
+fn without_chain<T: Copy>(
+    declared: &[T],
+    found: usize,
+    chain: Option<usize>,
+    chains: Chains,
+) -> Vec<T> {
+    let mut declared = declared.to_vec();
+    if let Some(index) = chain
+        && chains == Chains::Optional
+        && found + 1 == declared.len()
+    {
+        declared.remove(index);
+    }
+    declared
+}
+
+fn operands(
+    module: &Module,
+    op: OpId,
+    definition: &OpDef,
+    chains: Chains,
+    report: &mut dyn FnMut(String),
+) {
+    let operands = module.op(op).operands();
+    let declared = without_chain(
+        definition.operand_defs(),
+        operands.len(),
+        definition.chain_operand(),
+        chains,
+    );
     let (wanted, found) = (declared.len(), operands.len());
     let is_open = definition.rest_def().is_some();
     if is_open && found < wanted {
@@ -42,11 +79,18 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMu
     }
 }
 
-fn results(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+fn results(
+    module: &Module,
+    op: OpId,
+    definition: &OpDef,
+    chains: Chains,
+    report: &mut dyn FnMut(String),
+) {
     let results = module.op(op).results();
     let Results::Exactly(kinds) = definition.result_defs() else {
         return;
     };
+    let kinds = without_chain(kinds, results.len(), definition.chain_result(), chains);
     if results.len() != kinds.len() {
         return report(match kinds.len() {
             0 => "requires zero results".to_owned(),

@@ -227,6 +227,12 @@ fn resolve_declared<'a>(
     state.is_resolved = true;
     let declared = definition.operand_defs();
     let n_operands = parts.operands.len();
+    // A chain may be left to `sequence-effects`; if not, the verifier says so.
+    let is_over = |last| parser.token.kind != Kind::Percent || parser.is_on_a_line_after(last);
+    let lacks_chain = n_operands + 1 == declared.len()
+        && definition.chain_operand() == Some(n_operands)
+        && parts.operands.last().is_some_and(|last| is_over(last.span));
+    let declared = &declared[..declared.len() - usize::from(lacks_chain)];
     if definition.rest_def().is_none() && n_operands != declared.len() {
         let span = match parts.operands.get(declared.len()) {
             Some(extra) => extra.span,
