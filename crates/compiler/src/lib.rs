@@ -24,6 +24,8 @@
 #![forbid(unsafe_code)]
 
 mod emit;
+mod passes;
+pub mod pipeline;
 pub mod streams;
 
 use tfrt_bef::BefBuffer;

@@ -1,0 +1,26 @@
+//! The passes, a file each, and the list of them all.
+
+mod canonicalize;
+mod cse;
+mod dce;
+mod fold;
+mod inline;
+mod merge_chains;
+mod scope;
+mod streams;
+#[cfg(test)]
+mod testing;
+
+use crate::pipeline::Pass;
+
+/// All passes, sorted by name.
+pub(crate) const ALL: &[&Pass] = &[
+    &streams::ASSIGN,
+    &canonicalize::PASS,
+    &cse::PASS,
+    &dce::PASS,
+    &fold::PASS,
+    &inline::PASS,
+    &merge_chains::PASS,
+    &streams::PRINT,
+];

@@ -1,0 +1,322 @@
+//! Passes: what changes a module between text and bytes, in the order asked for.
+//!
+//! A [`Pass`] is data: a name, what it needs of a module, what it breaks, and a
+//! function. A [`Pipeline`] is a list of passes whose needs were checked against
+//! each other before anything runs.
+//!
+//! | Property | Means | Given by | Broken by |
+//! | --- | --- | --- | --- |
+//! | [`Property::Sequenced`] | chains order all effects that conflict | `sequence-effects`, and every program that passes the verifier | none |
+//! | [`Property::Streams`] | each operation has the stream that it will run in | `assign-streams` | whatever adds, removes or moves operations |
+
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+use tfrt_ir::{Diagnostics, Module, verifier::verify_unsequenced, verify};
+
+use crate::passes;
+
+/// A change of modules, or a look at them.
+pub struct Pass {
+    /// What it is called in `--passes`.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// What a module must have for it.
+    pub needs: &'static [Property],
+    /// What a module has after it.
+    pub gives: &'static [Property],
+    /// What a module may have lost after it; it keeps all the rest.
+    pub breaks: &'static [Property],
+    /// Changes the module; what it has to say, and whether that is an error, goes
+    /// into the diagnostics. A module may be anything that the verifier accepts.
+    pub run: fn(&mut Module, &mut Diagnostics),
+}
+
+/// What a module may have beyond being correct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Chains order all effects that conflict. A module whose pipeline contains
+    /// `sequence-effects` does not have it until then, and is verified without
+    /// asking for chains.
+    Sequenced,
+    /// Operations carry the number of their stream.
+    Streams,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Property::Sequenced => "sequenced",
+            Property::Streams => "streams",
+        })
+    }
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Passes to run one after the other.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_compiler::pipeline::Pipeline;
+/// use tfrt_ir::{Source, parse};
+///
+/// let text = "func.func @f() -> i32 {
+///   %a = tfrt.constant.i32 1
+///   %b = tfrt.constant.i32 2
+///   tfrt.return %b : i32
+/// }";
+/// let mut module = parse(&Source::new("f.mlir", text))?;
+/// Pipeline::parse("dce").unwrap().run(&mut module)?;
+/// assert!(!module.to_string().contains("constant.i32 1"));
+/// # Ok::<(), tfrt_ir::Diagnostics>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Pipeline {
+    passes: Vec<&'static Pass>,
+    /// Whether the verifier runs after each pass.
+    pub verify_each: bool,
+}
+
+/// Why a list of passes makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PipelineError {
+    /// There is no pass of that name.
+    UnknownPass {
+        /// What was asked for.
+        name: String,
+        /// A name that it is close to.
+        similar: Option<&'static str>,
+    },
+    /// A pass comes after one that takes away what it needs, or before the one
+    /// that gives it.
+    Unmet {
+        /// The pass.
+        pass: &'static str,
+        /// What it needs.
+        need: Property,
+    },
+    /// A pass takes away what one before it gave, and nobody used.
+    Undone {
+        /// The pass that takes away.
+        pass: &'static str,
+        /// The pass that gave.
+        giver: &'static str,
+    },
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PipelineError::UnknownPass { name, similar } => {
+                write!(f, "expected a pass, found '{name}'")?;
+                match similar {
+                    Some(similar) => write!(f, "; did you mean '{similar}'?"),
+                    None => f.write_str("; `tfrt opt --list` names them all"),
+                }
+            }
+            PipelineError::Unmet { pass, need } => write!(
+                f,
+                "pass '{pass}' needs '{need}', which a module does not have there"
+            ),
+            PipelineError::Undone { pass, giver } => {
+                write!(f, "pass '{pass}' undoes what '{giver}' did before it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PipelineError {}
+
+/// What came of one pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// The pass.
+    pub pass: &'static Pass,
+    /// How long it took.
+    pub time: Duration,
+    /// How long the verifier took after it.
+    pub verify_time: Duration,
+}
+
+impl Pipeline {
+    /// Reads names with commas between.
+    ///
+    /// # Errors
+    ///
+    /// Names that are no pass; passes that do not go together in that order.
+    pub fn parse(names: &str) -> Result<Pipeline, PipelineError> {
+        let names = names.split(',').map(str::trim);
+        let passes: Result<_, _> = names
+            .filter(|name| !name.is_empty())
+            .map(|name| find(name).ok_or_else(|| unknown(name)))
+            .collect();
+        Pipeline::new(passes?)
+    }
+
+    /// Makes a pipeline of passes.
+    ///
+    /// # Errors
+    ///
+    /// Passes that do not go together in that order.
+    pub fn new(passes: Vec<&'static Pass>) -> Result<Pipeline, PipelineError> {
+        let gives = |pass: &&'static Pass, property| pass.gives.contains(&property);
+        let mut held: Vec<(Property, &'static str)> = Vec::new();
+        if !passes.iter().any(|pass| gives(pass, Property::Sequenced)) {
+            held.push((Property::Sequenced, ""));
+        }
+        for pass in &passes {
+            let is_held = |need: &Property| held.iter().any(|(property, _)| property == need);
+            if let Some(&need) = pass.needs.iter().find(|need| !is_held(need)) {
+                return Err(PipelineError::Unmet {
+                    pass: pass.name,
+                    need,
+                });
+            }
+            let broken = held
+                .iter()
+                .find(|(property, _)| pass.breaks.contains(property));
+            if let Some(&(_, giver)) = broken {
+                return Err(PipelineError::Undone {
+                    pass: pass.name,
+                    giver,
+                });
+            }
+            for &property in pass.gives {
+                held.push((property, pass.name));
+            }
+        }
+        Ok(Pipeline {
+            passes,
+            verify_each: false,
+        })
+    }
+
+    /// Returns the passes in order.
+    pub fn passes(&self) -> &[&'static Pass] {
+        &self.passes
+    }
+
+    /// Returns whether a module may come without chains.
+    pub fn sequences(&self) -> bool {
+        self.passes
+            .iter()
+            .any(|pass| pass.gives.contains(&Property::Sequenced))
+    }
+
+    /// Checks a module as it must be before the first pass.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn verify(&self, module: &Module) -> Result<(), Diagnostics> {
+        match self.sequences() {
+            true => verify_unsequenced(module),
+            false => verify(module),
+        }
+    }
+
+    /// Runs all passes; returns the remarks that they made.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the first pass that had any, or of the verifier.
+    pub fn run(&self, module: &mut Module) -> Result<Diagnostics, Diagnostics> {
+        self.run_and_tell(module, &mut |_, _| {})
+    }
+
+    /// Runs all passes, and tells of each when it is done.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Pipeline::run`].
+    pub fn run_and_tell(
+        &self,
+        module: &mut Module,
+        tell: &mut dyn FnMut(Ran, &Module),
+    ) -> Result<Diagnostics, Diagnostics> {
+        self.verify(module)?;
+        let mut diagnostics = Diagnostics::default();
+        let mut is_sequenced = !self.sequences();
+        for &pass in &self.passes {
+            let begin = Instant::now();
+            (pass.run)(module, &mut diagnostics);
+            let time = begin.elapsed();
+            if diagnostics.has_errors() {
+                diagnostics.sort();
+                return Err(diagnostics);
+            }
+            is_sequenced |= pass.gives.contains(&Property::Sequenced);
+            let begin = Instant::now();
+            if self.verify_each {
+                match is_sequenced {
+                    true => verify(module),
+                    false => verify_unsequenced(module),
+                }
+                .map_err(|wrong| blame(pass, wrong))?;
+            }
+            let verify_time = begin.elapsed();
+            let ran = Ran {
+                pass,
+                time,
+                verify_time,
+            };
+            tell(ran, module);
+        }
+        Ok(diagnostics)
+    }
+}
+
+/// Adds to what is wrong after a pass that it is the pass's fault.
+fn blame(pass: &Pass, wrong: Diagnostics) -> Diagnostics {
+    let note = format!("the module was correct before pass '{}'", pass.name);
+    let mut blamed = Diagnostics::default();
+    for diagnostic in wrong {
+        blamed.push(diagnostic.note(&*note));
+    }
+    blamed
+}
+
+/// Returns all passes, sorted by name.
+pub fn all() -> &'static [&'static Pass] {
+    passes::ALL
+}
+
+/// Returns the pass of a name.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    all().iter().copied().find(|pass| pass.name == name)
+}
+
+fn unknown(name: &str) -> PipelineError {
+    let close = all()
+        .iter()
+        .map(|pass| (distance(name, pass.name), pass.name));
+    let nearest = close.min().filter(|(distance, _)| *distance <= 3);
+    PipelineError::UnknownPass {
+        name: name.to_owned(),
+        similar: nearest.map(|(_, name)| name),
+    }
+}
+
+/// Returns how many letters must be added, removed or replaced.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate().take(100) {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
