@@ -6,7 +6,7 @@
 //! | Family | Kernels |
 //! | --- | --- |
 //! | [`mod@tfrt`] | constants, arithmetic, chains, printing, control flow, parallel loops |
-//! | [`test`] | kernels that print, wait, fail and misbehave on purpose |
+//! | [`mod@test`] | kernels that print, wait, fail and misbehave on purpose |
 //!
 //! # Examples
 //!
