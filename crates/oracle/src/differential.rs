@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tfrt_ir::{Location, Module, Source, parse, verify};
+use tfrt_ir::{Diagnostics, Location, Module, Source, parse, verify};
 
 use crate::{
     evaluate::{self, Ending, Limits, Refusal, Report},
@@ -100,7 +100,9 @@ pub fn campaign(
         let text = program.to_string();
         let judge = match Judge::new(&text, options.ordered) {
             Ok(judge) => judge,
-            Err(reason) => panic!("the program of seed {seed} {reason}:\n{text}"),
+            // Some few programs run for too long.
+            Err(Unfit::Refused(Refusal::Exhausted(_))) => continue,
+            Err(unfit) => panic!("the program of seed {seed} {unfit}:\n{text}"),
         };
         n_compared += 1;
         if let Some(found) = judge.rejected(run(&text)) {
@@ -158,6 +160,23 @@ fn smallest(
     smallest
 }
 
+/// Why a text is no program to compare.
+enum Unfit {
+    Rejected(Diagnostics),
+    Refused(Refusal),
+    Unordered(Location),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Rejected(errors) => write!(f, "is rejected: {}", errors.render(false)),
+            Unfit::Refused(refusal) => write!(f, "is refused: {refusal}"),
+            Unfit::Unordered(place) => write!(f, "has effects in no order, one at {place}"),
+        }
+    }
+}
+
 /// Knows what a program ought to do.
 struct Judge {
     expected: Outcome,
@@ -167,21 +186,18 @@ struct Judge {
 
 impl Judge {
     /// Evaluates a program; says why it is none, or not one to be compared.
-    fn new(text: &str, ordered: bool) -> Result<Judge, String> {
+    fn new(text: &str, ordered: bool) -> Result<Judge, Unfit> {
         let source = Source::new(FILE, text);
         let module = parse(&source).and_then(|module| verify(&module).map(|()| module));
-        let module = module.map_err(|errors| format!("is rejected: {}", errors.render(false)))?;
-        let report = evaluate(&module).map_err(|refusal| format!("is refused: {refusal}"))?;
+        let module = module.map_err(Unfit::Rejected)?;
+        let report = evaluate(&module).map_err(Unfit::Refused)?;
         let check = if ordered {
             ordered::check
         } else {
             ordered::check_lines
         };
-        let pair = check(&module).map_err(|refusal| refusal.to_string())?;
-        pair.map_err(|pair| {
-            let place = module.op(pair.second).location();
-            format!("has effects in no order, one of them at {place}")
-        })?;
+        let pair = check(&module).map_err(Unfit::Refused)?;
+        pair.map_err(|pair| Unfit::Unordered(module.op(pair.second).location().clone()))?;
         let cancels = text.contains("tfrt_test.cancel");
         Ok(Judge {
             expected: outcome(report),
