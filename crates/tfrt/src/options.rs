@@ -13,6 +13,7 @@ use tfrt::{
     ConcurrentWorkQueue, Error, Limits, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
     available_parallelism,
 };
+use tfrt_compiler::pipeline::Pipeline;
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -176,17 +177,40 @@ pub struct CompileOptions {
     pub testing: TestingOptions,
 }
 
-/// Parse, verify and print a program
+/// Parse, verify, transform and print a program
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tfrt opt program.mlir             print the program in its usual form
   tfrt opt --generic program.mlir   print it without any custom syntax
+  tfrt opt --list                   what passes there are
+  tfrt opt --passes inline,sequence-effects,canonicalize program.mlir
   tfrt opt --verify-diagnostics --split-input-file rejected.mlir")]
 pub struct OptOptions {
     /// The program, or - for standard input
     #[arg(value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+
+    /// Run these passes, in this order
+    #[arg(long, value_name = "PASS,...", value_parser = Pipeline::parse, default_value = "")]
+    #[arg(hide_default_value = true)]
+    pub passes: Pipeline,
+
+    /// List the passes, and do nothing else
+    #[arg(long)]
+    pub list: bool,
+
+    /// Verify the program after each pass
+    #[arg(long)]
+    pub verify_each: bool,
+
+    /// Print the program to standard error after each pass
+    #[arg(long)]
+    pub print_after: bool,
+
+    /// Tell on standard error how long each pass took
+    #[arg(long)]
+    pub timing: bool,
 
     /// Print every operation in generic form
     #[arg(long)]

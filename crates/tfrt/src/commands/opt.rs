@@ -1,9 +1,11 @@
-//! `tfrt opt`: parse, verify, print.
+//! `tfrt opt`: parse, verify, run passes, print.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::time::Duration;
 
-use tfrt::input;
-use tfrt::ir::{PrintOptions, print};
+use tfrt::ir::{Diagnostics, Module, PrintOptions, Source, parse, print};
+use tfrt_compiler::pipeline::{self, Property, Ran};
 
 use super::compile::read_text;
 use super::testing;
@@ -11,12 +13,18 @@ use crate::failure::{ExitStatus, Failure};
 use crate::options::OptOptions;
 use crate::talk::Talk;
 
-/// Prints a text, or each part of it, as our printer would write it.
+/// Prints a text, or each part of it, as passes left it and our printer writes it.
 pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    if options.list {
+        return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
+    }
     let source = read_text(&options.file)?;
     let testing = options.testing;
     if testing.verify_diagnostics {
-        return testing::compare(&source, testing, talk, |part| input::parse(part).map(drop));
+        return testing::compare(&source, testing, talk, |part| {
+            // Remarks are announced as well as errors.
+            Err(transform(part, options, talk).map_or_else(|wrong| wrong, |(_, remarks)| remarks))
+        });
     }
     let how = PrintOptions {
         generic: options.generic,
@@ -25,8 +33,13 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
     for part in testing::parts(&source, testing) {
-        match input::parse(&part) {
-            Ok(module) => texts.push(print(&module, how)),
+        match transform(&part, options, talk) {
+            Ok((module, remarks)) => {
+                if !remarks.is_empty() {
+                    talk.failure(&Failure::Text(remarks));
+                }
+                texts.push(print(&module, how));
+            }
             Err(diagnostics) => {
                 talk.failure(&Failure::Text(diagnostics));
                 status = ExitStatus::Rejected;
@@ -37,4 +50,66 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     out.write_all(texts.join(testing::SEPARATOR).as_bytes())?;
     out.flush()?;
     Ok(status)
+}
+
+/// Parses and verifies a text and runs the passes over it; returns what came of it and the
+/// remarks that they made.
+fn transform(
+    source: &Source,
+    options: &OptOptions,
+    talk: &Talk,
+) -> Result<(Module, Diagnostics), Diagnostics> {
+    let mut pipeline = options.passes.clone();
+    pipeline.verify_each = options.verify_each;
+    let mut module = parse(source)?;
+    let mut passes = Vec::new();
+    let remarks = pipeline.run_and_tell(&mut module, &mut |ran, module| {
+        if options.print_after {
+            talk.say(&format!("// after {}\n{module}", ran.pass.name));
+        }
+        passes.push(ran);
+    })?;
+    if options.timing {
+        talk.say(&timing(&passes));
+    }
+    Ok((module, remarks))
+}
+
+/// Returns a line for each pass.
+fn list() -> String {
+    let width = pipeline::all().iter().map(|pass| pass.name.len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::new();
+    for pass in pipeline::all() {
+        write!(text, "{:width$}  {}", pass.name, pass.summary).expect("a String takes all text");
+        for (word, properties) in [
+            ("needs", pass.needs),
+            ("gives", pass.gives),
+            ("breaks", pass.breaks),
+        ] {
+            let names: Vec<String> = properties.iter().map(Property::to_string).collect();
+            if !names.is_empty() {
+                write!(text, " [{word} {}]", names.join(", ")).expect("a String takes all text");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a table of what each pass cost.
+fn timing(passes: &[Ran]) -> String {
+    let mut text = String::from("      time    verify  pass\n");
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    for ran in passes {
+        writeln!(
+            text,
+            "{:7.3} ms {:6.3} ms  {}",
+            milliseconds(ran.time),
+            milliseconds(ran.verify_time),
+            ran.pass.name
+        )
+        .expect("a String takes all text");
+    }
+    text
 }
