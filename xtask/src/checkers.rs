@@ -34,27 +34,28 @@ pub struct Models {
 }
 
 /// How far models are explored.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Depth {
-    /// One preemption: what `ci` has time for.
+    /// Two preemptions: what `ci` has time for, and enough for every planted bug.
     Short,
-    /// Each model's own bound.
+    /// Three preemptions.
     Full,
 }
 
 impl Models {
     /// Explores the models, with more flags for the compiler.
     pub fn command(&self, depth: Depth, flags: &str) -> Command {
-        let seconds = if depth == Depth::Short { 150 } else { 900 };
+        let (seconds, n_preemptions) = match depth {
+            Depth::Short => (150, "2"),
+            Depth::Full => (1800, "3"),
+        };
         let build = ["test", "-p", self.package, "--lib", "--release", "--"];
         let mut command = cargo_within(seconds, &build);
         command
             .args(self.filter)
             .env("RUSTFLAGS", format!("--cfg loom {flags}"))
+            .env("LOOM_MAX_PREEMPTIONS", n_preemptions)
             .env("CARGO_TARGET_DIR", target("loom"));
-        if depth == Depth::Short {
-            command.env("LOOM_MAX_PREEMPTIONS", "1");
-        }
         command
     }
 }

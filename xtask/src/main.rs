@@ -61,7 +61,8 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
-    steps.tests("tests", &mut steps::cargo(&["test", "--workspace"]));
+    let tests = ["test", "--workspace", "--no-fail-fast"];
+    steps.tests("tests", &mut steps::cargo(&tests));
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     checkers::loom(steps, checkers::Depth::Short);

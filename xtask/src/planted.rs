@@ -76,7 +76,7 @@ impl Planted {
             Loom(name) => {
                 let models = MODELS.iter().find(|models| models.name == name);
                 let models = models.expect("the table names models that exist");
-                let mut command = models.command(Depth::Full, &flags);
+                let mut command = models.command(Depth::Short, &flags);
                 if only_build {
                     command = cargo_within(900, &["test", "-p", models.package, "--lib"]);
                     command
