@@ -5,7 +5,13 @@
 
 use std::fmt;
 
-use crate::{error::Error, error::SourceLocation, sync::Arc};
+use crate::{
+    error::{Error, ErrorCode, SourceLocation},
+    sync::Arc,
+};
+
+/// The message of the error of a promise without an origin.
+const DROPPED_BY_NOBODY: &str = "a promise was dropped without being resolved";
 
 /// What an [`Origin`] asks for the text of an error.
 pub trait OriginSource: Send + Sync + 'static {
@@ -54,10 +60,19 @@ impl Origin {
         Origin(Arc::new(Source(Box::new(source))))
     }
 
+    /// Returns `error` with this origin's name in it, if it is that of a promise that was dropped
+    /// before anybody could say whose it is; every other error as it is.
+    pub fn name(&self, error: Error) -> Error {
+        if error.code() == ErrorCode::Internal && error.message() == DROPPED_BY_NOBODY {
+            return Origin::dropped(Some(self));
+        }
+        error
+    }
+
     /// Returns the error of a value whose promise was dropped.
     pub(crate) fn dropped(origin: Option<&Origin>) -> Error {
         let Some(Origin(source)) = origin else {
-            return Error::internal("a promise was dropped without being resolved");
+            return Error::internal(DROPPED_BY_NOBODY);
         };
         let kernel = source.0.kernel();
         // The error gets a kernel's name from whoever reports it, and only once.

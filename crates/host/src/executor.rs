@@ -75,20 +75,23 @@ pub(crate) fn spawn(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
 /// Goes on with a call whose awaited `register` got its value, unless somebody else did.
 pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
     let frame = frame.into_local();
+    let Some(claim) = frame.claim(register) else {
+        // Its producer comes too late, and has nobody left to fail.
+        return;
+    };
     let topology = frame.topology();
     let value = value.settled();
     let (stream, value) = match frame.shape().producer(register) {
         Some(kernel) => (topology.stream(kernel), located(&frame, kernel, value)),
         None => (topology.root_stream(), value),
     };
-    match frame.claim(register) {
-        Some(Claim::Fill(fill)) => {
+    match claim {
+        Claim::Fill(fill) => {
             let mut queue = ReadyQueue::new(stream);
             publish_settled(&frame, &mut queue, fill, value);
             Executor::with(frame, queue).drive();
         }
-        Some(Claim::Promise(promise)) => promise.forward(value),
-        None => {}
+        Claim::Promise(promise) => promise.forward(value),
     }
 }
 
@@ -204,7 +207,9 @@ impl Executor {
             return;
         };
         let busy = Busy::new(bottom.frame.request().clone());
+        let steps_per_count = busy.0.steps_per_count();
         while let Some(top) = self.stack.last_mut() {
+            count(&top.frame, &mut self.n_steps, steps_per_count);
             for group in top.queue.turn() {
                 self.n_handed += 1;
                 hand_over(&top.frame, group);
@@ -212,11 +217,7 @@ impl Executor {
             match top.queue.pop() {
                 Some(ready) => {
                     self.n_steps += 1;
-                    if self.n_steps >= STEPS_PER_COUNT {
-                        top.frame
-                            .request()
-                            .count_steps(std::mem::take(&mut self.n_steps));
-                    }
+                    count(&top.frame, &mut self.n_steps, steps_per_count);
                     let flow = run_kernel(&top.frame, &mut top.queue, ready, &mut self.results);
                     if let Some((kernel, flow)) = flow {
                         self.follow(kernel, flow);
@@ -516,8 +517,13 @@ fn spawn_call(caller: &Arc<Frame>, call: Call) -> Vec<AnyAsyncValue> {
     }
 }
 
-/// How many steps are counted at once.
-const STEPS_PER_COUNT: u64 = 256;
+/// Tells the request of the steps that were made, if they are many enough.
+#[inline]
+fn count(frame: &Frame, n_steps: &mut u64, steps_per_count: u64) {
+    if *n_steps >= steps_per_count {
+        frame.request().count_steps(std::mem::take(n_steps));
+    }
+}
 
 /// Gives a group of ready kernels to the work queue.
 fn hand_over(frame: &Arc<Frame>, group: Group) {
@@ -726,9 +732,15 @@ fn publish_pending(
             });
         });
     }
+    let late = shared.clone();
     value.when_settled(move |value| {
         continue_with(shared, move |frame| resume(frame, register, value));
     });
+    // Whoever gave the request up may have looked before the register was left.
+    if let Some(reason) = late.local().request().abandoned() {
+        let error = AnyAsyncValue::from_error(reason.clone());
+        resume(late, register, error);
+    }
 }
 
 /// Runs a continuation on this thread, or as a task if it nests too deep.
@@ -753,7 +765,13 @@ pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> 
     match value.error() {
         // An error that has a kernel's name was reported when it got it.
         Some(error) if error.kernel().is_none() => {
-            AnyAsyncValue::from_error(report(frame, kernel, error.clone()))
+            let error = error.clone();
+            // A promise may be dropped before its value is known to be this kernel's.
+            let error = match &frame.topology().kernel(kernel).origin {
+                Some(origin) => origin.name(error),
+                None => error,
+            };
+            AnyAsyncValue::from_error(report(frame, kernel, error))
         }
         _ => value,
     }

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -111,6 +111,8 @@ pub struct RequestContext {
     data: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     // Invariant: set once; the first reason is final.
     cancellation: OnceLock<Error>,
+    // Invariant: set after `cancellation`; unset if what is awaited is left to its producers.
+    is_abandoned: AtomicBool,
     n_steps: AtomicU64,
     deadline: Mutex<Option<TimerHandle>>,
 }
@@ -166,6 +168,7 @@ impl RequestContextBuilder {
             resources: self.resources,
             data: Mutex::new(self.data),
             cancellation: OnceLock::new(),
+            is_abandoned: AtomicBool::new(false),
             n_steps: AtomicU64::new(0),
             deadline: Mutex::new(None),
         });
@@ -250,8 +253,23 @@ impl RequestContext {
     pub fn cancel_with(&self, reason: Error) {
         self.cancel_unstarted(reason);
         if let Some(reason) = self.cancellation() {
-            live::abandon(self, reason);
+            // Ordering: the fence pairs with that of `abandoned`. Either the look below finds a
+            // register that is left, or whoever leaves it finds this flag.
+            let again = self.is_abandoned.swap(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if !again {
+                live::abandon(self, reason);
+            }
         }
+    }
+
+    /// Why everything that is awaited fails from now on, if it does. Asked after a register was
+    /// left to be claimed.
+    pub(crate) fn abandoned(&self) -> Option<&Error> {
+        // Ordering: pairs with the fence in `cancel_with`.
+        fence(Ordering::SeqCst);
+        let is_abandoned = self.is_abandoned.load(Ordering::Relaxed);
+        self.cancellation().filter(|_| is_abandoned)
     }
 
     /// Keeps kernels from starting, and leaves what is awaited to those who promised it, as
@@ -275,14 +293,27 @@ impl RequestContext {
     /// Cancels the request at `deadline` with code `DeadlineExceeded`.
     pub fn set_deadline(self: &Arc<Self>, deadline: Instant) {
         let request = Arc::downgrade(self);
+        let exceeded = || Error::deadline_exceeded("Deadline exceeded");
+        if deadline <= Instant::now() {
+            // Nothing is to start while a timer's thread wakes up.
+            return self.cancel_with(exceeded());
+        }
         let timer = self.host.watchdog().schedule_at(deadline, move || {
             if let Some(request) = request.upgrade() {
-                request.cancel_with(Error::deadline_exceeded("Deadline exceeded"));
+                request.cancel_with(exceeded());
             }
         });
         let mut slot = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(previous) = slot.replace(timer) {
             previous.cancel();
+        }
+    }
+
+    /// How many steps are counted at once: each on its own if anybody wants to know.
+    pub(crate) fn steps_per_count(&self) -> u64 {
+        match self.host.limits().max_steps {
+            Some(_) => 1,
+            None => u64::MAX,
         }
     }
 
@@ -292,8 +323,9 @@ impl RequestContext {
             return;
         };
         // Ordering: a statistic.
-        let total = self.n_steps.fetch_add(n, Ordering::Relaxed) + n;
-        if total > limit {
+        let before = self.n_steps.fetch_add(n, Ordering::Relaxed);
+        // Who crosses the limit says so: the steps of a long way out are not worth a word.
+        if before <= limit && before + n > limit {
             self.cancel_with(Error::resource_exhausted(format!(
                 "the request takes more than the limit of {limit} steps"
             )));

@@ -159,33 +159,71 @@ impl HostContext {
     }
 }
 
+/// As many kernels are named in the error of a stuck request.
+const MAX_NAMED: usize = 16;
+
 /// Fails every request of a quiet host that still awaits something.
 fn fail_stuck(host: &HostContext) {
-    // The innermost calls hold the causes; what waits for them goes on as they fail, and if it is
-    // stuck all the same, a later look finds it.
-    let mut failed: HashMap<*const RequestContext, u32> = HashMap::new();
+    let mut by_request: HashMap<*const RequestContext, Vec<SharedFrame>> = HashMap::new();
     for frame in host.live_frames().innermost_first() {
-        let awaited = frame.local().awaited_registers();
-        let (request, depth) = (Arc::as_ptr(frame.local().request()), frame.local().depth());
-        if awaited.is_empty() || *failed.entry(request).or_insert(depth) > depth {
+        let request = Arc::as_ptr(frame.local().request());
+        by_request.entry(request).or_default().push(frame);
+    }
+    for frames in by_request.into_values() {
+        let request = frames[0].local().request().clone();
+        if request.abandoned().is_some() {
+            // Nothing of it runs any more, but a promise among its data may keep it alive.
+            request.clear_data();
+        } else if !frames.iter().any(is_owed_an_argument) {
+            fail_innermost(&frames);
+            // A promise among the request's own data would keep the request, and so itself, alive.
+            request.clear_data();
+        }
+    }
+}
+
+/// Tells whether a call from outside of the program waits for an argument: its caller may be
+/// anybody, and has all the time in the world.
+fn is_owed_an_argument(frame: &SharedFrame) -> bool {
+    let frame = frame.local();
+    let is_argument = |register: &u32| frame.shape().producer(*register).is_none();
+    frame.depth() == 0 && frame.awaited_registers().iter().any(is_argument)
+}
+
+/// Fails what the innermost calls of a request await, which are the first of `frames`. They hold
+/// the causes; what waits for them goes on as they fail, and if it is stuck all the same, a later
+/// look finds it.
+fn fail_innermost(frames: &[SharedFrame]) {
+    for calls in frames.chunk_by(|a, b| a.local().depth() == b.local().depth()) {
+        let mut awaited = Vec::new();
+        let mut names = Vec::new();
+        for frame in calls {
+            for register in frame.local().awaited_registers() {
+                // An argument comes from another call, which holds the cause.
+                if let Some(name) = super::describe(frame.local(), register) {
+                    names.push(name);
+                    awaited.push((frame.clone(), register));
+                }
+            }
+        }
+        if awaited.is_empty() {
             continue;
         }
-        let names: Vec<String> = awaited
-            .iter()
-            .filter_map(|register| super::describe(frame.local(), *register))
-            .collect();
+        names.sort();
+        names.dedup();
+        let n_more = names.len().saturating_sub(MAX_NAMED);
+        names.truncate(MAX_NAMED);
+        let more = match n_more {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
         let error = Error::internal(format!(
-            "the request is stuck: nothing can run and nothing is in flight, but {} never resolved",
+            "the request is stuck: nothing can run and nothing is in flight, but {}{more} never resolved",
             names.join(", ")
         ));
-        for register in awaited {
-            super::resume(
-                frame.clone(),
-                register,
-                AnyAsyncValue::from_error(error.clone()),
-            );
+        for (frame, register) in awaited {
+            super::resume(frame, register, AnyAsyncValue::from_error(error.clone()));
         }
-        // A promise among the request's own data would keep the request, and so itself, alive.
-        frame.local().request().clear_data();
+        return;
     }
 }
