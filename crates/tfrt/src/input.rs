@@ -13,6 +13,12 @@ use crate::error::OpenError;
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
 
+/// A text larger than this is none that anybody has written.
+const MAX_TEXT_BYTES: u64 = 1 << 29;
+
+/// The offsets in a BEF file have 32 bits.
+const MAX_BEF_BYTES: u64 = 1 << 32;
+
 /// A program that was read, but not yet looked at.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -85,12 +91,27 @@ impl Input {
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     if path == Path::new(STANDARD_INPUT) {
-        io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+        return read_within_limits(io::stdin().lock());
     }
-    File::open(path)?.read_to_end(&mut bytes)?;
+    read_within_limits(File::open(path)?)
+}
+
+/// Reads all there is, unless it is more than any program has: a device may never end.
+fn read_within_limits(mut from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
+    let max_bytes = match bytes.starts_with(&layout::MAGIC) {
+        true => MAX_BEF_BYTES,
+        false => MAX_TEXT_BYTES,
+    };
+    // Of what fits there is one byte more at most: that which does not.
+    let left = max_bytes - bytes.len() as u64 + 1;
+    from.take(left).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let message = format!("it is larger than the limit of {max_bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
     Ok(bytes)
 }
 
