@@ -1,0 +1,302 @@
+//! Bad input of every kind that we could think of: what the command says, and how it ends.
+//!
+//! Each [`Case`] is one kind. Whatever it is, the command ends by itself with the status that the
+//! table says, says why, and never panics; programs that run do so on one thread, on many, and
+//! once more with an allocator that finds leaks. `cargo test -p tfrt --test bad_input -- --ignored`
+//! prints the table.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+#[path = "bad_input/bytes.rs"]
+mod bytes;
+#[path = "bad_input/faults.rs"]
+mod faults;
+#[path = "bad_input/files.rs"]
+mod files;
+#[path = "bad_input/lines.rs"]
+mod lines;
+#[path = "bad_input/texts.rs"]
+mod texts;
+
+/// What no case may take, on however busy a machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let cases: Vec<Case> = [
+        files::cases(),
+        lines::cases(),
+        bytes::cases(),
+        texts::cases(),
+        faults::cases(),
+    ]
+    .concat();
+    let mut trials: Vec<Trial> = cases
+        .iter()
+        .cloned()
+        .map(|case| Trial::test(case.kind, move || case.check()))
+        .collect();
+    trials.push(Trial::test("table", move || print_table(&cases)).with_ignored_flag(true));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// One kind of bad input.
+#[derive(Clone)]
+struct Case {
+    kind: &'static str,
+    /// The command line; `FILE` stands for the path of the input, `OUT` for a path beside it.
+    line: Vec<String>,
+    file: Option<Vec<u8>>,
+    stdin: Vec<u8>,
+    status: i32,
+    /// Texts that standard output must have, in this order.
+    stdout: Vec<&'static str>,
+    /// Texts that standard error must have, in this order.
+    stderr: Vec<&'static str>,
+    /// Whether it runs on every queue, and with an allocator that finds leaks.
+    runs: bool,
+    /// What it may take at most on a machine with nothing else to do.
+    within: Option<Duration>,
+}
+
+/// What a process came to.
+struct Outcome {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+impl Case {
+    /// A command line.
+    fn line(kind: &'static str, line: &str, status: i32) -> Case {
+        Case {
+            kind,
+            line: line.split(' ').map(str::to_owned).collect(),
+            file: None,
+            stdin: Vec::new(),
+            status,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            runs: false,
+            within: None,
+        }
+    }
+
+    /// A program that goes wrong when it runs.
+    fn fault(kind: &'static str, flags: &str, text: &str, status: i32) -> Case {
+        let line = format!("run {flags} FILE").replace("  ", " ");
+        let mut case = Case::line(kind, &line, status).file(text);
+        case.runs = true;
+        case
+    }
+
+    fn file(mut self, file: impl Into<Vec<u8>>) -> Case {
+        self.file = Some(file.into());
+        self
+    }
+
+    fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Case {
+        self.stdin = bytes.into();
+        self
+    }
+
+    fn stdout(mut self, text: &'static str) -> Case {
+        self.stdout.push(text);
+        self
+    }
+
+    fn stderr(mut self, text: &'static str) -> Case {
+        self.stderr.push(text);
+        self
+    }
+
+    fn within(mut self, limit: Duration) -> Case {
+        self.within = Some(limit);
+        self
+    }
+
+    fn check(&self) -> Result<(), Failed> {
+        let ways: &[&[&str]] = match self.runs {
+            true => &[
+                &["--queue", "single"],
+                &["--queue", "multi:4"],
+                &["--queue", "multi:4", "--allocator", "leak-check"],
+            ],
+            false => &[&[]],
+        };
+        for way in ways {
+            if way.len() > 2 && self.line.iter().any(|flag| flag == "--allocator") {
+                continue;
+            }
+            let outcome = self.run(way)?;
+            self.check_outcome(&outcome).map_err(|message| {
+                format!(
+                    "{} {way:?}: {message}\n--- standard output\n{:.4000}\n--- standard error\n{:.4000}",
+                    self.line.join(" "),
+                    outcome.stdout,
+                    outcome.stderr
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_outcome(&self, outcome: &Outcome) -> Result<(), String> {
+        if outcome.status != Some(self.status) {
+            let status = outcome.status.map_or("a signal".into(), |s| s.to_string());
+            return Err(format!("expected status {}, found {status}", self.status));
+        }
+        if outcome.stderr.contains("panicked at") || outcome.stderr.contains("fault of tfrt") {
+            return Err("it panicked".to_owned());
+        }
+        if matches!(self.status, 1 | 2) && outcome.stderr.is_empty() {
+            return Err("it says nothing".to_owned());
+        }
+        if let Some(limit) = self.within.filter(|limit| outcome.took > *limit) {
+            return Err(format!(
+                "expected {limit:?} at most, took {:?}",
+                outcome.took
+            ));
+        }
+        for (expected, found) in [
+            (&self.stdout, &outcome.stdout),
+            (&self.stderr, &outcome.stderr),
+        ] {
+            let mut rest = found.as_str();
+            for text in expected {
+                let start = rest.find(text).ok_or_else(|| format!("expected: {text}"))?;
+                rest = &rest[start + text.len()..];
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the command in a folder of its own.
+    fn run(&self, more: &[&str]) -> Result<Outcome, Failed> {
+        let folder = self.folder(more)?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+        for word in &self.line {
+            command.arg(match word.as_str() {
+                "FILE" => "input.mlir",
+                "OUT" => "out/put.bef",
+                word => word,
+            });
+        }
+        command.args(more).current_dir(&folder);
+        command.env_remove("NO_COLOR").env_remove("RUST_BACKTRACE");
+        run_within_limit(command, &self.stdin)
+    }
+
+    fn folder(&self, more: &[&str]) -> Result<PathBuf, Failed> {
+        let name: String = format!("{} {}", self.kind, more.join(" "))
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("bad_input")
+            .join(name);
+        fs::create_dir_all(&folder)?;
+        if let Some(file) = &self.file {
+            fs::write(folder.join("input.mlir"), file)?;
+        }
+        Ok(folder)
+    }
+}
+
+/// A file that is no program.
+fn rejected(kind: &'static str, file: impl Into<Vec<u8>>, stderr: &'static str) -> Case {
+    Case::line(kind, "run FILE", 1).file(file).stderr(stderr)
+}
+
+/// Runs a command; one that does not end is killed.
+fn run_within_limit(mut command: Command, stdin: &[u8]) -> Result<Outcome, Failed> {
+    let begin = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut pipe = child.stdin.take().expect("it is piped");
+    let stdin = stdin.to_vec();
+    // Who ends without reading its input closes the pipe, which is fine.
+    let writer = thread::spawn(move || drop(pipe.write_all(&stdin)));
+    let stdout = reader(child.stdout.take().expect("it is piped"));
+    let stderr = reader(child.stderr.take().expect("it is piped"));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status.code();
+        }
+        if begin.elapsed() > LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Err(format!("it runs longer than {LIMIT:?}").into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let took = begin.elapsed();
+    writer.join().expect("writing does not panic");
+    Ok(Outcome {
+        status,
+        stdout: stdout.join().expect("reading does not panic"),
+        stderr: stderr.join().expect("reading does not panic"),
+        took,
+    })
+}
+
+fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read until then is what there is.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Prints what each kind comes to, for documents.
+fn print_table(cases: &[Case]) -> Result<(), Failed> {
+    println!("| Input | Command | Printed | Exit status |\n| --- | --- | --- | --- |");
+    for case in cases {
+        let outcome = case.run(if case.runs {
+            &["--queue", "single"]
+        } else {
+            &[]
+        })?;
+        let results = outcome
+            .stdout
+            .lines()
+            .filter(|line| line.contains("returned"));
+        let errors = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.contains("error:") || line.contains("help: there is"));
+        let mut lines: Vec<&str> = results.chain(errors).take(3).collect();
+        if lines.is_empty() {
+            lines = outcome.stdout.lines().take(2).collect();
+        }
+        let printed: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                format!(
+                    "`{:.200}`",
+                    line.trim().replace('|', "\\|").replace('`', "'")
+                )
+            })
+            .collect();
+        println!(
+            "| {} | `{}` | {} | {} |",
+            case.kind,
+            case.line.join(" "),
+            printed.join("<br>"),
+            outcome.status.unwrap_or(-1)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Command lines that make no sense, by themselves or for the program at hand.
+
+use super::Case;
+
+const PROGRAM: &str = "func.func @main() -> i32 {
+  %x = tfrt.constant.i32 42
+  tfrt.return %x : i32
+}
+func.func @add(%a: i32, %b: i8, %c: !tfrt.chain) -> i32 {
+  tfrt.return %a : i32
+}
+func.func @opaque(%t: !t.tensor) {
+  tfrt.return
+}
+";
+
+pub fn cases() -> Vec<Case> {
+    let line = |kind, line: &str, stderr| Case::line(kind, line, 2).file(PROGRAM).stderr(stderr);
+    vec![
+        line("no command", "--color=never", "Usage: tfrt"),
+        line(
+            "unknown command",
+            "rum FILE",
+            "a similar subcommand exists: 'run'",
+        ),
+        line(
+            "no file",
+            "run",
+            "the following required arguments were not provided",
+        ),
+        line(
+            "two files",
+            "run FILE FILE",
+            "unexpected argument 'input.mlir' found",
+        ),
+        line(
+            "unknown option",
+            "run --quue single FILE",
+            "a similar argument exists: '--queue'",
+        ),
+        line(
+            "unknown queue",
+            "run --queue triple FILE",
+            "invalid value 'triple' for '--queue <QUEUE>': expected `single` or",
+        ),
+        line(
+            "queue without threads",
+            "run --queue multi:0 FILE",
+            "expected a number from 1 to 4096, found '0'",
+        ),
+        line(
+            "more threads than anybody has",
+            "run --queue multi:99999999999999999999 FILE",
+            "expected a number from 1 to 4096, found '99999999999999999999'",
+        ),
+        line(
+            "too many parts of a queue",
+            "run --queue multi:1:1:1 FILE",
+            "nothing was expected where ':1' stands",
+        ),
+        line(
+            "unknown allocator",
+            "run --allocator malloc FILE",
+            "expected `system`, `profiled`, `leak-check` or `fixed:BYTES`",
+        ),
+        line(
+            "fixed allocator without bytes",
+            "run --allocator fixed: FILE",
+            "expected a number of bytes: 4096, 64KiB, 1GiB",
+        ),
+        line(
+            "more memory than can be addressed",
+            "run --allocator fixed:99999999999G FILE",
+            "is more than can be addressed",
+        ),
+        line(
+            "deadline without a unit",
+            "run --deadline 5 FILE",
+            "expected a time with a unit: 500ms, 2s, 1m",
+        ),
+        line(
+            "deadline beyond all time",
+            "run --deadline 99999999999999999999999h FILE",
+            "invalid value '99999999999999999999999h' for '--deadline <TIME>'",
+        ),
+        line(
+            "negative depth",
+            "run --max-depth=-1 FILE",
+            "invalid value '-1' for '--max-depth <N>'",
+        ),
+        line(
+            "steps that are no number",
+            "run --max-steps many FILE",
+            "invalid value 'many' for '--max-steps <N>'",
+        ),
+        line(
+            "memory of an unknown unit",
+            "run --max-memory 1X FILE",
+            "expected a number of bytes: 4096, 64KiB, 1GiB",
+        ),
+        line(
+            "unknown trace level",
+            "run --trace-level loud FILE",
+            "[possible values: default, verbose, debug]",
+        ),
+        line(
+            "unknown colour",
+            "--color green run FILE",
+            "[possible values: auto, always, never]",
+        ),
+        Case::line("unknown function", "run --function mian FILE", 1)
+            .file(PROGRAM)
+            .stderr("tfrt: error: couldn't find function mian"),
+        // As in the original, which looks for it with every program.
+        Case::line("unknown function for --init", "run --init mian FILE", 0)
+            .file(PROGRAM)
+            .stdout("'main' returned 42"),
+        Case::line(
+            "function that lacks its arguments",
+            "run --function add FILE",
+            0,
+        )
+        .file(PROGRAM)
+        .stdout("--- Not running 'add' because it has arguments."),
+        line(
+            "wrong number of arguments",
+            "run --function add --arg 1 FILE",
+            "'add' takes (i32, i8, !tfrt.chain), but --arg is given 1 time",
+        ),
+        line(
+            "arguments that fit no function",
+            "run --arg 1 --arg 2 --arg 3 --arg 4 FILE",
+            "no function takes 4 arguments",
+        ),
+        line(
+            "argument that is no number",
+            "run --function add --arg seven --arg 1 FILE",
+            "expected a number that fits it for a parameter of type i32, found 'seven'",
+        ),
+        line(
+            "argument that does not fit its type",
+            "run --function add --arg 1 --arg 128 FILE",
+            "expected a number that fits it for a parameter of type i8, found '128'",
+        ),
+        line(
+            "argument of a type without words",
+            "run --function opaque --arg 1 FILE",
+            "a value of type !t.tensor can't be given on the command line",
+        ),
+        line(
+            "shell without completions",
+            "completions csh",
+            "[possible values: ",
+        ),
+    ]
+}
