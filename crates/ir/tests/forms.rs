@@ -348,6 +348,19 @@ module @m {
 }
 
 #[test]
+fn attribute_without_a_place_needs_the_generic_form() {
+    let text = r#"func.func @f(%a: i32) {
+      %c = "tfrt.parallel_for.i32"(%a, %a, %a) ({
+      ^bb0(%b: i32, %e: i32):
+        tfrt.return
+      }) {extra = 1 : i32} : (i32, i32, i32) -> !tfrt.chain
+      tfrt.return
+    }"#;
+    let text = printed(text, PrintOptions::default());
+    assert!(text.contains("{extra = 1 : i32}"), "{text}");
+}
+
+#[test]
 fn empty_module_has_a_block() {
     check_generic(
         "",

@@ -31,6 +31,7 @@ pub(crate) fn can_print(module: &Module, op: OpId, format: &Format) -> bool {
             .iter()
             .all(|name| attribute_fits(data, definition, name))
         && settings_fit(data, definition, format)
+        && others_fit(data, format)
 }
 
 fn operands_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
@@ -162,6 +163,19 @@ fn settings_fit(data: &Operation, definition: &OpDef, format: &Format) -> bool {
     let is_i32 =
         |value: &Attribute| matches!(value, Attribute::Integer(integer) if integer.ty == Type::I32);
     !entries.is_empty() && entries.iter().all(|(_, value)| is_i32(value))
+}
+
+/// Returns whether there is a place for the attributes that have none of their own.
+fn others_fit(data: &Operation, format: &Format) -> bool {
+    let is_place = |item: &Item| {
+        let places = [
+            Word::AttributeDictionary,
+            Word::AttributesKeyword,
+            Word::Settings,
+        ];
+        places.contains(&item.word)
+    };
+    format.items.iter().any(is_place) || data.attributes().len() == format.placed.len()
 }
 
 /// Writes an operation behind its name.
