@@ -8,6 +8,7 @@
 mod attributes;
 mod functions;
 mod locations;
+mod streams;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,16 +20,7 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId,
 };
 
-use crate::CompileOptions;
-
-/// Marks an operation that starts when any one operand is there.
-const NONSTRICT: &str = "bef.nonstrict";
-
-/// States what an operation costs; only stream analysis reads it.
-const COST: &str = "_tfrt_cost";
-
-/// Marks a module whose text is handed to kernels.
-const COMPILED: &str = "tfrt.compiled";
+use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS};
 
 /// Compiles `module`.
 pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
@@ -39,6 +31,11 @@ pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffe
         return Err(walk.diagnostics);
     }
     walk.write()
+}
+
+/// Returns whether an attribute is not one of the kernel's.
+fn is_for_compiler(name: &Name) -> bool {
+    [COST, NONSTRICT, STREAMS].contains(&name.as_str())
 }
 
 /// Returns an error that has no place.
@@ -177,6 +174,7 @@ impl<'m> Walk<'m> {
         if *operation.name() == "tfrt.return" {
             return self.return_op(op);
         }
+        self.streams(op);
         match is_function {
             true => self.function(op),
             false => self.kernel(op),
@@ -305,7 +303,7 @@ impl<'m> Walk<'m> {
         self.kernels.insert(operation.name());
         self.strings.insert(operation.name().clone());
         for (name, value) in operation.attributes() {
-            if *name != COST && *name != NONSTRICT {
+            if !is_for_compiler(name) {
                 self.attribute(op, name, value);
             }
         }

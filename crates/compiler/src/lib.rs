@@ -1,8 +1,9 @@
-//! From text to bytes: what meets here are `tfrt_ir` and `tfrt_bef`.
+//! From text to bytes and back: what meets here are `tfrt_ir` and `tfrt_bef`.
 //!
 //! [`compile`] numbers everything that a module holds in the order in which the
 //! original does, groups its operations into streams, and writes the sections. So the
-//! same text under the same file name gives the same bytes.
+//! same text under the same file name gives the same bytes. [`decompile`] goes the other
+//! way, and loses nothing that the bytes hold.
 //!
 //! # Examples
 //!
@@ -23,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod decompile;
 mod emit;
 mod passes;
 pub mod pipeline;
@@ -30,6 +32,21 @@ pub mod streams;
 
 use tfrt_bef::BefBuffer;
 use tfrt_ir::{Diagnostics, Module};
+
+pub use decompile::{Decompiled, decompile};
+
+/// Marks an operation that starts when any one operand is there.
+const NONSTRICT: &str = "bef.nonstrict";
+
+/// States what an operation costs; only stream analysis reads it.
+const COST: &str = "_tfrt_cost";
+
+/// States the streams of an operation's regions, which then are not analyzed: for each region
+/// the stream of its entry and of each operation, or nothing to have them analyzed.
+const STREAMS: &str = "_tfrt_streams";
+
+/// Marks a module whose text is handed to kernels.
+const COMPILED: &str = "tfrt.compiled";
 
 /// What [`compile`] can be told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

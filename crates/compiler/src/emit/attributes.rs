@@ -23,7 +23,10 @@ use tfrt_ir::{
     types::{FloatKind, IntegerType, Signedness},
 };
 
-use crate::emit::{COMPILED, Walk, single};
+use crate::{
+    COMPILED,
+    emit::{Walk, single},
+};
 
 /// Largest number of dimensions whose header fields still hold the truth.
 const MAX_RANK: usize = 1024;

@@ -12,10 +12,11 @@ use tfrt_bef::{
 use tfrt_ir::{BlockId, OpId, ValueId};
 
 use crate::{
+    NONSTRICT,
     emit::{
-        COST, Function, NONSTRICT, Walk, attributes::function_array, locations::LocationEmitter,
+        Function, Walk, attributes::function_array, is_for_compiler, locations::LocationEmitter,
+        streams,
     },
-    streams::StreamAnalysis,
 };
 
 /// Writes all functions, given the offsets of the attributes.
@@ -120,14 +121,14 @@ impl FunctionEmitter<'_, '_> {
         for (position, op) in (1u32..).zip(&operations[..n_kernels]) {
             self.kernels[op.index()] = position;
         }
-        let streams = StreamAnalysis::new(module, block);
+        let streams = streams::of_block(module, owner, block);
         let location = self
             .locations
             .emit(self.writer, module.op(owner).location());
         let mut kernels = Vec::with_capacity(n_kernels + 1);
-        kernels.push(self.pseudo_kernel(block, values.len(), streams.root().id, n_kernels));
+        kernels.push(self.pseudo_kernel(block, values.len(), streams[0], n_kernels));
         for (position, op) in operations[..n_kernels].iter().enumerate() {
-            kernels.push(self.kernel(*op, streams.stream(position).id));
+            kernels.push(self.kernel(*op, streams[position + 1]));
         }
         FunctionBody {
             location,
@@ -208,7 +209,7 @@ impl FunctionEmitter<'_, '_> {
             ..KernelEntry::default()
         };
         for (name, value) in operation.attributes() {
-            if *name == COST || *name == NONSTRICT {
+            if is_for_compiler(name) {
                 continue;
             }
             if let Some(attribute) = walk.attributes.get(value) {

@@ -1,0 +1,61 @@
+//! Location records as locations that compile to the same records.
+
+use std::sync::Arc;
+
+use tfrt_bef::{BefFile, LocationOffset, LocationRecord};
+use tfrt_ir::{
+    Attribute, Location,
+    location::{CallSiteLocation, FusedLocation, NameLocation},
+};
+
+/// What a location says that the format could not express: fused of nothing, which has no
+/// record either.
+const NO_RECORD: &str = "no record";
+
+/// What keeps the text of a fused location from being simplified. The format has no place for
+/// such metadata, so that it costs nothing.
+const AS_IT_IS: &str = "as it is";
+
+/// Returns the location that functions and kernels refer to by `offset`.
+pub(super) fn location(file: &BefFile, offset: LocationOffset) -> Location {
+    match file.location_record(offset) {
+        Some(record) => of_record(&record),
+        None => fused(Vec::new(), Some(NO_RECORD)),
+    }
+}
+
+/// Recursion is bounded by the gate's limit on nesting.
+fn of_record(record: &LocationRecord) -> Location {
+    match record {
+        LocationRecord::Unknown => Location::Unknown,
+        LocationRecord::FileLineCol { file, line, column } => Location::FileLineCol {
+            file: file.as_str().into(),
+            line: *line,
+            column: *column,
+        },
+        LocationRecord::Name { name, child } => Location::Name(Arc::new(NameLocation {
+            name: name.as_str().into(),
+            child: of_record(child),
+        })),
+        LocationRecord::CallSite { callee, caller } => {
+            Location::CallSite(Arc::new(CallSiteLocation {
+                callee: of_record(callee),
+                caller: of_record(caller),
+            }))
+        }
+        LocationRecord::Fused(members) => {
+            let members: Vec<Location> = members.iter().map(of_record).collect();
+            let is_plain = |member: &Location| !matches!(member, Location::Fused(inner) if inner.metadata.is_none());
+            let survives = members.len() > 1 && members.iter().all(is_plain);
+            fused(members, (!survives).then_some(AS_IT_IS))
+        }
+    }
+}
+
+/// Fuses locations without the simplification of [`Location::fused`].
+fn fused(locations: Vec<Location>, metadata: Option<&str>) -> Location {
+    Location::Fused(Arc::new(FusedLocation {
+        locations,
+        metadata: metadata.map(Attribute::string),
+    }))
+}

@@ -1,0 +1,94 @@
+//! Types by their names, and the order in which a compiler would meet them.
+//!
+//! The format writes `1 : si32` and `1 : i32` alike. But the type table lists types in the
+//! order in which a compiler meets them; so where `i32` is new to us, and the table goes on
+//! with `si32`, it was `si32`.
+
+use std::collections::HashSet;
+
+use tfrt_bef::{BefFile, TypeIndex};
+use tfrt_ir::{
+    Type, parse_type,
+    types::{IntegerType, Signedness},
+};
+
+/// Types of a file.
+pub(super) struct Types {
+    /// By index; a type that is no type in the sense of MLIR has its name in quotes.
+    all: Vec<Type>,
+    /// Names that are not types.
+    pub(super) unknown: Vec<String>,
+    /// Those met so far, in order.
+    met: Vec<Type>,
+    is_met: HashSet<Type>,
+}
+
+impl Types {
+    pub(super) fn new(file: &BefFile) -> Types {
+        let mut unknown = Vec::new();
+        // The gate has seen to it that the number fits.
+        let indexes = (0..file.n_types()).map(|index| TypeIndex(index as u32));
+        let all = indexes.map(|index| {
+            let name = file.type_name(index);
+            parse_type(name).unwrap_or_else(|| {
+                unknown.push(name.to_owned());
+                Type::dialect(&format!("!bef.type<\"{}\">", name.escape_default()))
+            })
+        });
+        Types {
+            all: all.collect(),
+            unknown,
+            met: Vec::new(),
+            is_met: HashSet::new(),
+        }
+    }
+
+    pub(super) fn get(&self, index: TypeIndex) -> Type {
+        self.all[index.index()].clone()
+    }
+
+    /// Notes that the compiler meets a type here.
+    pub(super) fn meet(&mut self, ty: &Type) {
+        if self.is_met.insert(ty.clone()) {
+            self.met.push(ty.clone());
+        }
+    }
+
+    /// Returns how many types were met.
+    pub(super) fn n_met(&self) -> usize {
+        self.met.len()
+    }
+
+    /// Forgets all types met but the first ones.
+    pub(super) fn forget(&mut self, n_kept: usize) {
+        for ty in self.met.drain(n_kept..) {
+            self.is_met.remove(&ty);
+        }
+    }
+
+    /// Returns the type that a number of a signless type is likely to have had.
+    pub(super) fn signedness(&self, ty: Type) -> Type {
+        let Some(signed) = signed(&ty) else {
+            return ty;
+        };
+        let is_next = self.all.get(self.met.len()) == Some(&signed);
+        match is_next && !self.is_met.contains(&ty) {
+            true => signed,
+            false => ty,
+        }
+    }
+}
+
+/// Returns the signed sibling of a signless type.
+pub(super) fn signed(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::Integer(IntegerType {
+            width,
+            signedness: Signedness::Signless,
+        }) => Some(Type::Integer(IntegerType {
+            width: *width,
+            signedness: Signedness::Signed,
+        })),
+        _ => None,
+    }
+}
