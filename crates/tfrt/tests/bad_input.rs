@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ fn main() {
         .cloned()
         .map(|case| Trial::test(case.kind, move || case.check()))
         .collect();
+    trials.push(Trial::test("standard output that is closed", closed_output));
+    trials.push(Trial::test("Ctrl-C", interrupted));
     trials.push(Trial::test("table", move || print_table(&cases)).with_ignored_flag(true));
     libtest_mimic::run(&arguments, trials).exit();
 }
@@ -218,7 +220,6 @@ fn rejected(kind: &'static str, file: impl Into<Vec<u8>>, stderr: &'static str) 
 
 /// Runs a command; one that does not end is killed.
 fn run_within_limit(mut command: Command, stdin: &[u8]) -> Result<Outcome, Failed> {
-    let begin = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -228,8 +229,16 @@ fn run_within_limit(mut command: Command, stdin: &[u8]) -> Result<Outcome, Faile
     let stdin = stdin.to_vec();
     // Who ends without reading its input closes the pipe, which is fine.
     let writer = thread::spawn(move || drop(pipe.write_all(&stdin)));
-    let stdout = reader(child.stdout.take().expect("it is piped"));
-    let stderr = reader(child.stderr.take().expect("it is piped"));
+    let outcome = wait_for(child);
+    writer.join().expect("writing does not panic");
+    outcome
+}
+
+/// Waits for a process, and reads what it prints meanwhile.
+fn wait_for(mut child: Child) -> Result<Outcome, Failed> {
+    let begin = Instant::now();
+    let stdout = child.stdout.take().map(reader);
+    let stderr = child.stderr.take().map(reader);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status.code();
@@ -242,11 +251,15 @@ fn run_within_limit(mut command: Command, stdin: &[u8]) -> Result<Outcome, Faile
         thread::sleep(Duration::from_millis(1));
     };
     let took = begin.elapsed();
-    writer.join().expect("writing does not panic");
+    let text = |reader: Option<thread::JoinHandle<String>>| {
+        reader.map_or_else(String::new, |reader| {
+            reader.join().expect("reading does not panic")
+        })
+    };
     Ok(Outcome {
         status,
-        stdout: stdout.join().expect("reading does not panic"),
-        stderr: stderr.join().expect("reading does not panic"),
+        stdout: text(stdout),
+        stderr: text(stderr),
         took,
     })
 }
@@ -258,6 +271,80 @@ fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
         let _ = pipe.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
+}
+
+/// A reader that goes away is none of our errors, and ends the program.
+fn closed_output() -> Result<(), Failed> {
+    let mut child = spawn_in_folder("closed", ENDLESS_PRINT, Stdio::piped())?;
+    drop(child.stdout.take());
+    // The function goes on printing into the void until its deadline; nothing else happens.
+    let outcome = wait_for(child)?;
+    match outcome.status {
+        Some(0 | 4) if !outcome.stderr.contains("panicked") => Ok(()),
+        status => Err(format!("{status:?}: {}", outcome.stderr).into()),
+    }
+}
+
+/// Ctrl-C cancels what runs.
+fn interrupted() -> Result<(), Failed> {
+    let mut child = spawn_in_folder("interrupted", ENDLESS_PRINT, Stdio::piped())?;
+    let mut first = [0; 64];
+    // Something was printed, so it runs.
+    child
+        .stdout
+        .as_mut()
+        .expect("it is piped")
+        .read_exact(&mut first)?;
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()?;
+    if !killed.success() {
+        return Err("no signal could be sent".into());
+    }
+    let begin = Instant::now();
+    let outcome = wait_for(child)?;
+    if outcome.status != Some(4)
+        || !outcome
+            .stdout
+            .contains("'main' returned <<error: Interrupted>>")
+    {
+        return Err(format!("{:?}: {}", outcome.status, outcome.stderr).into());
+    }
+    match begin.elapsed() < Duration::from_secs(3) {
+        true => Ok(()),
+        false => Err("it takes its time".into()),
+    }
+}
+
+/// Prints for five seconds, unless it is stopped.
+const ENDLESS_PRINT: &str = "func.func @main() -> i32 {
+  %t = tfrt.constant.i1 true
+  %n = tfrt.constant.i32 1
+  %x = tfrt.while %t @body(%n) parallel_iterations(1) : (i32) -> (i32)
+  tfrt.return %x : i32
+}
+func.func @body(%x: i32) -> (i32, i1) {
+  %c0 = tfrt.new.chain
+  %c1 = tfrt.print.i32 %x, %c0
+  %t = tfrt.constant.i1 true
+  tfrt.return %x, %t : i32, i1
+}
+";
+
+fn spawn_in_folder(name: &str, program: &str, stdout: Stdio) -> Result<Child, Failed> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("bad_input")
+        .join(name);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("input.mlir"), program)?;
+    let child = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+        .args(["run", "--deadline", "5s", "input.mlir"])
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    Ok(child)
 }
 
 /// Prints what each kind comes to, for documents.

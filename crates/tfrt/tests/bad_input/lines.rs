@@ -130,7 +130,7 @@ pub fn cases() -> Vec<Case> {
         line(
             "arguments that fit no function",
             "run --arg 1 --arg 2 --arg 3 --arg 4 FILE",
-            "no function takes 4 arguments",
+            "--arg is given 4 times, but no function takes so many arguments",
         ),
         line(
             "argument that is no number",
