@@ -7,6 +7,7 @@ mod fold;
 mod inline;
 mod merge_chains;
 mod scope;
+mod sequence;
 mod streams;
 #[cfg(test)]
 mod testing;
@@ -23,4 +24,5 @@ pub(crate) const ALL: &[&Pass] = &[
     &inline::PASS,
     &merge_chains::PASS,
     &streams::PRINT,
+    &sequence::PASS,
 ];

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod differential;
+pub mod effects;
 pub mod evaluate;
 pub mod generate;
 pub mod ordered;

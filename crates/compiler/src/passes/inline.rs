@@ -8,7 +8,7 @@
 //! A call waits for all its operands; copied operations wait for their own only.
 //! So effects must be ordered by the chains inside of the function, as those that
 //! `sequence-effects` leaves are: there, each effect waits for the function's
-//! chain, directly or not.
+//! chain, directly or not, and nobody relies on other operands or results.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,0 +1,142 @@
+//! What an operation touches: objects, and whether it changes them.
+
+use std::collections::BTreeMap;
+
+use tfrt_ir::{Type, ValueId};
+
+/// Something that can be read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Object {
+    /// Whatever there is outside: the terminal, files, the clock.
+    World,
+    /// What an argument of the function refers to, by the argument's position.
+    Argument(u32),
+    /// What the result of an operation refers to: a new buffer.
+    Local(ValueId),
+    /// Any buffer at all.
+    Any,
+}
+
+/// Objects that a value may refer to; beyond a limit, any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Objects(Vec<Object>);
+
+/// More objects than this are not told apart.
+const MAX_OBJECTS: usize = 32;
+
+impl Objects {
+    pub fn one(object: Object) -> Objects {
+        Objects(vec![object])
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Object> + '_ {
+        self.0.iter().copied()
+    }
+
+    pub fn contains(&self, object: Object) -> bool {
+        self.0.binary_search(&object).is_ok()
+    }
+
+    /// Adds all of another; returns whether any was new.
+    pub fn add(&mut self, other: &Objects) -> bool {
+        let before = self.0.len();
+        for object in other.iter() {
+            self.insert(object);
+        }
+        self.0.len() != before
+    }
+
+    fn insert(&mut self, object: Object) {
+        if self.contains(Object::Any) {
+            return;
+        }
+        if object == Object::Any || self.0.len() >= MAX_OBJECTS {
+            self.0 = vec![Object::Any];
+        } else if let Err(index) = self.0.binary_search(&object) {
+            self.0.insert(index, object);
+        }
+    }
+}
+
+/// What is touched, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Accesses(BTreeMap<Object, Access>);
+
+/// How an object is touched. Writes include reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+impl Accesses {
+    /// Everything that there is, changed.
+    pub fn everything() -> Accesses {
+        let mut all = Accesses::default();
+        all.add(Object::Any, Access::Write);
+        all.add(Object::World, Access::Write);
+        all
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Object, Access)> + '_ {
+        self.0.iter().map(|(&object, &access)| (object, access))
+    }
+
+    /// Adds an access; returns whether it was new.
+    pub fn add(&mut self, object: Object, access: Access) -> bool {
+        let old = self.0.get(&object).copied();
+        if old >= Some(access) {
+            return false;
+        }
+        self.0.insert(object, access);
+        self.limit();
+        self.0.get(&object).copied() != old
+    }
+
+    pub fn add_all(&mut self, objects: &Objects, access: Access) {
+        for object in objects.iter() {
+            self.add(object, access);
+        }
+    }
+
+    pub fn merge(&mut self, other: &Accesses) {
+        for (object, access) in other.iter() {
+            self.add(object, access);
+        }
+    }
+
+    /// Forgets which buffers these are once there are too many.
+    fn limit(&mut self) {
+        if self.0.len() <= 2 * MAX_OBJECTS {
+            return;
+        }
+        let buffers = self
+            .0
+            .iter()
+            .filter(|(object, _)| **object != Object::World);
+        let access = buffers.map(|(_, access)| *access).max();
+        let world = self.0.get(&Object::World).copied();
+        self.0.clear();
+        self.0.extend(access.map(|access| (Object::Any, access)));
+        self.0.extend(world.map(|access| (Object::World, access)));
+    }
+}
+
+/// Returns whether a value of a type may refer to something that changes.
+///
+/// Numbers, chains and strings are values and nothing else. Other types of
+/// dialects may be references.
+pub(super) fn is_reference(ty: &Type) -> bool {
+    const VALUES: [&str; 5] = [
+        "!tfrt.chain",
+        "!tfrt.string",
+        "!tfrt.device",
+        "!tfrt.tensor_type",
+        "!vt.value",
+    ];
+    ty.as_dialect().is_some_and(|name| !VALUES.contains(&name))
+}
