@@ -2,6 +2,7 @@
 
 mod builtin;
 mod checks;
+mod corert;
 mod func;
 mod tfrt;
 mod tfrt_test;
@@ -12,6 +13,7 @@ use crate::dialect::OpDef;
 pub(crate) fn all() -> Vec<OpDef> {
     let mut all = Vec::new();
     all.extend(builtin::definitions());
+    all.extend(corert::definitions());
     all.extend(func::definitions());
     all.extend(tfrt::definitions());
     all.extend(tfrt_test::definitions());
