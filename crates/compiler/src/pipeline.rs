@@ -320,3 +320,36 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(names: &str) -> String {
+        Pipeline::parse(names).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn passes_are_listed_by_name_and_found() {
+        let names: Vec<&str> = all().iter().map(|pass| pass.name).collect();
+        assert!(names.is_sorted(), "{names:?}");
+        assert!(names.iter().all(|name| find(name).is_some()));
+        assert!(Pipeline::parse(" dce , cse,").is_ok());
+    }
+
+    #[test]
+    fn unknown_passes_are_refused_with_a_suggestion() {
+        let message = "expected a pass, found 'inlin'; did you mean 'inline'?";
+        assert_eq!(refused("dce,inlin"), message);
+        let message = "expected a pass, found 'loop-unroll'; `tfrt opt --list` names them all";
+        assert_eq!(refused("loop-unroll"), message);
+    }
+
+    #[test]
+    fn orders_that_make_no_sense_are_refused() {
+        let message = "pass 'cse' undoes what 'assign-streams' did before it";
+        assert_eq!(refused("assign-streams,cse"), message);
+        let message = "pass 'assign-streams' needs 'sequenced', which a module does not have there";
+        assert_eq!(refused("assign-streams,sequence-effects"), message);
+    }
+}

@@ -363,48 +363,58 @@ impl Analysis {
                 facts.classes = classes;
             }
         }
-        let mut sites = Vec::new();
+        let mut sites: HashMap<OpId, Vec<(OpId, OpId)>> = HashMap::new();
         for &function in all {
+            let sites = sites.entry(function).or_default();
             module.walk_pre_order(function, &mut |op| {
-                for callee in self.callees(module, op).into_iter().flatten() {
-                    sites.push((function, op, callee));
-                }
+                let callees = self.callees(module, op).into_iter().flatten();
+                sites.extend(callees.map(|callee| (op, callee)));
             });
         }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &(caller, op, callee) in &sites {
-                let Some(facts) = self.facts.get(&caller) else {
+        let mut open: VecDeque<OpId> = all.iter().copied().collect();
+        while let Some(caller) = open.pop_front() {
+            for &(op, callee) in sites.get(&caller).into_iter().flatten() {
+                let same = self.same_operands(module, caller, op);
+                let Some(callee_facts) = self.facts.get_mut(&callee) else {
                     continue;
                 };
-                let is_loop = *module.op(op).name() == "tfrt.while";
-                let passed = Analysis::passed(module, op);
-                let mut owner: HashMap<Object, u32> = HashMap::new();
-                let mut same = Vec::new();
-                let mut references = Vec::new();
-                let mut is_any = is_loop;
-                for (index, &operand) in (0_u32..).zip(&passed) {
-                    if !is_reference(module.value_type(operand)) {
-                        continue;
-                    }
-                    references.push(index);
-                    for object in facts.objects(module, operand).iter() {
-                        is_any |= object == Object::Any;
-                        let first = *owner.entry(facts.class(object)).or_insert(index);
-                        same.push((first, index));
-                    }
+                let mut changed = false;
+                for (a, b) in same {
+                    changed |= callee_facts.unite(a, b);
                 }
-                if is_any {
-                    same.extend(references.windows(2).map(|pair| (pair[0], pair[1])));
-                }
-                if let Some(callee) = self.facts.get_mut(&callee) {
-                    for (a, b) in same {
-                        changed |= callee.unite(a, b);
-                    }
+                if changed {
+                    open.push_back(callee);
                 }
             }
         }
+    }
+
+    /// Returns pairs of operands of a call that may refer to the same.
+    fn same_operands(&self, module: &Module, caller: OpId, op: OpId) -> Vec<(u32, u32)> {
+        let Some(facts) = self.facts.get(&caller) else {
+            return Vec::new();
+        };
+        let passed = Analysis::passed(module, op);
+        let mut owner: HashMap<Object, u32> = HashMap::new();
+        let mut same = Vec::new();
+        let mut references = Vec::new();
+        // From turn to turn of a loop buffers may change places.
+        let mut is_any = *module.op(op).name() == "tfrt.while";
+        for (index, &operand) in (0_u32..).zip(&passed) {
+            if !is_reference(module.value_type(operand)) {
+                continue;
+            }
+            references.push(index);
+            for object in facts.objects(module, operand).iter() {
+                is_any |= object == Object::Any;
+                let first = *owner.entry(facts.class(object)).or_insert(index);
+                same.push((first, index));
+            }
+        }
+        if is_any {
+            same.extend(references.windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        same
     }
 }
 

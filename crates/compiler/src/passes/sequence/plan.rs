@@ -66,18 +66,8 @@ impl Plan {
             .filter(|function| !fixed.contains(function))
             .collect();
         plan.chained = plan.giving.intersection(&called).copied().collect();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for group in &groups {
-                for set in [&mut plan.chained, &mut plan.loop_bodies, &mut fixed] {
-                    if group.iter().any(|function| set.contains(function)) {
-                        for &function in group {
-                            changed |= set.insert(function);
-                        }
-                    }
-                }
-            }
+        for set in [&mut plan.chained, &mut plan.loop_bodies, &mut fixed] {
+            spread(set, &groups);
         }
         plan.giving.extend(plan.chained.iter().copied());
         plan.chained.retain(|function| !fixed.contains(function));
@@ -133,6 +123,30 @@ impl Plan {
         let behind = usize::from(self.loop_bodies.contains(&function));
         let is_there = usize::from(self.has_result.contains(&function));
         Some(n_results.saturating_sub(behind + is_there))
+    }
+}
+
+/// Adds to a set the functions of every group that has a function in it.
+fn spread(set: &mut HashSet<OpId>, groups: &[Vec<OpId>]) {
+    let mut groups_of: HashMap<OpId, Vec<usize>> = HashMap::new();
+    for (index, group) in groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.len() > 1)
+    {
+        for &function in group {
+            groups_of.entry(function).or_default().push(index);
+        }
+    }
+    let mut is_done = vec![false; groups.len()];
+    let mut open: Vec<OpId> = set.iter().copied().collect();
+    while let Some(function) = open.pop() {
+        for &index in groups_of.get(&function).into_iter().flatten() {
+            if !std::mem::replace(&mut is_done[index], true) {
+                let new = groups[index].iter().copied();
+                open.extend(new.filter(|&function| set.insert(function)));
+            }
+        }
     }
 }
 
