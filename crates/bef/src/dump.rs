@@ -118,7 +118,7 @@ fn write_body(out: &mut String, file: &BefFile, body: &Body<'_>) -> fmt::Result 
             .iter()
             .map(|register| format!("r{register}")),
     )?;
-    writeln!(out)
+    writeln!(out, ")")
 }
 
 fn write_kernel(out: &mut String, file: &BefFile, kernel: &KernelView<'_>) -> fmt::Result {
@@ -175,7 +175,7 @@ fn write_list(out: &mut String, entries: impl Iterator<Item = impl fmt::Display>
 }
 
 /// Writes the value of an attribute that the gate has seen to decode.
-fn write_attribute(
+pub(crate) fn write_attribute(
     out: &mut String,
     attribute: AttributeView<'_>,
     kind: AttributeType,

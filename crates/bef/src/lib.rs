@@ -36,6 +36,7 @@ mod file;
 mod function;
 mod kernel;
 pub mod layout;
+pub mod listing;
 mod location;
 pub mod varint;
 mod verify;

@@ -40,7 +40,7 @@ fn arguments_and_attributes_are_shown() {
              attribute tag at 0: "hi"
              attribute w at 8: 2.0
              result r3: users []
-          returns (r3, r3
+          returns (r3, r3)
     "#]]
     .assert_eq(&dump(&BefFile::open(buffer).unwrap()));
 }

@@ -1,0 +1,202 @@
+//! Every byte of a file, with what it means.
+//!
+//! A file is cut into pieces: a field, a table entry, a string, a record, padding. Pieces follow
+//! one another without gaps from the first byte to the last.
+
+mod bodies;
+mod tables;
+
+use std::fmt;
+
+use crate::{
+    file::BefFile,
+    layout::{MAGIC, SectionId},
+    varint,
+};
+
+/// Some bytes of a file that belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it starts, from the start of the file.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// The section that it is in; none for what stands before the first.
+    pub section: Option<u8>,
+    /// What it is.
+    pub kind: PieceKind,
+    /// What it says, with the names that its numbers stand for.
+    pub text: String,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Magic, version, or the head of a section.
+    Head,
+    /// Bytes that nobody reads.
+    Padding,
+    /// A part of a section's payload.
+    Payload,
+}
+
+impl PieceKind {
+    /// Returns the name used in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            PieceKind::Head => "head",
+            PieceKind::Padding => "padding",
+            PieceKind::Payload => "payload",
+        }
+    }
+}
+
+/// Returns the name of a section, `unknown` if it is not one of the format's or ours.
+pub fn section_name(id: u8) -> &'static str {
+    SectionId::from_byte(id).map_or("unknown", SectionId::name)
+}
+
+/// Gives all pieces of `file` to `sink`, in order.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_bef::{BefFile, BefWriter, listing};
+///
+/// let file = BefFile::open(BefWriter::new().finish())?;
+/// let mut end = 0;
+/// listing::list(&file, &mut |piece| {
+///     assert_eq!(piece.start, end);
+///     end = piece.end;
+/// });
+/// assert_eq!(end, file.buffer().as_bytes().len());
+/// # Ok::<(), tfrt_bef::BefError>(())
+/// ```
+pub fn list(file: &BefFile, sink: &mut dyn FnMut(Piece)) {
+    let mut lister = Lister {
+        file,
+        bytes: file.buffer().as_bytes(),
+        start: 0,
+        at: 0,
+        section: None,
+        sink,
+    };
+    lister.file();
+}
+
+/// A cursor that tells what it has passed.
+struct Lister<'f, 's> {
+    file: &'f BefFile,
+    bytes: &'f [u8],
+    /// Where the present piece starts.
+    start: usize,
+    /// Where it ends so far.
+    at: usize,
+    section: Option<u8>,
+    sink: &'s mut dyn FnMut(Piece),
+}
+
+impl Lister<'_, '_> {
+    fn file(&mut self) {
+        self.at = MAGIC.len();
+        self.head("magic");
+        self.at += 1;
+        self.head(format_args!("version {}", self.bytes[self.at - 1]));
+        while self.at < self.bytes.len() {
+            self.section();
+        }
+    }
+
+    fn section(&mut self) {
+        let id = self.bytes[self.at];
+        self.section = Some(id);
+        self.at += 1;
+        let head = self.number();
+        // The gate has seen that the payload is inside.
+        let len_bytes = (head >> 1) as usize;
+        let name = section_name(id);
+        let mut padding = 0;
+        if head & 1 == 1 {
+            let alignment = usize::from(self.bytes[self.at]).max(1);
+            self.at += 1;
+            padding = self.at.next_multiple_of(alignment) - self.at;
+            self.head(format_args!(
+                "section {id} {name}: {len_bytes} bytes aligned by {alignment}"
+            ));
+        } else {
+            self.head(format_args!("section {id} {name}: {len_bytes} bytes"));
+        }
+        self.padding(self.at + padding);
+        let end = (self.at + len_bytes).min(self.bytes.len());
+        match SectionId::from_byte(id) {
+            Some(SectionId::Strings | SectionId::LocationStrings) => self.strings(end),
+            Some(SectionId::Attributes) => self.attributes(end),
+            Some(SectionId::Kernels) => self.kernels(),
+            Some(SectionId::Types) => self.types(),
+            Some(SectionId::FunctionIndex) => self.function_index(),
+            Some(SectionId::Functions) => self.bodies(),
+            Some(SectionId::Locations) => self.locations(end),
+            Some(SectionId::AttributeTypes) => self.attribute_types(),
+            Some(SectionId::AttributeNames) => self.attribute_names(),
+            Some(SectionId::RegisterTypes) => self.register_types(),
+            Some(SectionId::NonStrict) => self.nonstrict(),
+            None => {}
+        }
+        if self.at < end {
+            self.at = end;
+            self.payload("unused");
+        }
+        self.at = end;
+        self.start = end;
+    }
+
+    /// Ends the present piece.
+    fn piece(&mut self, kind: PieceKind, text: impl fmt::Display) {
+        let (start, end) = (self.start, self.at);
+        self.start = end;
+        if start < end {
+            (self.sink)(Piece {
+                start,
+                end,
+                section: self.section,
+                kind,
+                text: text.to_string(),
+            });
+        }
+    }
+
+    fn head(&mut self, text: impl fmt::Display) {
+        self.piece(PieceKind::Head, text);
+    }
+
+    fn payload(&mut self, text: impl fmt::Display) {
+        self.piece(PieceKind::Payload, text);
+    }
+
+    /// Passes over bytes up to `end` that nobody reads.
+    fn padding(&mut self, end: usize) {
+        self.at = end.clamp(self.at, self.bytes.len());
+        self.piece(PieceKind::Padding, "padding");
+    }
+
+    /// Reads a number of variable length; the gate has seen that it is there.
+    fn number(&mut self) -> u64 {
+        let rest = &self.bytes[self.at..];
+        let (value, len) = varint::read(rest).unwrap_or((0, 0));
+        self.at += len;
+        value
+    }
+
+    /// Passes over numbers of variable length.
+    fn skip(&mut self, n_numbers: usize) {
+        for _ in 0..n_numbers {
+            self.number();
+        }
+    }
+
+    /// Reads a number that stands for an index or a count.
+    fn index(&mut self) -> u32 {
+        // The gate refuses larger ones.
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,106 @@
+//! Every byte of a file is told about, once.
+
+use expect_test::expect;
+use tfrt_bef::{
+    BefBuffer, BefFile,
+    listing::{self, Piece},
+};
+
+fn pieces(bytes: &[u8]) -> Vec<Piece> {
+    let file = BefFile::open(BefBuffer::copy_from(bytes)).unwrap();
+    let mut pieces = Vec::new();
+    listing::list(&file, &mut |piece| pieces.push(piece));
+    pieces
+}
+
+#[test]
+fn pieces_follow_one_another_without_gaps() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    let mut n_files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "bef") {
+            continue;
+        }
+        n_files += 1;
+        let bytes = std::fs::read(&path).unwrap();
+        let mut end = 0;
+        for piece in pieces(&bytes) {
+            assert_eq!(piece.start, end, "{}: {piece:?}", path.display());
+            assert!(piece.end > piece.start && !piece.text.is_empty());
+            assert_ne!(piece.text, "unused", "{}", path.display());
+            end = piece.end;
+        }
+        assert_eq!(end, bytes.len(), "{}", path.display());
+    }
+    assert!(n_files >= 2);
+}
+
+#[test]
+fn pieces_say_what_their_numbers_stand_for() {
+    let bytes = include_bytes!("golden/constant.bef");
+    let lines: Vec<String> = pieces(bytes)
+        .iter()
+        .map(|piece| format!("{:#x}..{:#x} {}", piece.start, piece.end, piece.text))
+        .collect();
+    expect![[r#"
+        0x0..0x2 magic
+        0x2..0x3 version 0
+        0x3..0x5 section 0 Strings: 30 bytes
+        0x5..0x7 +0 "f"
+        0x7..0xb +2 "i32"
+        0xb..0x1d +6 "tfrt.constant.i32"
+        0x1d..0x23 +24 "value"
+        0x23..0x26 section 1 Attributes: 4 bytes aligned by 4
+        0x26..0x28 padding
+        0x28..0x2c attribute +0: i32 42
+        0x2c..0x2e section 2 Kernels: 2 bytes
+        0x2e..0x2f 1 kernels
+        0x2f..0x30 kernel 0: +6 tfrt.constant.i32
+        0x30..0x32 section 3 Types: 2 bytes
+        0x32..0x33 1 types
+        0x33..0x34 type 0: +2 i32
+        0x34..0x36 section 4 FunctionIndex: 7 bytes
+        0x36..0x37 1 functions
+        0x37..0x3a function 0 'f' (+0): async, body at +0
+        0x3a..0x3b 0 arguments: 
+        0x3b..0x3d 1 results: i32
+        0x3d..0x40 section 5 Functions: 84 bytes
+        0x40..0x41 function 0 'f' at f.mlir:1:1 (+0)
+        0x41..0x42 1 registers
+        0x42..0x43 r0: used 1, i32
+        0x43..0x44 2 kernels
+        0x44..0x47 k0: record at +0, waits for 0, stream 0
+        0x47..0x4a k1: record at +36, waits for 0, stream 0
+        0x4a..0x4b returns r0
+        0x4b..0x4c padding
+        0x4c..0x50 k0: entry
+        0x50..0x54   no location
+        0x54..0x64   0 operands, 0 attributes, 0 functions, 1 results
+        0x64..0x68   r1 has 1 users
+        0x68..0x6c   writes r1
+        0x6c..0x70   users of r1: [1]
+        0x70..0x74 k1: 0 tfrt.constant.i32
+        0x74..0x78   at f.mlir:2:8 (+4)
+        0x78..0x88   0 operands, 1 attributes, 0 functions, 1 results
+        0x88..0x8c   r0 has 0 users
+        0x8c..0x90   attribute value at +0
+        0x90..0x94   writes r0
+        0x94..0x96 section 6 LocationStrings: 7 bytes
+        0x96..0x9d +0 "f.mlir"
+        0x9d..0x9f section 7 Locations: 8 bytes
+        0x9f..0xa3 location +0: f.mlir:1:1
+        0xa3..0xa7 location +4: f.mlir:2:8
+        0xa7..0xa9 section 8 AttributeTypes: 3 bytes
+        0xa9..0xaa 1 attributes
+        0xaa..0xac attribute +0: i32
+        0xac..0xae section 9 AttributeNames: 3 bytes
+        0xae..0xaf 1 functions
+        0xaf..0xb0 function 0 'f': 2 kernels
+        0xb0..0xb1 k1: +24 value
+        0xb1..0xb3 section 10 RegisterTypes: 3 bytes
+        0xb3..0xb4 1 functions
+        0xb4..0xb5 function 0 'f': 1 registers
+        0xb5..0xb6 r0: 0 i32"#]]
+    .assert_eq(&lines.join("\n"));
+}
