@@ -655,13 +655,7 @@ fn finish(
     }
     for value in results.drain(..) {
         let fill = running.next_result().expect("the numbers were compared");
-        publish(
-            frame,
-            queue,
-            Some(kernel),
-            fill,
-            located(frame, kernel, value),
-        );
+        publish(frame, queue, Some(kernel), fill, value);
     }
     running.finish();
 }
@@ -680,16 +674,19 @@ fn publish(
     fill: Fill,
     value: AnyAsyncValue,
 ) {
-    let value = if value.is_plain() {
-        value
-    } else {
-        value.settled()
-    };
-    if value.is_settled() {
-        publish_settled(frame, queue, fill, value);
-    } else {
-        publish_pending(frame, queue, kernel, fill, value);
+    if value.is_plain() {
+        return publish_settled(frame, queue, fill, value);
     }
+    let value = value.settled();
+    if !value.is_settled() {
+        return publish_pending(frame, queue, kernel, fill, value);
+    }
+    // Only now is it certain whether the value is an error: it may have settled just before.
+    let value = match kernel {
+        Some(kernel) => located(frame, kernel, value),
+        None => value,
+    };
+    publish_settled(frame, queue, fill, value);
 }
 
 #[inline]
