@@ -48,6 +48,9 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     let done = match command {
         Command::Run(options) => commands::run::run(options, talk),
         Command::Compile(options) => commands::compile::compile(options, talk),
+        Command::Decompile(options) => commands::decompile::decompile(options, talk),
+        Command::Dump(options) => commands::dump::dump(options),
+        Command::Diff(options) => commands::diff::diff(options, talk),
         Command::Opt(options) => commands::opt::opt(options, talk),
         Command::Check(options) => commands::check::check(options, talk),
         Command::Kernels(options) => commands::kernels::kernels(options),

@@ -1,5 +1,7 @@
 //! What the flags mean, as types.
 
+mod inspect;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,6 +16,8 @@ use tfrt::{
     available_parallelism,
 };
 use tfrt_compiler::pipeline::Pipeline;
+
+pub use inspect::{DecompileOptions, DiffOptions, DumpOptions};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -62,6 +66,9 @@ impl fmt::Display for Color {
 pub enum Command {
     Run(RunOptions),
     Compile(CompileOptions),
+    Decompile(DecompileOptions),
+    Dump(DumpOptions),
+    Diff(DiffOptions),
     Opt(OptOptions),
     Check(CheckOptions),
     Kernels(KernelsOptions),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tfrt::bef::{BefBuffer, BefFile, dump};
+use tfrt::bef::{BefBuffer, BefFile, dump, listing};
 use tfrt::compiler::{CompileOptions, compile, decompile};
 use tfrt::ir::{PrintOptions, Source, parse, print, split, verify};
 use tfrt_oracle::generate::{Options, generate};
@@ -95,6 +95,25 @@ fn programs_of_the_repository_come_back() {
         }
     }
     assert!(n_programs > 50, "only {n_programs} programs");
+}
+
+#[test]
+fn every_byte_of_programs_is_listed() {
+    for seed in 0..40 {
+        let text = generate(seed, Options::default()).to_string();
+        let module = parse(&Source::new("random.mlir", text)).expect("random programs parse");
+        for strip in [false, true] {
+            let bytes = compile(&module, &CompileOptions { strip }).expect("they compile");
+            let file = BefFile::open(bytes.clone()).expect("what compiles opens");
+            let mut end = 0;
+            listing::list(&file, &mut |piece| {
+                assert_eq!(piece.start, end, "seed {seed}: {piece:?}");
+                assert_ne!(piece.text, "unused", "seed {seed}");
+                end = piece.end;
+            });
+            assert_eq!(end, bytes.as_bytes().len(), "seed {seed}");
+        }
+    }
 }
 
 #[test]

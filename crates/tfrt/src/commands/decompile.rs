@@ -1,0 +1,92 @@
+//! `tfrt decompile`: a BEF file to MLIR text.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tfrt::bef::BefFile;
+use tfrt::compiler;
+use tfrt::input::{self, Input, STANDARD_INPUT};
+use tfrt::ir::{Diagnostics, Location, PrintOptions, print};
+
+use super::testing;
+use crate::failure::{ExitStatus, Failure};
+use crate::options::DecompileOptions;
+use crate::talk::Talk;
+
+/// Decompiles a file, or each part of a text after it was compiled.
+pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let input = Input::read(&options.file)?;
+    let parts: Vec<Input> = match &input {
+        Input::Text(source) if options.testing.verify_diagnostics => {
+            return testing::compare(source, options.testing, talk, |part| {
+                let bytes = input::compile(part, &compiler::CompileOptions::default())?;
+                let Ok(file) = BefFile::open(bytes) else {
+                    return Ok(());
+                };
+                compiler::decompile(&file).map(drop)
+            });
+        }
+        Input::Text(source) => {
+            let parts = testing::parts(source, options.testing).into_iter();
+            parts.map(Input::Text).collect()
+        }
+        Input::Bytes { .. } => vec![input],
+    };
+    let mut texts = Vec::new();
+    let mut status = ExitStatus::Fine;
+    for part in &parts {
+        match text_of(part, options, talk) {
+            Ok(text) => texts.push(text),
+            Err(failure) => {
+                talk.failure(&failure);
+                status = status.max(failure.status());
+            }
+        }
+    }
+    write(&options.output, texts.join(testing::SEPARATOR).as_bytes())?;
+    Ok(status)
+}
+
+fn text_of(input: &Input, options: &DecompileOptions, talk: &Talk) -> Result<String, Failure> {
+    let file = input.open()?;
+    let restored = compiler::decompile(&file).map_err(|errors| placed(&errors, input.name()))?;
+    if !restored.warnings.is_empty() {
+        talk.failure(&placed(&restored.warnings, input.name()).into());
+    }
+    let how = PrintOptions {
+        generic: options.generic,
+        locations: !options.no_locations,
+    };
+    Ok(print(&restored.module, how))
+}
+
+/// Places what has no place in the file as a whole.
+fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
+    let mut all = Diagnostics::default();
+    for diagnostic in diagnostics {
+        let is_placed = *diagnostic.location() != Location::Unknown;
+        let whole = Location::FileLineCol {
+            file: name.into(),
+            line: 0,
+            column: 0,
+        };
+        all.push(match is_placed {
+            true => diagnostic.clone(),
+            false => diagnostic.clone().at_location(whole),
+        });
+    }
+    all
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        let mut out = io::stdout().lock();
+        out.write_all(text)?;
+        return Ok(out.flush()?);
+    }
+    fs::write(path, text).map_err(|reason| Failure::Write {
+        path: path.to_owned(),
+        reason,
+    })
+}

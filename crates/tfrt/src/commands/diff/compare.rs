@@ -1,0 +1,283 @@
+//! What differs between two modules.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+use serde::Serialize;
+use tfrt::ir::{Attribute, BlockId, Def, Module, Name, OpId, RegionId, ValueId};
+
+use super::align::align;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Where: the function, and the operation if it is inside.
+    place: String,
+    /// What about it.
+    what: &'static str,
+    /// What the old program has there; none if it has nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<String>,
+    /// What the new one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)?;
+        if let Some(old) = &self.old {
+            write!(f, "\n  - {old}")?;
+        }
+        if let Some(new) = &self.new {
+            write!(f, "\n  + {new}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Says what the compiler does with an operation, not what that does.
+const NOT_COMPARED: [&str; 2] = ["_tfrt_streams", "_tfrt_cost"];
+
+/// Compares two modules.
+pub fn modules(old: &Module, new: &Module) -> Vec<Difference> {
+    let mut comparison = Comparison {
+        old,
+        new,
+        differences: Vec::new(),
+        hash: RandomState::new(),
+        same_values: HashMap::new(),
+    };
+    comparison.run();
+    comparison.differences
+}
+
+struct Comparison<'c> {
+    old: &'c Module,
+    new: &'c Module,
+    differences: Vec<Difference>,
+    hash: RandomState,
+    /// Value of the new program for values of the old.
+    same_values: HashMap<ValueId, ValueId>,
+}
+
+impl Comparison<'_> {
+    fn run(&mut self) {
+        let (old, new) = (self.old, self.new);
+        let (olds, news) = (old.symbol_table(old.top()), new.symbol_table(new.top()));
+        for op in old.children(old.top()) {
+            let name = old.symbol_name(op).unwrap_or_default();
+            let place = format!("@{name}");
+            match news.get(name) {
+                None => self.tell(&place, "is gone", None, None),
+                Some(other) => self.operation(&place, op, *other),
+            }
+        }
+        for op in new.children(new.top()) {
+            let name = new.symbol_name(op).unwrap_or_default();
+            if !olds.contains_key(name) {
+                self.tell(&format!("@{name}"), "is new", None, None);
+            }
+        }
+    }
+
+    fn tell(&mut self, place: &str, what: &'static str, old: Option<String>, new: Option<String>) {
+        self.differences.push(Difference {
+            place: place.to_owned(),
+            what,
+            old,
+            new,
+        });
+    }
+
+    /// Compares operations that belong together, but for operands.
+    ///
+    /// Recursion is bounded by the formats' limits on nesting.
+    fn operation(&mut self, place: &str, old: OpId, new: OpId) {
+        let (data, other) = (self.old.op(old), self.new.op(new));
+        if data.name() != other.name() {
+            let names = [data, other].map(|op| Some(op.name().to_string()));
+            let [before, after] = names;
+            return self.tell(place, "is another operation", before, after);
+        }
+        let mut names: Vec<&Name> = data.attributes().iter().map(|(name, _)| name).collect();
+        names.extend(other.attributes().iter().map(|(name, _)| name));
+        names.sort();
+        names.dedup();
+        for name in names {
+            let (before, after) = (data.attribute(name), other.attribute(name));
+            if before != after && !NOT_COMPARED.contains(&name.as_str()) {
+                let show = |value: Option<&Attribute>| {
+                    value.map(|value| format!("{name} = {}", shortened(value.to_string())))
+                };
+                self.tell(place, "has another attribute", show(before), show(after));
+            }
+        }
+        let (before, after) = (result_types(self.old, old), result_types(self.new, new));
+        if before != after {
+            self.tell(place, "has other results", Some(before), Some(after));
+        }
+        let results = data.results().iter().copied();
+        self.same_values
+            .extend(results.zip(other.results().iter().copied()));
+        let (before, after) = (data.regions(), other.regions());
+        if before.len() != after.len() {
+            let numbers = [before.len(), after.len()].map(|n| Some(n.to_string()));
+            let [before, after] = numbers;
+            return self.tell(place, "has another number of regions", before, after);
+        }
+        for (position, (before, after)) in before.iter().zip(after).enumerate() {
+            let inner = match data.regions().len() {
+                1 => place.to_owned(),
+                _ => format!("{place} region {position}"),
+            };
+            self.region(&inner, *before, *after);
+        }
+    }
+
+    fn region(&mut self, place: &str, old: RegionId, new: RegionId) {
+        let blocks = self.old.region(old).blocks().iter();
+        let others = self.new.region(new).blocks();
+        if blocks.len() != others.len() {
+            let numbers = [blocks.len(), others.len()].map(|n| Some(n.to_string()));
+            let [before, after] = numbers;
+            return self.tell(place, "has another number of blocks", before, after);
+        }
+        for (block, other) in blocks.zip(others) {
+            self.block(place, *block, *other);
+        }
+    }
+
+    fn block(&mut self, place: &str, old: BlockId, new: BlockId) {
+        let (data, other) = (self.old.block(old), self.new.block(new));
+        let types = |module: &Module, values: &[ValueId]| types(module, values);
+        let before = types(self.old, data.arguments());
+        let after = types(self.new, other.arguments());
+        if before != after {
+            self.tell(place, "has other arguments", Some(before), Some(after));
+        }
+        let arguments = data.arguments().iter().copied();
+        self.same_values
+            .extend(arguments.zip(other.arguments().iter().copied()));
+        let (olds, news) = (data.operations(), other.operations());
+        let pairs = self.pairs(olds, news);
+        let mut partner_of_new = vec![false; news.len()];
+        let mut partner_of_old: Vec<Option<usize>> = vec![None; olds.len()];
+        for (a, b) in pairs {
+            partner_of_old[a] = Some(b);
+            partner_of_new[b] = true;
+        }
+        let mut next_new = 0;
+        for (a, op) in olds.iter().enumerate() {
+            match partner_of_old[a] {
+                None => {
+                    let text = line(self.old, *op);
+                    self.tell(place, "lacks an operation", Some(text), None);
+                }
+                Some(b) => {
+                    self.added(place, &news[next_new..b], &partner_of_new[next_new..b]);
+                    next_new = b + 1;
+                    let inner = format!("{place} {} {}", self.old.op(*op).name(), a + 1);
+                    self.operation(&inner, *op, news[b]);
+                    self.edges(&inner, *op, news[b]);
+                }
+            }
+        }
+        self.added(place, &news[next_new..], &partner_of_new[next_new..]);
+    }
+
+    fn added(&mut self, place: &str, ops: &[OpId], has_partner: &[bool]) {
+        for (op, _) in ops.iter().zip(has_partner).filter(|(_, has)| !**has) {
+            let text = line(self.new, *op);
+            self.tell(place, "has one more operation", None, Some(text));
+        }
+    }
+
+    /// Pairs the operations of two blocks: those that are the same in all but operands and
+    /// regions, then of those that are left between two pairs those with the same name.
+    fn pairs(&self, olds: &[OpId], news: &[OpId]) -> Vec<(usize, usize)> {
+        let keys = |module: &Module, ops: &[OpId], key: fn(&Module, OpId) -> String| {
+            let hashes = ops.iter().map(|op| self.hash.hash_one(key(module, *op)));
+            hashes.collect::<Vec<u64>>()
+        };
+        let exact = align(
+            &keys(self.old, olds, signature),
+            &keys(self.new, news, signature),
+        );
+        let name = |module: &Module, op: OpId| module.op(op).name().to_string();
+        let (old_names, new_names) = (keys(self.old, olds, name), keys(self.new, news, name));
+        let mut pairs = Vec::with_capacity(exact.len());
+        let (mut a, mut b) = (0, 0);
+        for (next_a, next_b) in exact.into_iter().chain([(olds.len(), news.len())]) {
+            let between = align(&old_names[a..next_a], &new_names[b..next_b]);
+            pairs.extend(between.into_iter().map(|(i, j)| (a + i, b + j)));
+            if next_a < olds.len() {
+                pairs.push((next_a, next_b));
+            }
+            (a, b) = (next_a + 1, next_b + 1);
+        }
+        pairs
+    }
+
+    /// Compares where the operands of two operations come from.
+    fn edges(&mut self, place: &str, old: OpId, new: OpId) {
+        let (before, after) = (self.old.op(old).operands(), self.new.op(new).operands());
+        if before.len() != after.len() {
+            let (before, after) = (types(self.old, before), types(self.new, after));
+            return self.tell(place, "has other operands", Some(before), Some(after));
+        }
+        for (position, (value, other)) in before.iter().zip(after).enumerate() {
+            if self.same_values.get(value) != Some(other) {
+                let old = format!("operand {position} is {}", origin(self.old, *value));
+                let new = format!("operand {position} is {}", origin(self.new, *other));
+                self.tell(place, "reads another value", Some(old), Some(new));
+            }
+        }
+    }
+}
+
+/// Returns what an operation is, without operands and regions.
+fn signature(module: &Module, op: OpId) -> String {
+    let data = module.op(op);
+    let mut text = format!("{} {}", data.name(), result_types(module, op));
+    for (name, value) in data.attributes() {
+        if !NOT_COMPARED.contains(&name.as_str()) {
+            text.push_str(&format!(" {name} = {value}"));
+        }
+    }
+    text
+}
+
+/// Returns an operation as one line for people.
+fn line(module: &Module, op: OpId) -> String {
+    shortened(signature(module, op))
+}
+
+fn result_types(module: &Module, op: OpId) -> String {
+    types(module, module.op(op).results())
+}
+
+fn types(module: &Module, values: &[ValueId]) -> String {
+    let types = values
+        .iter()
+        .map(|value| module.value_type(*value).to_string());
+    format!("({})", types.collect::<Vec<_>>().join(", "))
+}
+
+/// Says where a value comes from.
+fn origin(module: &Module, value: ValueId) -> String {
+    match module.value_def(value) {
+        Def::Argument(_, index) => format!("argument {index}"),
+        Def::Result(op, index) => format!("result {index} of {}", line(module, op)),
+    }
+}
+
+/// Cuts text that is too long to be read.
+fn shortened(text: String) -> String {
+    const MAX_CHARACTERS: usize = 120;
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
