@@ -522,7 +522,7 @@ fn ten_thousand_panicking_kernels_leave_all_workers() {
     for _ in 0..3 {
         let barrier = barrier.clone();
         queue.add_task(tfrt::asynchronous::queue::Task::new(move || {
-            drop(barrier.wait())
+            barrier.wait();
         }));
     }
     let (promise, all) = AsyncValue::<i32>::pending();
@@ -554,7 +554,7 @@ fn requests_that_only_take_their_time_do_not_count_as_stuck() {
     }"#;
     for queue in queues() {
         let runtime = runtime(&queue);
-        let program = main_of(&runtime, "slow", &text);
+        let program = main_of(&runtime, "slow", text);
         let function = program.function("main").unwrap();
         let calls: Vec<_> = (0..100)
             .map(|_| function.call(&runtime.context(), ()))

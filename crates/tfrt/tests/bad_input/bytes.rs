@@ -1,6 +1,8 @@
 //! BEF files that no compiler would write.
 
-use tfrt::bef::{BefWriter, FunctionBody, FunctionEntry, FunctionKind, KernelEntry, Payload};
+use tfrt::bef::{
+    BefWriter, FunctionBody, FunctionEntry, FunctionKind, KernelEntry, Payload, SectionId,
+};
 use tfrt::compiler::CompileOptions;
 use tfrt::ir::Source;
 
@@ -51,9 +53,13 @@ pub fn cases() -> Vec<Case> {
             .concat(),
             "byte ",
         ),
-        rejected("BEF: 2^40 functions", bomb(5), "byte "),
-        rejected("BEF: 2^40 kernel names", bomb(3), "byte "),
-        rejected("BEF: 2^40 types", bomb(4), "byte "),
+        rejected(
+            "BEF: 2^40 functions",
+            bomb(SectionId::FunctionIndex),
+            "byte ",
+        ),
+        rejected("BEF: 2^40 kernel names", bomb(SectionId::Kernels), "byte "),
+        rejected("BEF: 2^40 types", bomb(SectionId::Types), "byte "),
         rejected(
             "BEF: kernel that reads its own result",
             program(vec![("tfrt.add.i32", &[0, 0], &[0])], 1, &[0]),
@@ -137,11 +143,11 @@ fn garbage() -> Vec<u8> {
     [0x0b, 0xef, 0].into_iter().chain(noise).collect()
 }
 
-/// A file whose section `id` claims to list 2^40 things.
-fn bomb(id: u8) -> Vec<u8> {
+/// A file in which a section claims to list 2^40 things.
+fn bomb(section: SectionId) -> Vec<u8> {
     let mut sections = writer(vec![("tfrt_test.fail", &[], &[0])], 1, &[0]).sections();
     for (found, payload) in &mut sections {
-        if *found == id {
+        if *found == section as u8 {
             *payload = Payload::default();
             payload.varint(1_u64 << 40);
             payload.bytes(&[0; 64]);

@@ -362,12 +362,5 @@ fn time() -> Vec<Case> {
             4,
         )
         .stdout("'fine' returned 7"),
-        Case::fault(
-            "more threads than processors",
-            "",
-            &main("  %x = \"tfrt_test.async_constant.i32\"() {value = 1 : i32} : () -> i32\n"),
-            0,
-        )
-        .stdout("'main' returned 1"),
     ]
 }

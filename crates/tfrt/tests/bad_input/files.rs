@@ -45,6 +45,13 @@ pub fn cases() -> Vec<Case> {
         line("bytes where text is expected", "opt FILE", 1)
             .file([0x0b, 0xef, 0, 1])
             .stderr("tfrt: error: expected MLIR text, but 'input.mlir' is a BEF file"),
+        line(
+            "4096 threads of each kind",
+            "run --queue multi:4096:4096 FILE",
+            0,
+        )
+        .file(FINE)
+        .stdout("'main' returned 42"),
         line("one of several files is bad", "check FILE nope.mlir", 1)
             .file(FINE)
             .stdout("input.mlir: ok")
