@@ -20,6 +20,7 @@
 mod attributes;
 mod functions;
 mod locations;
+mod names;
 mod references;
 mod types;
 mod units;
@@ -28,6 +29,7 @@ use tfrt_bef::BefFile;
 use tfrt_ir::{Diagnostic, Diagnostics, Module, Name};
 
 use attributes::Attributes;
+use names::Names;
 use references::References;
 use types::Types;
 
@@ -86,6 +88,7 @@ struct Decompiler<'f> {
     types: Types,
     attributes: Attributes,
     references: References,
+    names: Names,
     kernel_names: Vec<Name>,
     /// Functions without a name that have become regions.
     n_regions: usize,
@@ -93,6 +96,8 @@ struct Decompiler<'f> {
 
 impl<'f> Decompiler<'f> {
     fn new(file: &'f BefFile) -> Decompiler<'f> {
+        let mut names = Names::default();
+        let kernel_names = file.kernel_names().map(|name| names.get(name)).collect();
         Decompiler {
             file,
             module: Module::new(),
@@ -100,7 +105,8 @@ impl<'f> Decompiler<'f> {
             types: Types::new(file),
             attributes: Attributes::default(),
             references: References::new(file),
-            kernel_names: file.kernel_names().map(Name::from).collect(),
+            names,
+            kernel_names,
             n_regions: 0,
         }
     }

@@ -1,5 +1,7 @@
 //! Registers as values, kernels as operations, functions without a name as regions.
 
+use std::collections::HashSet;
+
 use tfrt_bef::{
     Body, FunctionIndex, FunctionKind, FunctionView, KernelView, LocationOffset, RegisterIndex,
 };
@@ -17,9 +19,8 @@ const SOME_COST: i32 = 1;
 impl Decompiler<'_> {
     /// Makes a function of the module.
     pub(super) fn function(&mut self, function: FunctionView<'_>) {
-        let file = self.file;
         let mut state =
-            OpState::new("func.func").attribute("sym_name", Attribute::string(function.name()));
+            OpState::new("func.func").attribute("sym_name", self.names.string(function.name()));
         let inputs = function.argument_types();
         let inputs: Vec<Type> = inputs.map(|index| self.types.get(index)).collect();
         let region = self.module.create_region();
@@ -45,7 +46,7 @@ impl Decompiler<'_> {
                 if let Some(streams) = streams {
                     state = state.attribute(STREAMS, Attribute::array(vec![streams]));
                 }
-                state = state.location(locations::location(file, body.location()));
+                state = state.location(self.location(body.location()));
                 results
             }
         };
@@ -84,7 +85,7 @@ impl Decompiler<'_> {
         let results: Vec<Type> = results.cloned().collect();
         let state = OpState::new("tfrt.return")
             .operands(returned)
-            .location(locations::location(self.file, body.location()));
+            .location(self.location(body.location()));
         let op = self.module.create(state);
         self.module.append(block, op);
         let analysis = StreamAnalysis::new(&self.module, block);
@@ -135,10 +136,7 @@ impl Decompiler<'_> {
         let mut state = OpState::new(self.name(kernel))
             .operands(operands)
             .results(results)
-            .location(locations::location(
-                file,
-                LocationOffset(kernel.location().0),
-            ));
+            .location(self.location(kernel.location()));
         for (name, value) in self.attributes(kernel) {
             state = state.attribute(name, value);
         }
@@ -164,34 +162,43 @@ impl Decompiler<'_> {
         self.kernel_names[kernel.code().index()].clone()
     }
 
-    fn attributes(&mut self, kernel: &KernelView<'_>) -> Vec<(String, Attribute)> {
+    fn location(&mut self, offset: LocationOffset) -> Location {
+        locations::location(self.file, &mut self.names, offset)
+    }
+
+    fn attributes(&mut self, kernel: &KernelView<'_>) -> Vec<(Name, Attribute)> {
         let offsets = kernel.attributes();
-        let mut found: Vec<(String, Attribute)> = Vec::with_capacity(offsets.len());
+        let mut found: Vec<(Name, Attribute)> = Vec::with_capacity(offsets.len());
+        let mut taken: HashSet<Name> = HashSet::new();
         let width = offsets.len().saturating_sub(1).to_string().len();
-        let is_taken = |found: &[(String, Attribute)], name: &str| {
-            found.iter().any(|(other, _)| other == name)
-        };
         for (position, offset) in offsets.iter().enumerate() {
             let value = self.attributes.get(self.file, &mut self.types, *offset);
-            let given = kernel.attribute_name(position).map(str::to_owned);
-            // Zeros keep them in order.
-            let mut name = given.unwrap_or_else(|| format!("attr{position:0width$}"));
-            while is_taken(&found, &name) {
-                name.push('_');
+            let mut name = match kernel.attribute_name(position) {
+                Some(name) => self.names.get(name),
+                // Zeros keep them in order.
+                None => format!("attr{position:0width$}").into(),
+            };
+            while !taken.insert(name.clone()) {
+                name = format!("attr{position:0width$}_{}", taken.len()).into();
             }
             found.push((name, value));
         }
-        let references = self.references.of_kernel(self.file, kernel, &|name| {
-            found.iter().any(|(other, _)| other == name)
-        });
-        found.extend(references);
+        let Decompiler {
+            file,
+            references,
+            names,
+            ..
+        } = self;
+        let is_taken = |name: &str| taken.contains(name);
+        found.extend(references.of_kernel(file, kernel, names, &is_taken));
         if kernel.nonstrict() {
-            found.push((NONSTRICT.to_owned(), Attribute::Unit));
+            found.push((self.names.copied(NONSTRICT), Attribute::Unit));
         }
         let definition = dialect::lookup(kernel.name());
         let attributes = definition.map_or(&[][..], |definition| definition.attribute_defs());
-        if attributes.iter().any(|attribute| attribute.name == COST) && !is_taken(&found, COST) {
-            found.push((COST.to_owned(), Attribute::integer(SOME_COST, Type::I64)));
+        if attributes.iter().any(|attribute| attribute.name == COST) && !taken.contains(COST) {
+            let cost = Attribute::integer(SOME_COST, Type::I64);
+            found.push((self.names.copied(COST), cost));
         }
         found
     }

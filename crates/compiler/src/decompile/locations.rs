@@ -8,6 +8,8 @@ use tfrt_ir::{
     location::{CallSiteLocation, FusedLocation, NameLocation},
 };
 
+use super::names::Names;
+
 /// What a location says that the format could not express: fused of nothing, which has no
 /// record either.
 const NO_RECORD: &str = "no record";
@@ -17,34 +19,35 @@ const NO_RECORD: &str = "no record";
 const AS_IT_IS: &str = "as it is";
 
 /// Returns the location that functions and kernels refer to by `offset`.
-pub(super) fn location(file: &BefFile, offset: LocationOffset) -> Location {
+pub(super) fn location(file: &BefFile, names: &mut Names, offset: LocationOffset) -> Location {
     match file.location_record(offset) {
-        Some(record) => of_record(&record),
+        Some(record) => of_record(&record, names),
         None => fused(Vec::new(), Some(NO_RECORD)),
     }
 }
 
 /// Recursion is bounded by the gate's limit on nesting.
-fn of_record(record: &LocationRecord) -> Location {
+fn of_record(record: &LocationRecord, names: &mut Names) -> Location {
     match record {
         LocationRecord::Unknown => Location::Unknown,
         LocationRecord::FileLineCol { file, line, column } => Location::FileLineCol {
-            file: file.as_str().into(),
+            file: names.copied(file),
             line: *line,
             column: *column,
         },
         LocationRecord::Name { name, child } => Location::Name(Arc::new(NameLocation {
-            name: name.as_str().into(),
-            child: of_record(child),
+            name: names.copied(name),
+            child: of_record(child, names),
         })),
         LocationRecord::CallSite { callee, caller } => {
             Location::CallSite(Arc::new(CallSiteLocation {
-                callee: of_record(callee),
-                caller: of_record(caller),
+                callee: of_record(callee, names),
+                caller: of_record(caller, names),
             }))
         }
         LocationRecord::Fused(members) => {
-            let members: Vec<Location> = members.iter().map(of_record).collect();
+            let members = members.iter();
+            let members: Vec<Location> = members.map(|member| of_record(member, names)).collect();
             let is_plain = |member: &Location| !matches!(member, Location::Fused(inner) if inner.metadata.is_none());
             let survives = members.len() > 1 && members.iter().all(is_plain);
             fused(members, (!survives).then_some(AS_IT_IS))

@@ -4,13 +4,16 @@
 //! name of an attribute that lists functions is a string that nothing else in the file refers
 //! to. And functions are in the order of their attributes' names. What remains is `callee`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use tfrt_bef::{BefFile, FunctionIndex, KernelCode, KernelView, SectionId, TypeIndex};
 use tfrt_ir::{
-    Attribute,
+    Attribute, Name,
     dialect::{self, AttributeKind},
 };
+
+use super::names::Names;
 
 /// What an attribute that names functions is called, where nothing tells.
 const CALLEE: &str = "callee";
@@ -43,19 +46,17 @@ impl References {
                 None => kernels.push((code, n_functions)),
             }
         }
-        // Those with several functions are the likeliest to have a list.
-        kernels.sort_by_key(|(_, most)| *most < 2);
+        // Those with the most functions are the likeliest to have a list.
+        kernels.sort_by_key(|(_, most)| Reverse(*most));
         let mut lists: HashMap<u32, Vec<String>> = HashMap::new();
-        let mut room: Vec<usize> = kernels.iter().map(|(_, most)| *most).collect();
-        let mut names = names.into_iter();
-        while room.iter().any(|left| *left > 0) && names.len() > 0 {
-            for (left, (code, _)) in room.iter_mut().zip(&kernels) {
-                if *left > 0
-                    && let Some(name) = names.next()
-                {
-                    *left -= 1;
-                    lists.entry(code.0).or_default().push(name);
-                }
+        let mut room = VecDeque::from(kernels);
+        for name in names {
+            let Some((code, left)) = room.pop_front() else {
+                break;
+            };
+            lists.entry(code.0).or_default().push(name);
+            if left > 1 {
+                room.push_back((code, left - 1));
             }
         }
         lists.values_mut().for_each(|names| names.sort());
@@ -67,21 +68,26 @@ impl References {
         &self,
         file: &BefFile,
         kernel: &KernelView<'_>,
+        known: &mut Names,
         taken: &dyn Fn(&str) -> bool,
-    ) -> Vec<(String, Attribute)> {
-        let functions: Vec<Attribute> = named(file, kernel).map(Attribute::symbol).collect();
+    ) -> Vec<(Name, Attribute)> {
+        let functions = named(file, kernel).map(|name| Attribute::symbol(known.get(name)));
+        let functions: Vec<Attribute> = functions.collect();
         let mut left = &functions[..];
         let mut found = Vec::new();
-        let mut put = |name: String, value| found.push((name, value));
+        let mut put = |name: &str, value| found.push((Name::from(name), value));
         if let Some(names) = self.lists.get(&kernel.code().0) {
             for (position, name) in names.iter().enumerate() {
-                let is_last = position + 1 == names.len();
-                let n_taken = if is_last { left.len() } else { 1 };
-                if n_taken == 0 || left.is_empty() || taken(name) {
+                if left.is_empty() {
+                    break;
+                }
+                if taken(name) {
                     continue;
                 }
+                let is_last = position + 1 == names.len();
+                let n_taken = if is_last { left.len() } else { 1 };
                 let (list, rest) = left.split_at(n_taken);
-                put(name.clone(), Attribute::array(list.to_vec()));
+                put(name, Attribute::array(list.to_vec()));
                 left = rest;
             }
         }
@@ -97,7 +103,7 @@ impl References {
             };
             let (own, rest) = left.split_at(n_taken);
             put(
-                slot.name.to_owned(),
+                slot.name,
                 match slot.is_list {
                     true => Attribute::array(own.to_vec()),
                     false => own[0].clone(),
@@ -106,7 +112,7 @@ impl References {
             left = rest;
         }
         // What follows sorts behind the names given so far.
-        let last = found.last().map(|(name, _)| name.clone());
+        let last = found.last().map(|(name, _)| name.to_string());
         let mut base = last.unwrap_or_else(|| CALLEE.to_owned());
         let is_alone = left.len() == 1 && found.is_empty();
         let width = left.len().saturating_sub(1).to_string().len();
@@ -118,7 +124,7 @@ impl References {
             base.push('_');
         }
         for (position, function) in left.iter().enumerate() {
-            found.push((name(&base, position), function.clone()));
+            found.push((name(&base, position).into(), function.clone()));
         }
         found
     }

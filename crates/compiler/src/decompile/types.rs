@@ -1,10 +1,10 @@
 //! Types by their names, and the order in which a compiler would meet them.
 //!
 //! The format writes `1 : si32` and `1 : i32` alike. But the type table lists types in the
-//! order in which a compiler meets them; so where `i32` is new to us, and the table goes on
-//! with `si32`, it was `si32`.
+//! order in which a compiler meets them; so where `i32` would be new, and the table does not go
+//! on with it, it was `si32`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tfrt_bef::{BefFile, TypeIndex};
 use tfrt_ir::{
@@ -26,14 +26,20 @@ pub(super) struct Types {
 impl Types {
     pub(super) fn new(file: &BefFile) -> Types {
         let mut unknown = Vec::new();
+        // Names may occur often; those that do lie at the same address.
+        let mut known: HashMap<*const u8, Type> = HashMap::new();
         // The gate has seen to it that the number fits.
         let indexes = (0..file.n_types()).map(|index| TypeIndex(index as u32));
         let all = indexes.map(|index| {
             let name = file.type_name(index);
-            parse_type(name).unwrap_or_else(|| {
-                unknown.push(name.to_owned());
-                Type::dialect(&format!("!bef.type<\"{}\">", name.escape_default()))
-            })
+            let entry = known.entry(name.as_ptr());
+            let ty = entry.or_insert_with(|| {
+                parse_type(name).unwrap_or_else(|| {
+                    unknown.push(name.to_owned());
+                    Type::dialect(&format!("!bef.type<\"{}\">", name.escape_default()))
+                })
+            });
+            ty.clone()
         });
         Types {
             all: all.collect(),
@@ -71,8 +77,11 @@ impl Types {
         let Some(signed) = signed(&ty) else {
             return ty;
         };
-        let is_next = self.all.get(self.met.len()) == Some(&signed);
-        match is_next && !self.is_met.contains(&ty) {
+        let next = self.all.get(self.met.len());
+        if self.is_met.contains(&ty) || next == Some(&ty) {
+            return ty;
+        }
+        match self.is_met.contains(&signed) || next == Some(&signed) {
             true => signed,
             false => ty,
         }

@@ -31,8 +31,13 @@ pub(super) fn insert(
     // Outer modules hold inner ones.
     units.sort_by_key(|unit| unit.path.len());
     let n_before = module.block(module.body()).operations().len();
+    let mut inserter = Inserter {
+        module,
+        warnings,
+        tables: HashMap::new(),
+    };
     for unit in &units {
-        insert_unit(module, unit, warnings)?;
+        inserter.unit(unit)?;
     }
     let body = module.body();
     let mut operations = module.block(body).operations().to_vec();
@@ -77,52 +82,73 @@ fn units<'f>(file: &'f BefFile, warnings: &mut Diagnostics) -> Vec<Unit<'f>> {
     units
 }
 
-fn insert_unit(
-    module: &mut Module,
-    unit: &Unit<'_>,
-    warnings: &mut Diagnostics,
-) -> Result<(), Diagnostics> {
-    let (name, around) = unit.path.split_last().expect("paths have a name");
-    let mut table = module.top();
-    for outer in around {
-        table = match module.lookup_symbol_in(table, outer) {
-            Some(found) => found,
-            None => {
-                let region = module.create_region();
-                module.create_block(region);
-                let state = OpState::new("builtin.module")
-                    .attribute("sym_name", Attribute::string(outer))
-                    .attribute(COMPILED, Attribute::Unit)
-                    .region(region);
-                let made = module.create(state);
-                append(module, table, made);
-                made
-            }
-        };
-    }
-    if module.lookup_symbol_in(table, name).is_some() {
-        return Ok(());
-    }
-    let source = Source::new(format!("@{}", unit.path.join("::@")), unit.text);
-    let parsed = parse(&source).map_err(|mut reasons| {
-        reasons.push(Diagnostic::error("Failed to parse compilation unit."));
-        reasons
-    })?;
-    if parsed.symbol_name(parsed.top()) != Some(name) {
-        warnings.push(Diagnostic::warning(format!(
-            "the text of the module @{name} has another name"
-        )));
-    }
-    let copy = copy(&parsed, parsed.top(), module);
-    append(module, table, copy);
-    Ok(())
+/// Puts units into a module.
+struct Inserter<'i> {
+    module: &'i mut Module,
+    warnings: &'i mut Diagnostics,
+    /// Symbols of the modules that units were put into.
+    tables: HashMap<OpId, HashMap<String, OpId>>,
 }
 
-/// Puts an operation at the end of the one block of another, if that has one.
-fn append(module: &mut Module, owner: OpId, op: OpId) {
-    let region = module.op(owner).regions().first().copied();
-    if let Some(block) = region.and_then(|region| module.entry_block(region)) {
-        module.append(block, op);
+impl Inserter<'_> {
+    fn unit(&mut self, unit: &Unit<'_>) -> Result<(), Diagnostics> {
+        let (name, around) = unit.path.split_last().expect("paths have a name");
+        let mut table = self.module.top();
+        for outer in around {
+            table = match self.symbol(table, outer) {
+                Some(found) => found,
+                None => self.empty_module(table, outer),
+            };
+        }
+        if self.symbol(table, name).is_some() {
+            return Ok(());
+        }
+        let source = Source::new(format!("@{}", unit.path.join("::@")), unit.text);
+        let parsed = parse(&source).map_err(|mut reasons| {
+            reasons.push(Diagnostic::error("Failed to parse compilation unit."));
+            reasons
+        })?;
+        if parsed.symbol_name(parsed.top()) != Some(name) {
+            self.warnings.push(Diagnostic::warning(format!(
+                "the text of the module @{name} has another name"
+            )));
+        }
+        let copy = copy(&parsed, parsed.top(), self.module);
+        self.append(table, name, copy);
+        Ok(())
+    }
+
+    /// Finds a symbol directly inside an operation.
+    fn symbol(&mut self, table: OpId, name: &str) -> Option<OpId> {
+        let module = &*self.module;
+        let symbols = self.tables.entry(table).or_insert_with(|| {
+            let symbols = module.symbol_table(table).into_iter();
+            symbols.map(|(name, op)| (name.to_owned(), op)).collect()
+        });
+        symbols.get(name).copied()
+    }
+
+    /// Makes a module whose own text no symbol of the file needs.
+    fn empty_module(&mut self, table: OpId, name: &str) -> OpId {
+        let region = self.module.create_region();
+        self.module.create_block(region);
+        let state = OpState::new("builtin.module")
+            .attribute("sym_name", Attribute::string(name))
+            .attribute(COMPILED, Attribute::Unit)
+            .region(region);
+        let made = self.module.create(state);
+        self.append(table, name, made);
+        made
+    }
+
+    /// Puts an operation at the end of another's one block, if that has one.
+    fn append(&mut self, table: OpId, name: &str, op: OpId) {
+        let region = self.module.op(table).regions().first().copied();
+        if let Some(block) = region.and_then(|region| self.module.entry_block(region)) {
+            self.module.append(block, op);
+        }
+        let symbols = self.tables.entry(table).or_default();
+        symbols.insert(name.to_owned(), op);
     }
 }
 
