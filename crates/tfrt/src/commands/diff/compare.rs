@@ -107,12 +107,19 @@ impl Comparison<'_> {
         names.dedup();
         for name in names {
             let (before, after) = (data.attribute(name), other.attribute(name));
-            if before != after && !NOT_COMPARED.contains(&name.as_str()) {
+            let is_compared = |value: Option<&Attribute>| {
+                !NOT_COMPARED.contains(&name.as_str()) && value.is_none_or(|v| callees(v).is_none())
+            };
+            if before != after && is_compared(before) && is_compared(after) {
                 let show = |value: Option<&Attribute>| {
                     value.map(|value| format!("{name} = {}", shortened(value.to_string())))
                 };
                 self.tell(place, "has another attribute", show(before), show(after));
             }
+        }
+        let (before, after) = (functions(self.old, old), functions(self.new, new));
+        if before != after {
+            self.tell(place, "refers to other functions", Some(before), Some(after));
         }
         let (before, after) = (result_types(self.old, old), result_types(self.new, new));
         if before != after {
@@ -241,12 +248,33 @@ impl Comparison<'_> {
 fn signature(module: &Module, op: OpId) -> String {
     let data = module.op(op);
     let mut text = format!("{} {}", data.name(), result_types(module, op));
+    let functions = functions(module, op);
+    if !functions.is_empty() {
+        text.push_str(&format!(" functions {functions}"));
+    }
     for (name, value) in data.attributes() {
-        if !NOT_COMPARED.contains(&name.as_str()) {
+        if !NOT_COMPARED.contains(&name.as_str()) && callees(value).is_none() {
             text.push_str(&format!(" {name} = {value}"));
         }
     }
     text
+}
+
+/// Returns the functions that an attribute names. The names of such attributes are not in
+/// files; only the order of the functions is.
+fn callees(value: &Attribute) -> Option<Vec<&Name>> {
+    match value.as_array() {
+        Some([]) | None => Some(vec![value.as_flat_symbol()?]),
+        Some(list) => list.iter().map(Attribute::as_flat_symbol).collect(),
+    }
+}
+
+/// Returns the functions that an operation names, in order.
+fn functions(module: &Module, op: OpId) -> String {
+    let attributes = module.op(op).attributes().iter();
+    let names = attributes.filter_map(|(_, value)| callees(value)).flatten();
+    let names: Vec<String> = names.map(|name| format!("@{name}")).collect();
+    names.join(", ")
 }
 
 /// Returns an operation as one line for people.
