@@ -1,0 +1,147 @@
+//! The commands that look into programs, run as people run them.
+
+#![cfg(feature = "cli")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PROGRAM: &str = "\
+func.func @main() -> i32 {
+  %a = tfrt.constant.i32 42
+  %b = tfrt.constant.i32 1
+  %c = tfrt.add.i32 %a, %b
+  tfrt.return %c : i32
+}
+";
+
+/// A folder of its own for each test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("inspect-{name}"));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn tfrt(&self, arguments: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(&self.0);
+        command.output().unwrap()
+    }
+
+    /// Runs a command that must end with a status, and returns what it printed.
+    fn check(&self, arguments: &str, status: i32) -> String {
+        let output = self.tfrt(arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments}: {told}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn decompiled_text_compiles_to_the_same_bytes() {
+    let folder = Folder::new("decompile");
+    folder.write("a.mlir", PROGRAM);
+    folder.check("compile a.mlir", 0);
+    folder.check("decompile a.bef -o b.mlir", 0);
+    folder.check("compile b.mlir", 0);
+    let [before, after] = ["a.bef", "b.bef"].map(|name| fs::read(folder.0.join(name)).unwrap());
+    assert!(before == after);
+    let plain = folder.check("decompile a.bef --no-locations", 0);
+    assert!(plain.contains("%2 = tfrt.add.i32 %0, %1\n"), "{plain}");
+    let generic = folder.check("decompile a.mlir --generic", 0);
+    assert!(generic.contains("\"tfrt.add.i32\"(%0, %1)"), "{generic}");
+}
+
+#[test]
+fn stripped_file_is_decompiled_with_a_warning() {
+    let folder = Folder::new("stripped");
+    folder.write("a.mlir", PROGRAM);
+    folder.check("compile --strip a.mlir", 0);
+    let output = folder.tfrt("decompile a.bef");
+    assert!(output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    let expected = "a.bef:0:0: warning: Missing AttributeTypes, AttributeNames or RegisterTypes \
+                    sections.\n";
+    assert_eq!(told, expected);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("{attr0 = -559038737 : i32}"), "{text}");
+}
+
+#[test]
+fn parts_of_a_text_are_decompiled_one_by_one() {
+    let folder = Folder::new("split");
+    folder.write("a.mlir", &format!("{PROGRAM}// -----\n{PROGRAM}"));
+    let text = folder.check("decompile --split-input-file a.mlir", 0);
+    assert_eq!(text.matches("func.func @main").count(), 2);
+    assert_eq!(text.matches("// -----\n").count(), 1);
+}
+
+#[test]
+fn dump_accounts_for_every_byte() {
+    let folder = Folder::new("dump");
+    folder.write("a.mlir", PROGRAM);
+    let text = folder.check("dump a.mlir", 0);
+    assert!(text.starts_with("00000000  0b ef"), "{text}");
+    assert!(text.contains("tfrt.constant.i32"), "{text}");
+    let document = folder.check("dump --json a.mlir", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["schema"], "tfrt.dump/1");
+    let mut end = 0;
+    for piece in document["pieces"].as_array().unwrap() {
+        assert_eq!(piece["start"].as_u64(), Some(end));
+        end = piece["end"].as_u64().unwrap();
+    }
+    assert_eq!(document["len_bytes"].as_u64(), Some(end));
+}
+
+#[test]
+fn programs_are_the_same_whatever_their_values_are_called() {
+    let folder = Folder::new("same");
+    folder.write("a.mlir", PROGRAM);
+    let other = PROGRAM.replace('%', "%other_").replace('\n', "\n\n");
+    folder.write("b.mlir", &other);
+    folder.check("compile b.mlir", 0);
+    assert_eq!(folder.check("diff a.mlir b.mlir", 0), "");
+    assert_eq!(folder.check("diff a.mlir b.bef", 0), "");
+}
+
+#[test]
+fn differences_are_told_where_they_are() {
+    let folder = Folder::new("differs");
+    folder.write("a.mlir", PROGRAM);
+    let check = |from: &str, to: &str, expected: &str| {
+        folder.write("b.mlir", &PROGRAM.replace(from, to));
+        assert_eq!(folder.check("diff a.mlir b.mlir", 1), expected);
+        let document = folder.check("diff --json a.mlir b.mlir", 1);
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["same"], false);
+    };
+    check(
+        "i32 42",
+        "i32 43",
+        "@main tfrt.constant.i32 1: has another attribute\n  - value = 42 : i32\n  \
+         + value = 43 : i32\n",
+    );
+    check(
+        "%a, %b",
+        "%b, %b",
+        "@main tfrt.add.i32 3: reads another value\n  \
+         - operand 0 is result 0 of tfrt.constant.i32 (i32) value = 42 : i32\n  \
+         + operand 0 is result 0 of tfrt.constant.i32 (i32) value = 1 : i32\n",
+    );
+    check(
+        "  %b =",
+        "  %z = tfrt.new.chain\n  %b =",
+        "@main: has one more operation\n  + tfrt.new.chain (!tfrt.chain)\n",
+    );
+    check("@main", "@other", "@main: is gone\n@other: is new\n");
+}
