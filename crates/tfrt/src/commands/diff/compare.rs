@@ -119,7 +119,12 @@ impl Comparison<'_> {
         }
         let (before, after) = (functions(self.old, old), functions(self.new, new));
         if before != after {
-            self.tell(place, "refers to other functions", Some(before), Some(after));
+            self.tell(
+                place,
+                "refers to other functions",
+                Some(before),
+                Some(after),
+            );
         }
         let (before, after) = (result_types(self.old, old), result_types(self.new, new));
         if before != after {
