@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
         line("no command", "--color=never", "Usage: tfrt"),
         line(
             "unknown command",
-            "rum FILE",
+            "runn FILE",
             "a similar subcommand exists: 'run'",
         ),
         line(
