@@ -63,6 +63,9 @@ fn ci(steps: &mut Steps) {
     );
     let tests = ["test", "--workspace", "--no-fail-fast"];
     steps.tests("tests", &mut steps::cargo(&tests));
+    // As the README has it, but for `--release`, which would build everything again.
+    let first_command = ["run", "--quiet", "--", "run", "examples/fizzbuzz.mlir"];
+    steps.run("first command", &mut steps::cargo(&first_command));
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     checkers::loom(steps, checkers::Depth::Short);
