@@ -189,6 +189,18 @@ impl Session<'_> {
         self.judge(&outcome, reason.as_ref());
         let heard = self.errors.take();
         heard.iter().for_each(|error| self.tell(error));
+        // Without results nothing else would say why the function was stopped.
+        let stopped = |reason: &&Error| {
+            let code = reason.code();
+            code == ErrorCode::DeadlineExceeded || code == ErrorCode::ResourceExhausted
+        };
+        if let Some(reason) = reason
+            .as_ref()
+            .filter(stopped)
+            .filter(|_| outcome.is_empty())
+        {
+            self.tell(reason);
+        }
         self.document.ran(function, &outcome, &heard);
         Ok(())
     }

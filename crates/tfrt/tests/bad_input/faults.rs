@@ -355,6 +355,13 @@ fn time() -> Vec<Case> {
         Case::fault("deadline of a kernel that never resolves", "--deadline 5ms", &main(&kernel("tfrt_test.never")), 4)
             .stdout(DEADLINE),
         Case::fault(
+            "deadline of a function without results",
+            "--deadline 20ms",
+            "func.func @main() {\n  %c = tfrt.new.chain\n  %d = \"tfrt_test.spin\"(%c) : (!tfrt.chain) -> !tfrt.chain\n  tfrt.return\n}\n",
+            4,
+        )
+        .stderr("error: runtime error: Deadline exceeded"),
+        Case::fault(
             "deadline of one function of two",
             "--deadline 20ms --function main --function fine",
             &(chained("  %c = \"tfrt_test.spin\"(%c0) : (!tfrt.chain) -> !tfrt.chain\n")
