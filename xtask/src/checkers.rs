@@ -88,7 +88,7 @@ pub fn loom(steps: &mut Steps, depth: Depth) {
 
 /// Tests under AddressSanitizer and LeakSanitizer, with more flags for the compiler.
 pub fn asan_command(arguments: &[&str], flags: &str) -> Command {
-    let mut command = cargo_within(1800, &["+nightly", "test", "--target", HOST]);
+    let mut command = cargo_within(3600, &["+nightly", "test", "--target", HOST]);
     let flags = format!("-Zsanitizer=address --cfg tfrt_no_free_lists {flags}");
     command
         .args(arguments)
@@ -107,7 +107,13 @@ pub fn asan(steps: &mut Steps) {
     if !has_nightly() {
         return steps.skip("asan", "a nightly compiler");
     }
-    let all = ["--workspace", "--lib", "--bins", "--tests"];
+    let all = [
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--no-fail-fast",
+    ];
     steps.tests("asan", &mut asan_command(&all, ""));
 }
 
