@@ -33,7 +33,13 @@ use crate::sync::statistic::{AtomicU64, Ordering};
 /// // SAFETY: the block came from this allocator, with this layout.
 /// unsafe { allocator.deallocate(block, layout) };
 /// ```
-pub trait HostAllocator: Send + Sync + 'static {
+///
+/// # Safety
+///
+/// Code that is `unsafe` writes to what `allocate` returns. So it must be a block of the layout's
+/// size and alignment, valid for reads and writes, that nobody else uses until `deallocate` takes it
+/// back; and neither function may unwind.
+pub unsafe trait HostAllocator: Send + Sync + 'static {
     /// Returns a block with the given layout, or `None` if memory is exhausted.
     ///
     /// A layout of size zero is allowed and gives a pointer that must not be read from.
@@ -82,7 +88,8 @@ impl SystemAllocator {
     }
 }
 
-impl HostAllocator for SystemAllocator {
+// SAFETY: the blocks are the system allocator's, which makes the same promise.
+unsafe impl HostAllocator for SystemAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         if layout.size() == 0 {
             return Some(layout.dangling_ptr());
@@ -129,7 +136,9 @@ impl RecyclingAllocator {
     }
 }
 
-impl HostAllocator for RecyclingAllocator {
+// SAFETY: a block comes from the system allocator or from a free list of its size class, which it
+// leaves when it is given out.
+unsafe impl HostAllocator for RecyclingAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         Block::with(layout).allocate()
     }

@@ -7,7 +7,7 @@
 //!
 //! # The story of a call
 //!
-//! 1. [`enter`] readies the kernels without operands and fills the arguments.
+//! 1. [`Executor::enter`] readies the kernels without operands and fills the arguments.
 //! 2. [`Executor::drive`] runs ready kernels of the current stream, the last to become ready first,
 //!    and hands those of other streams to the work queue ([`ready`]).
 //! 3. [`run_kernel`] skips a kernel with an error among its strict operands, or of a cancelled
@@ -274,7 +274,7 @@ impl Executor {
     fn follow(&mut self, kernel: Suspended, flow: Flow) {
         let mut step = match flow {
             Flow::Done => return self.complete(kernel, Vec::new(), None),
-            Flow::Call(call) => return self.call(kernel, call, None),
+            Flow::Call(call) => return self.call(kernel, call),
             Flow::Step(step) => step,
         };
         loop {
@@ -285,7 +285,22 @@ impl Executor {
                     let again = Box::new(move |_| Step(StepKind::Call(call, then)));
                     return self.detach(kernel, Vec::new(), Wake::Task, again);
                 }
-                StepKind::Call(call, then) => return self.call(kernel, call, Some(then)),
+                StepKind::Call(call, then) => {
+                    // The body of a loop may hold no kernel that would see the cancellation.
+                    let begun = match cancelled(kernel.frame()) {
+                        Some(error) => Err(error),
+                        None => begin_call(kernel.frame(), call),
+                    };
+                    match begun {
+                        Ok(Begun::Frame(frame, arguments)) => {
+                            let (held, then) = (arguments.clone(), Some(then));
+                            let returns = Returns::Kernel { kernel, held, then };
+                            return self.enter(frame, arguments, returns);
+                        }
+                        Ok(Begun::Ended(results)) => (results, then),
+                        Err(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                    }
+                }
                 StepKind::Spawn(call, then) => match cancelled(kernel.frame()) {
                     Some(error) => return self.complete(kernel, Vec::new(), Some(error)),
                     None => (spawn_call(kernel.frame(), call), then),
@@ -309,31 +324,14 @@ impl Executor {
         }
     }
 
-    /// Runs a function for a kernel of the activation on top.
-    fn call(&mut self, kernel: Suspended, call: Call, then: Option<Resume>) {
-        let Call {
-            function,
-            arguments,
-        } = call;
-        // The body of a loop may hold no kernel that would see the cancellation.
-        let cancelled = kernel
-            .frame()
-            .request()
-            .cancellation()
-            .filter(|_| then.is_some());
-        if let Some(error) = cancelled.cloned() {
-            return self.complete(kernel, Vec::new(), Some(error));
-        }
-        match function.frame_for_call(kernel.frame(), &arguments) {
-            Ok(Some(frame)) => {
-                let held = arguments.clone();
+    /// Runs a function for a kernel of the activation on top, whose results it gives.
+    fn call(&mut self, kernel: Suspended, call: Call) {
+        match begin_call(kernel.frame(), call) {
+            Ok(Begun::Frame(frame, arguments)) => {
+                let (held, then) = (arguments.clone(), None);
                 self.enter(frame, arguments, Returns::Kernel { kernel, held, then });
             }
-            // A synchronous function has no activation: it runs to its end at once.
-            Ok(None) => {
-                let results = function.run_in_order(kernel.frame(), &arguments);
-                self.returned(kernel, arguments, then, results);
-            }
+            Ok(Begun::Ended(results)) => self.complete(kernel, results, None),
             Err(error) => self.complete(kernel, Vec::new(), Some(error)),
         }
     }
@@ -376,20 +374,14 @@ impl Executor {
                     let again = Box::new(move |_| Step(StepKind::Call(call, then)));
                     return detached.wait(Vec::new(), Wake::Task, again);
                 }
-                StepKind::Call(
-                    Call {
-                        function,
-                        arguments,
-                    },
-                    then,
-                ) => {
+                StepKind::Call(call, then) => {
                     let caller = detached.frame.local();
-                    if let Some(error) = caller.request().cancellation() {
-                        let error = error.clone();
-                        return detached.fail(error);
-                    }
-                    match function.frame_for_call(caller, &arguments) {
-                        Ok(Some(frame)) => {
+                    let begun = match cancelled(caller) {
+                        Some(error) => Err(error),
+                        None => begin_call(caller, call),
+                    };
+                    match begun {
+                        Ok(Begun::Frame(frame, arguments)) => {
                             let held = arguments.clone();
                             let returns = Returns::Detached {
                                 step: detached,
@@ -398,7 +390,7 @@ impl Executor {
                             };
                             return self.enter(frame, arguments, returns);
                         }
-                        Ok(None) => (function.run_in_order(caller, &arguments), then),
+                        Ok(Begun::Ended(results)) => (results, then),
                         Err(error) => return detached.fail(error),
                     }
                 }
@@ -494,6 +486,26 @@ impl Detached {
 /// Why no function of a frame's request may start, if it was cancelled.
 fn cancelled(frame: &Frame) -> Option<Error> {
     frame.request().cancellation().cloned()
+}
+
+/// A call that has begun.
+enum Begun {
+    /// It is to be run, with these arguments.
+    Frame(Arc<Frame>, Vec<AnyAsyncValue>),
+    /// A synchronous function has no activation: it ran to its end at once.
+    Ended(Vec<AnyAsyncValue>),
+}
+
+/// Begins a call from inside of `caller`.
+fn begin_call(caller: &Arc<Frame>, call: Call) -> Result<Begun, Error> {
+    let Call {
+        function,
+        arguments,
+    } = call;
+    Ok(match function.frame_for_call(caller, &arguments)? {
+        Some(frame) => Begun::Frame(frame, arguments),
+        None => Begun::Ended(function.run_in_order(caller, &arguments)),
+    })
 }
 
 /// Starts a function as a task; what can't be started has errors for results.
@@ -748,9 +760,16 @@ fn continue_with(frame: SharedFrame, f: impl FnOnce(SharedFrame) + Send + 'stati
         queue.add_task(Task::new(move || f(frame)));
         return;
     }
+    /// Puts the depth back, even if the continuation panics.
+    struct Depth(u32);
+    impl Drop for Depth {
+        fn drop(&mut self) {
+            CONTINUATION_DEPTH.set(self.0);
+        }
+    }
     CONTINUATION_DEPTH.set(depth + 1);
+    let _depth = Depth(depth);
     f(frame);
-    CONTINUATION_DEPTH.set(depth);
 }
 
 /// Gives an error its place, and reports it, if it is the kernel's own.

@@ -14,6 +14,7 @@ pub mod diff;
 pub mod dump;
 pub mod kernels;
 pub mod opt;
+mod output;
 pub mod run;
 mod testing;
 mod trace;

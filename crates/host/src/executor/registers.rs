@@ -178,6 +178,33 @@ impl<T> Part<T> {
     }
 }
 
+/// Where the parts lie in the block: the slots at its start, the others at these offsets.
+struct Places {
+    layout: Layout,
+    awaited: usize,
+    returning: usize,
+    words: usize,
+}
+
+impl Places {
+    /// `None` if the block would be larger than can be addressed.
+    fn of(shape: &Shape) -> Option<Places> {
+        let bits = Layout::array::<AtomicU64>(shape.n_registers().div_ceil(64)).ok()?;
+        let slots = Layout::array::<Slot>(shape.n_registers()).ok()?;
+        let (layout, awaited) = slots.extend(bits).ok()?;
+        let (layout, returning) = layout.extend(bits).ok()?;
+        let kernels = Layout::array::<AtomicU32>(shape.n_kernels()).ok()?;
+        let (layout, words) = layout.extend(kernels).ok()?;
+        let layout = layout.pad_to_align();
+        Some(Places {
+            layout,
+            awaited,
+            returning,
+            words,
+        })
+    }
+}
+
 /// The registers of one call, and the words of its kernels.
 pub(crate) struct Registers {
     shape: Arc<Shape>,
@@ -193,7 +220,7 @@ pub(crate) struct Registers {
     words: Part<AtomicU32>,
     // Invariant: false only while a single thread can reach this.
     shared: AtomicBool,
-    // Invariant: changed only while confined.
+    // Invariant: changed only while confined; ordered by register, each once.
     forwards: UnsafeCell<Vec<Forward>>,
     entered: AtomicBool,
     results_taken: AtomicBool,
@@ -206,28 +233,23 @@ impl Registers {
     pub(crate) fn new(shape: Arc<Shape>, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
         let (n_registers, n_kernels) = (shape.n_registers(), shape.n_kernels());
         let n_bits = n_registers.div_ceil(64);
-        let (layout, awaited) = Layout::array::<Slot>(n_registers)
-            .ok()?
-            .extend(Layout::array::<AtomicU64>(n_bits).ok()?)
-            .ok()?;
-        let (layout, returning) = layout
-            .extend(Layout::array::<AtomicU64>(n_bits).ok()?)
-            .ok()?;
-        let (layout, words) = layout
-            .extend(Layout::array::<AtomicU32>(n_kernels).ok()?)
-            .ok()?;
-        let layout = layout.pad_to_align();
+        let Places {
+            layout,
+            awaited,
+            returning,
+            words,
+        } = Places::of(&shape)?;
         let block = match layout.size() {
             0 => NonNull::without_provenance(layout.align().try_into().ok()?),
             _ => allocator.allocate(layout)?,
         };
-        // SAFETY: `layout` puts the slots at 0, and the block is new.
+        // SAFETY: `Places` puts the slots at 0, and the block is new.
         let slots = unsafe {
             Part::init(block, 0, n_registers, |_| {
                 UnsafeCell::new(MaybeUninit::uninit())
             })
         };
-        // SAFETY: `layout` reserves these bits at this offset.
+        // SAFETY: `Places` reserves these bits at this offset.
         let awaited = unsafe { Part::init(block, awaited, n_bits, |_| AtomicU64::new(0)) };
         // SAFETY: as above.
         let returning = unsafe { Part::init(block, returning, n_bits, |_| AtomicU64::new(0)) };
@@ -260,9 +282,9 @@ impl Registers {
         &self.shape
     }
 
-    /// The bytes that the allocator would have to give for a call of this shape, about.
+    /// The bytes that a call of this shape asks the allocator for.
     pub(crate) fn size_bytes(shape: &Shape) -> usize {
-        size_of::<Slot>() * shape.n_registers() + size_of::<AtomicU32>() * shape.n_kernels()
+        Places::of(shape).map_or(usize::MAX, |places| places.layout.size())
     }
 
     /// Names these registers in their rights. The block does not move, unlike `self`; a call
@@ -294,14 +316,16 @@ impl Registers {
         if self.shared.load(Ordering::Relaxed) {
             return false;
         }
-        for register in self.shape.returned() {
-            if !self.holds_returns(*register) && !self.has_forward(*register) {
-                let forward = Forward::new(*register);
-                // SAFETY: confined to this thread, which holds no reference into the list.
-                self.forwards
-                    .with_mut(|forwards| unsafe { &mut *forwards }.push(forward));
-            }
-        }
+        let unfilled =
+            |register: &&u32| !self.holds_returns(**register) && !self.has_forward(**register);
+        let returned = self.shape.returned().iter().filter(unfilled);
+        let more: Vec<Forward> = returned.map(|register| Forward::new(*register)).collect();
+        self.forwards.with_mut(|forwards| {
+            // SAFETY: confined to this thread, which holds no reference into the list.
+            let forwards = unsafe { &mut *forwards };
+            forwards.extend(more);
+            forwards.sort_unstable_by_key(|forward| forward.register);
+        });
         // Ordering: what lets others in releases; see `is_shared`.
         self.shared.store(true, Ordering::Relaxed);
         true
@@ -313,10 +337,8 @@ impl Registers {
             // SAFETY: the list changes only in `share`, while confined, and `look` does not call
             // that.
             let forwards = unsafe { &*forwards };
-            forwards
-                .iter()
-                .find(|forward| forward.register == register)
-                .map(look)
+            let index = forwards.binary_search_by_key(&register, |forward| forward.register);
+            index.ok().map(|index| look(&forwards[index]))
         })
     }
 

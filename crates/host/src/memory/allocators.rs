@@ -113,7 +113,8 @@ impl ProfiledAllocator {
     }
 }
 
-impl HostAllocator for ProfiledAllocator {
+// SAFETY: the blocks are those of the allocator inside, which makes the same promise.
+unsafe impl HostAllocator for ProfiledAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let block = self.inner.allocate(layout)?;
         self.allocations.add(1);
@@ -177,7 +178,8 @@ impl FixedSizeAllocator {
     }
 }
 
-impl HostAllocator for FixedSizeAllocator {
+// SAFETY: the blocks are those of the allocator inside, which makes the same promise.
+unsafe impl HostAllocator for FixedSizeAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         if layout.size() <= UNCOUNTED_BYTES {
             return self.inner.allocate(layout);
@@ -231,7 +233,8 @@ impl LimitedAllocator {
     }
 }
 
-impl HostAllocator for LimitedAllocator {
+// SAFETY: the blocks are those of the allocator inside, which makes the same promise.
+unsafe impl HostAllocator for LimitedAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let size = layout.size() as u64;
         // Ordering: only the number matters.

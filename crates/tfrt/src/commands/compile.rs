@@ -1,13 +1,12 @@
 //! `tfrt compile`: MLIR text to a BEF file.
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use tfrt::input::{self, Input, STANDARD_INPUT};
 use tfrt::ir::Source;
 
-use super::testing;
+use super::{output, testing};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
 use crate::talk::Talk;
@@ -41,7 +40,13 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     if rejected {
         return Err(Failure::Told(ExitStatus::Rejected));
     }
-    write(&output_path(options), &bytes)?;
+    let path = output_path(options);
+    if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
+        return Err(Failure::Usage(
+            "bytes are not written to a terminal; name a file with -o".to_owned(),
+        ));
+    }
+    output::write(&path, &options.file, &bytes)?;
     Ok(ExitStatus::Fine)
 }
 
@@ -62,21 +67,4 @@ fn output_path(options: &CompileOptions) -> PathBuf {
         None if options.file == Path::new(STANDARD_INPUT) => PathBuf::from(STANDARD_INPUT),
         None => options.file.with_extension("bef"),
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if path != Path::new(STANDARD_INPUT) {
-        return fs::write(path, bytes).map_err(|reason| Failure::Write {
-            path: path.to_owned(),
-            reason,
-        });
-    }
-    let mut out = io::stdout().lock();
-    if out.is_terminal() {
-        return Err(Failure::Usage(
-            "bytes are not written to a terminal; name a file with -o".to_owned(),
-        ));
-    }
-    out.write_all(bytes)?;
-    Ok(out.flush()?)
 }

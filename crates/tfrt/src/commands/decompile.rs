@@ -1,15 +1,11 @@
 //! `tfrt decompile`: a BEF file to MLIR text.
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
-
 use tfrt::bef::BefFile;
 use tfrt::compiler;
-use tfrt::input::{self, Input, STANDARD_INPUT};
+use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostics, Location, PrintOptions, print};
 
-use super::testing;
+use super::{output, testing};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DecompileOptions;
 use crate::talk::Talk;
@@ -44,7 +40,8 @@ pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, 
             }
         }
     }
-    write(&options.output, texts.join(testing::SEPARATOR).as_bytes())?;
+    let text = texts.join(testing::SEPARATOR);
+    output::write(&options.output, &options.file, text.as_bytes())?;
     Ok(status)
 }
 
@@ -77,16 +74,4 @@ fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
         });
     }
     all
-}
-
-fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    if path == Path::new(STANDARD_INPUT) {
-        let mut out = io::stdout().lock();
-        out.write_all(text)?;
-        return Ok(out.flush()?);
-    }
-    fs::write(path, text).map_err(|reason| Failure::Write {
-        path: path.to_owned(),
-        reason,
-    })
 }

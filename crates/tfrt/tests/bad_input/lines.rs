@@ -24,6 +24,11 @@ pub fn cases() -> Vec<Case> {
             "a similar subcommand exists: 'run'",
         ),
         line(
+            "output onto the input",
+            "compile FILE -o FILE",
+            "is the input, which would be lost",
+        ),
+        line(
             "no file",
             "run",
             "the following required arguments were not provided",
@@ -135,12 +140,12 @@ pub fn cases() -> Vec<Case> {
         line(
             "argument that is no number",
             "run --function add --arg seven --arg 1 FILE",
-            "expected a number that fits it for a parameter of type i32, found 'seven'",
+            "expected a number in range for a parameter of type i32, found 'seven'",
         ),
         line(
             "argument that does not fit its type",
             "run --function add --arg 1 --arg 128 FILE",
-            "expected a number that fits it for a parameter of type i8, found '128'",
+            "expected a number in range for a parameter of type i8, found '128'",
         ),
         line(
             "argument of a type without words",

@@ -99,7 +99,7 @@ fn number<T: Value + FromStr>(type_name: &str, text: &str) -> Result<AnyAsyncVal
     let value = text.parse::<T>();
     value
         .map(AnyAsyncValue::new)
-        .map_err(|_| expected(type_name, "a number that fits it", text))
+        .map_err(|_| expected(type_name, "a number in range", text))
 }
 
 /// Reads an integer, decimal or hexadecimal.
@@ -120,7 +120,7 @@ fn signed<T: Value + FromStr + TryFrom<i64>>(
         .filter(|_| is_hex)
         .and_then(|value| T::try_from(sign * value).ok())
         .map(AnyAsyncValue::new)
-        .ok_or_else(|| expected(type_name, "a number that fits it", text))
+        .ok_or_else(|| expected(type_name, "a number in range", text))
 }
 
 fn expected(type_name: &str, what: &str, found: &str) -> String {
@@ -147,7 +147,7 @@ mod tests {
             (
                 "i8",
                 "128",
-                "expected a number that fits it for a parameter of type i8, found '128'",
+                "expected a number in range for a parameter of type i8, found '128'",
             ),
             (
                 "i1",
