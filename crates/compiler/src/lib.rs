@@ -2,7 +2,7 @@
 //!
 //! [`compile`] numbers everything that a module holds in the order in which the
 //! original does, groups its operations into streams, and writes the sections. So the
-//! same text under the same file name gives the same bytes. [`decompile`] goes the other
+//! same text under the same file name gives the same bytes. [`decompile()`] goes the other
 //! way, and loses nothing that the bytes hold.
 //!
 //! # Examples

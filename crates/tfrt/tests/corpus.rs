@@ -14,7 +14,7 @@ use tfrt_ir::{Module, Source};
 use tfrt_oracle::evaluate::{Ending, Limits, Refusal};
 
 #[path = "corpus/filecheck.rs"]
-#[allow(dead_code, reason = "its tests run in tests/filecheck.rs")]
+#[allow(dead_code, reason = "its tests run in crates/tfrt/tests/filecheck.rs")]
 mod filecheck;
 
 fn main() {

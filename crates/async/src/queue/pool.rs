@@ -6,7 +6,7 @@
 //!                                  +--> ...                +
 //! ```
 //!
-//! How a worker lives is told in [`worker`](super::worker).
+//! How a worker lives is told in `queue/worker.rs`.
 //!
 //! # The end
 //!

@@ -15,7 +15,9 @@
 //! | [`Filled`] | [`Registers::fill`] | counting down the register's users, each once |
 //!
 //! None of them can be copied or made elsewhere, and each names the registers that it belongs to,
-//! so everything above is safe Rust.
+//! by the address of their block. An address is used again once a block is given back, so whoever
+//! keeps a right also keeps the call that it is a right of: `Running`, `Suspended`, the tasks and
+//! the continuations of the executor all hold their frame. Everything above is safe Rust.
 //!
 //! # Confined and shared
 //!

@@ -228,7 +228,7 @@ impl Module {
         id
     }
 
-    /// Makes a value that is to be defined by [`Module::define`].
+    /// Makes a value that is to be defined later, by a result or an argument.
     pub(crate) fn create_forward_value(&mut self, ty: Type) -> ValueId {
         self.create_value(ty, Def::Result(OpId(u32::MAX), 0))
     }
