@@ -32,6 +32,7 @@
 //! | what makes a program acceptable             | [`verifier`]   |
 //! | how a program becomes text                  | [`printer`]    |
 //! | what is told to people                      | [`diagnostic`] |
+//! | what editors ask for                        | [`index`]      |
 //!
 //! Kernels are unknown here: an operation without an entry in the dialect tables
 //! is accepted in generic form, whatever its name.
@@ -44,6 +45,7 @@ pub mod dialect;
 mod dialects;
 pub mod expected;
 mod float;
+pub mod index;
 pub mod integer;
 mod lexer;
 pub mod location;
@@ -53,6 +55,7 @@ mod parser;
 pub mod printer;
 pub mod source;
 pub mod split;
+pub mod tokens;
 pub mod types;
 pub mod verifier;
 
@@ -65,7 +68,7 @@ pub use module::{
     Block, BlockId, Def, Module, OpId, OpState, Operation, Region, RegionId, ValueId, ValueUse,
 };
 pub use name::Name;
-pub use parser::{parse, parse_type};
+pub use parser::{parse, parse_type, parse_type_at};
 pub use printer::{PrintOptions, print, print_op};
 pub use source::{Source, Span};
 pub use types::Type;

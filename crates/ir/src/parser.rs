@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{self, OpDef},
+    index::{Index, Role, Subject, Understood},
     lexer::{self, Kind, Mark, Token},
     location::Location,
     module::{Module, OpState},
@@ -59,12 +60,39 @@ pub(crate) type Parsed<T> = Result<T, Failed>;
 /// [`Diagnostics::MAX_KEPT`] of them.
 pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
     if u32::try_from(source.text().len()).is_err() {
-        return Err(Diagnostic::error("cannot read text of 4 GiB or more").into());
+        return Err(too_long().into());
     }
     let mut parser = Parser::new(source);
     parser.program();
     parser.diagnostics.into_result()?;
     Ok(parser.module)
+}
+
+/// Parses a program, notes what its names stand for, and keeps what could be
+/// understood of one that is wrong.
+pub fn parse_with_index(source: &Source) -> Understood {
+    if u32::try_from(source.text().len()).is_err() {
+        return Understood {
+            module: Module::new(),
+            index: Index::default(),
+            diagnostics: too_long().into(),
+        };
+    }
+    let mut parser = Parser::new(source);
+    parser.index = Some(Box::default());
+    parser.program();
+    parser.diagnostics.sort();
+    Understood {
+        module: parser.module,
+        index: parser
+            .index
+            .map_or_else(Index::default, |index| index.finish()),
+        diagnostics: parser.diagnostics,
+    }
+}
+
+fn too_long() -> Diagnostic {
+    Diagnostic::error("cannot read text of 4 GiB or more")
 }
 
 /// Parses a type, as programs and files spell it.
@@ -86,6 +114,17 @@ pub fn parse_type(text: &str) -> Option<Type> {
     let ty = parser.ty().ok()?;
     let is_all = parser.token.kind == Kind::End && parser.diagnostics.is_empty();
     is_all.then_some(ty)
+}
+
+/// Parses the type that a text begins with; returns its length in bytes, too.
+///
+/// Aliases are unknown here.
+pub fn parse_type_at(text: &str) -> Option<(Type, usize)> {
+    u32::try_from(text.len()).ok()?;
+    let source = Source::new("", text);
+    let mut parser = Parser::new(&source);
+    let ty = parser.non_function_type().ok()?;
+    Some((ty, parser.last_end))
 }
 
 /// The state of parsing one text.
@@ -110,6 +149,8 @@ pub(crate) struct Parser<'a> {
     types: HashMap<&'a str, Type, TextHash>,
     line: LineCursor,
     diagnostics: Diagnostics,
+    /// Where names are noted, if somebody wants to know.
+    index: Option<Box<Index>>,
 }
 
 /// Turns offsets that mostly grow into lines without searching.
@@ -142,6 +183,7 @@ impl<'a> Parser<'a> {
             types: HashMap::default(),
             line: LineCursor::default(),
             diagnostics: Diagnostics::default(),
+            index: None,
         };
         parser.check_token();
         parser
@@ -347,6 +389,20 @@ impl<'a> Parser<'a> {
         entry
             .or_insert_with(|| (text.into(), dialect::lookup(text)))
             .clone()
+    }
+
+    /// Notes a name, if names are noted.
+    fn mention(&mut self, span: Span, role: Role, subject: Subject) {
+        if let Some(index) = &mut self.index {
+            index.mention(span, role, subject);
+        }
+    }
+
+    /// Notes that the symbol before was not used, but given.
+    pub(crate) fn symbol_is_defined(&mut self) {
+        if let Some(index) = &mut self.index {
+            index.last_is_definition();
+        }
     }
 
     /// Returns the location of the present token.

@@ -229,6 +229,7 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
         }
     }
     let name = parser.symbol_name()?;
+    parser.symbol_is_defined();
     set(parser, parts, span, "sym_name", Attribute::string(&*name))?;
     let mut inputs = Typed::default();
     let mut arguments = Vec::new();
@@ -342,6 +343,7 @@ pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -
     let span = parser.token.span();
     if parser.token.kind == Kind::At {
         let name = parser.symbol_name()?;
+        parser.symbol_is_defined();
         set(parser, parts, span, "sym_name", Attribute::string(&*name))?;
     }
     if parser.eat_word("attributes") {

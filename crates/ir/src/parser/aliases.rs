@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use super::{Parsed, Parser};
 use crate::{
     attributes::Attribute,
+    index::{Meaning, Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
     name::TextHash,
@@ -77,25 +78,35 @@ impl<'a> Parser<'a> {
             return self.fail(span, format!("redefinition of alias id '{text}'"));
         }
         self.bump();
+        self.mention(span, Role::Definition, Subject::Alias);
         self.expect(Mark::Equal)?;
         let (start, expanded) = (self.token.start, self.aliases.expanded);
         self.deepest = self.depth;
         if kind == Kind::Hash && self.at_word("loc") {
             let location = self.trailing_location()?;
+            self.alias_means(span, || Meaning::Location(location.clone()));
             self.aliases.locations.insert(name, location);
             return Ok(());
         }
         if kind == Kind::Hash {
             let meaning = self.attribute()?;
+            self.alias_means(span, || Meaning::Attribute(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.attributes.insert(name, alias);
         } else {
             self.eat_word("type");
             let meaning = self.ty()?;
+            self.alias_means(span, || Meaning::Type(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.types.insert(name, alias);
         }
         Ok(())
+    }
+
+    fn alias_means(&mut self, definition: Span, meaning: impl FnOnce() -> Meaning) {
+        if let Some(index) = &mut self.index {
+            index.means(definition, meaning());
+        }
     }
 
     fn alias<T>(&self, meaning: T, start: usize, expanded_before: usize) -> Alias<T> {
@@ -111,6 +122,7 @@ impl<'a> Parser<'a> {
     /// Returns what `!name`, the present token, stands for.
     pub(super) fn type_alias(&mut self, name: &'a str) -> Parsed<Type> {
         let span = self.token.span();
+        self.mention(span, Role::Use, Subject::Alias);
         let Some(alias) = self.aliases.types.get(name) else {
             let error = self.error(span, format!("undefined symbol alias id '{name}'"));
             let error = error.help("types of dialects are written '!dialect.type'");
@@ -126,6 +138,7 @@ impl<'a> Parser<'a> {
     /// Returns what `#name`, the present token, stands for.
     pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
         let span = self.token.span();
+        self.mention(span, Role::Use, Subject::Alias);
         if let Some(location) = self.aliases.locations.get(name) {
             let meaning = Attribute::Location(location.clone().into());
             self.bump();

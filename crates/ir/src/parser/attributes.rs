@@ -8,6 +8,7 @@ use crate::{
         Attribute, DenseArrayAttribute, Dictionary, FloatAttribute, ShapeAttribute,
         StringAttribute, SymbolRef, element_size_bytes,
     },
+    index::{Role, Subject},
     lexer::{self, Kind, Mark},
     name::Name,
     source::Span,
@@ -180,6 +181,7 @@ impl<'a> Parser<'a> {
         }
         let (text, span) = (&self.token_text()[1..], self.token.span());
         self.bump();
+        self.mention(span, Role::Use, Subject::Symbol);
         if !text.starts_with('"') {
             return Ok(self.name(text));
         }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::{Parsed, Parser, scope::Operand};
 use crate::{
+    index::{Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
     module::{BlockId, RegionId},
@@ -193,6 +194,7 @@ impl<'a> Parser<'a> {
             .insert(name, label);
         self.module.list_block(block);
         self.module.set_block_span(block, span);
+        self.mention(span, Role::Definition, Subject::Block(block));
         if self.eat(Mark::LeftParen) {
             self.list_until(Mark::RightParen, |parser| {
                 let argument = parser.block_argument()?;
@@ -225,10 +227,12 @@ impl<'a> Parser<'a> {
         let Some(labels) = self.labels.last() else {
             return self.fail(span, "reference to a block outside of any region");
         };
-        if let Some(label) = labels.blocks.get(name) {
-            return Ok(label.block);
+        if let Some(&Label { block, .. }) = labels.blocks.get(name) {
+            self.mention(span, Role::Use, Subject::Block(block));
+            return Ok(block);
         }
         let block = self.module.create_unlisted_block(labels.region);
+        self.mention(span, Role::Use, Subject::Block(block));
         let label = Label {
             block,
             span,

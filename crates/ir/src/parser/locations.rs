@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use super::{MAX_DEPTH, Parsed, Parser};
 use crate::{
     attributes::Attribute,
+    index::{Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
     module::{OpId, ValueId},
@@ -65,6 +66,7 @@ impl<'a> Parser<'a> {
             Kind::Hash => {
                 let (text, span) = (parser.token_text(), parser.token.span());
                 parser.bump();
+                parser.mention(span, Role::Use, Subject::Alias);
                 parser.deferred.uses.entry(text).or_insert(span);
                 Ok(Location::Opaque(parser.name(text)))
             }

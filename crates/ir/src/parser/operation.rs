@@ -34,6 +34,7 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parser<'a> {
     /// Parses an operation; it is in no block yet.
     pub(super) fn operation(&mut self) -> Parsed<OpId> {
+        let start = self.token.start;
         let mut names: SmallVec<[ResultName<'a>; 4]> = SmallVec::new();
         if self.token.kind == Kind::Percent {
             let list = self.result_names(&mut names);
@@ -53,6 +54,9 @@ impl<'a> Parser<'a> {
             let location = self.trailing_location()?;
             self.module.set_location(op, location.clone());
             self.defer_op_location(op, &location);
+        }
+        if let Some(index) = &mut self.index {
+            index.extent(Span::new(start, self.last_end), op);
         }
         Ok(op)
     }
@@ -218,6 +222,7 @@ impl<'a> Parser<'a> {
                 Ok(value) => parts.state.operands.push(value),
                 Err(failed) => result = Err(failed),
             }
+            self.mention_operand(*operand);
         }
         result
     }

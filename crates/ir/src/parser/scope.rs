@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::{Parsed, Parser};
 use crate::{
+    index::{Role, Subject},
     lexer::Kind,
     module::{OpId, OpState, ValueId},
     name::TextHash,
@@ -190,8 +191,34 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
+    /// Notes what an operand stands for.
+    pub(super) fn mention_operand(&mut self, operand: Operand<'a>) {
+        if self.index.is_none() {
+            return;
+        }
+        let key = (operand.name, operand.number);
+        if let Some(entry) = self.scopes.top().values.get(&key) {
+            let subject = Subject::Value(entry.value);
+            self.mention(operand.span, Role::Use, subject);
+        }
+    }
+
+    /// Notes what a name is about to stand for, also where it was used before.
+    fn mention_definition(&mut self, operand: Operand<'a>, value: ValueId) {
+        let Some(index) = &mut self.index else {
+            return;
+        };
+        let key = (operand.name, operand.number);
+        let prior = self.scopes.top().values.get(&key);
+        if let Some(prior) = prior.filter(|entry| entry.state == State::Forward) {
+            index.replace(prior.value, value);
+        }
+        index.mention(operand.span, Role::Definition, Subject::Value(value));
+    }
+
     /// Makes a name stand for a value that exists, a block argument.
     pub(crate) fn define(&mut self, operand: Operand<'a>, value: ValueId) -> Parsed<()> {
+        self.mention_definition(operand, value);
         let key = (operand.name, operand.number);
         let scope = self.scopes.top();
         let entry = Entry {
@@ -305,6 +332,8 @@ impl<'a> Parser<'a> {
             span: operand.span,
             state: State::Defined,
         };
+        self.mention_definition(operand, value);
+        let scope = self.scopes.top();
         let old = scope.values.insert(key, entry).expect("it is there");
         scope.n_forward -= 1;
         if let Some(inner) = scope.inner.last_mut() {
@@ -329,6 +358,13 @@ impl<'a> Parser<'a> {
                 if is_defined {
                     continue;
                 }
+                let operand = Operand {
+                    name: name.name,
+                    number,
+                    span: name.span,
+                };
+                self.mention_definition(operand, value);
+                let scope = self.scopes.top();
                 let entry = Entry {
                     value,
                     span: name.span,

@@ -1,0 +1,214 @@
+//! [`Index`]: which place of a text speaks of what, for editors.
+//!
+//! [`parse_with_index`] reads a text as [`parse`](crate::parse()) does, keeps what it
+//! understood of a text that is wrong, and notes on the way each name that it
+//! reads: a definition or a use, and of what. What the parser skipped, the rest
+//! of an operation that is wrong, has no mentions.
+
+use std::collections::HashMap;
+
+use crate::{
+    attributes::Attribute,
+    diagnostic::Diagnostics,
+    location::Location,
+    module::{BlockId, Def, Module, OpId, ValueId},
+    source::Span,
+    types::Type,
+};
+
+pub use crate::parser::parse_with_index;
+
+/// All that could be understood of a text.
+#[derive(Debug)]
+pub struct Understood {
+    /// What was read. With errors in the text operations are missing, and some
+    /// operands stand for nothing: it is good for looking around only.
+    pub module: Module,
+    /// Which place speaks of what.
+    pub index: Index,
+    /// What is wrong with the text, sorted by place.
+    pub diagnostics: Diagnostics,
+}
+
+/// The names of a text, in its order.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_ir::{Source, index::{parse_with_index, Role}};
+///
+/// let text = "%x = tfrt.constant.i32 1  %y = tfrt.add.i32 %x, %x";
+/// let understood = parse_with_index(&Source::new("a.mlir", text));
+/// let index = &understood.index;
+/// let used = *index.at(44).next().expect("the first operand is there");
+/// let places: Vec<_> = index.mentions_of(used.subject).map(|x| (x.span.start, x.role)).collect();
+/// assert_eq!(places, [(0, Role::Definition), (44, Role::Use), (48, Role::Use)]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    mentions: Vec<Mention>,
+    extents: Vec<Extent>,
+    meanings: Vec<(Span, Meaning)>,
+    /// Values that gave way to others once those were defined.
+    replaced: HashMap<ValueId, ValueId>,
+}
+
+/// A name at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// The place.
+    pub span: Span,
+    /// What the name does there.
+    pub role: Role,
+    /// What it names.
+    pub subject: Subject,
+}
+
+/// Whether a name is given or used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// The name is used.
+    Use,
+    /// The name is given to something.
+    Definition,
+}
+
+/// What is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// `%value`.
+    Value(ValueId),
+    /// `^block`.
+    Block(BlockId),
+    /// `@symbol`: that of the name in the nearest module that has it.
+    Symbol,
+    /// `!alias` or `#alias`: the one of the name.
+    Alias,
+}
+
+/// The text of an operation, from its results to its location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The place.
+    pub span: Span,
+    /// The operation.
+    pub op: OpId,
+}
+
+/// What an alias stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A type.
+    Type(Type),
+    /// An attribute.
+    Attribute(Attribute),
+    /// A location, in which other aliases are not replaced.
+    Location(Location),
+}
+
+impl Index {
+    /// Returns all mentions, in the order of the text; of those at one place
+    /// uses come first.
+    ///
+    /// A name may be used and given at once: operands that are the arguments of
+    /// a region are.
+    pub fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
+
+    /// Iterates over the mentions that an offset touches, its end included.
+    pub fn at(&self, offset: usize) -> impl Iterator<Item = &Mention> {
+        let begun = self
+            .mentions
+            .partition_point(|mention| mention.span.range().start <= offset);
+        // No two names overlap, and adjacent ones share at most an offset.
+        let near = &self.mentions[..begun];
+        let first = near
+            .iter()
+            .rposition(|mention| mention.span.range().end < offset)
+            .map_or(0, |before| before + 1);
+        near[first..].iter()
+    }
+
+    /// Iterates over the mentions of a value or a block.
+    pub fn mentions_of(&self, subject: Subject) -> impl Iterator<Item = &Mention> {
+        self.mentions
+            .iter()
+            .filter(move |mention| mention.subject == subject)
+    }
+
+    /// Returns where each operation stands, in the order of the text, outer
+    /// ones before those within.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// Returns what an alias stands for, given where it is defined.
+    pub fn meaning(&self, definition: Span) -> Option<&Meaning> {
+        let found = self
+            .meanings
+            .binary_search_by_key(&definition, |&(span, _)| span);
+        found.ok().map(|at| &self.meanings[at].1)
+    }
+}
+
+/// For the parser.
+impl Index {
+    pub(crate) fn mention(&mut self, span: Span, role: Role, subject: Subject) {
+        self.mentions.push(Mention {
+            span,
+            role,
+            subject,
+        });
+    }
+
+    /// Notes that the last name was not used, but given.
+    pub(crate) fn last_is_definition(&mut self) {
+        if let Some(last) = self.mentions.last_mut() {
+            last.role = Role::Definition;
+        }
+    }
+
+    pub(crate) fn extent(&mut self, span: Span, op: OpId) {
+        self.extents.push(Extent { span, op });
+    }
+
+    pub(crate) fn means(&mut self, definition: Span, meaning: Meaning) {
+        self.meanings.push((definition, meaning));
+    }
+
+    /// Notes that what was said of one value is meant of another.
+    pub(crate) fn replace(&mut self, old: ValueId, new: ValueId) {
+        if old != new {
+            self.replaced.insert(old, new);
+        }
+    }
+
+    /// Puts all into the order of the text.
+    pub(crate) fn finish(mut self) -> Index {
+        for mention in &mut self.mentions {
+            if let Subject::Value(value) = &mut mention.subject {
+                // A value gives way once: what takes its place is defined.
+                *value = self.replaced.get(value).copied().unwrap_or(*value);
+            }
+        }
+        self.mentions
+            .sort_by_key(|mention| (mention.span.start, mention.role));
+        self.extents
+            .sort_by_key(|extent| (extent.span.start, std::cmp::Reverse(extent.span.end)));
+        self.meanings.sort_by_key(|&(span, _)| span);
+        self
+    }
+}
+
+impl Module {
+    /// Returns what makes a value, unless it only stands in for one that the
+    /// text does not define.
+    pub fn known_def(&self, value: ValueId) -> Option<Def> {
+        let def = self.value_def(value);
+        match def {
+            Def::Result(op, _) => (op.index() < self.n_ops()).then_some(def),
+            Def::Argument(..) => Some(def),
+        }
+    }
+}
