@@ -56,6 +56,6 @@ pub use layout::{
 };
 pub use location::{Location, LocationRecord};
 pub use writer::{
-    AttributeWriter, BefWriter, FunctionBody, FunctionEntry, KernelEntry, LocationWriter, Payload,
-    StringTable, assemble,
+    AttributeWriter, BefWriter, BodyEntry, BodyWriter, FunctionBody, FunctionEntry, KernelEntry,
+    KernelHead, ListWriter, LocationWriter, Payload, StringTable, assemble,
 };

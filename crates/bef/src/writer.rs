@@ -8,17 +8,21 @@
 //! written only where the payload would not be aligned without it.
 
 mod attributes;
+mod body;
 
 use std::collections::HashMap;
 
+use zerocopy::IntoBytes;
+
 pub use attributes::AttributeWriter;
+pub use body::{BodyWriter, KernelHead, ListWriter};
 
 use crate::{
     buffer::BefBuffer,
     dtype::AttributeType,
     layout::{
-        FunctionKind, KERNEL_ALIGNMENT, LocationKind, MAGIC, PADDING, PSEUDO_KERNEL_CODE,
-        PSEUDO_KERNEL_LOCATION, SectionId, VERSION,
+        FunctionKind, LocationKind, MAGIC, PADDING, PSEUDO_KERNEL_CODE, PSEUDO_KERNEL_LOCATION,
+        SectionId, VERSION,
     },
     varint,
 };
@@ -80,9 +84,9 @@ impl Payload {
         varint::write(&mut self.bytes, count as u64);
     }
 
-    /// Appends a word; the caller has aligned it.
-    pub fn word(&mut self, word: u32) {
-        self.bytes(&word.to_le_bytes());
+    /// Appends words; the caller has aligned them.
+    pub fn words(&mut self, words: &[u32]) {
+        self.bytes(words.as_bytes());
     }
 
     /// Pads so that what comes `ahead` bytes from here starts at a multiple of `alignment`.
@@ -157,47 +161,9 @@ pub struct KernelEntry {
     pub nonstrict: bool,
 }
 
-impl KernelEntry {
-    /// Returns how many bytes the record takes.
-    pub fn len_bytes(&self) -> usize {
-        let users: usize = self.users.iter().map(Vec::len).sum();
-        let words = 6
-            + self.users.len()
-            + self.operands.len()
-            + self.attributes.len()
-            + self.functions.len()
-            + self.results.len()
-            + users;
-        words * size_of::<u32>()
-    }
-
-    fn write(&self, payload: &mut Payload) {
-        payload.word(self.code);
-        payload.word(self.location);
-        for part in [
-            &self.operands,
-            &self.attributes,
-            &self.functions,
-            &self.results,
-        ] {
-            payload.word(part.len() as u32);
-        }
-        for users in &self.users {
-            payload.word(users.len() as u32);
-        }
-        let parts = [
-            &self.operands,
-            &self.attributes,
-            &self.functions,
-            &self.results,
-        ];
-        for word in parts.into_iter().chain(&self.users).flatten() {
-            payload.word(*word);
-        }
-    }
-}
-
-/// A function's body to be written.
+/// A function's body as lists, which can be changed before they are written.
+///
+/// A compiler, which does not look back, uses a [`BodyWriter`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionBody {
     /// Offset in [`BefWriter::locations`].
@@ -277,30 +243,35 @@ impl FunctionBody {
         }
     }
 
-    /// Appends the body and returns where it starts.
-    fn write(&self, payload: &mut Payload) -> usize {
-        let start = payload.len();
-        payload.varint(self.location);
-        payload.count(self.use_counts.len());
-        for count in &self.use_counts {
-            payload.varint(*count);
-        }
-        payload.count(self.kernels.len());
-        let mut offset = 0;
+    /// Writes the kernels one by one.
+    fn write(&self) -> BodyWriter {
+        let mut body = BodyWriter::default();
+        body.location = self.location;
+        body.use_counts.clone_from(&self.use_counts);
+        body.register_types.clone_from(&self.register_types);
+        body.results.clone_from(&self.results);
         for kernel in &self.kernels {
-            payload.count(offset);
-            payload.varint(kernel.wait_count);
-            payload.varint(kernel.stream);
-            offset += kernel.len_bytes();
+            let head = KernelHead {
+                code: kernel.code,
+                location: kernel.location,
+                wait_count: kernel.wait_count,
+                stream: kernel.stream,
+                nonstrict: kernel.nonstrict,
+            };
+            let mut record = body.kernel(head, kernel.users.len());
+            let fixed = [
+                &kernel.operands,
+                &kernel.attributes,
+                &kernel.functions,
+                &kernel.results,
+            ];
+            for entries in fixed.into_iter().chain(&kernel.users) {
+                record.list(entries.iter().copied());
+            }
+            let names = &kernel.attribute_names;
+            body.attribute_names.extend_from_slice(names);
         }
-        for result in &self.results {
-            payload.varint(*result);
-        }
-        payload.align(KERNEL_ALIGNMENT);
-        for kernel in &self.kernels {
-            kernel.write(payload);
-        }
-        start
+        body
     }
 }
 
@@ -316,7 +287,45 @@ pub struct FunctionEntry {
     /// Types of its results.
     pub results: Vec<u32>,
     /// Its body; a native function has none.
-    pub body: Option<FunctionBody>,
+    pub body: Option<BodyEntry>,
+}
+
+/// A function's body, one way or the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyEntry {
+    /// As lists.
+    Lists(FunctionBody),
+    /// Written already.
+    Written(BodyWriter),
+}
+
+impl BodyEntry {
+    /// Returns the lists, if that is what it is.
+    pub fn as_lists_mut(&mut self) -> Option<&mut FunctionBody> {
+        match self {
+            BodyEntry::Lists(body) => Some(body),
+            BodyEntry::Written(_) => None,
+        }
+    }
+
+    fn written(self) -> BodyWriter {
+        match self {
+            BodyEntry::Lists(body) => body.write(),
+            BodyEntry::Written(body) => body,
+        }
+    }
+}
+
+impl From<FunctionBody> for BodyEntry {
+    fn from(body: FunctionBody) -> BodyEntry {
+        BodyEntry::Lists(body)
+    }
+}
+
+impl From<BodyWriter> for BodyEntry {
+    fn from(body: BodyWriter) -> BodyEntry {
+        BodyEntry::Written(body)
+    }
 }
 
 /// A file to be written.
@@ -337,7 +346,7 @@ pub struct FunctionEntry {
 ///     name,
 ///     arguments: vec![0],
 ///     results: vec![0],
-///     body: Some(FunctionBody::new(1, 1, vec![], vec![0])),
+///     body: Some(FunctionBody::new(1, 1, vec![], vec![0]).into()),
 /// });
 /// let file = BefFile::open(writer.finish())?;
 /// assert!(file.find_function("identity").is_some());
@@ -372,20 +381,23 @@ impl BefWriter {
     }
 
     /// Returns the file.
-    pub fn finish(&self) -> BefBuffer {
+    pub fn finish(self) -> BefBuffer {
         BefBuffer::from_vec(assemble(&self.sections()))
     }
 
     /// Returns the sections in order, for [`assemble`].
-    pub fn sections(&self) -> Vec<(u8, Payload)> {
+    pub fn sections(self) -> Vec<(u8, Payload)> {
         let mut functions = Payload::default();
         let mut index = Payload::default();
+        let mut optional = OptionalSections::new(self.functions.len());
         index.count(self.functions.len());
-        for function in &self.functions {
-            let offset = match &function.body {
-                Some(body) => body.write(&mut functions),
-                None => functions.len(),
-            };
+        for (position, function) in self.functions.into_iter().enumerate() {
+            let mut offset = functions.len();
+            if let Some(body) = function.body {
+                let body = body.written();
+                offset = body.write(&mut functions);
+                optional.body(position, &body);
+            }
             index.byte(function.kind as u8);
             index.count(offset);
             index.varint(function.name);
@@ -394,97 +406,77 @@ impl BefWriter {
             }
         }
         let mut sections = vec![
-            (SectionId::Strings, self.strings.payload.clone()),
-            (SectionId::Attributes, self.attributes.payload().clone()),
+            (SectionId::Strings, self.strings.payload),
+            (SectionId::Attributes, self.attributes.into_payload()),
             (SectionId::Kernels, listed(&self.kernels)),
             (SectionId::Types, listed(&self.types)),
             (SectionId::FunctionIndex, index),
             (SectionId::Functions, functions),
         ];
         if !self.locations.payload.is_empty() {
-            sections.push((
-                SectionId::LocationStrings,
-                self.location_strings.payload.clone(),
-            ));
-            sections.push((SectionId::Locations, self.locations.payload.clone()));
+            sections.push((SectionId::LocationStrings, self.location_strings.payload));
+            sections.push((SectionId::Locations, self.locations.payload));
         }
         if !self.strip {
-            sections.push((SectionId::AttributeTypes, self.attribute_types_payload()));
-            sections.push((SectionId::AttributeNames, self.attribute_names_payload()));
-            sections.push((SectionId::RegisterTypes, self.register_types_payload()));
+            let types = attribute_types_payload(&self.attribute_types);
+            sections.push((SectionId::AttributeTypes, types));
+            sections.push((SectionId::AttributeNames, optional.attribute_names));
+            sections.push((SectionId::RegisterTypes, optional.register_types));
         }
-        sections.extend(
-            self.nonstrict_payload()
-                .map(|payload| (SectionId::NonStrict, payload)),
-        );
+        if !optional.marks.is_empty() {
+            let mut nonstrict = Payload::default();
+            nonstrict.count(optional.marks.len());
+            for (function, kernel) in optional.marks {
+                nonstrict.count(function);
+                nonstrict.varint(kernel);
+            }
+            sections.push((SectionId::NonStrict, nonstrict));
+        }
         sections
             .into_iter()
             .map(|(id, payload)| (id as u8, payload))
             .collect()
     }
+}
 
-    fn bodies(&self) -> impl Iterator<Item = &FunctionBody> {
-        self.functions
-            .iter()
-            .filter_map(|function| function.body.as_ref())
+/// Sections that say more on the bodies, while these are written.
+struct OptionalSections {
+    attribute_names: Payload,
+    register_types: Payload,
+    /// Non-strict kernels, with their functions.
+    marks: Vec<(usize, u32)>,
+}
+
+impl OptionalSections {
+    fn new(n_functions: usize) -> OptionalSections {
+        let mut counted = Payload::default();
+        counted.count(n_functions);
+        OptionalSections {
+            attribute_names: counted.clone(),
+            register_types: counted,
+            marks: Vec::new(),
+        }
     }
 
-    fn attribute_types_payload(&self) -> Payload {
-        let mut payload = Payload::default();
-        payload.count(self.attribute_types.len());
-        for (offset, kind) in &self.attribute_types {
-            payload.varint(*offset);
-            payload.varint(kind.byte());
+    fn body(&mut self, function: usize, body: &BodyWriter) {
+        self.attribute_names.count(body.n_kernels as usize);
+        for name in &body.attribute_names {
+            self.attribute_names.varint(*name);
         }
-        payload
+        list(&mut self.register_types, &body.register_types);
+        let marks = body.nonstrict.iter().map(|kernel| (function, *kernel));
+        self.marks.extend(marks);
     }
+}
 
-    fn attribute_names_payload(&self) -> Payload {
-        let mut payload = Payload::default();
-        payload.count(self.functions.len());
-        for body in self.bodies() {
-            payload.count(body.kernels.len());
-            for name in body
-                .kernels
-                .iter()
-                .flat_map(|kernel| &kernel.attribute_names)
-            {
-                payload.varint(*name);
-            }
-        }
-        payload
+fn attribute_types_payload(types: &[(u32, AttributeType)]) -> Payload {
+    let mut payload = Payload::default();
+    payload.count(types.len());
+    for (offset, kind) in types {
+        payload.varint(*offset);
+        payload.varint(kind.byte());
     }
-
-    fn register_types_payload(&self) -> Payload {
-        let mut payload = Payload::default();
-        payload.count(self.functions.len());
-        for body in self.bodies() {
-            list(&mut payload, &body.register_types);
-        }
-        payload
-    }
-
-    fn nonstrict_payload(&self) -> Option<Payload> {
-        let mut marks = Vec::new();
-        for (function, entry) in self.functions.iter().enumerate() {
-            let Some(body) = &entry.body else { continue };
-            for (kernel, entry) in body.kernels.iter().enumerate() {
-                if entry.nonstrict {
-                    marks.push((function, kernel));
-                }
-            }
-        }
-        if marks.is_empty() {
-            return None;
-        }
-        let mut payload = Payload::default();
-        payload.count(marks.len());
-        for (function, kernel) in marks {
-            payload.count(function);
-            payload.count(kernel);
-        }
-        Some(payload)
-    }
+    payload
 }
 
 /// Appends a count and that many integers.

@@ -136,7 +136,7 @@ fn constant(strip: bool) -> BefWriter {
         name,
         arguments: vec![],
         results: vec![0],
-        body: Some(FunctionBody::new(1, 0, vec![kernel], vec![0])),
+        body: Some(FunctionBody::new(1, 0, vec![kernel], vec![0]).into()),
     });
     writer
 }
@@ -222,7 +222,7 @@ fn arguments_are_written() {
         name: g,
         arguments: vec![2, 0],
         results: vec![0, 0],
-        body: Some(body),
+        body: Some(body.into()),
     });
     assert_eq!(writer.finish().as_bytes(), ARGUMENTS);
 }

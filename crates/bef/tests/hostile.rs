@@ -172,10 +172,10 @@ fn everything() -> BefWriter {
             body,
         });
     };
-    add(FunctionKind::Async, names[0], 0, 1, Some(region));
-    add(FunctionKind::Async, names[3], 1, 2, Some(main));
+    add(FunctionKind::Async, names[0], 0, 1, Some(region.into()));
+    add(FunctionKind::Async, names[3], 1, 2, Some(main.into()));
     add(FunctionKind::Native, names[4], 1, 1, None);
-    add(FunctionKind::Sync, names[5], 1, 1, Some(sync));
+    add(FunctionKind::Sync, names[5], 1, 1, Some(sync.into()));
     writer
 }
 
@@ -296,7 +296,7 @@ fn open_quickly(bytes: Vec<u8>) -> Result<BefFile, tfrt_bef::BefError> {
 }
 
 fn bytes_of(writer: &BefWriter) -> Vec<u8> {
-    writer.finish().as_bytes().to_vec()
+    writer.clone().finish().as_bytes().to_vec()
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_register_read_a_million_times_is_opened_in_linear_time() {
         name: writer.strings.insert("f"),
         arguments: vec![],
         results: vec![],
-        body: Some(FunctionBody::new(n_kernels, 0, kernels, vec![])),
+        body: Some(FunctionBody::new(n_kernels, 0, kernels, vec![]).into()),
     });
     writer.types = vec![writer.strings.insert("t")];
     open_quickly(bytes_of(&writer)).unwrap();
@@ -351,7 +351,7 @@ fn a_long_cycle_is_named_in_linear_time() {
         name: writer.strings.insert("f"),
         arguments: vec![],
         results: vec![],
-        body: Some(FunctionBody::new(n_kernels, 0, kernels, vec![])),
+        body: Some(FunctionBody::new(n_kernels, 0, kernels, vec![]).into()),
     });
     let error = open_quickly(bytes_of(&writer)).unwrap_err();
     assert!(
@@ -382,7 +382,7 @@ fn attributes_that_share_are_refused() {
     let mut attributes = Payload::default();
     for _ in 0..60 {
         for word in [0x0014_0004u32, 0x1000, 2, 21, 21, 0xcccc_1ecc] {
-            attributes.word(word);
+            attributes.words(&[word]);
         }
     }
     let mut types = Payload::default();

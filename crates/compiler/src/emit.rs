@@ -11,10 +11,12 @@ mod locations;
 mod streams;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, hash_map},
     hash::Hash,
+    ops::Range,
 };
 
+use foldhash::fast::RandomState;
 use tfrt_bef::{AttributeType, BefBuffer, BefWriter, FunctionKind, layout::MAX_REGION_DEPTH};
 use tfrt_ir::{
     Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId,
@@ -49,45 +51,80 @@ fn single(message: impl Into<String>) -> Diagnostics {
 #[derive(Debug)]
 struct Table<T> {
     entries: Vec<T>,
-    indexes: HashMap<T, u32>,
+    indexes: HashMap<T, u32, RandomState>,
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
     fn new() -> Table<T> {
         Table {
             entries: Vec::new(),
-            indexes: HashMap::new(),
+            indexes: HashMap::default(),
         }
     }
 
-    /// Returns whether the entity is new.
-    fn insert(&mut self, entity: &T) -> bool {
-        if self.indexes.contains_key(entity) {
-            return false;
+    /// Returns the index of an entity, which is added if it is new.
+    fn insert(&mut self, entity: &T) -> u32 {
+        match self.indexes.entry(entity.clone()) {
+            hash_map::Entry::Occupied(entry) => *entry.get(),
+            hash_map::Entry::Vacant(entry) => {
+                // A module has fewer entities than its text has bytes, which are below 4 GiB.
+                let index = self.entries.len() as u32;
+                entry.insert(index);
+                self.entries.push(entity.clone());
+                index
+            }
         }
-        // A module has fewer entities than its text has bytes, which are below 4 GiB.
-        self.indexes
-            .insert(entity.clone(), self.entries.len() as u32);
-        self.entries.push(entity.clone());
-        true
-    }
-
-    fn get(&self, entity: &T) -> Option<u32> {
-        self.indexes.get(entity).copied()
-    }
-
-    fn index(&self, entity: &T) -> u32 {
-        self.indexes[entity]
     }
 }
 
 /// A function of the file: one of the module's, or a region of an operation.
 struct Function {
     kind: FunctionKind,
-    name: Name,
+    /// Its name among the names.
+    name: u32,
     op: OpId,
     /// None for a native function.
     block: Option<BlockId>,
+}
+
+/// An attribute of a kernel.
+struct Constant {
+    /// Its name among the names; none if those are left out.
+    name: Option<u32>,
+    /// Its value among the attributes.
+    value: u32,
+}
+
+/// What the walk found out about an operation.
+#[derive(Clone, Copy, Default)]
+struct Kernel {
+    /// Its name among those of kernels.
+    code: u32,
+    /// Its attributes among the constants, which stand together.
+    constants: Span,
+    /// The functions that it names among the references.
+    references: Span,
+}
+
+/// A range of one of the walk's tables.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// A module has fewer entities than its text has bytes, which are below 4 GiB.
+    fn new(start: usize, end: usize) -> Span {
+        Span {
+            start: start as u32,
+            end: end as u32,
+        }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// The state of the walk, and all its tables.
@@ -95,17 +132,24 @@ struct Walk<'m> {
     module: &'m Module,
     strip: bool,
     diagnostics: Diagnostics,
-    strings: BTreeSet<Name>,
+    /// Names of everything.
+    names: Table<Name>,
     types: Table<Type>,
-    kernels: Table<Name>,
+    /// Type of each value that the file has.
+    value_types: Vec<u32>,
+    /// Names of kernels.
+    codes: Table<Name>,
+    /// What is known of each operation that is a kernel.
+    kernels: Vec<Kernel>,
+    constants: Vec<Constant>,
     attributes: Table<Attribute>,
     attribute_types: Vec<AttributeType>,
     functions: Vec<Function>,
     /// Functions of the module, by name.
-    named: HashMap<Name, u32>,
-    /// Function of each region.
-    regions: HashMap<RegionId, u32>,
-    /// Functions that operations name, to be found at the end.
+    named: HashMap<Name, u32, RandomState>,
+    /// Function of each region that has one.
+    regions: Vec<u32>,
+    /// Functions that operations name, which must be there at the end.
     references: Vec<(OpId, Name)>,
     symbols: attributes::Symbols<'m>,
 }
@@ -116,14 +160,17 @@ impl<'m> Walk<'m> {
             module,
             strip,
             diagnostics: Diagnostics::default(),
-            strings: BTreeSet::new(),
+            names: Table::new(),
             types: Table::new(),
-            kernels: Table::new(),
+            value_types: vec![0; module.n_values()],
+            codes: Table::new(),
+            kernels: vec![Kernel::default(); module.n_ops()],
+            constants: Vec::new(),
             attributes: Table::new(),
             attribute_types: Vec::new(),
             functions: Vec::new(),
-            named: HashMap::new(),
-            regions: HashMap::new(),
+            named: HashMap::default(),
+            regions: vec![0; module.n_regions()],
             references: Vec::new(),
             symbols: attributes::Symbols::new(module),
         }
@@ -131,21 +178,24 @@ impl<'m> Walk<'m> {
 
     fn run(&mut self) {
         for op in self.module.children(self.module.top()) {
-            self.visit(op, 0);
+            self.visit(op, None);
         }
-        for (op, name) in std::mem::take(&mut self.references) {
-            if !self.named.contains_key(&name) {
-                self.error(op, format!("function @{name} not defined"));
+        let references = std::mem::take(&mut self.references);
+        for (op, name) in &references {
+            if !self.named.contains_key(name) {
+                self.error(*op, format!("function @{name} not defined"));
             }
         }
+        self.references = references;
     }
 
-    /// Visits an operation after those inside it; it lies in `depth` regions of kernels.
+    /// Visits an operation after those inside it; it lies in `depth` regions of kernels, if it lies
+    /// in a function.
     ///
     /// Recursion is bounded by the parser's limit on nesting.
-    fn visit(&mut self, op: OpId, depth: usize) {
+    fn visit(&mut self, op: OpId, depth: Option<usize>) {
         let operation = self.module.op(op);
-        let is_inside = self.module.parent_op(op) != Some(self.module.top());
+        let is_inside = depth.is_some();
         if *operation.name() == "builtin.module" {
             if is_inside || operation.attribute(COMPILED).is_none() {
                 let message = "nested modules cannot be emitted to BEF files without the \
@@ -161,12 +211,13 @@ impl<'m> Walk<'m> {
                 "functions inside of functions cannot be emitted to BEF files",
             );
         }
+        let depth = depth.unwrap_or(0);
         if !is_function && !operation.regions().is_empty() && depth == MAX_REGION_DEPTH {
             let message = format!("regions nest more than {MAX_REGION_DEPTH} deep");
             return self.error(op, message);
         }
         for child in self.module.children(op) {
-            self.visit(child, depth + usize::from(!is_function));
+            self.visit(child, Some(depth + usize::from(!is_function)));
         }
         if !self.values(op) {
             return;
@@ -196,12 +247,13 @@ impl<'m> Walk<'m> {
     fn values(&mut self, op: OpId) -> bool {
         let module = self.module;
         for result in module.op(op).results() {
-            self.types.insert(module.value_type(*result));
+            self.value(*result);
         }
-        let region = module.parent_region(op);
+        let block = module.op(op).parent();
+        let region_of = |block: BlockId| module.block(block).parent();
         let is_near = |operand: &ValueId| {
-            let block = module.value_block(*operand);
-            block.map(|block| module.block(block).parent()) == region
+            let made_in = module.value_block(*operand);
+            made_in == block || made_in.map(region_of) == block.map(region_of)
         };
         if module.op(op).operands().iter().all(is_near) {
             return true;
@@ -209,6 +261,12 @@ impl<'m> Walk<'m> {
         let message = "BEF executor only supports references to kernels within the current region";
         self.error(op, message);
         false
+    }
+
+    /// Notes the type of a value that the file has.
+    fn value(&mut self, value: ValueId) {
+        let ty = self.types.insert(self.module.value_type(value));
+        self.value_types[value.index()] = ty;
     }
 
     fn function(&mut self, op: OpId) {
@@ -240,7 +298,7 @@ impl<'m> Walk<'m> {
             FunctionKind::Async
         };
         self.named.insert(name.clone(), self.functions.len() as u32);
-        self.body(kind, name, op, region);
+        self.body(kind, &name, op, region);
     }
 
     fn native_function(&mut self, op: OpId, name: Name) {
@@ -255,11 +313,10 @@ impl<'m> Walk<'m> {
         for ty in signature.inputs.iter().chain(&signature.results) {
             self.types.insert(ty);
         }
-        self.strings.insert(name.clone());
         self.named.insert(name.clone(), self.functions.len() as u32);
         self.functions.push(Function {
             kind: FunctionKind::Native,
-            name,
+            name: self.names.insert(&name),
             op,
             block: None,
         });
@@ -281,17 +338,16 @@ impl<'m> Walk<'m> {
     }
 
     /// Makes a function of a region.
-    fn body(&mut self, kind: FunctionKind, name: Name, op: OpId, region: RegionId) {
+    fn body(&mut self, kind: FunctionKind, name: &Name, op: OpId, region: RegionId) {
         let &[block] = self.module.region(region).blocks() else {
             return self.error(op, "multi-block regions cannot be emitted to BEF files");
         };
         for argument in self.module.block(block).arguments() {
-            self.types.insert(self.module.value_type(*argument));
+            self.value(*argument);
         }
-        self.strings.insert(name.clone());
         self.functions.push(Function {
             kind,
-            name,
+            name: self.names.insert(name),
             op,
             block: Some(block),
         });
@@ -300,45 +356,50 @@ impl<'m> Walk<'m> {
     fn kernel(&mut self, op: OpId) {
         let module = self.module;
         let operation = module.op(op);
-        self.kernels.insert(operation.name());
-        self.strings.insert(operation.name().clone());
+        let code = self.codes.insert(operation.name());
+        let (first_constant, first_reference) = (self.constants.len(), self.references.len());
         for (name, value) in operation.attributes() {
             if !is_for_compiler(name) {
                 self.attribute(op, name, value);
             }
         }
+        self.kernels[op.index()] = Kernel {
+            code,
+            constants: Span::new(first_constant, self.constants.len()),
+            references: Span::new(first_reference, self.references.len()),
+        };
         for region in operation.regions() {
-            self.regions.insert(*region, self.functions.len() as u32);
-            self.body(FunctionKind::Async, Name::from(""), op, *region);
+            self.regions[region.index()] = self.functions.len() as u32;
+            self.body(FunctionKind::Async, &Name::from(""), op, *region);
         }
     }
 
     /// Writes everything that the walk has found.
     fn write(mut self) -> Result<BefBuffer, Diagnostics> {
-        let type_names: Vec<Name> = self
-            .types
-            .entries
-            .iter()
-            .map(|ty| Name::from(ty.to_string()))
+        let kernels = &self.codes.entries;
+        let kernels: Vec<u32> = kernels.iter().map(|name| self.names.insert(name)).collect();
+        let types = self.types.entries.iter();
+        let types: Vec<u32> = types
+            .map(|ty| self.names.insert(&Name::from(ty.to_string())))
             .collect();
-        self.strings.extend(type_names.iter().cloned());
-        if let Some(name) = self.strings.iter().find(|name| name.contains('\0')) {
+        let mut sorted: Vec<&Name> = self.names.entries.iter().collect();
+        sorted.sort_unstable();
+        if let Some(name) = sorted.iter().find(|name| name.contains('\0')) {
             let message = format!("BEF files cannot encode the name {:?}", name.as_str());
             return Err(single(message));
         }
 
         let mut writer = BefWriter::new();
         writer.strip = self.strip;
-        for string in &self.strings {
-            writer.strings.insert(string);
+        let mut offsets = vec![0; sorted.len()];
+        for name in sorted {
+            offsets[self.names.indexes[name] as usize] = writer.strings.insert(name);
         }
-        let offset_of = |name: &Name| writer.strings.get(name).expect("it was just inserted");
-        let kernels = self.kernels.entries.iter().map(offset_of).collect();
-        let types = type_names.iter().map(offset_of).collect();
-        writer.kernels = kernels;
-        writer.types = types;
-        let offsets = self.write_attributes(&mut writer)?;
-        functions::write(&self, &mut writer, &offsets);
+        let offset_of = |name: &u32| offsets[*name as usize];
+        writer.kernels = kernels.iter().map(offset_of).collect();
+        writer.types = types.iter().map(offset_of).collect();
+        let attributes = self.write_attributes(&mut writer)?;
+        functions::write(&self, &mut writer, &offsets, &attributes);
         Ok(writer.finish())
     }
 }

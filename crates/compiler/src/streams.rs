@@ -15,7 +15,7 @@
 //! ever were: they have gaps. Their order decides in which order a single-threaded
 //! queue runs kernels, so it is exactly the original's.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tfrt_ir::{Attribute, BlockId, Def, Module, OpId};
 
@@ -85,7 +85,7 @@ impl StreamAnalysis {
     /// Analyzes a block.
     pub fn new(module: &Module, block: BlockId) -> StreamAnalysis {
         let options = StreamOptions::of_block(module, block);
-        let nodes = nodes(module, block, options.cost_threshold);
+        let nodes = Nodes::new(module, block, options.cost_threshold);
         Builder::new(options, nodes).run()
     }
 
@@ -107,59 +107,98 @@ impl StreamAnalysis {
 /// The node that stands for the entry and defines the block's arguments.
 const ROOT: usize = 0;
 
-/// An operation of the block, or the root.
-#[derive(Clone, Debug, Default)]
-struct Node {
-    cost: i64,
-    /// Defining node of each operand, and whether the operand is a chain.
-    operands: Vec<(usize, bool)>,
+/// The operations of the block as nodes, the root first.
+///
+/// Lists of all nodes stand one after the other: those of node `n` from `starts[n]` to
+/// `starts[n + 1]`.
+#[derive(Clone, Debug)]
+struct Nodes {
+    costs: Vec<i64>,
+    starts: Vec<u32>,
+    operands: Vec<Operand>,
 }
 
-/// Returns the root, then a node for each operation of the block.
-fn nodes(module: &Module, block: BlockId, threshold: i64) -> Vec<Node> {
-    let operations = module.block(block).operations();
-    let first = operations.first().map_or(0, |op| op.index());
-    // Nodes by operation: ids in one block are usually close to each other.
-    let mut dense = vec![ROOT; operations.len()];
-    let mut sparse = std::collections::HashMap::new();
-    for (position, op) in operations.iter().enumerate() {
-        match op
-            .index()
-            .checked_sub(first)
-            .and_then(|at| dense.get_mut(at))
-        {
-            Some(node) => *node = position + 1,
-            None => {
-                sparse.insert(*op, position + 1);
+/// What a node reads.
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    /// The node that makes it.
+    definition: u32,
+    is_chain: bool,
+}
+
+impl Nodes {
+    /// Returns the root, then a node for each operation of the block.
+    fn new(module: &Module, block: BlockId, threshold: i64) -> Nodes {
+        let operations = module.block(block).operations();
+        let numbers = Numbers::new(operations);
+        let mut nodes = Nodes {
+            costs: Vec::with_capacity(operations.len() + 1),
+            starts: Vec::with_capacity(operations.len() + 2),
+            operands: Vec::with_capacity(2 * operations.len()),
+        };
+        nodes.costs.push(1);
+        nodes.starts.extend([0, 0]);
+        for op in operations {
+            nodes.costs.push(cost(module, *op, threshold));
+            for value in module.op(*op).operands() {
+                let definition = match module.value_def(*value) {
+                    Def::Result(op, _) => numbers.node_of(op),
+                    Def::Argument(..) => ROOT as u32,
+                };
+                let is_chain = module.value_type(*value).is_chain();
+                nodes.operands.push(Operand {
+                    definition,
+                    is_chain,
+                });
+            }
+            // A module has fewer operands than its text has bytes, which are below 4 GiB.
+            nodes.starts.push(nodes.operands.len() as u32);
+        }
+        nodes
+    }
+
+    fn len(&self) -> usize {
+        self.costs.len()
+    }
+
+    fn operands(&self, node: usize) -> &[Operand] {
+        &self.operands[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+}
+
+/// Nodes by operation.
+struct Numbers {
+    first: usize,
+    /// Ids in one block are usually close to each other.
+    near: Vec<u32>,
+    far: HashMap<OpId, u32>,
+}
+
+impl Numbers {
+    fn new(operations: &[OpId]) -> Numbers {
+        let mut numbers = Numbers {
+            first: operations.first().map_or(0, |op| op.index()),
+            near: vec![ROOT as u32; operations.len()],
+            far: HashMap::new(),
+        };
+        for (node, op) in (1..).zip(operations) {
+            let distance = op.index().checked_sub(numbers.first);
+            match distance.and_then(|at| numbers.near.get_mut(at)) {
+                Some(near) => *near = node,
+                None => {
+                    numbers.far.insert(*op, node);
+                }
             }
         }
+        numbers
     }
-    let node_of = |op: OpId| {
-        let near = op.index().checked_sub(first).and_then(|at| dense.get(at));
-        near.or_else(|| sparse.get(&op)).copied().unwrap_or(ROOT)
-    };
-    let mut nodes = vec![Node {
-        cost: 1,
-        operands: Vec::new(),
-    }];
-    nodes.extend(operations.iter().map(|op| {
-        Node {
-            cost: cost(module, *op, threshold),
-            operands: module
-                .op(*op)
-                .operands()
-                .iter()
-                .map(|value| {
-                    let node = match module.value_def(*value) {
-                        Def::Result(op, _) => node_of(op),
-                        Def::Argument(..) => ROOT,
-                    };
-                    (node, module.value_type(*value).is_chain())
-                })
-                .collect(),
-        }
-    }));
-    nodes
+
+    fn node_of(&self, op: OpId) -> u32 {
+        let distance = op.index().checked_sub(self.first);
+        let near = distance.and_then(|at| self.near.get(at));
+        let found = near.or_else(|| self.far.get(&op));
+        found.copied().unwrap_or(ROOT as u32)
+    }
 }
 
 /// Returns what an operation costs.
@@ -187,36 +226,42 @@ struct Draft {
     dependencies: BTreeSet<usize>,
 }
 
+/// No node, no stream.
+const NONE: u32 = u32::MAX;
+
 /// The state of the backward pass.
 struct Builder {
     options: StreamOptions,
-    nodes: Vec<Node>,
-    /// Children of each node in the tree of the forward pass, in textual order.
-    users: Vec<Vec<usize>>,
-    /// Nodes that each node reads from, its parent excluded.
-    side: Vec<Vec<usize>>,
+    nodes: Nodes,
+    /// The parent of each node in the tree of the forward pass.
+    parents: Vec<u32>,
+    /// The first child of each node, and the next child of each node's parent, in textual order.
+    first_child: Vec<u32>,
+    next_sibling: Vec<u32>,
     /// The stream that each node joined; unset until its turn comes.
-    joined: Vec<Option<usize>>,
+    joined: Vec<u32>,
     drafts: Vec<Draft>,
 }
 
 impl Builder {
-    fn new(options: StreamOptions, nodes: Vec<Node>) -> Builder {
-        let n_nodes = nodes.len();
+    fn new(options: StreamOptions, nodes: Nodes) -> Builder {
+        let none = vec![NONE; nodes.len()];
         Builder {
             options,
             nodes,
-            users: vec![Vec::new(); n_nodes],
-            side: vec![Vec::new(); n_nodes],
-            joined: vec![None; n_nodes],
+            parents: none.clone(),
+            first_child: none.clone(),
+            next_sibling: none.clone(),
+            joined: none,
             drafts: Vec::new(),
         }
     }
 
     fn run(mut self) -> StreamAnalysis {
         self.find_parents();
+        let mut children = Vec::new();
         for node in (ROOT..self.nodes.len()).rev() {
-            self.build(node);
+            self.build(node, &mut children);
         }
         let root = self.resolve(ROOT);
         let streams: Vec<Stream> = (ROOT..self.nodes.len())
@@ -242,48 +287,55 @@ impl Builder {
     /// The forward pass.
     fn find_parents(&mut self) {
         let mut from_root = vec![0i64; self.nodes.len()];
-        from_root[ROOT] = self.nodes[ROOT].cost;
+        from_root[ROOT] = self.nodes.costs[ROOT];
         for node in ROOT + 1..self.nodes.len() {
-            let Node { cost, operands } = &self.nodes[node];
-            let (mut parent, mut best) = (ROOT, 0);
-            for (definition, _) in operands {
-                if from_root[*definition] > best {
-                    (parent, best) = (*definition, from_root[*definition]);
+            let (mut parent, mut best) = (ROOT as u32, 0);
+            for operand in self.nodes.operands(node) {
+                let cost = from_root[operand.definition as usize];
+                if cost > best {
+                    (parent, best) = (operand.definition, cost);
                 }
             }
-            if self.options.merge_inter_dependent {
-                let data = operands.iter().filter(|(_, is_chain)| !is_chain);
-                let definitions = data.map(|(definition, _)| *definition);
-                self.side[node] = definitions.filter(|other| *other != parent).collect();
-            }
-            from_root[node] = cost.saturating_add(best);
-            self.users[parent].push(node);
+            from_root[node] = self.nodes.costs[node].saturating_add(best);
+            self.parents[node] = parent;
+        }
+        // From the last to the first, so that each list comes to be in textual order.
+        for node in (ROOT + 1..self.nodes.len()).rev() {
+            let first = &mut self.first_child[self.parents[node] as usize];
+            // A module has fewer operations than its text has bytes, which are below 4 GiB.
+            self.next_sibling[node] = std::mem::replace(first, node as u32);
         }
     }
 
-    /// Puts a node into a stream, all its children being in one.
-    fn build(&mut self, node: usize) {
-        let users = std::mem::take(&mut self.users[node]);
-        if users.is_empty() {
+    /// Returns the streams of a node's children, which have had their turn.
+    fn streams_of_children(&self, node: usize, streams: &mut Vec<usize>) {
+        streams.clear();
+        let mut child = self.first_child[node];
+        while child != NONE {
+            streams.push(self.joined[child as usize] as usize);
+            child = self.next_sibling[child as usize];
+        }
+    }
+
+    /// Puts a node into a stream, all its children being in one. `children` is scratch space.
+    fn build(&mut self, node: usize, children: &mut Vec<usize>) {
+        self.streams_of_children(node, children);
+        if children.is_empty() {
             let stream = self.new_stream();
             return self.assign(node, stream);
         }
-        let mut children: Vec<usize> = users
-            .iter()
-            .map(|user| self.joined[*user].expect("children were built"))
-            .collect();
-        for stream in &children {
+        for stream in children.iter() {
             self.drafts[*stream].parent = Some(node);
         }
         if self.options.merge_inter_dependent {
-            self.merge_dependents(node, &mut children);
+            self.merge_dependents(node, children);
         }
         let mut candidate = Candidate {
             limit: self.options.upper_cost_threshold,
             best: None,
         };
         let mut last_merged: Option<usize> = None;
-        for stream in children {
+        for stream in children.iter().copied() {
             if self.is_worth_a_thread(stream) {
                 candidate.consider(stream, self.drafts[stream].cost);
                 continue;
@@ -317,11 +369,18 @@ impl Builder {
     }
 
     fn assign(&mut self, node: usize, stream: usize) {
-        self.joined[node] = Some(stream);
+        // There are no more streams than nodes.
+        self.joined[node] = stream as u32;
         let draft = &mut self.drafts[stream];
-        draft.cost = draft.cost.saturating_add(self.nodes[node].cost);
-        draft.dependencies.remove(&node);
-        draft.dependencies.extend(&self.side[node]);
+        draft.cost = draft.cost.saturating_add(self.nodes.costs[node]);
+        if self.options.merge_inter_dependent {
+            let parent = self.parents[node];
+            let data = self.nodes.operands(node).iter();
+            let data = data.filter(|operand| !operand.is_chain && operand.definition != parent);
+            draft.dependencies.remove(&node);
+            let definitions = data.map(|operand| operand.definition as usize);
+            draft.dependencies.extend(definitions);
+        }
     }
 
     fn merge(&mut self, from: usize, to: usize) {
@@ -383,7 +442,7 @@ impl Builder {
 
     /// Returns the stream that a node ended up in.
     fn resolve(&mut self, node: usize) -> usize {
-        let joined = self.joined[node].expect("its turn has come");
+        let joined = self.joined[node] as usize;
         let mut at = joined;
         while let Some(next) = self.drafts[at].merged_into {
             at = next;

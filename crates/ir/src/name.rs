@@ -8,7 +8,7 @@ use std::{
     borrow::Borrow,
     collections::HashMap,
     fmt,
-    hash::{BuildHasherDefault, Hash, Hasher},
+    hash::{Hash, Hasher},
     ops::Deref,
     sync::Arc,
 };
@@ -91,62 +91,9 @@ impl fmt::Debug for Name {
     }
 }
 
-/// The hash of the parser's tables, keyed by short pieces of source text.
-///
-/// Multiplies and folds eight bytes at a time. The seed differs per process,
-/// so that nobody can prepare a text full of collisions.
-#[derive(Clone, Copy)]
-pub(crate) struct TextHasher(u64);
-
-/// Builds [`TextHasher`]s.
-pub(crate) type TextHash = BuildHasherDefault<TextHasher>;
-
-const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Default for TextHasher {
-    fn default() -> TextHasher {
-        TextHasher(seed())
-    }
-}
-
-fn seed() -> u64 {
-    use std::{hash::RandomState, sync::LazyLock};
-    static SEED: LazyLock<u64> =
-        LazyLock::new(|| std::hash::BuildHasher::hash_one(&RandomState::new(), 0_u64));
-    *SEED
-}
-
-impl TextHasher {
-    fn fold(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word) * u128::from(MULTIPLIER ^ seed());
-        let (low, high) = (product & u128::from(u64::MAX), product >> 64);
-        self.0 = u64::try_from(low ^ high).expect("both halves are below 2^64");
-    }
-}
-
-impl Hasher for TextHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.fold(u64::from_le_bytes(*word));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.fold(u64::from_le_bytes(last) ^ ((bytes.len() as u64) << 56));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.fold(u64::from(value));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+/// The hash of tables that are keyed by short pieces of source text. Seeded at random, so that
+/// nobody can prepare a text full of collisions.
+pub(crate) type TextHash = foldhash::fast::RandomState;
 
 /// Makes each distinct name once.
 #[derive(Default)]

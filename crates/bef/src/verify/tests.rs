@@ -84,10 +84,10 @@ fn writer() -> BefWriter {
             body,
         });
     };
-    add(FunctionKind::Async, empty, &[], Some(region));
-    add(FunctionKind::Async, names[0], &[0], Some(main));
+    add(FunctionKind::Async, empty, &[], Some(region.into()));
+    add(FunctionKind::Async, names[0], &[0], Some(main.into()));
     add(FunctionKind::Native, names[1], &[0, 1], None);
-    add(FunctionKind::Sync, names[2], &[0], Some(quick));
+    add(FunctionKind::Sync, names[2], &[0], Some(quick.into()));
     writer
 }
 
@@ -108,7 +108,16 @@ fn check(change: impl FnOnce(&mut BefWriter), expect: Expect) {
 /// Breaks the file by changing a body.
 fn check_body(function: usize, change: impl FnOnce(&mut FunctionBody), expect: Expect) {
     check(
-        |writer| change(writer.functions[function].body.as_mut().unwrap()),
+        |writer| {
+            change(
+                writer.functions[function]
+                    .body
+                    .as_mut()
+                    .unwrap()
+                    .as_lists_mut()
+                    .unwrap(),
+            )
+        },
         expect,
     );
 }

@@ -26,6 +26,10 @@ impl AttributeWriter {
         &self.payload
     }
 
+    pub(super) fn into_payload(self) -> Payload {
+        self.payload
+    }
+
     /// Writes a scalar of 1, 2, 4 or 8 bytes, in the order of the machine.
     pub fn scalar(&mut self, bytes: &[u8]) -> u32 {
         self.payload.align(bytes.len());

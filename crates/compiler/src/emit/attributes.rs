@@ -25,7 +25,7 @@ use tfrt_ir::{
 
 use crate::{
     COMPILED,
-    emit::{Walk, single},
+    emit::{Constant, Walk, single},
 };
 
 /// Largest number of dimensions whose header fields still hold the truth.
@@ -42,8 +42,9 @@ impl Walk<'_> {
             }
             return self.references.push((op, symbol.root.clone()));
         }
+        let mut noted = None;
         if !self.strip {
-            self.strings.insert(name.clone());
+            noted = Some(self.names.insert(name));
             self.types_of(value);
         }
         if let Some(functions) = function_array(value) {
@@ -57,9 +58,11 @@ impl Walk<'_> {
         }
         match kind_of(value, 0) {
             Some(kind) => {
-                if self.attributes.insert(value) {
+                let value = self.attributes.insert(value);
+                if value as usize == self.attribute_types.len() {
                     self.attribute_types.push(kind);
                 }
+                self.constants.push(Constant { name: noted, value });
             }
             None => self.cannot_encode(op, name),
         }

@@ -6,28 +6,26 @@
 //! without operands.
 
 use tfrt_bef::{
-    BefWriter, FunctionBody, FunctionEntry, KernelEntry,
+    BefWriter, BodyWriter, FunctionEntry, KernelHead,
     layout::{PSEUDO_KERNEL_CODE, PSEUDO_KERNEL_LOCATION},
 };
 use tfrt_ir::{BlockId, OpId, ValueId};
 
 use crate::{
     NONSTRICT,
-    emit::{
-        Function, Walk, attributes::function_array, is_for_compiler, locations::LocationEmitter,
-        streams,
-    },
+    emit::{Function, Walk, locations::LocationEmitter, streams},
 };
 
-/// Writes all functions, given the offsets of the attributes.
-pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, attributes: &[u32]) {
+/// Writes all functions, given the offsets of names and attributes.
+pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, names: &[u32], attributes: &[u32]) {
     let mut emitter = FunctionEmitter {
         walk,
         writer,
+        names,
         attributes,
         locations: LocationEmitter::new(),
         registers: vec![0; walk.module.n_values()],
-        kernels: vec![0; walk.module.n_ops()],
+        positions: vec![NO_KERNEL; walk.module.n_ops()],
     };
     for function in &walk.functions {
         let entry = emitter.function(function);
@@ -35,25 +33,25 @@ pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, attributes: &[u32])
     }
 }
 
+/// The position of an operation that is no kernel.
+const NO_KERNEL: u32 = u32::MAX;
+
 struct FunctionEmitter<'e, 'm> {
     walk: &'e Walk<'m>,
     writer: &'e mut BefWriter,
+    names: &'e [u32],
     attributes: &'e [u32],
     locations: LocationEmitter,
     /// Register of each value in its function.
     registers: Vec<u32>,
-    /// Index of each operation in its function.
-    kernels: Vec<u32>,
+    /// Index of each kernel in its function.
+    positions: Vec<u32>,
 }
 
 impl FunctionEmitter<'_, '_> {
     fn function(&mut self, function: &Function) -> FunctionEntry {
         let module = self.walk.module;
-        let name = self
-            .writer
-            .strings
-            .get(&function.name)
-            .expect("the walk noted the name");
+        let name = self.names[function.name as usize];
         let Some(block) = function.block else {
             let (arguments, results) = self.native_signature(function.op);
             return FunctionEntry {
@@ -64,35 +62,35 @@ impl FunctionEmitter<'_, '_> {
                 body: None,
             };
         };
-        let arguments = self.types(module.block(block).arguments());
-        let results = self.types(self.returned(block));
-        let body = Some(self.body(function.op, block));
+        let types = |values: &[ValueId]| values.iter().map(|value| self.type_of(*value)).collect();
+        let arguments = types(module.block(block).arguments());
+        let results = types(self.returned(block));
+        let body = self.body(function.op, block);
         FunctionEntry {
             kind: function.kind,
             name,
             arguments,
             results,
-            body,
+            body: Some(body.into()),
         }
     }
 
     fn native_signature(&self, op: OpId) -> (Vec<u32>, Vec<u32>) {
-        let types = &self.walk.types;
+        let types = &self.walk.types.indexes;
         let signature = self.walk.module.op(op).attribute("function_type");
         let signature = signature.and_then(|ty| ty.as_type()?.as_function());
         signature.map_or_else(Default::default, |signature| {
-            let indexes = |list: &[_]| list.iter().map(|ty| types.index(ty)).collect();
+            let indexes = |list: &[_]| list.iter().map(|ty| types[ty]).collect();
             (indexes(&signature.inputs), indexes(&signature.results))
         })
     }
 
-    /// Returns the types of values.
-    fn types(&self, values: &[ValueId]) -> Vec<u32> {
-        let types = &self.walk.types;
-        values
-            .iter()
-            .map(|value| types.index(self.walk.module.value_type(*value)))
-            .collect()
+    fn type_of(&self, value: ValueId) -> u32 {
+        self.walk.value_types[value.index()]
+    }
+
+    fn register_of(&self, value: &ValueId) -> u32 {
+        self.registers[value.index()]
     }
 
     /// Returns what a block returns.
@@ -103,132 +101,113 @@ impl FunctionEmitter<'_, '_> {
         return_op.map_or(&[], |op| op.operands())
     }
 
-    fn body(&mut self, owner: OpId, block: BlockId) -> FunctionBody {
+    fn body(&mut self, owner: OpId, block: BlockId) -> BodyWriter {
         let module = self.walk.module;
         let operations = module.block(block).operations();
-        let is_return = |op: &OpId| *module.op(*op).name() == "tfrt.return";
-        let n_kernels = operations.iter().filter(|op| !is_return(op)).count();
-        let values: Vec<ValueId> = module
-            .block(block)
-            .arguments()
-            .iter()
-            .chain(operations.iter().flat_map(|op| module.op(*op).results()))
-            .copied()
-            .collect();
-        for (register, value) in (0u32..).zip(&values) {
-            self.registers[value.index()] = register;
-        }
-        for (position, op) in (1u32..).zip(&operations[..n_kernels]) {
-            self.kernels[op.index()] = position;
-        }
+        let kernels = &operations[..streams::n_kernels(module, block)];
+        let mut body = BodyWriter::default();
+        self.number(block, kernels, &mut body);
         let streams = streams::of_block(module, owner, block);
-        let location = self
+        body.location = self
             .locations
             .emit(self.writer, module.op(owner).location());
-        let mut kernels = Vec::with_capacity(n_kernels + 1);
-        kernels.push(self.pseudo_kernel(block, values.len(), streams[0], n_kernels));
-        for (position, op) in operations[..n_kernels].iter().enumerate() {
-            kernels.push(self.kernel(*op, streams[position + 1]));
+        self.pseudo_kernel(block, kernels, streams[0], &mut body);
+        for (op, stream) in kernels.iter().zip(&streams[1..]) {
+            self.kernel(*op, *stream, &mut body);
         }
-        FunctionBody {
-            location,
-            use_counts: values
-                .iter()
-                .map(|v| module.users(*v).count() as u32)
-                .collect(),
-            register_types: self.types(&values),
-            kernels,
-            results: self.registers_of(self.returned(block)),
-        }
+        let returned = self.returned(block).iter();
+        body.results = returned.map(|value| self.register_of(value)).collect();
+        body
     }
 
-    fn registers_of(&self, values: &[ValueId]) -> Vec<u32> {
-        values
-            .iter()
-            .map(|value| self.registers[value.index()])
-            .collect()
+    /// Numbers registers and kernels, and makes room for what they take.
+    fn number(&mut self, block: BlockId, kernels: &[OpId], body: &mut BodyWriter) {
+        let module = self.walk.module;
+        let operations = module.block(block).operations();
+        let results = operations.iter().flat_map(|op| module.op(*op).results());
+        let mut n_operands = 0;
+        for value in module.block(block).arguments().iter().chain(results) {
+            // A module has fewer values than its text has bytes, which are below 4 GiB.
+            self.registers[value.index()] = body.use_counts.len() as u32;
+            let n_users = module.users(*value).count();
+            n_operands += n_users;
+            body.use_counts.push(n_users as u32);
+            body.register_types.push(self.type_of(*value));
+        }
+        for (position, op) in (1..).zip(kernels) {
+            self.positions[op.index()] = position;
+        }
+        // Each kernel has a head, each operand is listed by reader and maker, each result has
+        // a count of users. Attributes and functions are few.
+        const HEAD_WORDS: usize = 6;
+        let n_words = HEAD_WORDS * (kernels.len() + 1) + 2 * (n_operands + body.use_counts.len());
+        body.reserve(kernels.len() + 1, n_words);
     }
 
     /// Returns the kernels that read a value, the latest first.
-    fn users(&self, value: ValueId) -> Vec<u32> {
-        let module = self.walk.module;
-        let users = module.users(value).map(|user| user.op);
-        let kernels = users.filter(|op| *module.op(*op).name() != "tfrt.return");
-        kernels.map(|op| self.kernels[op.index()]).collect()
+    fn users(&self, value: ValueId) -> impl Iterator<Item = u32> {
+        let users = self.walk.module.users(value);
+        users
+            .map(|user| self.positions[user.op.index()])
+            .filter(|position| *position != NO_KERNEL)
     }
 
-    fn pseudo_kernel(
-        &self,
-        block: BlockId,
-        n_registers: usize,
-        stream: u32,
-        n_kernels: usize,
-    ) -> KernelEntry {
+    fn pseudo_kernel(&self, block: BlockId, kernels: &[OpId], stream: u32, body: &mut BodyWriter) {
         let module = self.walk.module;
-        let block = module.block(block);
-        let kernels = (1u32..).zip(&block.operations()[..n_kernels]);
-        let entry = kernels.filter(|(_, op)| module.op(**op).operands().is_empty());
-        let mut users = vec![entry.map(|(index, _)| index).collect()];
-        users.extend(
-            block
-                .arguments()
-                .iter()
-                .map(|argument| self.users(*argument)),
-        );
-        let mut results = vec![n_registers as u32];
-        results.extend(self.registers_of(block.arguments()));
-        KernelEntry {
+        let arguments = module.block(block).arguments();
+        let n_registers = body.use_counts.len() as u32;
+        let head = KernelHead {
             code: PSEUDO_KERNEL_CODE,
             location: PSEUDO_KERNEL_LOCATION,
             stream,
-            results,
-            users,
-            ..KernelEntry::default()
+            ..KernelHead::default()
+        };
+        let mut record = body.kernel(head, arguments.len() + 1);
+        for _ in ["operands", "attributes", "functions"] {
+            record.list([]);
+        }
+        let registers = arguments.iter().map(|argument| self.register_of(argument));
+        record.list(std::iter::once(n_registers).chain(registers));
+        let starts = (1..).zip(kernels);
+        let starts = starts.filter(|(_, op)| module.op(**op).operands().is_empty());
+        record.list(starts.map(|(position, _)| position));
+        for argument in arguments {
+            record.list(self.users(*argument));
         }
     }
 
-    fn kernel(&mut self, op: OpId, stream: u32) -> KernelEntry {
+    fn kernel(&mut self, op: OpId, stream: u32, body: &mut BodyWriter) {
         let walk = self.walk;
         let operation = walk.module.op(op);
-        let mut entry = KernelEntry {
-            code: walk.kernels.index(operation.name()),
+        let kernel = walk.kernels[op.index()];
+        let constants = &walk.constants[kernel.constants.range()];
+        let names = constants.iter().filter_map(|constant| constant.name);
+        let names = names.map(|name| self.names[name as usize]);
+        body.attribute_names.extend(names);
+
+        let (operands, results) = (operation.operands(), operation.results());
+        let head = KernelHead {
+            code: kernel.code,
             location: self.locations.emit(self.writer, operation.location()),
-            wait_count: operation.operands().len() as u32,
+            wait_count: operands.len() as u32,
             stream,
-            operands: self.registers_of(operation.operands()),
-            results: self.registers_of(operation.results()),
-            users: operation
-                .results()
-                .iter()
-                .map(|result| self.users(*result))
-                .collect(),
             nonstrict: operation.attribute(NONSTRICT).is_some_and(|mark| {
                 // `bef.nonstrict = false` says that it is not.
                 mark.as_bool() != Some(false)
             }),
-            ..KernelEntry::default()
         };
-        for (name, value) in operation.attributes() {
-            if is_for_compiler(name) {
-                continue;
-            }
-            if let Some(attribute) = walk.attributes.get(value) {
-                entry.attributes.push(self.attributes[attribute as usize]);
-                entry.attribute_names.extend(self.writer.strings.get(name));
-                continue;
-            }
-            let functions = function_array(value).unwrap_or(std::slice::from_ref(value));
-            let names = functions
-                .iter()
-                .filter_map(|function| function.as_flat_symbol());
-            entry.functions.extend(names.map(|name| walk.named[name]));
+        let mut record = body.kernel(head, results.len());
+        record.list(operands.iter().map(|operand| self.register_of(operand)));
+        let values = constants.iter().map(|constant| constant.value);
+        record.list(values.map(|value| self.attributes[value as usize]));
+        // The functions that it names, then its regions.
+        let named = walk.references[kernel.references.range()].iter();
+        let named = named.map(|(_, name)| walk.named[name]);
+        let regions = operation.regions().iter();
+        record.list(named.chain(regions.map(|region| walk.regions[region.index()])));
+        record.list(results.iter().map(|result| self.register_of(result)));
+        for result in results {
+            record.list(self.users(*result));
         }
-        entry.functions.extend(
-            operation
-                .regions()
-                .iter()
-                .map(|region| walk.regions[region]),
-        );
-        entry
     }
 }

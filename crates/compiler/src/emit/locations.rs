@@ -4,18 +4,21 @@ use tfrt_bef::{
     BefWriter,
     layout::{FIRST_VIRTUAL_LOCATION, MAX_LOCATION_DEPTH},
 };
-use tfrt_ir::Location;
+use tfrt_ir::{Location, Name};
 
 /// Writes locations, one for each function and kernel; none is shared.
 pub(super) struct LocationEmitter {
     /// The number for the next location without a record, counting down.
     next_virtual: u32,
+    /// The file that was named last, and where its name is.
+    last_file: Option<(Name, u32)>,
 }
 
 impl LocationEmitter {
     pub(super) fn new() -> LocationEmitter {
         LocationEmitter {
             next_virtual: FIRST_VIRTUAL_LOCATION,
+            last_file: None,
         }
     }
 
@@ -27,7 +30,25 @@ impl LocationEmitter {
             return number;
         }
         let offset = writer.locations.offset();
-        record(writer, location, 0);
+        match location {
+            Location::FileLineCol { file, line, column } => {
+                let file = self.file(writer, file);
+                writer.locations.file_line_col(file, *line, *column);
+            }
+            _ => record(writer, location, 0),
+        }
+        offset
+    }
+
+    /// Returns where the name of a file is; most locations name the same one.
+    fn file(&mut self, writer: &mut BefWriter, file: &Name) -> u32 {
+        if let Some((last, offset)) = &self.last_file
+            && last == file
+        {
+            return *offset;
+        }
+        let offset = writer.location_strings.insert(file);
+        self.last_file = Some((file.clone(), offset));
         offset
     }
 }

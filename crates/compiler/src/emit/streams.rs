@@ -44,11 +44,12 @@ pub(super) fn of_block(module: &Module, owner: OpId, block: BlockId) -> Vec<u32>
     std::iter::once(analysis.root().id).chain(kernels).collect()
 }
 
-fn n_kernels(module: &Module, block: BlockId) -> usize {
-    let operations = module.block(block).operations().iter();
-    operations
-        .filter(|op| *module.op(**op).name() != "tfrt.return")
-        .count()
+/// Returns how many kernels a block has: its operations but for the last, if that is a
+/// `tfrt.return`.
+pub(super) fn n_kernels(module: &Module, block: BlockId) -> usize {
+    let operations = module.block(block).operations();
+    let is_return = |op: &OpId| *module.op(*op).name() == "tfrt.return";
+    operations.len() - usize::from(operations.last().is_some_and(is_return))
 }
 
 fn stated(module: &Module, owner: OpId, block: BlockId) -> Option<Vec<u32>> {

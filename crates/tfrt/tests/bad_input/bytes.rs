@@ -192,7 +192,7 @@ fn writer(kernels: Vec<Kernel>, n_registers: u32, results: &[u32]) -> BefWriter 
         name,
         arguments: Vec::new(),
         results: vec![0; results.len()],
-        body: Some(FunctionBody::new(n_registers, 0, entries, results.to_vec())),
+        body: Some(FunctionBody::new(n_registers, 0, entries, results.to_vec()).into()),
     });
     writer
 }

@@ -254,7 +254,7 @@ fn pseudo_kernel_must_have_its_shape() {
         |writer| {
             let main = &mut writer.functions[MAIN];
             main.arguments = vec![0; 5];
-            let pseudo = &mut main.body.as_mut().unwrap().kernels[0];
+            let pseudo = &mut main.body.as_mut().unwrap().as_lists_mut().unwrap().kernels[0];
             pseudo.results = vec![4, 0, 1, 2, 3, 4];
             pseudo.users.resize(6, vec![]);
         },
@@ -456,7 +456,7 @@ fn cycles_are_refused() {
     let cycle = |kernels| {
         move |writer: &mut BefWriter| {
             let main = &mut writer.functions[MAIN];
-            main.body = Some(FunctionBody::new(4, 1, kernels, vec![3]));
+            main.body = Some(FunctionBody::new(4, 1, kernels, vec![3]).into());
         }
     };
     let selfish = vec![
@@ -501,7 +501,7 @@ fn long_cycles_are_named_in_part() {
                 .map(|k| kernel(0, &[k], &[(k + 1) % n_kernels]))
                 .collect();
             let body = FunctionBody::new(n_kernels, 0, kernels, vec![0]);
-            writer.functions[REGION].body = Some(body);
+            writer.functions[REGION].body = Some(body.into());
         },
         expect![
             "byte 0x168: kernels of region function 0 wait for each other in a cycle: 1 waits for 40 waits for 39 waits for 38 waits for 37 waits for 36 waits for 35 waits for 34 waits for ... waits for 1"
@@ -514,7 +514,7 @@ fn async_functions_need_no_textual_order() {
     check(
         |writer| {
             let kernels = vec![kernel(1, &[1], &[2]), kernel(0, &[0], &[1])];
-            writer.functions[MAIN].body = Some(FunctionBody::new(3, 1, kernels, vec![2]));
+            writer.functions[MAIN].body = Some(FunctionBody::new(3, 1, kernels, vec![2]).into());
         },
         expect!["accepted"],
     );
@@ -527,7 +527,7 @@ fn sync_functions_have_rules_of_their_own() {
         let n_results = results.len();
         move |writer: &mut BefWriter| {
             writer.functions[QUICK].results = vec![0; n_results];
-            writer.functions[QUICK].body = Some(body);
+            writer.functions[QUICK].body = Some(body.into());
         }
     };
     let ordered = [kernel(1, &[0], &[1]), kernel(1, &[1], &[2])];
@@ -564,10 +564,21 @@ fn regions_form_trees() {
     // The region holds itself.
     check(
         |writer| {
-            writer.functions[MAIN].body.as_mut().unwrap().kernels[3]
+            writer.functions[MAIN]
+                .body
+                .as_mut()
+                .unwrap()
+                .as_lists_mut()
+                .unwrap()
+                .kernels[3]
                 .functions
                 .clear();
-            let region = writer.functions[REGION].body.as_mut().unwrap();
+            let region = writer.functions[REGION]
+                .body
+                .as_mut()
+                .unwrap()
+                .as_lists_mut()
+                .unwrap();
             region.kernels[1].functions.push(REGION as u32);
         },
         expect!["byte 0x7c: region function 0 holds itself"],
@@ -600,10 +611,15 @@ fn regions_nest_up_to_a_limit() {
                     name: empty,
                     arguments: vec![],
                     results: vec![0],
-                    body: Some(FunctionBody::new(1, 0, vec![holder], vec![0])),
+                    body: Some(FunctionBody::new(1, 0, vec![holder], vec![0]).into()),
                 });
             }
-            let main = writer.functions[MAIN].body.as_mut().unwrap();
+            let main = writer.functions[MAIN]
+                .body
+                .as_mut()
+                .unwrap()
+                .as_lists_mut()
+                .unwrap();
             main.kernels[2].functions.push(first + depth - 1);
         }
     };

@@ -1,0 +1,83 @@
+//! Text to bytes, and bytes to a file that is accepted: megabytes of input in a second, one thread.
+//!
+//! Beside `open` stands the cheapest thing that looks at all bytes: checking that they are UTF-8,
+//! and adding them up.
+
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+
+use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_benches::measure::Times;
+use tfrt_benches::programs;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_ir::{Source, parse, verify};
+
+fn main() {
+    println!("medians of interleaved runs, one thread; spread is half the interquartile range");
+    let programs = [
+        ("mixed, 1500 functions of 100", programs::mixed(1500, 100)),
+        ("mixed, 1 function of 150000", programs::mixed(1, 150_000)),
+        ("chain of 200000", programs::chain(200_000)),
+        ("tables, 10000 of 64 numbers", programs::tables(10_000)),
+    ];
+    let n_runs = std::env::var("TFRT_BENCH_RUNS")
+        .ok()
+        .and_then(|runs| runs.parse().ok());
+    for (name, text) in programs {
+        measure(name, text, n_runs.unwrap_or(15));
+    }
+}
+
+fn measure(name: &str, text: String, n_runs: usize) {
+    let len_bytes = text.len();
+    let source = Source::new("bench.mlir", text);
+    let options = CompileOptions::default();
+    let [mut parsing, mut verifying, mut compiling, mut all] = [(); 4].map(|()| Times::default());
+    let [mut opening, mut summing] = [(); 2].map(|()| Times::default());
+    let mut bytes = Vec::new();
+    for _ in 0..n_runs {
+        let module = parse(&source).expect("the program is right");
+        parsing.take(|| parse(&source));
+        verifying.take(|| verify(&module));
+        compiling.take(|| compile(&module, &options));
+        drop(module);
+        // What a command does: nothing is kept but the bytes.
+        let mut file = None;
+        all.take(|| {
+            let module = parse(&source).expect("the program is right");
+            verify(&module).expect("the program is right");
+            file = compile(&module, &options).ok();
+        });
+        bytes = file.expect("the program is right").as_bytes().to_vec();
+        let buffer = BefBuffer::from_vec(bytes.clone());
+        opening.take(|| BefFile::open(buffer));
+        summing.take(|| {
+            black_box(&bytes)
+                .iter()
+                .map(|byte| u64::from(*byte))
+                .sum::<u64>()
+        });
+    }
+    println!(
+        "{name}: {:.1} MB of text, {:.1} MB of bytes",
+        len_bytes as f64 / 1e6,
+        bytes.len() as f64 / 1e6
+    );
+    let rows = [
+        ("parse", &parsing, len_bytes),
+        ("verify", &verifying, len_bytes),
+        ("compile", &compiling, len_bytes),
+        ("all three", &all, len_bytes),
+        ("open", &opening, bytes.len()),
+        ("sum of the bytes", &summing, bytes.len()),
+    ];
+    for (what, times, len_bytes) in rows {
+        println!(
+            "  {what:<18} {:8.1} MB/s  {:8.2} ms  +-{:.0}%",
+            times.megabytes_per_second(len_bytes),
+            times.median().as_secs_f64() * 1e3,
+            times.spread() * 100.0
+        );
+    }
+}
