@@ -31,6 +31,8 @@ enum Knowledge {
     Stated,
     /// In its regions and in the functions that it names.
     Nested,
+    /// There is nothing to state: it may do whatever the program has it do.
+    Everything,
 }
 
 /// The effects of pure operations.
@@ -43,9 +45,14 @@ static NONE: Effects = Effects {
 };
 
 impl Effects {
-    /// Returns whether nothing is stated: everything may be affected.
+    /// Returns whether everything may be affected, be it because nothing is stated.
     pub fn is_unknown(&self) -> bool {
-        self.knowledge == Knowledge::Unknown
+        matches!(self.knowledge, Knowledge::Unknown | Knowledge::Everything)
+    }
+
+    /// Returns whether its entry says anything.
+    pub fn is_stated(&self) -> bool {
+        self.knowledge != Knowledge::Unknown
     }
 
     /// Returns whether they are those of its regions and of the functions that
@@ -103,16 +110,25 @@ impl OpDef {
         self.no_effects()
     }
 
-    /// It can be seen from outside.
+    /// It can be seen from outside, be it besides what its regions do.
     pub(crate) fn outside(mut self) -> OpDef {
         self.effects.outside = true;
-        self.no_effects()
+        match self.effects.knowledge {
+            Knowledge::Unknown => self.no_effects(),
+            _ => self,
+        }
     }
 
     /// Its results are new.
     pub(crate) fn allocates(mut self) -> OpDef {
         self.effects.allocates = true;
         self.no_effects()
+    }
+
+    /// It runs code that may do anything, in a way that nobody looks into.
+    pub(crate) fn everything(mut self) -> OpDef {
+        self.effects.knowledge = Knowledge::Everything;
+        self
     }
 
     /// It does what its regions and the functions that it names do.

@@ -7,8 +7,20 @@ pub(super) fn definitions() -> Vec<OpDef> {
     vec![
         OpDef::new("builtin.module")
             .summary("Holds functions and other modules")
-            .unchecked("sym_name", AttributeKind::String)
-            .unchecked("sym_visibility", AttributeKind::String)
+            .details(
+                "A file is a module, whether it says so or not. A module inside it that is marked \
+                 `tfrt.compiled` is text for a kernel that compiles it: it may hold any \
+                 operations, and becomes an attribute of the binary file. Attributes of the \
+                 module that begin with `tfrt.` set how streams are assigned.",
+            )
+            .structure()
+            .no_effects()
+            .optional("sym_name", AttributeKind::String, "its name")
+            .optional(
+                "sym_visibility",
+                AttributeKind::String,
+                "`public`, `private` or `nested`; `public` if absent",
+            )
             .regions(1)
             .traits(&[
                 Traits::ISOLATED,
@@ -18,6 +30,12 @@ pub(super) fn definitions() -> Vec<OpDef> {
                 Traits::SINGLE_BLOCK,
             ])
             .format("module")
-            .verify(checks::module),
+            .verify(checks::module)
+            .example(
+                "module {\n  func.func @main() {\n    tfrt.return\n  }\n  module @m attributes \
+                 {tfrt.compiled} {\n    func.func @code(%x: f32) -> f32 {\n      func.return %x : \
+                 f32\n    }\n  }\n}\n",
+            )
+            .generic("\"builtin.module\"() ({\n^bb0:\n}) : () -> ()"),
     ]
 }

@@ -87,21 +87,21 @@ fn results(
     report: &mut dyn FnMut(String),
 ) {
     let results = module.op(op).results();
-    let Results::Exactly(kinds) = definition.result_defs() else {
+    let Results::Exactly(declared) = definition.result_defs() else {
         return;
     };
-    let kinds = without_chain(kinds, results.len(), definition.chain_result(), chains);
-    if results.len() != kinds.len() {
-        return report(match kinds.len() {
+    let declared = without_chain(declared, results.len(), definition.chain_result(), chains);
+    if results.len() != declared.len() {
+        return report(match declared.len() {
             0 => "requires zero results".to_owned(),
             1 => "requires one result".to_owned(),
             n => format!("expected {n} results"),
         });
     }
-    for (index, (kind, &result)) in kinds.iter().zip(results).enumerate() {
+    for (index, (wanted, &result)) in declared.iter().zip(results).enumerate() {
         let ty = module.value_type(result);
-        if !kind.accepts(ty) {
-            let description = kind.description();
+        if !wanted.kind.accepts(ty) {
+            let description = wanted.kind.description();
             report(format!(
                 "result #{index} must be {description}, but got '{ty}'"
             ));
@@ -135,6 +135,7 @@ fn describe(kind: AttributeKind) -> String {
         AttributeKind::Any => "any attribute".to_owned(),
         AttributeKind::Typed(ValueKind::I1) => "bool attribute".to_owned(),
         AttributeKind::Typed(kind) => format!("{} attribute", kind.description()),
+        AttributeKind::Array(kind) => format!("{} array attribute", kind.description()),
         AttributeKind::String => "string attribute".to_owned(),
         AttributeKind::FlatSymbol => "flat symbol reference attribute".to_owned(),
         AttributeKind::FlatSymbols => "flat symbol ref array attribute".to_owned(),

@@ -182,7 +182,9 @@ fn attribute<'a>(
             })?;
             Attribute::array(symbols)
         }
-        AttributeKind::Any | AttributeKind::FunctionType => parser.attribute()?,
+        AttributeKind::Any | AttributeKind::Array(_) | AttributeKind::FunctionType => {
+            parser.attribute()?
+        }
     };
     let name = parser.name(name);
     parser.add_attribute(&mut parts.state, span, name, value)
@@ -254,17 +256,18 @@ fn resolve_declared<'a>(
 
 fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
     match definition.result_defs() {
-        Results::Exactly(kinds) => {
-            parts.state.result_types = kinds.iter().filter_map(|kind| kind.ty()).collect();
+        Results::Exactly(results) => {
+            let types = results.iter().filter_map(|result| result.kind.ty());
+            parts.state.result_types = types.collect();
         }
-        Results::LikeRest => {
+        Results::LikeRest(_) => {
             let rest = &parts.state.operands[definition.operand_defs().len()..];
             let types = rest
                 .iter()
                 .map(|&value| parser.module.value_type(value).clone());
             parts.state.result_types = types.collect();
         }
-        Results::Any => {}
+        Results::Any(_) => {}
     }
 }
 

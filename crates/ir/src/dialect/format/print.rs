@@ -55,15 +55,13 @@ fn results_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
             .collect()
     };
     match definition.result_defs() {
-        Results::Any => true,
-        Results::Exactly(kinds) => {
-            kinds.len() == data.results().len()
-                && kinds
-                    .iter()
-                    .zip(types(data.results()))
-                    .all(|(kind, ty)| kind.accepts(&ty))
+        Results::Any(_) => true,
+        Results::Exactly(wanted) => {
+            let results = types(data.results());
+            let mut pairs = wanted.iter().zip(&results);
+            wanted.len() == results.len() && pairs.all(|(wanted, ty)| wanted.kind.accepts(ty))
         }
-        Results::LikeRest => {
+        Results::LikeRest(_) => {
             types(data.results()) == types(&data.operands()[definition.operand_defs().len()..])
         }
     }
@@ -123,6 +121,9 @@ pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
         (AttributeKind::Typed(wanted), Attribute::Float(float)) => {
             wanted.accepts(&Type::Float(float.kind))
         }
+        (AttributeKind::Array(wanted), Attribute::Array(elements)) => elements
+            .iter()
+            .all(|element| kind_fits(AttributeKind::Typed(wanted), element)),
         (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
         (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
         (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements

@@ -1,0 +1,276 @@
+//! One line on what an operation takes and gives: with names, as its own form has it,
+//! and as the generic form has it.
+
+use super::{
+    AttributeDef, AttributeKind, Execution, OpDef, Results, Traits, ValueDef, ValueKind,
+    format::{Item, Word},
+};
+
+/// One line on an operation.
+impl OpDef {
+    /// Returns names and types: `(lhs: i32, rhs: i32) -> (quotient: i32, remainder: i32)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let entry = tfrt_ir::dialect::describe("tfrt.sum").or(tfrt_ir::dialect::describe("tfrt_test.sum"));
+    /// assert_eq!(entry.unwrap().signature(), "(first: i32, others: i32...) -> (sum: i32)");
+    /// ```
+    pub fn signature(&self) -> String {
+        let typed = |value: &ValueDef| format!("{}: {}", value.identifier(), value.kind.name());
+        let mut operands: Vec<String> = self.operands.iter().map(typed).collect();
+        operands.extend(self.rest.iter().map(|rest| format!("{}...", typed(rest))));
+        let mut text = format!("({})", operands.join(", "));
+
+        let mut attributes: Vec<String> = self.attributes.iter().map(attribute_signature).collect();
+        if self.more_attributes.is_some() {
+            attributes.push("...".to_owned());
+        }
+        if !attributes.is_empty() {
+            text += &format!(" {{{}}}", attributes.join(", "));
+        }
+        if self.regions > 0 {
+            text += &format!(" ({})", vec!["{...}"; self.regions].join(", "));
+        }
+        let results: Vec<String> = match &self.results {
+            Results::Exactly(results) => results.iter().map(typed).collect(),
+            Results::Any(results) | Results::LikeRest(results) => {
+                vec![format!("{}...", typed(results))]
+            }
+        };
+        text + &format!(" -> ({})", results.join(", "))
+    }
+
+    /// Returns its own form, with the names of operands for operands, and `$name` for
+    /// attributes; nothing if only the generic form can write it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let entry = tfrt_ir::dialect::describe("tfrt.constant.i32").unwrap();
+    /// assert_eq!(entry.syntax().unwrap(), "%constant = tfrt.constant.i32 $value attr-dict");
+    /// ```
+    pub fn syntax(&self) -> Option<String> {
+        let format = self.format.as_ref()?;
+        let mut text = self.results_prefix("...");
+        let mut operands = self.operands.iter();
+        let mut body = String::new();
+        self.write_items(&format.items, &mut operands, &mut body);
+        match self.name {
+            "builtin.module" | "func.func" => {}
+            name => {
+                text += name;
+                if body.starts_with(|first: char| !first.is_whitespace()) {
+                    text.push(' ');
+                }
+            }
+        }
+        Some(text + &body)
+    }
+
+    fn write_items<'o>(
+        &'o self,
+        items: &[Item],
+        operands: &mut impl Iterator<Item = &'o ValueDef>,
+        text: &mut String,
+    ) {
+        for item in items {
+            *text += item.blanks;
+            match &item.word {
+                Word::Operand => {
+                    let name = operands.next().map(ValueDef::identifier);
+                    *text += &format!("%{}", name.unwrap_or_default());
+                }
+                Word::Operands => {
+                    let mut all: Vec<String> = operands
+                        .by_ref()
+                        .map(|operand| format!("%{}", operand.identifier()))
+                        .collect();
+                    let rest = self.rest.iter();
+                    all.extend(rest.map(|rest| format!("%{}...", rest.identifier())));
+                    *text += &all.join(", ");
+                }
+                Word::TypedOperands => {
+                    let rest = self.rest.iter();
+                    let all = rest.map(|rest| format!("%{} : type...", rest.identifier()));
+                    *text += &all.collect::<Vec<_>>().join(", ");
+                }
+                Word::Attribute(name) => *text += &format!("${name}"),
+                Word::AttributeDictionary => *text += "attr-dict",
+                Word::AttributesKeyword => *text += "[attributes attr-dict]",
+                Word::Settings => *text += &self.settings(),
+                Word::OperandTypes => *text += "types",
+                Word::FunctionalType => *text += "(types) -> types",
+                Word::Types => *text += "(types) -> (types)",
+                Word::Region => *text += "{...}",
+                Word::Else => *text += " [else {...}]",
+                Word::Function => {
+                    *text += "func.func [private] @name(%argument: type...) -> (types) [attributes \
+                              attr-dict] {...}";
+                }
+                Word::Module => *text += "module [@name] [attributes attr-dict] {...}",
+                Word::Group(items) => {
+                    text.push('[');
+                    self.write_items(items, operands, text);
+                    text.push(']');
+                }
+                Word::Literal(literal) => *text += literal,
+            }
+        }
+    }
+
+    /// Attributes that are written as `key = number`.
+    fn settings(&self) -> String {
+        let placed = &self
+            .format
+            .as_ref()
+            .map_or(&[][..], |format| &format.placed);
+        let settings = self
+            .attributes
+            .iter()
+            .filter(|attribute| !placed.contains(&attribute.name))
+            .map(|attribute| format!("{0} = ${0}", attribute.name));
+        settings.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns a use of it in generic form; `i32` stands for any type, and one operand
+    /// for any number of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let entry = tfrt_ir::dialect::describe("tfrt.minus.i32").unwrap();
+    /// assert_eq!(
+    ///     entry.generic_form(),
+    ///     "%difference = \"tfrt.minus.i32\"(%lhs, %rhs) : (i32, i32) -> i32"
+    /// );
+    /// ```
+    pub fn generic_form(&self) -> String {
+        if let Some(text) = self.generic {
+            return text.to_owned();
+        }
+        let operands: Vec<&ValueDef> = self.operands.iter().chain(&self.rest).collect();
+        let names: Vec<String> = operands
+            .iter()
+            .map(|operand| format!("%{}", operand.identifier()))
+            .collect();
+        let types: Vec<String> = operands
+            .iter()
+            .map(|operand| some_type(operand.kind))
+            .collect();
+        let mut attributes: Vec<String> = self
+            .attributes
+            .iter()
+            .filter(|attribute| !attribute.optional)
+            .map(some_attribute)
+            .collect();
+        if self.more_attributes.is_some() {
+            attributes.push("a = 1 : i32".to_owned());
+        }
+        attributes.sort();
+        let attributes = match attributes.as_slice() {
+            [] => String::new(),
+            all => format!(" {{{}}}", all.join(", ")),
+        };
+        let results: Vec<String> = match &self.results {
+            Results::Exactly(results) => results
+                .iter()
+                .map(|result| some_type(result.kind))
+                .collect(),
+            Results::Any(_) | Results::LikeRest(_) => vec!["i32".to_owned()],
+        };
+        let results = match results.as_slice() {
+            [one] => one.clone(),
+            many => format!("({})", many.join(", ")),
+        };
+        format!(
+            "{}\"{}\"({}){attributes} : ({}) -> {results}",
+            self.results_prefix(""),
+            self.name,
+            names.join(", "),
+            types.join(", "),
+        )
+    }
+
+    /// `%a, %b = `, or nothing if there are no results.
+    fn results_prefix(&self, more: &str) -> String {
+        let names: Vec<String> = match &self.results {
+            Results::Exactly(results) => results
+                .iter()
+                .map(|result| format!("%{}", result.identifier()))
+                .collect(),
+            Results::Any(results) | Results::LikeRest(results) => {
+                vec![format!("%{}{more}", results.identifier())]
+            }
+        };
+        match names.as_slice() {
+            [] => String::new(),
+            names => format!("{} = ", names.join(", ")),
+        }
+    }
+
+    /// Returns whether its kernel takes a chain more than it declares, which only
+    /// orders.
+    pub fn takes_trailing_chain(&self) -> bool {
+        let has_kernel = !matches!(self.execution, Execution::Structure | Execution::Elsewhere);
+        let is_open = self.rest.is_some() || self.chain_operand().is_some();
+        has_kernel && self.is(Traits::KERNEL_ONLY) && !is_open
+    }
+}
+
+impl ValueKind {
+    /// Returns the type as text, or `any`.
+    pub fn name(self) -> String {
+        self.ty()
+            .map_or_else(|| "any".to_owned(), |ty| ty.to_string())
+    }
+}
+
+impl AttributeKind {
+    /// Returns what it must be, in words.
+    pub fn name(self) -> String {
+        match self {
+            AttributeKind::Any => "any".to_owned(),
+            AttributeKind::Typed(kind) => kind.name(),
+            AttributeKind::Array(kind) => format!("array of {}", kind.name()),
+            AttributeKind::String => "string".to_owned(),
+            AttributeKind::FlatSymbol => "function".to_owned(),
+            AttributeKind::FlatSymbols => "array of functions".to_owned(),
+            AttributeKind::FunctionType => "function type".to_owned(),
+        }
+    }
+}
+
+fn attribute_signature(attribute: &AttributeDef) -> String {
+    let optional = if attribute.optional { "?" } else { "" };
+    format!("{}{optional}: {}", attribute.name, attribute.kind.name())
+}
+
+fn some_type(kind: ValueKind) -> String {
+    kind.ty()
+        .map_or_else(|| "i32".to_owned(), |ty| ty.to_string())
+}
+
+fn some_attribute(attribute: &AttributeDef) -> String {
+    let name = attribute.name;
+    let value = match attribute.kind {
+        AttributeKind::Any => "1 : i32".to_owned(),
+        AttributeKind::Typed(kind) => some_number(kind),
+        AttributeKind::Array(kind) => format!("[{0}, {0}]", some_number(kind)),
+        AttributeKind::String => "\"text\"".to_owned(),
+        AttributeKind::FlatSymbol => format!("@{name}"),
+        AttributeKind::FlatSymbols => "[@first, @second]".to_owned(),
+        AttributeKind::FunctionType => "() -> ()".to_owned(),
+    };
+    format!("{name} = {value}")
+}
+
+fn some_number(kind: ValueKind) -> String {
+    match kind {
+        ValueKind::I1 => "true".to_owned(),
+        ValueKind::BF16 | ValueKind::F16 | ValueKind::F32 | ValueKind::F64 => {
+            format!("1.0 : {}", kind.name())
+        }
+        kind => format!("1 : {}", kind.name()),
+    }
+}

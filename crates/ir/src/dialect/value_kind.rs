@@ -1,0 +1,108 @@
+//! What the types of operands, results and attributes must be, and MLIR's words for it.
+
+use std::sync::LazyLock;
+
+use crate::types::{FloatKind, Type};
+
+/// What the type of a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each is named after the type that it stands for"
+)]
+pub enum ValueKind {
+    /// Any type at all.
+    Any,
+    I1,
+    I32,
+    I64,
+    UI32,
+    UI64,
+    BF16,
+    F16,
+    F32,
+    F64,
+    Complex64,
+    Complex128,
+    Chain,
+    String,
+    Device,
+    /// A type of a dialect, with its `!`.
+    Dialect(&'static str),
+}
+
+/// What an attribute must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeKind {
+    /// Anything.
+    Any,
+    /// An integer or float of the type; written without it where the
+    /// operation's own form has a place for it.
+    Typed(ValueKind),
+    /// An array of integers or floats of the type.
+    Array(ValueKind),
+    /// A string.
+    String,
+    /// `@name`.
+    FlatSymbol,
+    /// `[@a, @b]`.
+    FlatSymbols,
+    /// A type attribute that holds a function type.
+    FunctionType,
+}
+
+impl ValueKind {
+    /// Returns the type, unless any will do.
+    pub fn ty(self) -> Option<Type> {
+        let ty = match self {
+            ValueKind::Any => return None,
+            ValueKind::I1 => Type::I1,
+            ValueKind::I32 => Type::I32,
+            ValueKind::I64 => Type::I64,
+            ValueKind::UI32 => Type::UI32,
+            ValueKind::UI64 => Type::UI64,
+            ValueKind::BF16 => Type::BF16,
+            ValueKind::F16 => Type::F16,
+            ValueKind::F32 => Type::F32,
+            ValueKind::F64 => Type::F64,
+            ValueKind::Complex64 => Type::complex(Type::F32),
+            ValueKind::Complex128 => Type::complex(Type::F64),
+            ValueKind::Chain => Type::chain(),
+            ValueKind::String => STRING.clone(),
+            ValueKind::Device => DEVICE.clone(),
+            ValueKind::Dialect(text) => Type::dialect(text),
+        };
+        Some(ty)
+    }
+
+    /// Returns whether a type is allowed.
+    pub fn accepts(self, ty: &Type) -> bool {
+        match self {
+            ValueKind::Any => true,
+            ValueKind::Chain => ty.is_chain(),
+            ValueKind::Dialect(text) => ty.as_dialect() == Some(text),
+            _ => self.ty().as_ref() == Some(ty),
+        }
+    }
+
+    /// Returns MLIR's words for it.
+    pub fn description(self) -> String {
+        match self.ty() {
+            None => "any type".to_owned(),
+            Some(Type::Integer(integer)) => {
+                let sign = match self {
+                    ValueKind::UI32 | ValueKind::UI64 => "unsigned",
+                    _ => "signless",
+                };
+                format!("{}-bit {sign} integer", integer.width)
+            }
+            Some(Type::Float(FloatKind::BF16)) => "bfloat16 type".to_owned(),
+            Some(Type::Float(kind)) => format!("{}-bit float", kind.width()),
+            Some(Type::Complex(element)) => format!("complex type with {element} elements"),
+            Some(ty) => format!("{ty} type"),
+        }
+    }
+}
+
+static STRING: LazyLock<Type> = LazyLock::new(|| Type::dialect("!tfrt.string"));
+static DEVICE: LazyLock<Type> = LazyLock::new(|| Type::dialect("!tfrt.device"));
