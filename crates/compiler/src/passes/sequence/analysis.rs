@@ -247,6 +247,9 @@ impl Analysis {
         let is_loop = *data.name() == "tfrt.repeat.i32";
         let shadowed = definition.shadowed_operands(operands.len());
         let mut accesses = Accesses::default();
+        if definition.effects().is_outside() {
+            accesses.add(Object::World, Access::Write);
+        }
         for block in scope::region_blocks(module, op) {
             let ends = module.block(block).last();
             let returned = ends.map_or(&[][..], |end| module.op(end).operands());

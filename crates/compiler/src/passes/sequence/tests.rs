@@ -387,3 +387,30 @@ fn what_gives_nothing_cannot_be_waited_for() {
         "#]],
     );
 }
+
+#[test]
+fn benchmark_prints_besides_what_its_region_does() {
+    check(
+        r#"func.func @main() {
+             %x = tfrt.constant.i32 21
+             tfrt.print.i32 %x
+             tfrt_test.benchmark "same"(%x : i32) duration_secs = 1, max_count = 2 {
+               tfrt.return %x : i32
+             }
+             tfrt.print.i32 %x
+             tfrt.return
+           }"#,
+        expect![[r#"
+            func.func @main() -> !tfrt.chain {
+              %0 = tfrt.constant.i32 21
+              %1 = tfrt.new.chain
+              %2 = tfrt.print.i32 %0, %1
+              %3 = tfrt_test.benchmark "same"(%0 : i32, %2 : !tfrt.chain) duration_secs = 1, max_count = 2, num_warmup_runs = 1 {
+                tfrt.return %0 : i32
+              }
+              %4 = tfrt.print.i32 %0, %3
+              tfrt.return %4 : !tfrt.chain
+            }
+        "#]],
+    );
+}

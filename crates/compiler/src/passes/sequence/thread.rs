@@ -250,7 +250,7 @@ impl Threader<'_> {
                 objects.any(|(object, _)| is_visible(self.module, facts, object, block))
             })
         });
-        if !is_touching {
+        if !is_touching && !definition.effects().is_outside() {
             for block in blocks {
                 self.block(block, walk.facts, None, &Accesses::default());
             }
