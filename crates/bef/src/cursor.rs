@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
-use crate::{error::BefError, varint};
+use crate::{
+    codes,
+    error::BefError,
+    varint::{self, VarintError},
+};
 
 /// A position in the bytes of a file, and where to stop.
 #[derive(Clone, Debug)]
@@ -46,16 +50,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the error that says `reason` at the current position.
-    pub(crate) fn error(&self, reason: &str) -> BefError {
-        self.error_at(self.position, reason)
+    pub(crate) fn error(&self, code: &'static str, reason: &str) -> BefError {
+        self.error_at(code, self.position, reason)
     }
 
     /// Returns the error that says `reason` at `offset`.
-    pub(crate) fn error_at(&self, offset: usize, reason: &str) -> BefError {
+    pub(crate) fn error_at(&self, code: &'static str, offset: usize, reason: &str) -> BefError {
         if self.context.is_empty() {
-            return BefError::new(offset, reason);
+            return BefError::new(code, offset, reason);
         }
-        BefError::new(offset, format!("{}: {reason}", self.context))
+        BefError::new(code, offset, format!("{}: {reason}", self.context))
     }
 
     /// Reads one byte.
@@ -63,7 +67,7 @@ impl<'a> Cursor<'a> {
         let byte = *self
             .bytes
             .get(self.position)
-            .ok_or_else(|| self.error("no byte is left"))?;
+            .ok_or_else(|| self.error(codes::TRUNCATED, "no byte is left"))?;
         self.position += 1;
         Ok(byte)
     }
@@ -71,7 +75,7 @@ impl<'a> Cursor<'a> {
     /// Reads a variable-length integer.
     pub(crate) fn varint(&mut self) -> Result<u64, BefError> {
         let (value, len) = varint::read(&self.bytes[self.position..])
-            .map_err(|error| self.error(error.reason()))?;
+            .map_err(|error| self.error(integer_code(error), error.reason()))?;
         self.position += len;
         Ok(value)
     }
@@ -80,8 +84,13 @@ impl<'a> Cursor<'a> {
     pub(crate) fn varint32(&mut self) -> Result<u32, BefError> {
         let start = self.position;
         let value = self.varint()?;
-        u32::try_from(value)
-            .map_err(|_| self.error_at(start, &format!("integer {value} exceeds 32 bits")))
+        u32::try_from(value).map_err(|_| {
+            self.error_at(
+                codes::NUMBER,
+                start,
+                &format!("integer {value} exceeds 32 bits"),
+            )
+        })
     }
 
     /// Reads a count of entries that take at least `entry_bytes` each.
@@ -92,6 +101,7 @@ impl<'a> Cursor<'a> {
         match usize::try_from(count) {
             Ok(count) if count <= most => Ok(count),
             _ => Err(self.error_at(
+                codes::TRUNCATED,
                 start,
                 &format!("count of {count}, but the bytes that are left hold at most {most}"),
             )),
@@ -101,7 +111,10 @@ impl<'a> Cursor<'a> {
     /// Reads `len` bytes.
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], BefError> {
         if len > self.remaining() {
-            return Err(self.error(&format!("{len} bytes expected, {} left", self.remaining())));
+            return Err(self.error(
+                codes::TRUNCATED,
+                &format!("{len} bytes expected, {} left", self.remaining()),
+            ));
         }
         let bytes = &self.bytes[self.position..self.position + len];
         self.position += len;
@@ -123,7 +136,18 @@ impl<'a> Cursor<'a> {
         if self.is_at_end() {
             return Ok(());
         }
-        Err(self.error(&format!("{} bytes are left over", self.remaining())))
+        Err(self.error(
+            codes::LEFT_OVER,
+            &format!("{} bytes are left over", self.remaining()),
+        ))
+    }
+}
+
+/// Returns the code for bytes that are no integer.
+fn integer_code(error: VarintError) -> &'static str {
+    match error {
+        VarintError::Truncated => codes::TRUNCATED,
+        VarintError::TooLarge | VarintError::NotMinimal => codes::NUMBER,
     }
 }
 
@@ -144,9 +168,13 @@ pub(crate) fn reserved<T>(n: usize, offset: usize) -> Result<Vec<T>, BefError> {
 ///
 /// There is no memory for it.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, n: usize, offset: usize) -> Result<(), BefError> {
-    vector
-        .try_reserve(n)
-        .map_err(|_| BefError::new(offset, format!("no memory for a table of {n} entries")))
+    vector.try_reserve(n).map_err(|_| {
+        BefError::new(
+            codes::NO_MEMORY,
+            offset,
+            format!("no memory for a table of {n} entries"),
+        )
+    })
 }
 
 /// Returns a vector of `n` copies of `value`.

@@ -5,16 +5,23 @@ use std::fmt;
 /// The first violated condition of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BefError {
+    code: &'static str,
     offset: usize,
     message: String,
 }
 
 impl BefError {
-    pub(crate) fn new(offset: usize, message: impl Into<String>) -> BefError {
+    pub(crate) fn new(code: &'static str, offset: usize, message: impl Into<String>) -> BefError {
         BefError {
+            code,
             offset,
             message: message.into(),
         }
+    }
+
+    /// Returns the code of the condition, one of [`codes`](crate::codes).
+    pub fn code(&self) -> &'static str {
+        self.code
     }
 
     /// Returns the distance, in bytes from the start of the file, of what violates the condition.
@@ -30,7 +37,12 @@ impl BefError {
 
 impl fmt::Display for BefError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {:#x}: {}", self.offset, self.message)
+        let BefError {
+            code,
+            offset,
+            message,
+        } = self;
+        write!(f, "byte {offset:#x}: {message} [{code}]")
     }
 }
 

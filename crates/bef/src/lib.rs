@@ -28,6 +28,7 @@ compile_error!("words of the format are read in place, which needs a little-endi
 mod attribute;
 #[allow(unsafe_code)]
 mod buffer;
+pub mod codes;
 mod cursor;
 mod dtype;
 mod dump;

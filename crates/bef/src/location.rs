@@ -13,6 +13,7 @@
 use std::{fmt, ops::Range};
 
 use crate::{
+    codes,
     cursor::Cursor,
     error::BefError,
     layout::{LocationKind, LocationOffset, MAX_LOCATION_DEPTH},
@@ -151,10 +152,10 @@ fn decode_record(
     depth: usize,
 ) -> Result<LocationRecord, BefError> {
     if depth > MAX_LOCATION_DEPTH {
-        return Err(cursor.error("locations nest too deep"));
+        return Err(cursor.error(codes::LOCATION, "locations nest too deep"));
     }
     let kind = LocationKind::from_byte(cursor.byte()?)
-        .ok_or_else(|| cursor.error("unknown kind of location"))?;
+        .ok_or_else(|| cursor.error(codes::LOCATION, "unknown kind of location"))?;
     Ok(match kind {
         LocationKind::Unknown => LocationRecord::Unknown,
         LocationKind::FileLineCol => LocationRecord::FileLineCol {
@@ -185,7 +186,7 @@ fn decode_string(cursor: &mut Cursor<'_>, strings: &[u8]) -> Result<String, BefE
     let offset = cursor.varint32()? as usize;
     let tail = strings
         .get(offset..)
-        .ok_or_else(|| cursor.error("string is outside"))?;
+        .ok_or_else(|| cursor.error(codes::LOCATION, "string is outside"))?;
     let len = tail
         .iter()
         .position(|byte| *byte == 0)

@@ -28,6 +28,8 @@ mod units;
 use tfrt_bef::BefFile;
 use tfrt_ir::{Diagnostic, Diagnostics, Module, Name};
 
+use crate::codes;
+
 use attributes::Attributes;
 use names::Names;
 use references::References;
@@ -70,7 +72,10 @@ pub struct Decompiled {
 pub fn decompile(file: &BefFile) -> Result<Decompiled, Diagnostics> {
     let mut decompiler = Decompiler::new(file);
     if !file.has_optional_sections() {
-        decompiler.warn("Missing AttributeTypes, AttributeNames or RegisterTypes sections.");
+        decompiler.warn(
+            codes::SECTIONS_MISSING,
+            "Missing AttributeTypes, AttributeNames or RegisterTypes sections.",
+        );
     }
     for function in file.functions() {
         if !function.name().is_empty() {
@@ -111,28 +116,31 @@ impl<'f> Decompiler<'f> {
         }
     }
 
-    fn warn(&mut self, message: impl Into<String>) {
-        self.warnings.push(Diagnostic::warning(message));
+    fn warn(&mut self, code: &'static str, message: impl Into<String>) {
+        self.warnings.push(Diagnostic::warning(code, message));
     }
 
     fn finish(mut self) -> Result<Decompiled, Diagnostics> {
         for name in std::mem::take(&mut self.types.unknown) {
-            self.warn(format!(
-                "the file lists {name:?} as a type, which it is not"
-            ));
+            self.warn(
+                codes::TYPE_NOT_KNOWN,
+                format!("the file lists {name:?} as a type, which it is not"),
+            );
         }
         for (offset, kind) in std::mem::take(&mut self.attributes.unknown) {
-            self.warn(format!(
-                "no attribute of programs is like the {kind} at offset {offset}"
-            ));
+            self.warn(
+                codes::ATTRIBUTE_NOT_KNOWN,
+                format!("no attribute of programs is like the {kind} at offset {offset}"),
+            );
         }
         let functions = self.file.functions();
         let n_unnamed = functions.filter(|f| f.name().is_empty()).count();
         if n_unnamed > self.n_regions {
             let n_lost = n_unnamed - self.n_regions;
-            self.warn(format!(
-                "{n_lost} functions have no name and belong to no kernel"
-            ));
+            self.warn(
+                codes::LOST_FUNCTIONS,
+                format!("{n_lost} functions have no name and belong to no kernel"),
+            );
         }
         units::insert(self.file, &mut self.module, &mut self.warnings)?;
         Ok(Decompiled {

@@ -22,7 +22,7 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId,
 };
 
-use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS};
+use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS, codes};
 
 /// Compiles `module`.
 pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
@@ -41,10 +41,8 @@ fn is_for_compiler(name: &Name) -> bool {
 }
 
 /// Returns an error that has no place.
-fn single(message: impl Into<String>) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
-    diagnostics.push(Diagnostic::error(message));
-    diagnostics
+fn single(code: &'static str, message: impl Into<String>) -> Diagnostics {
+    Diagnostics::from(Diagnostic::error(code, message))
 }
 
 /// Entities by the order in which they were first met.
@@ -183,7 +181,8 @@ impl<'m> Walk<'m> {
         let references = std::mem::take(&mut self.references);
         for (op, name) in &references {
             if !self.named.contains_key(name) {
-                self.error(*op, format!("function @{name} not defined"));
+                let message = format!("function @{name} not defined");
+                self.error(codes::UNDEFINED_FUNCTION, *op, message);
             }
         }
         self.references = references;
@@ -200,13 +199,14 @@ impl<'m> Walk<'m> {
             if is_inside || operation.attribute(COMPILED).is_none() {
                 let message = "nested modules cannot be emitted to BEF files without the \
                                'tfrt.compiled' attribute, nor inside of functions";
-                self.error(op, message);
+                self.error(codes::NESTED_MODULE, op, message);
             }
             return;
         }
         let is_function = *operation.name() == "func.func";
         if is_function && is_inside {
             return self.error(
+                codes::NESTED_FUNCTION,
                 op,
                 "functions inside of functions cannot be emitted to BEF files",
             );
@@ -214,7 +214,7 @@ impl<'m> Walk<'m> {
         let depth = depth.unwrap_or(0);
         if !is_function && !operation.regions().is_empty() && depth == MAX_REGION_DEPTH {
             let message = format!("regions nest more than {MAX_REGION_DEPTH} deep");
-            return self.error(op, message);
+            return self.error(codes::TOO_DEEP, op, message);
         }
         for child in self.module.children(op) {
             self.visit(child, Some(depth + usize::from(!is_function)));
@@ -232,14 +232,19 @@ impl<'m> Walk<'m> {
         }
     }
 
-    fn error(&mut self, op: OpId, message: impl Into<String>) {
-        self.diagnostics.push(self.module.error_at(op, message));
+    fn error(&mut self, code: &'static str, op: OpId, message: impl Into<String>) {
+        self.diagnostics
+            .push(self.module.error_at(code, op, message));
     }
 
     fn return_op(&mut self, op: OpId) {
         let block = self.module.op(op).parent();
         if block.and_then(|block| self.module.block(block).last()) != Some(op) {
-            self.error(op, "return op must be at the end of its block");
+            self.error(
+                tfrt_ir::codes::MISPLACED_TERMINATOR,
+                op,
+                "return op must be at the end of its block",
+            );
         }
     }
 
@@ -259,7 +264,7 @@ impl<'m> Walk<'m> {
             return true;
         }
         let message = "BEF executor only supports references to kernels within the current region";
-        self.error(op, message);
+        self.error(codes::OUTER_VALUE, op, message);
         false
     }
 
@@ -273,7 +278,7 @@ impl<'m> Walk<'m> {
         let module = self.module;
         let operation = module.op(op);
         let Some(name) = module.symbol_name(op).filter(|name| !name.is_empty()) else {
-            return self.error(op, "functions need to have a name");
+            return self.error(codes::UNNAMED_FUNCTION, op, "functions need to have a name");
         };
         let name = Name::from(name);
         if operation.attribute("tfrt.native").is_some() {
@@ -281,12 +286,12 @@ impl<'m> Walk<'m> {
         }
         let region = operation.regions().first().copied();
         let Some((region, block)) = region.and_then(|r| Some((r, module.entry_block(r)?))) else {
-            return self.error(op, "external functions are not allowed");
+            return self.error(codes::NO_BODY, op, "external functions are not allowed");
         };
         let last = module.block(block).last();
         let Some(return_op) = last.filter(|op| *module.op(*op).name() == "tfrt.return") else {
             let message = "all functions need to have a tfrt.return";
-            return self.error(last.unwrap_or(op), message);
+            return self.error(codes::NO_RETURN, last.unwrap_or(op), message);
         };
         let is_sync = operation.attribute("tfrt.sync").is_some();
         if is_sync {
@@ -308,7 +313,7 @@ impl<'m> Walk<'m> {
             .attribute("function_type")
             .and_then(Attribute::as_type);
         let Some(signature) = signature.and_then(Type::as_function) else {
-            return self.error(op, "functions need to have a type");
+            return self.error(codes::UNNAMED_FUNCTION, op, "functions need to have a type");
         };
         for ty in signature.inputs.iter().chain(&signature.results) {
             self.types.insert(ty);
@@ -329,10 +334,10 @@ impl<'m> Walk<'m> {
         for (position, value) in module.op(return_op).operands().iter().enumerate() {
             if module.defining_op(*value).is_none() {
                 let message = format!("return value {position} is an argument in a sync function");
-                self.error(return_op, message);
+                self.error(codes::SYNC_RESULTS, return_op, message);
             } else if !returned.insert(*value) {
                 let message = format!("return value {position} is duplicated in a sync function");
-                self.error(return_op, message);
+                self.error(codes::SYNC_RESULTS, return_op, message);
             }
         }
     }
@@ -340,7 +345,11 @@ impl<'m> Walk<'m> {
     /// Makes a function of a region.
     fn body(&mut self, kind: FunctionKind, name: &Name, op: OpId, region: RegionId) {
         let &[block] = self.module.region(region).blocks() else {
-            return self.error(op, "multi-block regions cannot be emitted to BEF files");
+            return self.error(
+                codes::SEVERAL_BLOCKS,
+                op,
+                "multi-block regions cannot be emitted to BEF files",
+            );
         };
         for argument in self.module.block(block).arguments() {
             self.value(*argument);
@@ -386,7 +395,7 @@ impl<'m> Walk<'m> {
         sorted.sort_unstable();
         if let Some(name) = sorted.iter().find(|name| name.contains('\0')) {
             let message = format!("BEF files cannot encode the name {:?}", name.as_str());
-            return Err(single(message));
+            return Err(single(codes::NOT_ENCODABLE, message));
         }
 
         let mut writer = BefWriter::new();

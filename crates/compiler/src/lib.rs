@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codes;
 mod decompile;
 mod emit;
 mod passes;

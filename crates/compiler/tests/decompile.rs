@@ -259,28 +259,28 @@ fn stripped_files_show_what_they_can() {
     check_stripped(
         MIXED,
         expect![[r#"
-        warning: Missing AttributeTypes, AttributeNames or RegisterTypes sections.
-        module {
-          func.func private @native(i32) -> i32 attributes {tfrt.native}
-          func.func @sync(%arg0: i32) -> none attributes {tfrt.sync} {
-            %0 = "tfrt.add_s.i32"(%arg0, %arg0) : (i32, i32) -> none
-            tfrt.return %0 : none
-          }
-          func.func @graph(%arg0: i1, %arg1: i32) -> (none, none) {
-            "k.unit"() {attr0 = -559038737 : i32} : () -> ()
-            "k.list"() {attr0 = -559038737 : i32, callee0 = @native, callee1 = @sync} : () -> ()
-            %0 = tfrt.if %arg0, %arg1 : (i32) -> (none)  {
-              %3 = "tfrt.add.i32"(%arg1, %arg1) : (i32, i32) -> none
-              tfrt.return %3 : none
-            } else  {
-              tfrt.return %arg1 : i32
+            warning: Missing AttributeTypes, AttributeNames or RegisterTypes sections. [TF0801]
+            module {
+              func.func private @native(i32) -> i32 attributes {tfrt.native}
+              func.func @sync(%arg0: i32) -> none attributes {tfrt.sync} {
+                %0 = "tfrt.add_s.i32"(%arg0, %arg0) : (i32, i32) -> none
+                tfrt.return %0 : none
+              }
+              func.func @graph(%arg0: i1, %arg1: i32) -> (none, none) {
+                "k.unit"() {attr0 = -559038737 : i32} : () -> ()
+                "k.list"() {attr0 = -559038737 : i32, callee0 = @native, callee1 = @sync} : () -> ()
+                %0 = tfrt.if %arg0, %arg1 : (i32) -> (none)  {
+                  %3 = "tfrt.add.i32"(%arg1, %arg1) : (i32, i32) -> none
+                  tfrt.return %3 : none
+                } else  {
+                  tfrt.return %arg1 : i32
+                }
+                %1 = "k.early"(%0, %arg1) {bef.nonstrict} : (none, i32) -> none
+                %2 = "tfrt.new.chain"() : () -> none
+                tfrt.return %1, %2 : none, none
+              }
             }
-            %1 = "k.early"(%0, %arg1) {bef.nonstrict} : (none, i32) -> none
-            %2 = "tfrt.new.chain"() : () -> none
-            tfrt.return %1, %2 : none, none
-          }
-        }
-    "#]],
+        "#]],
     );
 }
 

@@ -383,7 +383,7 @@ fn graphs_that_never_run_are_refused_by_the_reader() {
     check_body(
         "%a = \"my.op\"(%b) : (i32) -> i32\n%b = \"my.op\"(%a) : (i32) -> i32",
         expect![[r#"
-            byte 0x60: kernels of 'f' wait for each other in a cycle: 1 waits for 2 waits for 1
+            byte 0x60: kernels of 'f' wait for each other in a cycle: 1 waits for 2 waits for 1 [TF0617]
         "#]],
     );
 }

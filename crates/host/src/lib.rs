@@ -36,6 +36,8 @@ pub use tfrt_async::{
 pub use tfrt_bef::{DType, FunctionKind};
 
 #[cfg(not(loom))]
+pub mod codes;
+#[cfg(not(loom))]
 mod context;
 #[cfg(not(loom))]
 mod device;

@@ -14,6 +14,7 @@ use tfrt_bef::{
     KernelView, Location, LocationOffset,
 };
 
+use crate::codes;
 use crate::context::HostContext;
 use crate::executor::topology::Topology;
 use crate::function::Function;
@@ -35,6 +36,8 @@ pub(crate) struct Loaded {
 /// One reason why a program can't be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadProblem {
+    /// The code of the misfit, one of [`codes`](crate::codes).
+    pub code: &'static str,
     /// Where in the user's source, if the file says.
     pub location: Option<SourceLocation>,
     /// What was expected and found.
@@ -63,7 +66,7 @@ impl fmt::Display for LoadError {
             if let Some(location) = &problem.location {
                 write!(f, "{location}: ")?;
             }
-            write!(f, "{}", problem.message)?;
+            write!(f, "{} [{}]", problem.message, problem.code)?;
             if let Some(help) = &problem.help {
                 write!(f, "\n  help: {help}")?;
             }
@@ -229,6 +232,7 @@ impl<'a> Loader<'a> {
         };
         Topology::new(function, &body, entries).map_err(|malformed| {
             LoadError(vec![LoadProblem {
+                code: codes::MALFORMED,
                 location: source_location(self.file, body.location()),
                 message: format!(
                     "invalid Function section in BEF file: '{}': {}",
@@ -240,9 +244,16 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn problem(&mut self, location: Option<LocationOffset>, message: String, help: Option<String>) {
+    fn problem(
+        &mut self,
+        code: &'static str,
+        location: Option<LocationOffset>,
+        message: String,
+        help: Option<String>,
+    ) {
         let location = location.and_then(|offset| source_location(self.file, offset));
         self.problems.push(LoadProblem {
+            code,
             location,
             message,
             help,
@@ -252,7 +263,12 @@ impl<'a> Loader<'a> {
     fn unknown_kernel(&mut self, name: &str, location: Option<LocationOffset>) {
         let nearest = self.host.registry().nearest(name);
         let help = nearest.map(|nearest| format!("there is a kernel '{nearest}'"));
-        self.problem(location, format!("unknown kernel name '{name}'"), help);
+        self.problem(
+            codes::UNKNOWN_KERNEL,
+            location,
+            format!("unknown kernel name '{name}'"),
+            help,
+        );
     }
 
     fn check_native(&mut self, function: &FunctionView<'_>) {
@@ -261,7 +277,7 @@ impl<'a> Loader<'a> {
             let message = format!(
                 "invalid FunctionIndex section in BEF file: unable to find native function in global registry: '{name}'"
             );
-            return self.problem(None, message, None);
+            return self.problem(codes::UNKNOWN_NATIVE, None, message, None);
         };
         let signature = entry.signature();
         let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
@@ -270,7 +286,7 @@ impl<'a> Loader<'a> {
             let message = format!(
                 "native function '{name}' is {signature}, but is declared with {n_arguments} arguments and {n_results} results"
             );
-            self.problem(None, message, None);
+            self.problem(codes::NATIVE_SIGNATURE, None, message, None);
         }
     }
 
@@ -295,16 +311,18 @@ impl<'a> Loader<'a> {
                     view.name(),
                     function.name()
                 );
-                self.problem(Some(view.location()), message, None);
+                self.problem(codes::NOT_SYNCHRONOUS, Some(view.location()), message, None);
                 continue;
             }
             let misfit = self
                 .counts(&view, signature)
-                .or_else(|| self.types(&view, signature, &types));
-            if let Some(misfit) = misfit {
+                .map(|misfit| (codes::KERNEL_COUNTS, misfit))
+                .or_else(|| Some((codes::KERNEL_ATTRIBUTE, self.attributes(&view, signature)?)))
+                .or_else(|| Some((codes::KERNEL_TYPES, self.types(&view, signature, &types)?)));
+            if let Some((code, misfit)) = misfit {
                 let message = format!("kernel '{}' {misfit}", view.name());
                 let help = Some(format!("its signature is {signature}"));
-                self.problem(Some(view.location()), message, help);
+                self.problem(code, Some(view.location()), message, help);
             }
         }
     }
@@ -335,18 +353,20 @@ impl<'a> Loader<'a> {
             (!signature.any_results && found != expected)
                 .then(|| format!("gives {expected} results, but {found} are taken"))
         })
-        .or_else(|| {
-            let attributes = view.attributes().iter().zip(&signature.attributes);
-            attributes.enumerate().find_map(|(index, (offset, spec))| {
-                let attribute = self.file.attribute(AttributeOffset(*offset));
-                (!(spec.readable)(attribute)).then(|| {
-                    let name = view.attribute_name(index).map(|name| format!(" '{name}'"));
-                    let name = name.unwrap_or_default();
-                    format!(
-                        "takes {} as attribute {index}{name}, but is given something else",
-                        spec.kind
-                    )
-                })
+    }
+
+    /// Which attribute the kernel cannot read.
+    fn attributes(&self, view: &KernelView<'_>, signature: &Signature) -> Option<String> {
+        let attributes = view.attributes().iter().zip(&signature.attributes);
+        attributes.enumerate().find_map(|(index, (offset, spec))| {
+            let attribute = self.file.attribute(AttributeOffset(*offset));
+            (!(spec.readable)(attribute)).then(|| {
+                let name = view.attribute_name(index).map(|name| format!(" '{name}'"));
+                let name = name.unwrap_or_default();
+                format!(
+                    "takes {} as attribute {index}{name}, but is given something else",
+                    spec.kind
+                )
             })
         })
     }

@@ -1,10 +1,10 @@
 //! What is wrong with a program: gathered, sorted, shown with the source line.
 //!
-//! The first line of a rendered diagnostic is `FILE:LINE:COLUMN: error: MESSAGE`,
+//! The first line of a rendered diagnostic is `FILE:LINE:COLUMN: error: MESSAGE [CODE]`,
 //! which editors and scripts understand; the line of source and the carets
 //! below it are drawn by the crate `annotate-snippets`.
 
-use std::{error, fmt};
+use std::{borrow::Cow, error, fmt};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -33,6 +33,14 @@ impl Severity {
             Severity::Remark => "remark",
         }
     }
+
+    fn level(self) -> Level<'static> {
+        match self {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Remark => Level::INFO,
+        }
+    }
 }
 
 /// A place in a text.
@@ -48,6 +56,8 @@ pub struct Position {
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     severity: Severity,
+    /// `None` for what a program reports when it runs.
+    code: Option<&'static str>,
     message: String,
     place: Place,
     notes: Vec<Note>,
@@ -69,25 +79,31 @@ struct Place {
 }
 
 impl Diagnostic {
-    /// Makes an error that has no place yet.
-    pub fn error(message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Severity::Error, message.into())
+    /// Makes an error that has no place yet; the code is one of a `codes` module.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, Some(code), message.into())
     }
 
-    /// Makes a warning that has no place yet.
-    pub fn warning(message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Severity::Warning, message.into())
+    /// Makes a warning that has no place yet; the code is one of a `codes` module.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Warning, Some(code), message.into())
     }
 
-    /// Makes a remark that has no place yet.
-    pub fn remark(message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Severity::Remark, message.into())
+    /// Makes a remark that has no place yet; the code is one of a `codes` module.
+    pub fn remark(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Remark, Some(code), message.into())
     }
 
-    fn new(severity: Severity, message: String) -> Diagnostic {
+    /// Makes an error of a program that runs, which no code explains.
+    pub fn runtime_error(message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, None, message.into())
+    }
+
+    fn new(severity: Severity, code: Option<&'static str>, message: String) -> Diagnostic {
         let (notes, help) = (Vec::new(), Vec::new());
         Diagnostic {
             severity,
+            code,
             message,
             place: Place::default(),
             notes,
@@ -150,6 +166,12 @@ impl Diagnostic {
         self.severity
     }
 
+    /// Returns the code, which `tfrt explain` explains; `None` for what a
+    /// program reports when it runs.
+    pub fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
     /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
@@ -191,25 +213,18 @@ impl Diagnostic {
     /// use tfrt_ir::{Diagnostic, Source, Span};
     ///
     /// let source = Source::new("a.mlir", "tfrt.retrun\n");
-    /// let text = Diagnostic::error("unknown").at(&source, Span::new(0, 11)).render(false);
-    /// assert!(text.starts_with("a.mlir:1:1: error: unknown\n"));
+    /// let error = Diagnostic::error("TF0118", "unknown").at(&source, Span::new(0, 11));
+    /// let text = error.render(false);
+    /// assert!(text.starts_with("a.mlir:1:1: error: unknown [TF0118]\n"));
     /// assert!(text.contains("^^^^^^^^^^^"));
     /// ```
     pub fn render(&self, color: bool) -> String {
-        let renderer = if color {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = renderer(color);
         let mut text = String::new();
-        let level = match self.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-            Severity::Remark => Level::INFO,
-        };
-        let name = self.severity.name();
+        let (level, name) = (self.severity.level(), self.severity.name());
+        let headline = self.headline();
         self.place
-            .render(&renderer, level, name, &self.message, &mut text);
+            .render(&renderer, level, name, &headline, &mut text);
         for note in &self.notes {
             note.place
                 .render(&renderer, Level::NOTE, "note", &note.message, &mut text);
@@ -218,6 +233,37 @@ impl Diagnostic {
             Place::default().render(&renderer, Level::HELP, "help", help, &mut text);
         }
         text
+    }
+
+    /// Writes its first line only, in colour if asked; ends with a line feed.
+    pub fn render_short(&self, color: bool) -> String {
+        let place = Place {
+            position: None,
+            location: self.place.location.clone(),
+        };
+        let headline = self.headline();
+        let first = headline.lines().next().unwrap_or_default();
+        let mut text = String::new();
+        let (level, name) = (self.severity.level(), self.severity.name());
+        place.render(&renderer(color), level, name, first, &mut text);
+        text
+    }
+
+    /// Returns the message with the code at the end of its first line.
+    fn headline(&self) -> Cow<'_, str> {
+        let message = &*self.message;
+        match (self.code, message.split_once('\n')) {
+            (None, _) => Cow::Borrowed(message),
+            (Some(code), None) => Cow::Owned(format!("{message} [{code}]")),
+            (Some(code), Some((first, rest))) => Cow::Owned(format!("{first} [{code}]\n{rest}")),
+        }
+    }
+}
+
+fn renderer(color: bool) -> Renderer {
+    match color {
+        true => Renderer::styled(),
+        false => Renderer::plain(),
     }
 }
 
@@ -230,6 +276,11 @@ impl Note {
     /// Returns the place in a text, if it has one.
     pub fn position(&self) -> Option<&Position> {
         self.place.position.as_ref()
+    }
+
+    /// Returns file, line and column as a location; `Unknown` without a place.
+    pub fn location(&self) -> &Location {
+        &self.place.location
     }
 
     /// Returns line and column, if it has a place.
@@ -378,6 +429,11 @@ impl Diagnostics {
     /// Returns the number of those that are kept.
     pub fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// Returns the number of those that were only counted.
+    pub fn n_dropped(&self) -> usize {
+        self.n_dropped
     }
 
     /// Iterates over those that are kept.

@@ -10,6 +10,7 @@
 //! the text. With `-re`, parts of the text in `{{...}}` match any characters.
 
 use crate::{
+    codes,
     diagnostic::{Diagnostic, Diagnostics, Severity},
     source::{Source, Span},
 };
@@ -83,14 +84,14 @@ pub fn check(source: &Source, diagnostics: &Diagnostics) -> Result<(), Diagnosti
             kind, text, span, ..
         } = expectation;
         let message = format!("expected {} \"{text}\" was not produced", kind.name());
-        problems.push(Diagnostic::error(message).at(source, span));
+        problems.push(Diagnostic::error(codes::NOT_PRODUCED, message).at(source, span));
     }
     problems.into_result()
 }
 
 fn unexpected(diagnostic: &Diagnostic, kind: Kind) -> Diagnostic {
     let message = format!("unexpected {}: {}", kind.name(), diagnostic.message());
-    let error = Diagnostic::error(message);
+    let error = Diagnostic::error(codes::UNANNOUNCED, message);
     match diagnostic.position() {
         Some(position) => error.at(&position.source, position.span),
         None => error.at_location(diagnostic.location().clone()),
@@ -153,7 +154,7 @@ fn expectations(source: &Source, problems: &mut Diagnostics) -> Vec<Expectation>
             }
             Some(Err(message)) => {
                 let span = Span::new(at, at + rest_of_line.trim_end().len());
-                problems.push(Diagnostic::error(message).at(source, span));
+                problems.push(Diagnostic::error(codes::ANNOUNCEMENT, message).at(source, span));
             }
             None => {}
         }

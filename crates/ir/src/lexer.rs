@@ -3,7 +3,7 @@
 //! The lexer is a function from an offset to the token there, so looking ahead
 //! is lexing again from a remembered offset. Tokens borrow nothing.
 
-use crate::source::Span;
+use crate::{codes, source::Span};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,19 @@ impl Bad {
             Bad::Escape => "unknown escape in string literal",
             Bad::Name => "expected a name behind the sigil",
             Bad::Comment => "expected '//' to start a comment",
+        }
+    }
+}
+
+impl Bad {
+    /// Returns the code of the mistake.
+    pub fn code(self) -> &'static str {
+        match self {
+            Bad::Character => codes::UNEXPECTED_CHARACTER,
+            Bad::String => codes::UNCLOSED_STRING,
+            Bad::Escape => codes::UNKNOWN_ESCAPE,
+            Bad::Name => codes::MISSING_NAME,
+            Bad::Comment => codes::SINGLE_SLASH,
         }
     }
 }

@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attributes;
+pub mod codes;
 pub mod diagnostic;
 pub mod dialect;
 mod dialects;

@@ -324,14 +324,14 @@ impl Module {
     }
 
     /// Returns an error placed at an operation.
-    pub fn error_at(&self, op: OpId, message: impl Into<String>) -> Diagnostic {
-        self.place(Diagnostic::error(message), op)
+    pub fn error_at(&self, code: &'static str, op: OpId, message: impl Into<String>) -> Diagnostic {
+        self.place(Diagnostic::error(code, message), op)
     }
 
     /// Returns an error placed at an operation that starts with its name, as
     /// MLIR writes them: `'tfrt.call' op MESSAGE`.
-    pub fn op_error(&self, op: OpId, message: impl fmt::Display) -> Diagnostic {
-        self.error_at(op, format!("'{}' op {message}", self.op(op).name))
+    pub fn op_error(&self, code: &'static str, op: OpId, message: impl fmt::Display) -> Diagnostic {
+        self.error_at(code, op, format!("'{}' op {message}", self.op(op).name))
     }
 
     /// Places a diagnostic at an operation: in the text if it came from there,

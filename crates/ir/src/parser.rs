@@ -21,6 +21,7 @@ mod types;
 use std::collections::HashMap;
 
 use crate::{
+    codes,
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{self, OpDef},
     index::{Index, Role, Subject, Understood},
@@ -92,7 +93,7 @@ pub fn parse_with_index(source: &Source) -> Understood {
 }
 
 fn too_long() -> Diagnostic {
-    Diagnostic::error("cannot read text of 4 GiB or more")
+    Diagnostic::error(codes::TOO_LARGE, "cannot read text of 4 GiB or more")
 }
 
 /// Parses a type, as programs and files spell it.
@@ -237,7 +238,7 @@ impl<'a> Parser<'a> {
     fn skip_metadata(&mut self) -> Parsed<()> {
         while !self.token.is(Mark::MetadataEnd) {
             if self.token.kind == Kind::End {
-                return self.expected("'#-}'");
+                return self.expected(codes::UNEXPECTED_TOKEN, "'#-}'");
             }
             self.bump();
         }
@@ -275,7 +276,7 @@ impl<'a> Parser<'a> {
                 lexer::Bad::Character => format!("{} {text:?}", bad.message()),
                 _ => bad.message().to_owned(),
             };
-            self.report(span, message);
+            self.report(bad.code(), span, message);
         }
     }
 
@@ -328,7 +329,7 @@ impl<'a> Parser<'a> {
         if self.eat(mark) {
             return Ok(());
         }
-        self.expected(&format!("'{}'", mark.text()))
+        self.expected(codes::UNEXPECTED_TOKEN, &format!("'{}'", mark.text()))
     }
 
     /// Consumes a word that must be there.
@@ -336,7 +337,7 @@ impl<'a> Parser<'a> {
         if self.eat_word(word) {
             return Ok(());
         }
-        self.expected(&format!("'{word}'"))
+        self.expected(codes::UNEXPECTED_TOKEN, &format!("'{word}'"))
     }
 
     /// Parses items with commas between, up to a closing mark, which it
@@ -355,7 +356,10 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             if !self.eat(Mark::Comma) {
-                return self.expected(&format!("',' or '{}'", close.text()));
+                return self.expected(
+                    codes::UNEXPECTED_TOKEN,
+                    &format!("',' or '{}'", close.text()),
+                );
             }
         }
     }
@@ -371,7 +375,7 @@ impl<'a> Parser<'a> {
     /// Counts one more level of nesting, which the caller takes back.
     fn enter_level(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
-            return self.fail(self.token.span(), too_deep());
+            return self.fail(codes::TOO_DEEP, self.token.span(), too_deep());
         }
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
@@ -446,31 +450,42 @@ impl Parser<'_> {
     }
 
     /// Says what is wrong at a place.
-    pub(crate) fn report(&mut self, span: Span, message: impl Into<String>) {
-        let diagnostic = self.error(span, message);
+    pub(crate) fn report(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
+        let diagnostic = self.error(code, span, message);
         self.push(diagnostic);
     }
 
     /// Makes an error at a place, to be pushed.
-    pub(crate) fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(message).at(self.source, span)
+    pub(crate) fn error(
+        &self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::error(code, message).at(self.source, span)
     }
 
     /// Says what is wrong at a place and gives up.
-    pub(crate) fn fail<T>(&mut self, span: Span, message: impl Into<String>) -> Parsed<T> {
-        self.report(span, message);
+    pub(crate) fn fail<T>(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Parsed<T> {
+        self.report(code, span, message);
         Err(Failed)
     }
 
     /// Says what was expected at the present token, and gives up.
-    pub(crate) fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+    pub(crate) fn expected<T>(&mut self, code: &'static str, what: &str) -> Parsed<T> {
         let found = match self.token.kind {
             // It has been reported.
             Kind::Bad(_) => return Err(Failed),
             Kind::End => {
                 let end = self.last_end;
                 let span = Span::new(end.saturating_sub(1), end);
-                return self.fail(span, format!("expected {what}, found the end of the text"));
+                let message = format!("expected {what}, found the end of the text");
+                return self.fail(codes::UNEXPECTED_END, span, message);
             }
             _ => self.token_text(),
         };
@@ -480,6 +495,7 @@ impl Parser<'_> {
             None => found.to_owned(),
         };
         self.fail(
+            code,
             self.token.span(),
             format!("expected {what}, found '{found}'"),
         )

@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    codes,
     diagnostic::{Diagnostic, Diagnostics},
     location::Location,
     name::Name,
@@ -103,7 +104,7 @@ impl Source {
                 let message = format!("expected UTF-8 text, found the byte 0x{bad:02x}");
                 let span = Span::new(valid, valid + char::REPLACEMENT_CHARACTER.len_utf8());
                 Err(Diagnostics::from(
-                    Diagnostic::error(message).at(&source, span),
+                    Diagnostic::error(codes::NOT_UTF8, message).at(&source, span),
                 ))
             }
         }
@@ -195,5 +196,8 @@ impl Source {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Diagnostics {
-    Diagnostics::from(Diagnostic::error(format!("cannot read '{name}': {error}")))
+    Diagnostics::from(Diagnostic::error(
+        codes::UNREADABLE,
+        format!("cannot read '{name}': {error}"),
+    ))
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use crate::{
     attributes::SymbolRef,
+    codes,
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Module, OpId, RegionId},
@@ -149,7 +150,7 @@ impl<'m> Verifier<'m> {
                     }
                     Some(&first) => {
                         let message = format!("redefinition of symbol named '{name}'");
-                        let error = module.error_at(child, message);
+                        let error = module.error_at(codes::REDEFINED_SYMBOL, child, message);
                         let note = "see existing symbol definition here";
                         let span = module.op(first).span();
                         self.diagnostics
@@ -199,12 +200,17 @@ impl<'m> Verifier<'m> {
             .definition()
             .is_some_and(|definition| definition.is(Traits::TERMINATOR))
         {
-            let error = module.op_error(op, "must be the last operation in the parent block");
+            let error = module.op_error(
+                codes::MISPLACED_TERMINATOR,
+                op,
+                "must be the last operation in the parent block",
+            );
             self.diagnostics.push(error);
         }
         if !data.successors().is_empty() {
             let message = "operation with block successors must terminate its parent block";
-            self.diagnostics.push(module.error_at(op, message));
+            self.diagnostics
+                .push(module.error_at(codes::MISPLACED_TERMINATOR, op, message));
         }
     }
 
@@ -213,7 +219,11 @@ impl<'m> Verifier<'m> {
         let blocks = module.region(region).blocks();
         let mut errors = Vec::new();
         self.dominance.enter_region(module, region, |user| {
-            errors.push(module.op_error(user, "entry block of region may not have predecessors"));
+            errors.push(module.op_error(
+                codes::JUMP_TO_ENTRY,
+                user,
+                "entry block of region may not have predecessors",
+            ));
         });
         errors
             .into_iter()
@@ -241,9 +251,9 @@ impl<'m> Verifier<'m> {
             let message = "empty block: expect at least a terminator";
             let error = match module.source() {
                 Some(source) if !span.is_none() => {
-                    crate::Diagnostic::error(message).at(source, span)
+                    crate::Diagnostic::error(codes::EMPTY_BLOCK, message).at(source, span)
                 }
-                _ => module.error_at(op, message),
+                _ => module.error_at(codes::EMPTY_BLOCK, op, message),
             };
             self.diagnostics.push(error);
             return;
@@ -256,7 +266,7 @@ impl<'m> Verifier<'m> {
         if !ends_block {
             let text = printer::print_op_line(module, last);
             let message = format!("block with no terminator, has {text}");
-            let error = module.error_at(last, message);
+            let error = module.error_at(codes::NO_TERMINATOR, last, message);
             let help = match module.op(op).name().as_str() {
                 "func.func" => "a function ends in tfrt.return",
                 _ => "a region ends in tfrt.return",

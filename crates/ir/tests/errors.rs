@@ -42,7 +42,7 @@ fn errors_show_the_line() {
         "func.func @f() -> i32 {\n  %x = tfrt.constant.i32 oops\n  tfrt.return %x : i32\n}\n";
     let errors = parse(&Source::new("dir/a.mlir", text)).unwrap_err();
     expect![[r#"
-        dir/a.mlir:2:26: error: expected constant of type 'i32', found 'oops'
+        dir/a.mlir:2:26: error: expected constant of type 'i32', found 'oops' [TF0111]
           |
         2 |   %x = tfrt.constant.i32 oops
           |                          ^^^^

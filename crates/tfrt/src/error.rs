@@ -31,18 +31,43 @@ pub enum OpenError {
     Load(LoadError),
 }
 
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OpenError {
+    /// Returns the code, if there is a single one: of a file that can't be read, or of bytes.
+    pub fn code(&self) -> Option<&'static str> {
         match self {
-            OpenError::Unreadable { path, reason } => write!(
-                f,
+            OpenError::Unreadable { reason, .. } => Some(match reason.kind() {
+                io::ErrorKind::FileTooLarge => tfrt_ir::codes::TOO_LARGE,
+                _ => tfrt_ir::codes::UNREADABLE,
+            }),
+            OpenError::Bytes { reason, .. } => Some(reason.code()),
+            OpenError::Text(_) | OpenError::Load(_) => None,
+        }
+    }
+
+    /// Returns what is wrong, without the code.
+    pub fn message(&self) -> String {
+        match self {
+            OpenError::Unreadable { path, reason } => format!(
                 "cannot open input file '{}': {}",
                 path.display(),
                 error_message(reason)
             ),
-            OpenError::Text(diagnostics) => diagnostics.fmt(f),
-            OpenError::Bytes { name, reason } => write!(f, "{name}: {reason}"),
-            OpenError::Load(error) => error.fmt(f),
+            OpenError::Text(diagnostics) => diagnostics.to_string(),
+            OpenError::Bytes { name, reason } => {
+                let (offset, message) = (reason.offset(), reason.message());
+                format!("{name}: byte {offset:#x}: {message}")
+            }
+            OpenError::Load(error) => error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())?;
+        match self.code() {
+            Some(code) => write!(f, " [{code}]"),
+            None => Ok(()),
         }
     }
 }

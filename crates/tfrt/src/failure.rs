@@ -44,7 +44,7 @@ pub enum Failure {
     /// The text is no program.
     Text(Diagnostics),
     /// The input does not have what was asked for.
-    Rejected(String),
+    Rejected(Option<&'static str>, String),
     /// Something is wrong with the command line that only the input shows.
     Usage(String),
     /// The host could not be set up.
@@ -70,10 +70,18 @@ impl Failure {
         }
     }
 
+    /// Returns the code of a plain message, if it has one.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Failure::Rejected(code, _) => *code,
+            _ => None,
+        }
+    }
+
     /// Returns what there is to say, if it is a plain message.
     pub fn message(&self) -> Option<String> {
         match self {
-            Failure::Rejected(message) | Failure::Usage(message) => Some(message.clone()),
+            Failure::Rejected(_, message) | Failure::Usage(message) => Some(message.clone()),
             Failure::Host(error) => Some(format!("couldn't create work queue: {error}")),
             Failure::Write { path, reason } => Some(format!(
                 "cannot write '{}': {}",

@@ -84,6 +84,7 @@ pub use tfrt_host::{
 
 mod arguments;
 mod call;
+pub mod codes;
 mod context;
 mod error;
 pub mod input;

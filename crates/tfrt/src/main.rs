@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             };
         }
     };
-    let talk = Talk::new(cli.color);
+    let talk = Talk::new(cli.color, cli.message_format);
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &talk)));
     outcome
         .unwrap_or_else(|_| {

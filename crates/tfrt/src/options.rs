@@ -42,8 +42,31 @@ pub struct Cli {
     #[arg(value_enum, hide_possible_values = true)]
     pub color: Color,
 
+    /// How to write messages: first lines only, in full, or as lines of JSON
+    #[arg(long, global = true, value_name = "FORMAT", default_value_t = MessageFormat::Full)]
+    #[arg(value_enum)]
+    pub message_format: MessageFormat,
+
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How messages are written to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// The first line of each
+    Short,
+    /// With lines of the source, notes and help
+    Full,
+    /// An object on a line for each
+    Json,
+}
+
+impl fmt::Display for MessageFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.to_possible_value();
+        f.write_str(name.as_ref().map_or("full", |name| name.get_name()))
+    }
 }
 
 /// When messages are in colour.

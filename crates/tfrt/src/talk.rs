@@ -1,150 +1,39 @@
 //! What is told to people: everything that goes to standard error, and the same for machines.
 
+mod message;
+mod problem;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
-use tfrt::host::LoadProblem;
+use tfrt::OpenError;
 use tfrt::ir::{Diagnostic, Diagnostics, Location, Source, Span};
-use tfrt::{Error, OpenError, SourceLocation};
 
 use crate::failure::Failure;
-use crate::options::Color;
+use crate::options::{Color, MessageFormat};
+
+use message::Message;
+use problem::{Origin, Place};
+
+pub use problem::Problem;
 
 /// Source files larger than this are not read for the sake of a message.
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
-/// One thing that is wrong.
-#[derive(Clone, Debug, Serialize)]
-pub struct Problem {
-    severity: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<String>,
-    #[serde(flatten)]
-    place: Place,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    help: Vec<String>,
-}
-
-/// Where it is wrong, as far as that is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
-    /// A place in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<String>,
-}
-
-impl Place {
-    fn new(location: Option<&SourceLocation>) -> Place {
-        match location {
-            None => Place::default(),
-            Some(SourceLocation::FileLineCol { file, line, column }) => Place {
-                file: Some(file.clone()),
-                line: Some(*line),
-                column: Some(*column),
-                location: None,
-            },
-            Some(SourceLocation::Opaque(text)) => Place {
-                location: Some(text.clone()),
-                ..Place::default()
-            },
-        }
-    }
-}
-
-impl Problem {
-    fn new(message: String, place: Place) -> Problem {
-        Problem {
-            severity: "error",
-            message,
-            code: None,
-            kernel: None,
-            place,
-            notes: Vec::new(),
-            help: Vec::new(),
-        }
-    }
-
-    /// An error that a kernel has reported.
-    pub fn of_run(error: &Error) -> Problem {
-        let message = format!("runtime error: {}", error.message());
-        let kernel = error.kernel().filter(|name| !name.is_empty());
-        let mut problem = Problem::new(message, Place::new(error.location()));
-        problem.code = Some(error.code().name());
-        problem.kernel = kernel.map(str::to_owned);
-        problem.notes = kernel
-            .map(|name| format!("reported by kernel '{name}'"))
-            .into_iter()
-            .chain(error.notes().iter().cloned())
-            .collect();
-        problem
-    }
-
-    fn of_load(problem: &LoadProblem) -> Problem {
-        let place = Place::new(problem.location.as_ref());
-        let mut told = Problem::new(problem.message.clone(), place);
-        told.help.extend(problem.help.clone());
-        told
-    }
-
-    fn of_text(diagnostic: &Diagnostic) -> Problem {
-        let place = match diagnostic.location().file_line_col() {
-            Some((file, line, column)) => Place {
-                file: Some(file.to_string()),
-                line: Some(line),
-                column: Some(column),
-                location: None,
-            },
-            None => Place::default(),
-        };
-        let notes = diagnostic.notes().iter();
-        Problem {
-            severity: diagnostic.severity().name(),
-            notes: notes.map(|note| note.message().to_owned()).collect(),
-            help: diagnostic.help_texts().to_vec(),
-            ..Problem::new(diagnostic.message().to_owned(), place)
-        }
-    }
-
-    /// All that is wrong with a text.
-    pub fn all_of_text(diagnostics: &Diagnostics) -> Vec<Problem> {
-        diagnostics.iter().map(Problem::of_text).collect()
-    }
-
-    /// All that keeps a program from being opened.
-    pub fn all_of_open(error: &OpenError) -> Vec<Problem> {
-        match error {
-            OpenError::Text(diagnostics) => Problem::all_of_text(diagnostics),
-            OpenError::Load(error) => error.problems().iter().map(Problem::of_load).collect(),
-            other => vec![Problem::new(other.to_string(), Place::default())],
-        }
-    }
-}
-
 /// Writes to standard error, in colour or not, with lines of the source.
 pub struct Talk {
     color: bool,
+    format: MessageFormat,
     /// Texts by the names that locations give them; `None` for what can't be read.
     sources: Mutex<HashMap<String, Option<Source>>>,
 }
 
 impl Talk {
     /// Decides on colours.
-    pub fn new(color: Color) -> Talk {
+    pub fn new(color: Color, format: MessageFormat) -> Talk {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let color = match color {
             Color::Always => true,
@@ -152,7 +41,8 @@ impl Talk {
             Color::Auto => io::stderr().is_terminal() && !is_set("NO_COLOR"),
         };
         Talk {
-            color,
+            color: color && format != MessageFormat::Json,
+            format,
             sources: Mutex::default(),
         }
     }
@@ -171,54 +61,83 @@ impl Talk {
     /// Says why a command stopped.
     pub fn failure(&self, failure: &Failure) {
         match failure {
-            Failure::Open(error) => self.say(&self.open_error_text(error)),
-            Failure::Text(diagnostics) => self.say(&diagnostics.render(self.color)),
+            Failure::Open(error) => self.open_error(error),
+            Failure::Text(diagnostics) => self.diagnostics(diagnostics),
             other => {
                 if let Some(message) = other.message() {
-                    self.say(&self.headed("tfrt", &message));
+                    self.tell(&Problem::of_command(other.code(), message));
                 }
             }
         }
     }
 
-    /// Returns as text why a program could not be opened.
-    pub fn open_error_text(&self, error: &OpenError) -> String {
-        match error {
-            OpenError::Text(diagnostics) => diagnostics.render(self.color),
-            OpenError::Load(_) => Problem::all_of_open(error)
-                .iter()
-                .map(|problem| self.render(problem))
-                .collect(),
-            other => self.headed("tfrt", &other.to_string()),
+    /// Says why a program could not be opened.
+    pub fn open_error(&self, error: &OpenError) {
+        if let OpenError::Text(diagnostics) = error {
+            return self.diagnostics(diagnostics);
+        }
+        Problem::all_of_open(error)
+            .iter()
+            .for_each(|problem| self.tell(problem));
+    }
+
+    /// Says what there is to say on a text.
+    pub fn diagnostics(&self, diagnostics: &Diagnostics) {
+        Problem::all_of_text(diagnostics)
+            .iter()
+            .for_each(|problem| self.tell(problem));
+        let n_dropped = diagnostics.n_dropped();
+        if n_dropped > 0 && self.format != MessageFormat::Json {
+            self.say(&format!("and {n_dropped} more that are not shown\n"));
         }
     }
 
-    /// Returns a problem as text, with the line of the source if it can be had.
-    pub fn render(&self, problem: &Problem) -> String {
-        let place = &problem.place;
-        let (Some(file), Some(line), Some(column)) = (&place.file, place.line, place.column) else {
-            return self.render_unplaced(problem);
+    /// Says what is wrong, in the form that was asked for.
+    pub fn tell(&self, problem: &Problem) {
+        let placed = self.placed(problem);
+        let is_short = self.format == MessageFormat::Short;
+        let text = match (&placed, is_short) {
+            (Some(diagnostic), false) => diagnostic.render(self.color),
+            (Some(diagnostic), true) => diagnostic.render_short(self.color),
+            (None, _) => self.render_unplaced(problem, is_short),
         };
-        let diagnostic = Diagnostic::error(&*problem.message);
+        if self.format != MessageFormat::Json {
+            return self.say(&text);
+        }
+        let message = Message::new(problem, placed.as_ref(), text);
+        let line = serde_json::to_string(&message).expect("messages have text for keys");
+        self.say(&format!("{line}\n"));
+    }
+
+    /// Returns a problem with its place in the text, if it has one.
+    fn placed(&self, problem: &Problem) -> Option<Diagnostic> {
+        if let Origin::Text(diagnostic) = &problem.origin {
+            return Some(Diagnostic::clone(diagnostic));
+        }
+        let Place::File { file, line, column } = &problem.place else {
+            return None;
+        };
+        let message = &*problem.message;
+        let diagnostic = match problem.shown_code() {
+            Some(code) => Diagnostic::error(code, message),
+            None => Diagnostic::runtime_error(message),
+        };
         let position = self.source(file).and_then(|source| {
-            let start = source.offset(line, column)?;
+            let start = source.offset(*line, *column)?;
             let rest = source.text().get(start..)?;
-            Some((
-                source.clone(),
-                Span::new(start, start + name_len_bytes(rest)),
-            ))
+            let span = Span::new(start, start + name_len_bytes(rest));
+            Some((source.clone(), span))
         });
         let diagnostic = match position {
             Some((source, span)) => diagnostic.at(&source, span),
             None => diagnostic.at_location(Location::FileLineCol {
                 file: file.as_str().into(),
-                line,
-                column,
+                line: *line,
+                column: *column,
             }),
         };
         let diagnostic = problem.notes.iter().fold(diagnostic, Diagnostic::note);
-        let diagnostic = problem.help.iter().fold(diagnostic, Diagnostic::help);
-        diagnostic.render(self.color)
+        Some(problem.help.iter().fold(diagnostic, Diagnostic::help))
     }
 
     /// Finds the text of a file, if it can be read.
@@ -230,12 +149,24 @@ impl Talk {
             .clone()
     }
 
-    fn render_unplaced(&self, problem: &Problem) -> String {
-        let message = match &problem.place.location {
-            Some(text) => format!("loc(\"{text}\"): {}", problem.message),
-            None => problem.message.clone(),
+    fn render_unplaced(&self, problem: &Problem, is_short: bool) -> String {
+        let prefix = match problem.origin {
+            Origin::Command => "tfrt",
+            _ => "<unknown>:0",
         };
-        let mut text = self.headed("<unknown>:0", &message);
+        let message = match &problem.place {
+            Place::Words(text) => format!("loc(\"{text}\"): {}", problem.message),
+            _ => problem.message.clone(),
+        };
+        let message = match (problem.shown_code(), message.split_once('\n')) {
+            (None, _) => message,
+            (Some(code), None) => format!("{message} [{code}]"),
+            (Some(code), Some((first, rest))) => format!("{first} [{code}]\n{rest}"),
+        };
+        if is_short {
+            return self.headed(prefix, message.lines().next().unwrap_or_default());
+        }
+        let mut text = self.headed(prefix, &message);
         for (name, lines) in [("note", &problem.notes), ("help", &problem.help)] {
             for line in lines {
                 writeln!(text, "{name}: {line}").expect("a String takes all text");

@@ -70,7 +70,7 @@ fn stripped_file_is_decompiled_with_a_warning() {
     assert!(output.status.success());
     let told = String::from_utf8_lossy(&output.stderr);
     let expected = "a.bef:0:0: warning: Missing AttributeTypes, AttributeNames or RegisterTypes \
-                    sections.\n";
+                    sections. [TF0801]\n";
     assert_eq!(told, expected);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("{attr0 = -559038737 : i32}"), "{text}");

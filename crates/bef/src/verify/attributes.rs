@@ -2,6 +2,7 @@
 
 use crate::{
     attribute::AttributeView,
+    codes,
     cursor::{Cursor, reserve, reserved},
     dtype::AttributeType,
     error::BefError,
@@ -37,18 +38,26 @@ pub(super) fn attribute_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
         let byte = cursor.varint()?;
         let kind = u8::try_from(byte).ok().and_then(AttributeType::from_byte);
         let Some(kind) = kind else {
-            return Err(cursor.error_at(position, &format!("unknown attribute type {byte}")));
+            return Err(cursor.error_at(
+                codes::ATTRIBUTE,
+                position,
+                &format!("unknown attribute type {byte}"),
+            ));
         };
         let start = section.start.saturating_add(offset as usize);
         if start < least {
             let message = format!("the attribute at {offset} starts inside the one before it");
-            return Err(cursor.error_at(position, &message));
+            return Err(cursor.error_at(codes::ATTRIBUTE, position, &message));
         }
         let view = AttributeView::new(bytes, section.start, start, None);
         let Some(end) = view.end_as(kind) else {
             let message =
                 format!("the bytes at {offset} of the Attributes section do not decode as {kind}");
-            return Err(BefError::new(start.min(section.end), message));
+            return Err(BefError::new(
+                codes::ATTRIBUTE,
+                start.min(section.end),
+                message,
+            ));
         };
         least = end;
         types.push((offset, kind));
@@ -68,6 +77,7 @@ fn n_functions(gate: &Gate<'_>, cursor: &mut Cursor<'_>) -> Result<(), BefError>
         return Ok(());
     }
     Err(cursor.error_at(
+        codes::ENTRY_COUNT,
         position,
         &format!("{found} functions, but the file has {expected}"),
     ))
@@ -90,7 +100,7 @@ fn n_entries(
         "{found} {what}, but {} has {expected}",
         gate.name_of(function)
     );
-    Err(cursor.error_at(position, &message))
+    Err(cursor.error_at(codes::ENTRY_COUNT, position, &message))
 }
 
 /// Reads the AttributeNames section.
@@ -151,7 +161,7 @@ pub(super) fn register_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
             let index = cursor.varint32()?;
             if index as usize >= limit {
                 let message = format!("type {index}, but the file has {limit}");
-                return Err(cursor.error_at(position, &message));
+                return Err(cursor.error_at(codes::TYPE_INDEX, position, &message));
             }
             types.push(index);
         }
@@ -185,7 +195,7 @@ fn signature(
                  {expected}",
                 gate.name_of(function)
             );
-            return Err(cursor.error(&message));
+            return Err(cursor.error(codes::REGISTER_TYPE, &message));
         }
     }
     Ok(())
@@ -203,7 +213,11 @@ pub(super) fn nonstrict(gate: &mut Gate<'_>) -> Result<(), BefError> {
         let position = cursor.position();
         let mark = (cursor.varint32()?, cursor.varint32()?);
         if last >= Some(mark) {
-            return Err(cursor.error_at(position, "marks are not in ascending order"));
+            return Err(cursor.error_at(
+                codes::NONSTRICT,
+                position,
+                "marks are not in ascending order",
+            ));
         }
         last = Some(mark);
         let (function, kernel) = (mark.0 as usize, mark.1 as usize);
@@ -211,7 +225,7 @@ pub(super) fn nonstrict(gate: &mut Gate<'_>) -> Result<(), BefError> {
         let body = record.filter(|record| record.kind != FunctionKind::Native);
         let Some(body) = body.and_then(|record| record.body) else {
             let message = format!("function {function} has no body to mark a kernel of");
-            return Err(cursor.error_at(position, &message));
+            return Err(cursor.error_at(codes::NONSTRICT, position, &message));
         };
         if kernel == 0 || kernel >= body.kernels.len() {
             let message = format!(
@@ -219,7 +233,7 @@ pub(super) fn nonstrict(gate: &mut Gate<'_>) -> Result<(), BefError> {
                 gate.name_of(function),
                 body.kernels.len() - 1
             );
-            return Err(cursor.error_at(position, &message));
+            return Err(cursor.error_at(codes::NONSTRICT, position, &message));
         }
         gate.index.kernels[body.kernels.range()][kernel].nonstrict = true;
     }

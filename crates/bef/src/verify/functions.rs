@@ -1,6 +1,7 @@
 //! The function index, and the frame of each body: tables before the kernel records.
 
 use crate::{
+    codes,
     cursor::{Cursor, reserve, reserved},
     error::BefError,
     file::{BodyRecord, FunctionRecord, KernelRecord, Span, words_of},
@@ -61,7 +62,11 @@ pub(super) fn function_index(gate: &mut Gate<'_>, strings: &Strings) -> Result<(
         let start = cursor.position();
         let byte = cursor.byte()?;
         let Some(kind) = FunctionKind::from_byte(byte) else {
-            return Err(cursor.error_at(start, &format!("unknown kind of function {byte}")));
+            return Err(cursor.error_at(
+                codes::FUNCTION_ENTRY,
+                start,
+                &format!("unknown kind of function {byte}"),
+            ));
         };
         let offset_position = cursor.position();
         let offset = cursor.varint()?;
@@ -96,7 +101,7 @@ fn invalid_offset(kind: FunctionKind, position: usize, offset: u64, limit: usize
         "invalid FunctionIndex section in BEF file: Invalid offset found for {function}: \
          {offset}, but the Functions section has {limit} bytes"
     );
-    BefError::new(position, message)
+    BefError::new(codes::FUNCTION_ENTRY, position, message)
 }
 
 /// Reads a list of types.
@@ -111,7 +116,7 @@ fn types(gate: &mut Gate<'_>, cursor: &mut Cursor<'_>) -> Result<Span, BefError>
         let limit = gate.index.type_names.len();
         if index as usize >= limit {
             let message = format!("type {index}, but the file has {limit}");
-            return Err(cursor.error_at(position, &message));
+            return Err(cursor.error_at(codes::TYPE_INDEX, position, &message));
         }
         table.push(index);
     }
@@ -135,7 +140,7 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
     }
     let Some(words) = words_of(&gate.bytes[section.clone()]) else {
         let message = "invalid Function section in BEF file: the section is not aligned by 4";
-        return Err(BefError::new(section.start, message));
+        return Err(BefError::new(codes::LAYOUT, section.start, message));
     };
     let mut least = 0;
     for function in 0..gate.index.functions.len() {
@@ -149,7 +154,11 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
                 context(kind, Part::Offset),
                 gate.name_of(function)
             );
-            return Err(BefError::new(section.start + offset as usize, message));
+            return Err(BefError::new(
+                codes::LAYOUT,
+                section.start + offset as usize,
+                message,
+            ));
         }
         let wait_counts = frame(gate, function)?;
         least = graph::records(gate, function, words, &wait_counts, locations)? * size_of::<u32>();
@@ -184,7 +193,7 @@ fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
     cursor.set_context(context(kind, Part::NKernels));
     let n_kernels = cursor.count(KERNEL_BYTES)?;
     if n_kernels == 0 {
-        return Err(cursor.error("there is no pseudo kernel"));
+        return Err(cursor.error(codes::PSEUDO_KERNEL, "there is no pseudo kernel"));
     }
     cursor.set_context(context(kind, Part::Kernels));
     let kernels = &mut gate.index.kernels;
@@ -196,7 +205,7 @@ fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
         let offset = cursor.varint32()?;
         if !(offset as usize).is_multiple_of(KERNEL_ALIGNMENT) {
             let message = format!("kernel record at {offset} is not aligned by 4");
-            return Err(cursor.error_at(position, &message));
+            return Err(cursor.error_at(codes::LAYOUT, position, &message));
         }
         wait_counts.push(cursor.varint32()?);
         let stream = cursor.varint32()?;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::{
+    codes,
     cursor::{filled, reserve, reserved},
     error::BefError,
     file::{BodyRecord, FunctionRecord, Span},
@@ -59,7 +60,11 @@ pub(super) fn records(
     if !locations.admits(body.location) {
         let message = format!("no location record starts at {}", body.location);
         let offset = section_start + record.offset as usize;
-        return Err(BefError::new(offset, format!("{CONTEXT}: {message}")));
+        return Err(BefError::new(
+            codes::LOCATION,
+            offset,
+            format!("{CONTEXT}: {message}"),
+        ));
     }
     let end = graph.shapes()?;
     graph.pseudo_kernel(wait_counts[0])?;
@@ -78,8 +83,8 @@ pub(super) fn records(
 
 impl Graph<'_, '_> {
     /// Returns the error that says `message` at a word of the section.
-    fn error(&self, word: usize, message: String) -> BefError {
-        BefError::new(self.section_start + word * size_of::<u32>(), message)
+    fn error(&self, code: &'static str, word: usize, message: String) -> BefError {
+        BefError::new(code, self.section_start + word * size_of::<u32>(), message)
     }
 
     fn name(&self) -> String {
@@ -107,13 +112,13 @@ impl Graph<'_, '_> {
             let Some((shape, end)) = inside else {
                 let name = self.name();
                 let message = format!("{CONTEXT}: kernel {kernel} of {name} runs past the end");
-                return Err(self.error(start.min(self.words.len()), message));
+                return Err(self.error(codes::LAYOUT, start.min(self.words.len()), message));
             };
             if start < least {
                 let name = self.name();
                 let message =
                     format!("{CONTEXT}: kernel {kernel} of {name} starts inside the one before it");
-                return Err(self.error(start, message));
+                return Err(self.error(codes::LAYOUT, start, message));
             }
             least = end;
             self.shapes.push(shape);
@@ -142,7 +147,7 @@ impl Graph<'_, '_> {
             return self.arguments(shape);
         };
         let message = format!("{CONTEXT}: the pseudo kernel of {} {reason}", self.name());
-        Err(self.error(start, message))
+        Err(self.error(codes::PSEUDO_KERNEL, start, message))
     }
 
     /// Checks that the arguments are the first registers.
@@ -154,7 +159,7 @@ impl Graph<'_, '_> {
                 self.name(),
                 self.record.arguments.len()
             );
-            return Err(self.error(shape.start(), message));
+            return Err(self.error(codes::PSEUDO_KERNEL, shape.start(), message));
         }
         for (position, at) in shape.results().enumerate() {
             let expected = if position == 0 {
@@ -169,7 +174,7 @@ impl Graph<'_, '_> {
                      not {expected}",
                     self.name()
                 );
-                return Err(self.error(at, message));
+                return Err(self.error(codes::PSEUDO_KERNEL, at, message));
             }
         }
         self.results(0, 1)
@@ -193,7 +198,7 @@ impl Graph<'_, '_> {
                     self.name(),
                     self.n_registers()
                 );
-                return Err(self.error(at, message));
+                return Err(self.error(codes::REGISTER_INDEX, at, message));
             }
             if self.writers[register] != UNWRITTEN {
                 let message = format!(
@@ -201,7 +206,7 @@ impl Graph<'_, '_> {
                     self.name(),
                     self.writer(register)
                 );
-                return Err(self.error(at, message));
+                return Err(self.error(codes::REGISTER_WRITES, at, message));
             }
             self.writers[register] = kernel as u32;
             self.users[register] = span(list);
@@ -226,42 +231,46 @@ impl Graph<'_, '_> {
     ) -> Result<(), BefError> {
         let shape = self.shapes[kernel];
         let start = shape.start();
-        let fail = |graph: &Self, at: usize, reason: String| {
-            Err(graph.error(at, format!("kernel {kernel} of {} {reason}", graph.name())))
+        let fail = |graph: &Self, code: &'static str, at: usize, reason: String| {
+            Err(graph.error(
+                code,
+                at,
+                format!("kernel {kernel} of {} {reason}", graph.name()),
+            ))
         };
         let (code, n_codes) = (self.words[start], self.gate.index.kernel_names.len());
         if code as usize >= n_codes {
             let reason = format!("has code {code}, but the file has {n_codes} kernel names");
-            return fail(self, start, reason);
+            return fail(self, codes::KERNEL_REFERENCE, start, reason);
         }
         let location = self.words[start + 1];
         if !locations.admits(location) {
             let reason = format!("has location {location}, where no record starts");
-            return fail(self, start + 1, reason);
+            return fail(self, codes::KERNEL_REFERENCE, start + 1, reason);
         }
         if wait_count as usize != shape.n_operands() {
             let n_operands = shape.n_operands();
             let reason = format!("waits for {wait_count} operands, but has {n_operands}");
-            return fail(self, start + 2, reason);
+            return fail(self, codes::WAIT_COUNT, start + 2, reason);
         }
         for at in shape.operands() {
             let (register, n_registers) = (self.words[at], self.n_registers());
             if register as usize >= n_registers {
                 let reason =
                     format!("reads register {register}, but the function has {n_registers}");
-                return fail(self, at, reason);
+                return fail(self, codes::REGISTER_INDEX, at, reason);
             }
         }
         for at in shape.attributes() {
             if let Some(reason) = self.attribute(self.words[at]) {
-                return fail(self, at, reason);
+                return fail(self, codes::KERNEL_REFERENCE, at, reason);
             }
         }
         for at in shape.functions() {
             let (callee, n_functions) = (self.words[at], self.gate.index.functions.len());
             if callee as usize >= n_functions {
                 let reason = format!("refers to function {callee}, but the file has {n_functions}");
-                return fail(self, at, reason);
+                return fail(self, codes::KERNEL_REFERENCE, at, reason);
             }
         }
         self.results(kernel, 0)
@@ -293,7 +302,7 @@ impl Graph<'_, '_> {
         let body_word = self.shapes[0].start();
         if let Some(register) = self.writers.iter().position(|writer| *writer == UNWRITTEN) {
             let message = format!("register {register} of {name} is never written");
-            return Err(self.error(body_word, message));
+            return Err(self.error(codes::REGISTER_WRITES, body_word, message));
         }
         let mut reads = filled(0u32, n_registers, self.section_start)?;
         for shape in &self.shapes {
@@ -309,7 +318,7 @@ impl Graph<'_, '_> {
                     "result {position} of {name} is register {register}, \
                      but the function has {n_registers}"
                 );
-                return Err(self.error(body_word, message));
+                return Err(self.error(codes::REGISTER_INDEX, body_word, message));
             }
             reads[register] += 1;
         }
@@ -319,7 +328,7 @@ impl Graph<'_, '_> {
                 let message = format!(
                     "register {register} of {name} has a use count of {count}, but {reads} reads"
                 );
-                return Err(self.error(body_word, message));
+                return Err(self.error(codes::USE_COUNT, body_word, message));
             }
         }
         if self.record.kind == FunctionKind::Sync {
@@ -341,7 +350,7 @@ impl Graph<'_, '_> {
                      register {register}",
                     self.name()
                 );
-                return Err(self.error(self.shapes[0].start(), message));
+                return Err(self.error(codes::SYNC_RESULTS, self.shapes[0].start(), message));
             }
         }
         Ok(())
@@ -369,7 +378,7 @@ impl Graph<'_, '_> {
                          often as the kernel reads it",
                         self.name()
                     );
-                    return Err(self.error(users.start as usize, message));
+                    return Err(self.error(codes::USERS, users.start as usize, message));
                 }
             }
         }
@@ -385,7 +394,7 @@ impl Graph<'_, '_> {
             "kernel {user} is listed as a user in {}, whose kernels are 1 to {last}",
             self.name()
         );
-        Err(self.error(at, message))
+        Err(self.error(codes::USERS, at, message))
     }
 
     /// Checks that the pseudo kernel starts the kernels without operands, each once.
@@ -407,7 +416,7 @@ impl Graph<'_, '_> {
                         "it has started"
                     }
                 );
-                return Err(self.error(at, message));
+                return Err(self.error(codes::PSEUDO_KERNEL, at, message));
             }
         }
         for (kernel, shape) in self.shapes.iter().enumerate().skip(1) {
@@ -416,7 +425,7 @@ impl Graph<'_, '_> {
                     "kernel {kernel} of {} has no operands, but the pseudo kernel does not start it",
                     self.name()
                 );
-                return Err(self.error(shape.start(), message));
+                return Err(self.error(codes::PSEUDO_KERNEL, shape.start(), message));
             }
         }
         debug_assert!(shape.n_operands() == 0);
@@ -523,7 +532,7 @@ impl Graph<'_, '_> {
             self.name(),
             names.join(" waits for ")
         );
-        self.error(self.shapes[at].start(), message)
+        self.error(codes::CYCLE, self.shapes[at].start(), message)
     }
 
     /// Checks that a sync function writes each register before it is read.
@@ -538,7 +547,7 @@ impl Graph<'_, '_> {
                          writes it",
                         self.name()
                     );
-                    return Err(self.error(at, message));
+                    return Err(self.error(codes::SYNC_ORDER, at, message));
                 }
             }
         }

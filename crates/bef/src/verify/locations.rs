@@ -1,6 +1,7 @@
 //! Locations: one record behind the other, each with strings that exist.
 
 use crate::{
+    codes,
     cursor::{Cursor, reserve},
     error::BefError,
     layout::{LocationKind, MAX_LOCATION_DEPTH, SectionId},
@@ -50,11 +51,15 @@ fn record(cursor: &mut Cursor<'_>, strings: &Strings, depth: usize) -> Result<()
     let start = cursor.position();
     if depth > MAX_LOCATION_DEPTH {
         let message = format!("locations nest more than {MAX_LOCATION_DEPTH} deep");
-        return Err(cursor.error_at(start, &message));
+        return Err(cursor.error_at(codes::LOCATION, start, &message));
     }
     let byte = cursor.byte()?;
     let Some(kind) = LocationKind::from_byte(byte) else {
-        return Err(cursor.error_at(start, &format!("unknown kind of location {byte}")));
+        return Err(cursor.error_at(
+            codes::LOCATION,
+            start,
+            &format!("unknown kind of location {byte}"),
+        ));
     };
     match kind {
         LocationKind::Unknown => {}

@@ -1,6 +1,7 @@
 //! Regions: functions without a name, each inside one kernel of another function.
 
 use crate::{
+    codes,
     cursor::filled,
     error::BefError,
     file::words_of,
@@ -36,7 +37,11 @@ pub(super) fn regions(gate: &Gate<'_>) -> Result<(), BefError> {
                         gate.name_of(parent as usize),
                         gate.name_of(region)
                     );
-                    return Err(BefError::new(section.start + 4 * at, message));
+                    return Err(BefError::new(
+                        codes::REGIONS,
+                        section.start + 4 * at,
+                        message,
+                    ));
                 }
                 parents[region] = parent;
             }
@@ -66,7 +71,7 @@ fn depths(gate: &Gate<'_>, parents: &[u32]) -> Result<(), BefError> {
             |function: usize| section.start + gate.index.functions[function].offset as usize;
         if parents[at] != NONE && depths[at] == ON_PATH {
             let message = format!("{} holds itself", gate.name_of(at));
-            return Err(BefError::new(offset(at), message));
+            return Err(BefError::new(codes::REGIONS, offset(at), message));
         }
         let mut depth = if depths[at] == ON_PATH {
             0
@@ -79,7 +84,7 @@ fn depths(gate: &Gate<'_>, parents: &[u32]) -> Result<(), BefError> {
                     "{} lies in more than {MAX_REGION_DEPTH} regions",
                     gate.name_of(function)
                 );
-                return Err(BefError::new(offset(function), message));
+                return Err(BefError::new(codes::REGIONS, offset(function), message));
             }
             depths[function] = depth;
             depth += 1;

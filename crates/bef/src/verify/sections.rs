@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, ops::Range};
 
 use crate::{
+    codes,
     cursor::{Cursor, reserve, reserved},
     error::BefError,
     file::{Section, Span},
@@ -15,17 +16,21 @@ const SECTION_CORRUPTED: &str = "BEF file section header corrupted";
 /// Reads the header and finds the sections.
 pub(super) fn sections(bytes: &[u8]) -> Result<Vec<Section>, BefError> {
     if !bytes.starts_with(&MAGIC) {
-        return Err(BefError::new(0, "invalid BEF file header detected"));
+        return Err(BefError::new(
+            codes::HEADER,
+            0,
+            "invalid BEF file header detected",
+        ));
     }
     match bytes.get(MAGIC.len()) {
         Some(&VERSION) => {}
         Some(other) => {
             let message = format!("Unknown BEF format version detected: {other}");
-            return Err(BefError::new(MAGIC.len(), message));
+            return Err(BefError::new(codes::HEADER, MAGIC.len(), message));
         }
         None => {
             let message = "Unknown BEF format version detected: the file ends here";
-            return Err(BefError::new(MAGIC.len(), message));
+            return Err(BefError::new(codes::HEADER, MAGIC.len(), message));
         }
     }
     let mut cursor = Cursor::new(bytes, MAGIC.len() + 1..bytes.len(), SECTION_CORRUPTED);
@@ -36,7 +41,7 @@ pub(super) fn sections(bytes: &[u8]) -> Result<Vec<Section>, BefError> {
         let section = section(&mut cursor)?;
         if std::mem::replace(&mut seen[usize::from(section.id)], true) {
             let message = format!("section {} is there twice", section.id);
-            return Err(cursor.error_at(start, &message));
+            return Err(cursor.error_at(codes::SECTION_HEADER, start, &message));
         }
         reserve(&mut sections, 1, start)?;
         sections.push(section);
@@ -54,25 +59,29 @@ fn section(cursor: &mut Cursor<'_>) -> Result<Section, BefError> {
         let alignment = cursor.byte()?;
         if !alignment.is_power_of_two() {
             let message = format!("alignment {alignment} is no power of two");
-            return Err(cursor.error_at(cursor.position() - 1, &message));
+            return Err(cursor.error_at(codes::SECTION_HEADER, cursor.position() - 1, &message));
         }
         cursor.align(usize::from(alignment))?;
     }
     let Ok(len) = usize::try_from(head >> 1) else {
-        return Err(cursor.error_at(head_offset, "length exceeds the address space"));
+        return Err(cursor.error_at(
+            codes::SECTION_HEADER,
+            head_offset,
+            "length exceeds the address space",
+        ));
     };
     if len > cursor.remaining() {
         let message = format!(
             "section {id} has {len} bytes, but the file has {} more",
             cursor.remaining()
         );
-        return Err(cursor.error_at(head_offset, &message));
+        return Err(cursor.error_at(codes::SECTION_HEADER, head_offset, &message));
     }
     let start = cursor.position();
     cursor.take(len)?;
     if SectionId::from_byte(id).is_some() && u32::try_from(len).is_err() {
         let message = format!("section {id} exceeds 4 GiB");
-        return Err(cursor.error_at(id_offset, &message));
+        return Err(cursor.error_at(codes::SECTION_HEADER, id_offset, &message));
     }
     Ok(Section {
         id,
@@ -138,13 +147,14 @@ impl Strings {
         if let Err(error) = std::str::from_utf8(bytes) {
             let offset = range.start + error.valid_up_to();
             return Err(BefError::new(
+                codes::STRING,
                 offset,
                 format!("{context}: text is not UTF-8"),
             ));
         }
         if bytes.last().is_some_and(|last| *last != 0) {
             let message = format!("{context}: the last string has no NUL");
-            return Err(BefError::new(range.end - 1, message));
+            return Err(BefError::new(codes::STRING, range.end - 1, message));
         }
         let is_nul = |byte: &&u8| **byte == 0;
         let mut ends = reserved(bytes.iter().filter(is_nul).count(), range.start)?;
@@ -169,7 +179,13 @@ impl Strings {
     pub(super) fn read_span(&self, cursor: &mut Cursor<'_>) -> Result<Span, BefError> {
         let position = cursor.position();
         let offset = cursor.varint32()?;
-        let no_string = || cursor.error_at(position, &format!("no string starts at {offset}"));
+        let no_string = || {
+            cursor.error_at(
+                codes::STRING,
+                position,
+                &format!("no string starts at {offset}"),
+            )
+        };
         self.span(offset).ok_or_else(no_string)
     }
 }

@@ -151,22 +151,25 @@ fn the_file_is_accepted_as_it_is() {
 
 #[test]
 fn header_is_checked() {
-    check_bytes(b"", expect!["byte 0x0: invalid BEF file header detected"]);
+    check_bytes(
+        b"",
+        expect!["byte 0x0: invalid BEF file header detected [TF0601]"],
+    );
     check_bytes(
         b"\x0b",
-        expect!["byte 0x0: invalid BEF file header detected"],
+        expect!["byte 0x0: invalid BEF file header detected [TF0601]"],
     );
     check_bytes(
         b"\x0c\xef\0",
-        expect!["byte 0x0: invalid BEF file header detected"],
+        expect!["byte 0x0: invalid BEF file header detected [TF0601]"],
     );
     check_bytes(
         b"\x0b\xef",
-        expect!["byte 0x2: Unknown BEF format version detected: the file ends here"],
+        expect!["byte 0x2: Unknown BEF format version detected: the file ends here [TF0601]"],
     );
     check_bytes(
         b"\x0b\xef\x01",
-        expect!["byte 0x2: Unknown BEF format version detected: 1"],
+        expect!["byte 0x2: Unknown BEF format version detected: 1 [TF0601]"],
     );
 }
 
@@ -174,41 +177,47 @@ fn header_is_checked() {
 fn section_headers_are_checked() {
     check_bytes(
         b"\x0b\xef\0\x00",
-        expect!["byte 0x4: BEF file section header corrupted: integer runs past the end"],
+        expect!["byte 0x4: BEF file section header corrupted: integer runs past the end [TF0604]"],
     );
     check_bytes(
         b"\x0b\xef\0\x00\x0a\0",
         expect![
-            "byte 0x4: BEF file section header corrupted: section 0 has 5 bytes, but the file has 1 more"
+            "byte 0x4: BEF file section header corrupted: section 0 has 5 bytes, but the file has 1 more [TF0602]"
         ],
     );
     check_bytes(
         b"\x0b\xef\0\x01\x01",
-        expect!["byte 0x5: BEF file section header corrupted: no byte is left"],
+        expect!["byte 0x5: BEF file section header corrupted: no byte is left [TF0604]"],
     );
     check_bytes(
         b"\x0b\xef\0\x01\x01\x00",
-        expect!["byte 0x5: BEF file section header corrupted: alignment 0 is no power of two"],
+        expect![
+            "byte 0x5: BEF file section header corrupted: alignment 0 is no power of two [TF0602]"
+        ],
     );
     check_bytes(
         b"\x0b\xef\0\x01\x01\x03",
-        expect!["byte 0x5: BEF file section header corrupted: alignment 3 is no power of two"],
+        expect![
+            "byte 0x5: BEF file section header corrupted: alignment 3 is no power of two [TF0602]"
+        ],
     );
     check_bytes(
         b"\x0b\xef\0\x01\x01\x08",
-        expect!["byte 0x6: BEF file section header corrupted: 2 bytes expected, 0 left"],
+        expect!["byte 0x6: BEF file section header corrupted: 2 bytes expected, 0 left [TF0604]"],
     );
     check_bytes(
         b"\x0b\xef\0\x00\x80\x01\0",
-        expect!["byte 0x4: BEF file section header corrupted: integer is not in its shortest form"],
+        expect![
+            "byte 0x4: BEF file section header corrupted: integer is not in its shortest form [TF0605]"
+        ],
     );
     check_bytes(
         b"\x0b\xef\0\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-        expect!["byte 0x4: BEF file section header corrupted: integer exceeds 64 bits"],
+        expect!["byte 0x4: BEF file section header corrupted: integer exceeds 64 bits [TF0605]"],
     );
     check_bytes(
         b"\x0b\xef\0\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-        expect!["byte 0xd: BEF file section header corrupted: no byte is left"],
+        expect!["byte 0xd: BEF file section header corrupted: no byte is left [TF0604]"],
     );
 }
 
@@ -216,7 +225,7 @@ fn section_headers_are_checked() {
 fn a_section_may_be_there_once() {
     check_sections(
         |sections| sections.push((2, Payload::default())),
-        expect!["byte 0x253: BEF file section header corrupted: section 2 is there twice"],
+        expect!["byte 0x253: BEF file section header corrupted: section 2 is there twice [TF0602]"],
     );
     check_sections(
         |sections| sections.push((0x70, Payload::default())),
@@ -227,7 +236,9 @@ fn a_section_may_be_there_once() {
             sections.push((0x70, Payload::default()));
             sections.push((0x70, Payload::default()));
         },
-        expect!["byte 0x255: BEF file section header corrupted: section 112 is there twice"],
+        expect![
+            "byte 0x255: BEF file section header corrupted: section 112 is there twice [TF0602]"
+        ],
     );
 }
 
@@ -245,36 +256,44 @@ fn mandatory_sections_must_be_there() {
     };
     check_sections(
         drop(SectionId::Strings),
-        expect!["byte 0x17: invalid Kernels section in BEF file: no string starts at 25"],
+        expect!["byte 0x17: invalid Kernels section in BEF file: no string starts at 25 [TF0603]"],
     );
     check_sections(
         drop(SectionId::Attributes),
-        expect!["byte 0x243: the bytes at 0 of the Attributes section do not decode as i32"],
+        expect![
+            "byte 0x243: the bytes at 0 of the Attributes section do not decode as i32 [TF0622]"
+        ],
     );
     check_sections(
         drop(SectionId::Kernels),
-        expect!["byte 0x24f: invalid Kernels section in BEF file: integer runs past the end"],
+        expect![
+            "byte 0x24f: invalid Kernels section in BEF file: integer runs past the end [TF0604]"
+        ],
     );
     check_sections(
         drop(SectionId::Types),
-        expect!["byte 0x24f: invalid Types section in BEF file: integer runs past the end"],
+        expect![
+            "byte 0x24f: invalid Types section in BEF file: integer runs past the end [TF0604]"
+        ],
     );
     check_sections(
         drop(SectionId::FunctionIndex),
         expect![
-            "byte 0x233: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: integer runs past the end"
+            "byte 0x233: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: integer runs past the end [TF0604]"
         ],
     );
     check_sections(
         drop(SectionId::Functions),
         expect![
-            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 0, but the Functions section has 0 bytes"
+            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 0, but the Functions section has 0 bytes [TF0607]"
         ],
     );
     check_sections(drop(SectionId::Locations), expect!["accepted"]);
     check_sections(
         drop(SectionId::LocationStrings),
-        expect!["byte 0x227: invalid Locations section in BEF file: no string starts at 0"],
+        expect![
+            "byte 0x227: invalid Locations section in BEF file: no string starts at 0 [TF0603]"
+        ],
     );
     check_sections(drop(SectionId::AttributeTypes), expect!["accepted"]);
     check_sections(drop(SectionId::AttributeNames), expect!["accepted"]);
@@ -286,24 +305,28 @@ fn strings_are_utf8_and_end_in_a_nul() {
     check_section(
         SectionId::Strings,
         b"one\0two",
-        expect!["byte 0xb: invalid Strings section in BEF file: the last string has no NUL"],
+        expect![
+            "byte 0xb: invalid Strings section in BEF file: the last string has no NUL [TF0603]"
+        ],
     );
     check_section(
         SectionId::Strings,
         b"one\0\xff\0",
-        expect!["byte 0x9: invalid Strings section in BEF file: text is not UTF-8"],
+        expect!["byte 0x9: invalid Strings section in BEF file: text is not UTF-8 [TF0603]"],
     );
     check_section(
         SectionId::LocationStrings,
         b"f.mlir",
         expect![
-            "byte 0x22b: invalid LocationStrings section in BEF file: the last string has no NUL"
+            "byte 0x22b: invalid LocationStrings section in BEF file: the last string has no NUL [TF0603]"
         ],
     );
     check_section(
         SectionId::LocationStrings,
         b"f.ml\xffr\0",
-        expect!["byte 0x22a: invalid LocationStrings section in BEF file: text is not UTF-8"],
+        expect![
+            "byte 0x22a: invalid LocationStrings section in BEF file: text is not UTF-8 [TF0603]"
+        ],
     );
 }
 
@@ -312,41 +335,43 @@ fn tables_of_names_hold_starts_of_strings() {
     check_section(
         SectionId::Kernels,
         b"",
-        expect!["byte 0x4e: invalid Kernels section in BEF file: integer runs past the end"],
+        expect![
+            "byte 0x4e: invalid Kernels section in BEF file: integer runs past the end [TF0604]"
+        ],
     );
     check_section(
         SectionId::Kernels,
         b"\x05\0",
         expect![
-            "byte 0x4e: invalid Kernels section in BEF file: count of 5, but the bytes that are left hold at most 1"
+            "byte 0x4e: invalid Kernels section in BEF file: count of 5, but the bytes that are left hold at most 1 [TF0604]"
         ],
     );
     check_section(
         SectionId::Kernels,
         b"\x01\x7f",
-        expect!["byte 0x4f: invalid Kernels section in BEF file: no string starts at 127"],
+        expect!["byte 0x4f: invalid Kernels section in BEF file: no string starts at 127 [TF0603]"],
     );
     check_section(
         SectionId::Kernels,
         b"\x01\x02",
-        expect!["byte 0x4f: invalid Kernels section in BEF file: no string starts at 2"],
+        expect!["byte 0x4f: invalid Kernels section in BEF file: no string starts at 2 [TF0603]"],
     );
     check_section(
         SectionId::Kernels,
         b"\x03\0\0\0\0",
-        expect!["byte 0x52: invalid Kernels section in BEF file: 1 bytes are left over"],
+        expect!["byte 0x52: invalid Kernels section in BEF file: 1 bytes are left over [TF0606]"],
     );
     check_section(
         SectionId::Types,
         b"\x01",
         expect![
-            "byte 0x54: invalid Types section in BEF file: count of 1, but the bytes that are left hold at most 0"
+            "byte 0x54: invalid Types section in BEF file: count of 1, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_section(
         SectionId::Types,
         b"\x01\x83",
-        expect!["byte 0x55: invalid Types section in BEF file: integer runs past the end"],
+        expect!["byte 0x55: invalid Types section in BEF file: integer runs past the end [TF0604]"],
     );
 }
 
@@ -357,56 +382,56 @@ fn counts_larger_than_the_file_are_refused_before_memory_is_taken() {
         SectionId::Kernels,
         huge,
         expect![
-            "byte 0x4e: invalid Kernels section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x4e: invalid Kernels section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_section(
         SectionId::Types,
         huge,
         expect![
-            "byte 0x54: invalid Types section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x54: invalid Types section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         huge,
         expect![
-            "byte 0x59: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x59: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_section(
         SectionId::AttributeTypes,
         huge,
         expect![
-            "byte 0x238: invalid AttributeTypes section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x238: invalid AttributeTypes section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_section(
         SectionId::AttributeNames,
         huge,
         expect![
-            "byte 0x23f: invalid AttributeNames section in BEF file: 18446744073709551615 functions, but the file has 4"
+            "byte 0x23f: invalid AttributeNames section in BEF file: 18446744073709551615 functions, but the file has 4 [TF0623]"
         ],
     );
     check_section(
         SectionId::RegisterTypes,
         huge,
         expect![
-            "byte 0x247: invalid RegisterTypes section in BEF file: 18446744073709551615 functions, but the file has 4"
+            "byte 0x247: invalid RegisterTypes section in BEF file: 18446744073709551615 functions, but the file has 4 [TF0623]"
         ],
     );
     check_section(
         SectionId::Functions,
         &[&[0], &huge[..]].concat(),
         expect![
-            "byte 0x61: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 84, but the Functions section has 11 bytes"
+            "byte 0x61: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 84, but the Functions section has 11 bytes [TF0607]"
         ],
     );
     check_section(
         SectionId::Locations,
         &[&[4], &huge[..]].concat(),
         expect![
-            "byte 0x230: invalid Locations section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x230: invalid Locations section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check_sections(
@@ -417,7 +442,7 @@ fn counts_larger_than_the_file_are_refused_before_memory_is_taken() {
             ));
         },
         expect![
-            "byte 0x255: invalid NonStrict section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0"
+            "byte 0x255: invalid NonStrict section in BEF file: count of 18446744073709551615, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
 }
@@ -428,68 +453,70 @@ fn function_index_is_checked() {
         SectionId::FunctionIndex,
         b"",
         expect![
-            "byte 0x59: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: integer runs past the end"
+            "byte 0x59: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: integer runs past the end [TF0604]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\x03\0\0\0\0",
         expect![
-            "byte 0x5a: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: unknown kind of function 3"
+            "byte 0x5a: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: unknown kind of function 3 [TF0607]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\0\0\x02\0\0",
         expect![
-            "byte 0x5c: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: no string starts at 2"
+            "byte 0x5c: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: no string starts at 2 [TF0603]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\0\0\0\x01\x02",
         expect![
-            "byte 0x5e: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: type 2, but the file has 2"
+            "byte 0x5e: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: type 2, but the file has 2 [TF0608]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\0\0\0\x05\0",
         expect![
-            "byte 0x5d: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: count of 5, but the bytes that are left hold at most 1"
+            "byte 0x5d: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: count of 5, but the bytes that are left hold at most 1 [TF0604]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\0\xff\x7f\0\0\0",
         expect![
-            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 16383, but the Functions section has 424 bytes"
+            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for BEFFunction: 16383, but the Functions section has 424 bytes [TF0607]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\x02\xff\x7f\0\0\0",
         expect![
-            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for SyncBEFFunction: 16383, but the Functions section has 424 bytes"
+            "byte 0x5b: invalid FunctionIndex section in BEF file: Invalid offset found for SyncBEFFunction: 16383, but the Functions section has 424 bytes [TF0607]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x01\x01\xff\x7f\0\0\0",
         expect![
-            "byte 0x227: invalid AttributeNames section in BEF file: 4 functions, but the file has 1"
+            "byte 0x227: invalid AttributeNames section in BEF file: 4 functions, but the file has 1 [TF0623]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\0\0",
         expect![
-            "byte 0x5a: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: 1 bytes are left over"
+            "byte 0x5a: invalid FunctionIndex section in BEF file: Failed to read the FunctionIndex section: 1 bytes are left over [TF0606]"
         ],
     );
     check_section(
         SectionId::FunctionIndex,
         b"\x02\0\0\0\0\0\0\0\0\0\0",
-        expect!["byte 0x74: register 0 of region function 0 has a use count of 1, but 0 reads"],
+        expect![
+            "byte 0x74: register 0 of region function 0 has a use count of 1, but 0 reads [TF0614]"
+        ],
     );
 }

@@ -8,7 +8,7 @@ use tfrt_ir::{
     Source, ValueId, parse,
 };
 
-use crate::COMPILED;
+use crate::{COMPILED, codes};
 
 /// A module, and where it was.
 struct Unit<'a> {
@@ -61,9 +61,12 @@ fn units<'f>(file: &'f BefFile, warnings: &mut Diagnostics) -> Vec<Unit<'f>> {
         path.pop();
         if path.is_empty() {
             let root = symbol.root;
-            warnings.push(Diagnostic::warning(format!(
-                "@{root} is a symbol of the outermost module, which the file does not hold"
-            )));
+            warnings.push(Diagnostic::warning(
+                codes::LOST_MODULE,
+                format!(
+                    "@{root} is a symbol of the outermost module, which the file does not hold"
+                ),
+            ));
             continue;
         }
         let text = symbol.module;
@@ -73,10 +76,13 @@ fn units<'f>(file: &'f BefFile, warnings: &mut Diagnostics) -> Vec<Unit<'f>> {
                 units.push(Unit { path, text });
             }
             Some(first) if units[*first].text == text => {}
-            Some(_) => warnings.push(Diagnostic::warning(format!(
-                "the file holds another text for the module @{}; only the first is shown",
-                path.join("::@")
-            ))),
+            Some(_) => warnings.push(Diagnostic::warning(
+                codes::LOST_MODULE,
+                format!(
+                    "the file holds another text for the module @{}; only the first is shown",
+                    path.join("::@")
+                ),
+            )),
         }
     }
     units
@@ -105,13 +111,17 @@ impl Inserter<'_> {
         }
         let source = Source::new(format!("@{}", unit.path.join("::@")), unit.text);
         let parsed = parse(&source).map_err(|mut reasons| {
-            reasons.push(Diagnostic::error("Failed to parse compilation unit."));
+            reasons.push(Diagnostic::error(
+                codes::BROKEN_UNIT,
+                "Failed to parse compilation unit.",
+            ));
             reasons
         })?;
         if parsed.symbol_name(parsed.top()) != Some(name) {
-            self.warnings.push(Diagnostic::warning(format!(
-                "the text of the module @{name} has another name"
-            )));
+            self.warnings.push(Diagnostic::warning(
+                codes::LOST_MODULE,
+                format!("the text of the module @{name} has another name"),
+            ));
         }
         let copy = copy(&parsed, parsed.top(), self.module);
         self.append(table, name, copy);

@@ -24,7 +24,7 @@ use tfrt_ir::{
 };
 
 use crate::{
-    COMPILED,
+    COMPILED, codes,
     emit::{Constant, Walk, single},
 };
 
@@ -71,6 +71,7 @@ impl Walk<'_> {
     fn cannot_encode(&mut self, op: OpId, name: &Name) {
         if !self.diagnostics.has_errors() {
             self.error(
+                codes::NOT_ENCODABLE,
                 op,
                 format!("BEF files cannot encode the '{name}' attribute"),
             );
@@ -120,7 +121,10 @@ pub(super) struct TooLarge;
 
 impl From<TooLarge> for Diagnostics {
     fn from(_: TooLarge) -> Diagnostics {
-        single("the attributes take more than 4 GiB, which BEF files cannot encode")
+        single(
+            tfrt_ir::codes::TOO_LARGE,
+            "the attributes take more than 4 GiB, which BEF files cannot encode",
+        )
     }
 }
 

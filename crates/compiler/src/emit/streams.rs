@@ -7,7 +7,7 @@
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, Type};
 
-use crate::{STREAMS, emit::Walk, streams::StreamAnalysis};
+use crate::{STREAMS, codes, emit::Walk, streams::StreamAnalysis};
 
 impl Walk<'_> {
     /// Checks the streams that an operation states, if it does.
@@ -28,7 +28,7 @@ impl Walk<'_> {
                 "expected '{STREAMS}' to have an 'array<i64: ...>' for each region: the stream \
                  of the entry, then that of each operation but 'tfrt.return'"
             );
-            self.error(op, message);
+            self.error(codes::STATED_STREAMS, op, message);
         }
     }
 }

@@ -13,6 +13,7 @@ use tfrt_ir::{
 
 use super::scope;
 use crate::{
+    codes,
     pipeline::{Pass, Property},
     streams::{Stream, StreamAnalysis},
 };
@@ -84,5 +85,5 @@ fn remark(module: &Module, op: OpId, stream: Stream) -> Diagnostic {
     let Stream { id, cost, parent } = stream;
     let parent = parent.map_or(-1, i64::from);
     let message = format!("stream id: {id}, stream cost: {cost}, parent stream: {parent}");
-    module.place(Diagnostic::remark(message), op)
+    module.place(Diagnostic::remark(codes::STREAM, message), op)
 }

@@ -10,6 +10,7 @@
 
 use crate::{
     attributes::{Attribute, Dictionary},
+    codes,
     lexer::{Kind, Mark},
     location::Location,
     module::{Module, OpId},
@@ -262,12 +263,19 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
             .flatten()
     });
     if n_inputs.is_some_and(|function| function.inputs.len() != arguments.len()) {
-        return parser.expected("no body, as the arguments have no names");
+        return parser.expected(
+            codes::UNNAMED_ARGUMENTS,
+            "no body, as the arguments have no names",
+        );
     }
     let opening = parser.token.span();
     let region = parser.region_with(arguments)?;
     if parser.module.entry_block(region).is_none() {
-        return parser.fail(opening, "expected non-empty function body");
+        return parser.fail(
+            codes::EMPTY_BODY,
+            opening,
+            "expected non-empty function body",
+        );
     }
     parts.state.regions.push(region);
     Ok(())
@@ -291,11 +299,14 @@ fn argument<'a>(
 ) -> Parsed<()> {
     let is_named = parser.token.kind == Kind::Percent;
     if is_named != (arguments.len() == inputs.types.len()) && !inputs.types.is_empty() {
-        return parser.expected(if is_named {
-            "type, as before"
-        } else {
-            "argument name, as before"
-        });
+        return parser.expected(
+            codes::UNNAMED_ARGUMENTS,
+            if is_named {
+                "type, as before"
+            } else {
+                "argument name, as before"
+            },
+        );
     }
     if !is_named {
         let ty = parser.ty()?;

@@ -3,6 +3,7 @@
 
 use crate::{
     attributes::Attribute,
+    codes,
     diagnostic::Diagnostics,
     module::{Module, OpId, RegionId, ValueId},
     name::Name,
@@ -32,9 +33,9 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn fail(&mut self, message: &str) {
+    fn fail(&mut self, code: &'static str, message: &str) {
         self.diagnostics
-            .push(self.module.op_error(self.op, message));
+            .push(self.module.op_error(code, self.op, message));
     }
 
     fn types(&self, values: &[ValueId]) -> Vec<Type> {
@@ -66,7 +67,10 @@ impl<'c> Check<'c> {
             .attribute(attribute)
             .and_then(Attribute::as_symbol);
         let Some(symbol) = symbol.filter(|symbol| symbol.nested.is_empty()) else {
-            self.fail(&format!("requires a '{shown}' symbol reference attribute"));
+            self.fail(
+                codes::NO_CALLEE,
+                &format!("requires a '{shown}' symbol reference attribute"),
+            );
             return None;
         };
         let found = self.context.lookup(self.op, symbol);
@@ -82,7 +86,10 @@ impl<'c> Check<'c> {
             Some(ty) => Some((symbol.root.clone(), ty.clone())),
             None => {
                 let name = &symbol.root;
-                self.fail(&format!("'{name}' does not reference a valid function"));
+                self.fail(
+                    codes::UNDEFINED_CALLEE,
+                    &format!("'{name}' does not reference a valid function"),
+                );
                 None
             }
         }
@@ -93,14 +100,26 @@ impl<'c> Check<'c> {
     fn signature(&mut self, ty: &FunctionType, callee: &str, suffix: &str) {
         let (operands, results) = (self.rest_types(), self.result_types());
         if operands.len() != ty.inputs.len() {
-            self.fail(&format!("incorrect number of operands for {callee}"));
+            self.fail(
+                codes::CALL_OPERANDS,
+                &format!("incorrect number of operands for {callee}"),
+            );
         } else if operands != ty.inputs {
-            self.fail(&format!("operand type mismatch{suffix}"));
+            self.fail(
+                codes::CALL_OPERANDS,
+                &format!("operand type mismatch{suffix}"),
+            );
         }
         if results.len() != ty.results.len() {
-            self.fail(&format!("incorrect number of results for {callee}"));
+            self.fail(
+                codes::CALL_RESULTS,
+                &format!("incorrect number of results for {callee}"),
+            );
         } else if results != ty.results {
-            self.fail(&format!("result type mismatch{suffix}"));
+            self.fail(
+                codes::CALL_RESULTS,
+                &format!("result type mismatch{suffix}"),
+            );
         }
     }
 
@@ -113,7 +132,7 @@ impl<'c> Check<'c> {
             .and_then(|block| self.module.block(block).last());
         let found = last.filter(|&op| self.module.op(op).name() == "tfrt.return");
         if found.is_none() {
-            self.fail(missing);
+            self.fail(codes::NO_RETURN_IN_REGION, missing);
         }
         found
     }
@@ -126,7 +145,8 @@ impl<'c> Check<'c> {
         if self.types(self.module.op(end).operands()) != wanted {
             let name = self.module.op(self.op).name();
             let message = format!("operand types don't match '{name}' result");
-            self.diagnostics.push(self.module.op_error(end, message));
+            self.diagnostics
+                .push(self.module.op_error(codes::REGION_RESULTS, end, message));
         }
     }
 
@@ -145,9 +165,9 @@ impl<'c> Check<'c> {
         }
         let (operands, arguments) = (self.rest_types(), self.region_argument_types(region));
         if operands.len() != arguments.len() {
-            self.fail(count_message);
+            self.fail(codes::REGION_ARGUMENTS, count_message);
         } else if operands != arguments {
-            self.fail("operand/argument type mismatch");
+            self.fail(codes::REGION_ARGUMENTS, "operand/argument type mismatch");
         }
     }
 }
@@ -156,9 +176,12 @@ pub(super) fn module(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Di
     let mut check = Check::new(context, op, diagnostics);
     let region = check.module.op(op).regions()[0];
     if check.module.region(region).blocks().len() != 1 {
-        check.fail("expects region #0 to have exactly one block");
+        check.fail(
+            codes::BLOCK_COUNT,
+            "expects region #0 to have exactly one block",
+        );
     } else if !check.region_argument_types(region).is_empty() {
-        check.fail("body must have no arguments");
+        check.fail(codes::REGION_ARGUMENTS, "body must have no arguments");
     }
 }
 
@@ -174,21 +197,25 @@ pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut 
     if check.module.entry_block(region).is_none() {
         let visibility = data.attribute("sym_visibility").and_then(Attribute::as_str);
         if matches!(visibility, None | Some("public")) {
-            check.fail("symbol declaration cannot have public visibility");
+            check.fail(
+                codes::PUBLIC_DECLARATION,
+                "symbol declaration cannot have public visibility",
+            );
         }
         return;
     }
     let arguments = check.region_argument_types(region);
     if arguments.len() != inputs.len() {
         let wanted = inputs.len();
-        check.fail(&format!(
-            "entry block must have {wanted} arguments to match function signature"
-        ));
+        check.fail(
+            codes::ENTRY_ARGUMENTS,
+            &format!("entry block must have {wanted} arguments to match function signature"),
+        );
         return;
     }
     for (index, (argument, input)) in arguments.iter().zip(inputs).enumerate() {
         if argument != input {
-            check.fail(&format!(
+            check.fail(codes::ENTRY_ARGUMENTS, &format!(
                 "type of entry block argument #{index}('{argument}') must match the type of the \
                  corresponding argument in function signature('{input}')"
             ));
@@ -229,19 +256,27 @@ pub(super) fn parallel_call(context: &VerifyContext<'_>, op: OpId, diagnostics: 
     let operands = check.rest_types();
     match ty.inputs.as_slice() {
         inputs if inputs.len() != operands.len() + 2 => {
-            check.fail("incorrect number of callee operands");
+            check.fail(
+                codes::PARALLEL_CALLEE,
+                "incorrect number of callee operands",
+            );
         }
         [start, end, ..] if *start != Type::I32 || *end != Type::I32 => {
-            check.fail("callee must take stard and end indices first");
+            check.fail(
+                codes::PARALLEL_CALLEE,
+                "callee must take stard and end indices first",
+            );
         }
-        inputs if inputs[2..] != operands => check.fail("operand type mismatch"),
+        inputs if inputs[2..] != operands => {
+            check.fail(codes::PARALLEL_CALLEE, "operand type mismatch")
+        }
         _ => {}
     }
     match ty.results.as_slice() {
         [] => {}
         [single] if single.is_chain() => {}
-        [_] => check.fail("async callee must return a chain"),
-        _ => check.fail("invalid callee result type"),
+        [_] => check.fail(codes::PARALLEL_CALLEE, "async callee must return a chain"),
+        _ => check.fail(codes::PARALLEL_CALLEE, "invalid callee result type"),
     }
 }
 
@@ -254,7 +289,10 @@ pub(super) fn func_return(context: &VerifyContext<'_>, op: OpId, diagnostics: &m
     let mut check = Check::new(context, op, diagnostics);
     let parent = check.module.parent_op(op);
     if parent.is_none_or(|parent| check.module.op(parent).name() != "func.func") {
-        return check.fail("expects parent op 'func.func'");
+        return check.fail(
+            codes::RETURN_OUTSIDE_FUNCTION,
+            "expects parent op 'func.func'",
+        );
     }
     return_of_function(&mut check, |name| {
         (format!(" (@{name})"), format!(" in function @{name}"))
@@ -281,7 +319,7 @@ fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, St
         let (found, wanted) = (operands.len(), results.len());
         let message =
             format!("has {found} operands, but enclosing function{short} returns {wanted}");
-        return check.fail(&message);
+        return check.fail(codes::RETURNED_VALUES, &message);
     }
     for (index, (operand, result)) in operands.iter().zip(results).enumerate() {
         if operand != result {
@@ -289,9 +327,11 @@ fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, St
                 "type of return operand {index} ('{operand}') doesn't match function result type \
                  ('{result}'){long}"
             );
-            check
-                .diagnostics
-                .push(check.module.error_at(check.op, message));
+            check.diagnostics.push(check.module.error_at(
+                codes::RETURNED_VALUES,
+                check.op,
+                message,
+            ));
         }
     }
 }
@@ -319,9 +359,9 @@ pub(super) fn repeat(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Di
     let mut check = Check::new(context, op, diagnostics);
     let (operands, results) = (check.rest_types(), check.result_types());
     if operands.len() != results.len() {
-        check.fail("incorrect number of operands");
+        check.fail(codes::LOOP_VALUES, "incorrect number of operands");
     } else if operands != results {
-        check.fail("operand/result type mismatch");
+        check.fail(codes::LOOP_VALUES, "operand/result type mismatch");
     }
     let region = check.module.op(op).regions()[0];
     check.region_arguments(region, "incorrect number of arguments to body");
@@ -337,7 +377,9 @@ pub(super) fn parallel_for(context: &VerifyContext<'_>, op: OpId, diagnostics: &
     let returned = check.types(check.module.op(end).operands());
     if !returned.is_empty() && returned != check.result_types() {
         let message = "operand types don't match 'tfrt.parallel_for.i32' result";
-        check.diagnostics.push(check.module.op_error(end, message));
+        check
+            .diagnostics
+            .push(check.module.op_error(codes::REGION_RESULTS, end, message));
     }
 }
 
@@ -349,7 +391,10 @@ pub(super) fn benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut
         return;
     };
     if check.module.op(end).operands().len() != 1 {
-        check.fail("incorrect number of return values. One return value is expected");
+        check.fail(
+            codes::BENCHMARK_RESULTS,
+            "incorrect number of return values. One return value is expected",
+        );
     }
 }
 
@@ -360,21 +405,27 @@ pub(super) fn sync_benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics:
     };
     let operands = check.rest_types();
     if operands.len() != ty.inputs.len() {
-        check.fail("incorrect number of operands for callee");
+        check.fail(
+            codes::CALL_OPERANDS,
+            "incorrect number of operands for callee",
+        );
     } else if operands != ty.inputs {
-        check.fail("operand type mismatch");
+        check.fail(codes::CALL_OPERANDS, "operand type mismatch");
     }
     if !ty.results.is_empty() {
-        check.fail("Target benchmark function must return zero value.");
+        check.fail(
+            codes::BENCHMARK_RESULTS,
+            "Target benchmark function must return zero value.",
+        );
     }
 }
 
 pub(super) fn test_cost(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
     let mut check = Check::new(context, op, diagnostics);
     let Some(Attribute::Integer(cost)) = check.module.op(op).attribute("_tfrt_cost") else {
-        return check.fail("cost attribute not found");
+        return check.fail(codes::COST, "cost attribute not found");
     };
     if cost.value.is_zero() || cost.value.is_negative() {
-        check.fail("cost value must be larger than 0");
+        check.fail(codes::COST, "cost value must be larger than 0");
     }
 }

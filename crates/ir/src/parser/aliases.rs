@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use super::{Parsed, Parser};
 use crate::{
     attributes::Attribute,
+    codes,
     index::{Meaning, Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
@@ -65,7 +66,7 @@ impl<'a> Parser<'a> {
                 "type"
             };
             let message = format!("{what} names with a '.' are reserved for dialect-defined names");
-            return self.fail(span, message);
+            return self.fail(codes::RESERVED_ALIAS, span, message);
         }
         let is_known = match kind {
             Kind::Hash => {
@@ -75,7 +76,11 @@ impl<'a> Parser<'a> {
             _ => self.aliases.types.contains_key(name),
         };
         if is_known {
-            return self.fail(span, format!("redefinition of alias id '{text}'"));
+            return self.fail(
+                codes::REDEFINED_ALIAS,
+                span,
+                format!("redefinition of alias id '{text}'"),
+            );
         }
         self.bump();
         self.mention(span, Role::Definition, Subject::Alias);
@@ -124,7 +129,11 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);
         let Some(alias) = self.aliases.types.get(name) else {
-            let error = self.error(span, format!("undefined symbol alias id '{name}'"));
+            let error = self.error(
+                codes::UNDEFINED_ALIAS,
+                span,
+                format!("undefined symbol alias id '{name}'"),
+            );
             let error = error.help("types of dialects are written '!dialect.type'");
             self.push(error);
             return Err(super::Failed);
@@ -145,7 +154,11 @@ impl<'a> Parser<'a> {
             return Ok(meaning);
         }
         let Some(alias) = self.aliases.attributes.get(name) else {
-            return self.fail(span, format!("undefined symbol alias id '{name}'"));
+            return self.fail(
+                codes::UNDEFINED_ALIAS,
+                span,
+                format!("undefined symbol alias id '{name}'"),
+            );
         };
         let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
         self.use_alias(span, depth, weight)?;
@@ -155,7 +168,7 @@ impl<'a> Parser<'a> {
 
     fn use_alias(&mut self, span: Span, depth: usize, weight: usize) -> Parsed<()> {
         if self.depth + depth > super::MAX_DEPTH {
-            return self.fail(span, super::too_deep());
+            return self.fail(codes::TOO_DEEP, span, super::too_deep());
         }
         self.deepest = self.deepest.max(self.depth + depth);
         self.expand(span, weight)
@@ -167,6 +180,7 @@ impl<'a> Parser<'a> {
         if self.aliases.expanded > self.aliases.limit {
             let limit = self.aliases.limit;
             return self.fail(
+                codes::ALIASES_TOO_LARGE,
                 span,
                 format!("aliases stand for more than {limit} bytes of text"),
             );

@@ -8,6 +8,7 @@ use crate::{
         Attribute, DenseArrayAttribute, Dictionary, FloatAttribute, ShapeAttribute,
         StringAttribute, SymbolRef, element_size_bytes,
     },
+    codes,
     index::{Role, Subject},
     lexer::{self, Kind, Mark},
     name::Name,
@@ -30,7 +31,7 @@ impl<'a> Parser<'a> {
             Kind::Hash => self.dialect_attribute(),
             Kind::Word => self.word_attribute(),
             Kind::Exclaim | Kind::Mark(Mark::LeftParen) => Ok(Attribute::Type(self.ty()?)),
-            _ => self.expected("attribute value"),
+            _ => self.expected(codes::EXPECTED_ATTRIBUTE, "attribute value"),
         }
     }
 
@@ -43,7 +44,10 @@ impl<'a> Parser<'a> {
             Kind::Word if *ty == Type::I1 && (self.at_word("true") || self.at_word("false")) => {
                 self.word_attribute()
             }
-            _ => self.expected(&format!("constant of type '{ty}'")),
+            _ => self.expected(
+                codes::EXPECTED_ATTRIBUTE,
+                &format!("constant of type '{ty}'"),
+            ),
         }
     }
 
@@ -68,7 +72,7 @@ impl<'a> Parser<'a> {
             "affine_map" | "affine_set" | "strided" => Ok(Attribute::Opaque(self.opaque_text()?)),
             "dense_resource" => self.dense_resource(),
             _ if self.at_type() => Ok(Attribute::Type(self.ty()?)),
-            _ => self.expected("attribute value"),
+            _ => self.expected(codes::EXPECTED_ATTRIBUTE, "attribute value"),
         }
     }
 
@@ -126,7 +130,7 @@ impl<'a> Parser<'a> {
             };
             if first == second {
                 let message = format!("duplicate key '{second}' found in dictionary attribute");
-                return self.fail(*span, message);
+                return self.fail(codes::DUPLICATE_ATTRIBUTE, *span, message);
             }
         }
         Ok(placed.into_iter().map(|(entry, _)| entry).collect())
@@ -143,10 +147,16 @@ impl<'a> Parser<'a> {
                 let span = self.token.span();
                 match String::from_utf8(self.string_literal()?) {
                     Ok(name) if !name.is_empty() => Name::from(name),
-                    _ => return self.fail(span, "expected valid attribute name"),
+                    _ => {
+                        return self.fail(
+                            codes::EXPECTED_ATTRIBUTE_NAME,
+                            span,
+                            "expected valid attribute name",
+                        );
+                    }
                 }
             }
-            _ => return self.expected("attribute name"),
+            _ => return self.expected(codes::EXPECTED_ATTRIBUTE_NAME, "attribute name"),
         };
         let value = match self.eat(Mark::Equal) {
             true => self.attribute()?,
@@ -177,7 +187,7 @@ impl<'a> Parser<'a> {
     /// Parses `@name` or `@"any text"`.
     pub(crate) fn symbol_name(&mut self) -> Parsed<Name> {
         if self.token.kind != Kind::At {
-            return self.expected("symbol name, '@' and an identifier");
+            return self.expected(codes::EXPECTED_SYMBOL, "symbol name, '@' and an identifier");
         }
         let (text, span) = (&self.token_text()[1..], self.token.span());
         self.bump();
@@ -188,6 +198,7 @@ impl<'a> Parser<'a> {
         match String::from_utf8(lexer::unescape(text)) {
             Ok(name) if !name.is_empty() => Ok(name.into()),
             _ => self.fail(
+                codes::EXPECTED_SYMBOL,
                 span,
                 "expected a symbol name of UTF-8 text that is not empty",
             ),
@@ -240,6 +251,7 @@ impl<'a> Parser<'a> {
             None => {
                 let span = start.to(Span::new(body_start, self.last_end));
                 self.fail(
+                    codes::EXPECTED_ATTRIBUTE,
                     span,
                     "expected a shape: '*' or sizes with 'x' between, '?' if unknown",
                 )
@@ -260,7 +272,11 @@ impl<'a> Parser<'a> {
         };
         let size = element_size_bytes(&element).filter(|&size| is_allowed && size > 0);
         let Some(size) = size else {
-            return self.fail(span, "expected integer or float type of whole bytes");
+            return self.fail(
+                codes::ELEMENT_TYPE,
+                span,
+                "expected integer or float type of whole bytes",
+            );
         };
         let mut bytes = Vec::new();
         if self.eat(Mark::Colon) {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::{Parsed, Parser, scope::Operand};
 use crate::{
+    codes,
     index::{Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
@@ -56,7 +57,7 @@ impl<'a> Parser<'a> {
         arguments: Option<Vec<Argument<'a>>>,
     ) -> Parsed<RegionId> {
         if !self.at(Mark::LeftBrace) {
-            return self.expected("'{' to begin a region");
+            return self.expected(codes::UNEXPECTED_TOKEN, "'{' to begin a region");
         }
         self.enter_level()?;
         self.bump();
@@ -114,7 +115,7 @@ impl<'a> Parser<'a> {
         if self.token.kind == Kind::Caret {
             if !arguments.is_empty() {
                 let message = "invalid block name in region with named arguments";
-                return self.fail(self.token.span(), message);
+                return self.fail(codes::LABEL_BEFORE_ARGUMENTS, self.token.span(), message);
             }
             return Ok(None);
         }
@@ -127,10 +128,11 @@ impl<'a> Parser<'a> {
 
     fn unclosed(&mut self, opening: Span) -> Parsed<()> {
         if self.token.kind != Kind::End {
-            return self.expected("operation, block or '}'");
+            return self.expected(codes::EXPECTED_OPERATION, "operation, block or '}'");
         }
         let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
         let error = self.error(
+            codes::UNEXPECTED_END,
             span,
             "expected '}' to end a region, found the end of the text",
         );
@@ -174,7 +176,11 @@ impl<'a> Parser<'a> {
         let region = labels.region;
         let block = match labels.blocks.get(name).copied() {
             Some(label) if label.is_defined => {
-                let error = self.error(span, format!("redefinition of block '{name}'"));
+                let error = self.error(
+                    codes::REDEFINED_BLOCK,
+                    span,
+                    format!("redefinition of block '{name}'"),
+                );
                 let error = error.note_at("previously defined here", Some(self.source), label.span);
                 self.push(error);
                 self.module.create_unlisted_block(region)
@@ -220,12 +226,16 @@ impl<'a> Parser<'a> {
     /// Parses the name of a block, which may be defined later.
     pub(super) fn successor(&mut self) -> Parsed<BlockId> {
         if self.token.kind != Kind::Caret {
-            return self.expected("block name");
+            return self.expected(codes::UNEXPECTED_TOKEN, "block name");
         }
         let (name, span) = (self.token_text(), self.token.span());
         self.bump();
         let Some(labels) = self.labels.last() else {
-            return self.fail(span, "reference to a block outside of any region");
+            return self.fail(
+                codes::BLOCK_OUTSIDE_REGION,
+                span,
+                "reference to a block outside of any region",
+            );
         };
         if let Some(&Label { block, .. }) = labels.blocks.get(name) {
             self.mention(span, Role::Use, Subject::Block(block));
@@ -252,7 +262,11 @@ impl<'a> Parser<'a> {
         let mut spans: Vec<Span> = undefined.map(|label| label.span).collect();
         spans.sort();
         for span in spans {
-            self.report(span, "reference to an undefined block");
+            self.report(
+                codes::UNDEFINED_BLOCK,
+                span,
+                "reference to an undefined block",
+            );
         }
     }
 }

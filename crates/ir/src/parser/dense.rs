@@ -18,6 +18,7 @@ use crate::{
         Attribute, DenseAttribute, DenseElements, SparseAttribute, element_count,
         element_size_bytes,
     },
+    codes,
     lexer::{self, Kind, Mark},
     source::Span,
     types::Type,
@@ -114,12 +115,17 @@ impl<'a> Parser<'a> {
         };
         let Some((shape, element)) = shaped else {
             return self.fail(
+                codes::ELEMENTS_TYPE,
                 span,
                 "elements literal must be a ranked tensor or vector type",
             );
         };
         if element_count(&shape).is_none() {
-            return self.fail(span, "elements literal type must have static shape");
+            return self.fail(
+                codes::ELEMENTS_TYPE,
+                span,
+                "elements literal type must have static shape",
+            );
         }
         Ok((shape, element.clone()))
     }
@@ -160,7 +166,7 @@ impl<'a> Parser<'a> {
                 Some(first) if *first != shape => {
                     let message = "tensor literal is invalid; ranks are not consistent \
                                    between elements";
-                    return parser.fail(start, message);
+                    return parser.fail(codes::ELEMENTS_RANK, start, message);
                 }
                 Some(_) => {}
             }
@@ -197,7 +203,12 @@ impl<'a> Parser<'a> {
                 self.element_number(elements)?;
                 return self.expect(Mark::RightParen);
             }
-            _ => return self.expected("element literal of primitive type"),
+            _ => {
+                return self.expected(
+                    codes::EXPECTED_ATTRIBUTE,
+                    "element literal of primitive type",
+                );
+            }
         };
         let span = start.to(Span::new(self.last_end, self.last_end));
         elements.push(Element { span, kind });
@@ -212,7 +223,7 @@ impl<'a> Parser<'a> {
     fn element_number(&mut self, elements: &mut Vec<Element>) -> Parsed<()> {
         match self.token.kind {
             Kind::Integer | Kind::Float | Kind::Mark(Mark::Minus) => self.element(elements),
-            _ => self.expected("number"),
+            _ => self.expected(codes::EXPECTED_ATTRIBUTE, "number"),
         }
     }
 
@@ -229,7 +240,7 @@ impl<'a> Parser<'a> {
             if count > 0 {
                 let message =
                     format!("parsed zero elements, but type ('{ty}') expected at least 1");
-                return self.fail(type_span, message);
+                return self.fail(codes::ELEMENTS_SHAPE, type_span, message);
             }
             let elements = DenseElements::Bytes(Arc::new([]));
             return Ok(DenseAttribute {
@@ -257,7 +268,7 @@ impl<'a> Parser<'a> {
                 "inferred shape of elements literal ({:?}) does not match type ({shape:?})",
                 literal.shape
             );
-            return self.fail(literal.span, message);
+            return self.fail(codes::ELEMENTS_SHAPE, literal.span, message);
         }
         match size {
             Some(size) => self.number_elements(literal, ty, &element, size),
@@ -283,6 +294,7 @@ impl<'a> Parser<'a> {
                 }
                 (_, Type::Complex(_)) => {
                     return self.fail(
+                        codes::ELEMENT_KIND,
                         item.span,
                         "expected complex element, '(' real ',' imaginary ')'",
                     );
@@ -318,18 +330,21 @@ impl<'a> Parser<'a> {
             }
             ElementKind::Bool(_) => {
                 return self.fail(
+                    codes::ELEMENT_KIND,
                     item.span,
                     format!("expected element of type '{ty}', found i1"),
                 );
             }
             ElementKind::String => {
                 return self.fail(
+                    codes::ELEMENT_KIND,
                     item.span,
                     format!("expected element of type '{ty}', found a string"),
                 );
             }
             ElementKind::Complex => {
                 return self.fail(
+                    codes::ELEMENT_KIND,
                     item.span,
                     format!("expected element of type '{ty}', found a pair"),
                 );
@@ -340,7 +355,11 @@ impl<'a> Parser<'a> {
             .strip_prefix('-')
             .map_or(written, |digits| digits.trim_start());
         if text.starts_with('/') {
-            return self.fail(item.span, "expected a number directly behind '-'");
+            return self.fail(
+                codes::ELEMENT_KIND,
+                item.span,
+                "expected a number directly behind '-'",
+            );
         }
         let number = Number {
             text,
@@ -361,7 +380,7 @@ impl<'a> Parser<'a> {
         for item in &literal.elements {
             if item.kind != ElementKind::String {
                 let message = format!("expected string element for type '{ty}'");
-                return self.fail(item.span, message);
+                return self.fail(codes::ELEMENT_KIND, item.span, message);
             }
             strings.push(lexer::unescape(&self.text[item.span.range()]).into());
         }
@@ -391,6 +410,7 @@ impl<'a> Parser<'a> {
         let is_hex = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         let Some(digits) = digits.filter(|digits| is_hex(digits) && digits.len() % 2 == 0) else {
             return self.fail(
+                codes::ELEMENTS_BYTES,
                 span,
                 "expected string containing hex digits starting with `0x`",
             );
@@ -439,6 +459,7 @@ impl<'a> Parser<'a> {
 
     fn hex_size<T>(&mut self, span: Span, ty: &Type) -> Parsed<T> {
         self.fail(
+            codes::ELEMENTS_BYTES,
             span,
             format!("elements hex data size is invalid for provided type: '{ty}'"),
         )

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use super::{MAX_DEPTH, Parsed, Parser};
 use crate::{
     attributes::Attribute,
+    codes,
     index::{Role, Subject},
     lexer::{Kind, Mark},
     location::Location,
@@ -55,7 +56,11 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         let location = self.trailing_location()?;
         if has_alias(&location) {
-            return self.fail(span, "expected a location without aliases in an attribute");
+            return self.fail(
+                codes::ALIAS_IN_CONSTANT,
+                span,
+                "expected a location without aliases in an attribute",
+            );
         }
         Ok(Attribute::Location(location.into()))
     }
@@ -77,9 +82,9 @@ impl<'a> Parser<'a> {
                 }
                 "callsite" => parser.call_site(),
                 "fused" => parser.fused(),
-                _ => parser.expected("location"),
+                _ => parser.expected(codes::EXPECTED_LOCATION, "location"),
             },
-            _ => parser.expected("location"),
+            _ => parser.expected(codes::EXPECTED_LOCATION, "location"),
         })
     }
 
@@ -87,7 +92,13 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         let name: Name = match String::from_utf8(self.string_literal()?) {
             Ok(name) => name.into(),
-            Err(_) => return self.fail(span, "expected UTF-8 text in a location"),
+            Err(_) => {
+                return self.fail(
+                    codes::EXPECTED_LOCATION,
+                    span,
+                    "expected UTF-8 text in a location",
+                );
+            }
         };
         if self.eat(Mark::Colon) {
             let line = self.position("line")?;
@@ -114,7 +125,10 @@ impl<'a> Parser<'a> {
                 self.bump();
                 Ok(value)
             }
-            _ => self.expected(&format!("integer {what} number in location")),
+            _ => self.expected(
+                codes::EXPECTED_LOCATION,
+                &format!("integer {what} number in location"),
+            ),
         }
     }
 
@@ -227,19 +241,27 @@ impl<'a> Parser<'a> {
             .unwrap_or_default();
         if let Some(state) = known.get(text) {
             let Some(resolved) = state.clone() else {
-                return self.fail(span, format!("location alias '{text}' stands for itself"));
+                return self.fail(
+                    codes::CIRCULAR_ALIAS,
+                    span,
+                    format!("location alias '{text}' stands for itself"),
+                );
             };
             if depth + resolved.depth > MAX_DEPTH {
-                return self.fail(span, super::too_deep());
+                return self.fail(codes::TOO_DEEP, span, super::too_deep());
             }
             self.expand(span, resolved.weight)?;
             return Ok(resolved);
         }
         if depth > MAX_DEPTH {
-            return self.fail(span, super::too_deep());
+            return self.fail(codes::TOO_DEEP, span, super::too_deep());
         }
         let Some(meaning) = self.aliases.locations.get(&text[1..]).cloned() else {
-            return self.fail(span, format!("location alias '{text}' was never defined"));
+            return self.fail(
+                codes::UNDEFINED_ALIAS,
+                span,
+                format!("location alias '{text}' was never defined"),
+            );
         };
         known.insert(text.clone(), None);
         let resolved = self.replace_aliases(&meaning, depth + 1, known)?;

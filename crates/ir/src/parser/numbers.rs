@@ -3,7 +3,7 @@
 use super::{Parsed, Parser};
 use crate::{
     attributes::{Attribute, FloatAttribute, IntegerAttribute},
-    float,
+    codes, float,
     integer::{Integer, MAX_DECIMAL_DIGITS},
     lexer::{Kind, Mark},
     source::Span,
@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         let is_float = match self.token.kind {
             Kind::Integer => false,
             Kind::Float => true,
-            _ => return self.expected("number"),
+            _ => return self.expected(codes::EXPECTED_ATTRIBUTE, "number"),
         };
         let (text, span) = (self.token_text(), start.to(self.token.span()));
         self.bump();
@@ -79,10 +79,12 @@ impl<'a> Parser<'a> {
                 Ok(Attribute::Float(FloatAttribute { bits, kind: *kind }))
             }
             _ if number.is_float => self.fail(
+                codes::LITERAL_TYPE,
                 number.span,
                 format!("floating point value not valid for type '{ty}'"),
             ),
             _ => self.fail(
+                codes::LITERAL_TYPE,
                 number.span,
                 format!("integer literal not valid for type '{ty}'"),
             ),
@@ -100,11 +102,11 @@ impl<'a> Parser<'a> {
             let message = format!(
                 "decimal integer has more than {MAX_DECIMAL_DIGITS} digits; write it in hexadecimal"
             );
-            return self.fail(number.span, message);
+            return self.fail(codes::INTEGER_TOO_LONG, number.span, message);
         };
         if number.negative && signedness == Signedness::Unsigned {
             let message = "negative integer literal not valid for unsigned integer type";
-            return self.fail(number.span, message);
+            return self.fail(codes::NEGATIVE_UNSIGNED, number.span, message);
         }
         let value = if number.negative {
             magnitude.negate()
@@ -118,6 +120,7 @@ impl<'a> Parser<'a> {
         };
         if !fits {
             return self.fail(
+                codes::INTEGER_RANGE,
                 number.span,
                 format!("integer constant out of range for type '{ty}'"),
             );
@@ -128,29 +131,34 @@ impl<'a> Parser<'a> {
     fn float(&mut self, number: Number<'a>, kind: FloatKind) -> Parsed<u64> {
         if !float::is_supported(kind) {
             let message = format!("constants of type '{}' are not supported", kind.name());
-            return self.fail(number.span, message);
+            return self.fail(codes::UNSUPPORTED_FLOAT, number.span, message);
         }
         if number.is_float {
             let bits = float::parse(number.text, kind);
             if kind == FloatKind::F64 && f64::from_bits(bits).is_infinite() {
-                return self.fail(number.span, "floating point value too large");
+                return self.fail(
+                    codes::FLOAT_RANGE,
+                    number.span,
+                    "floating point value too large",
+                );
             }
             return Ok(bits | u64::from(number.negative) << (kind.width() - 1));
         }
         let Some(digits) = number.text.strip_prefix("0x") else {
             let message = "unexpected decimal integer literal for a floating point value";
-            let error = self.error(number.span, message);
+            let error = self.error(codes::INTEGER_FOR_FLOAT, number.span, message);
             self.push(error.help("add a trailing dot to make the literal a float"));
             return Err(super::Failed);
         };
         if number.negative {
             let message = "hexadecimal float literal should not have a leading minus";
-            return self.fail(number.span, message);
+            return self.fail(codes::NEGATIVE_HEX_FLOAT, number.span, message);
         }
         let bits = Integer::from_digits(digits, 16).filter(|bits| bits.fits_unsigned(kind.width()));
         match bits {
             Some(bits) => Ok(bits.low_u64()),
             None => self.fail(
+                codes::FLOAT_RANGE,
                 number.span,
                 "hexadecimal float constant out of range for type",
             ),

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     attributes::Attribute,
+    codes,
     dialect::{self, OpDef, Traits, format},
     lexer::{self, Kind, Mark},
     module::{OpId, OpState},
@@ -64,7 +65,7 @@ impl<'a> Parser<'a> {
     fn result_names(&mut self, names: &mut SmallVec<[ResultName<'a>; 4]>) -> Parsed<()> {
         loop {
             if self.token.kind != Kind::Percent {
-                return self.expected("SSA value name");
+                return self.expected(codes::EXPECTED_VALUE, "SSA value name");
             }
             let mut name = ResultName {
                 name: self.token_text(),
@@ -75,7 +76,10 @@ impl<'a> Parser<'a> {
             if self.eat(Mark::Colon) {
                 name.count = match (self.token.kind, self.token_text().parse()) {
                     (Kind::Integer, Ok(count)) if count > 0 => count,
-                    _ => return self.expected("number of results, at least 1"),
+                    _ => {
+                        return self
+                            .expected(codes::RESULT_NUMBER, "number of results, at least 1");
+                    }
                 };
                 self.bump();
             }
@@ -92,7 +96,12 @@ impl<'a> Parser<'a> {
         let (full_name, is_generic) = match self.token.kind {
             Kind::String => (self.quoted_name()?, true),
             Kind::Word => (full_name(self.token_text()), false),
-            _ => return self.expected("operation name in quotes or an operation"),
+            _ => {
+                return self.expected(
+                    codes::EXPECTED_OPERATION,
+                    "operation name in quotes or an operation",
+                );
+            }
         };
         let mut parts = self.start(full_name);
         parts.state.location = location;
@@ -118,7 +127,11 @@ impl<'a> Parser<'a> {
         let literal = self.token_text();
         let inner = &literal[1..literal.len() - 1];
         if inner.is_empty() || inner.contains(['\0', '\\']) {
-            return self.fail(self.token.span(), "expected operation name in quotes");
+            return self.fail(
+                codes::EXPECTED_OPERATION,
+                self.token.span(),
+                "expected operation name in quotes",
+            );
         }
         Ok(inner)
     }
@@ -185,7 +198,7 @@ impl<'a> Parser<'a> {
         };
         let name = &pair[0].0;
         let message = format!("attribute '{name}' occurs more than once in the attribute list");
-        self.fail(span, message)
+        self.fail(codes::DUPLICATE_ATTRIBUTE, span, message)
     }
 
     /// Adds one attribute, whose name must not be there yet.
@@ -211,6 +224,7 @@ impl<'a> Parser<'a> {
             let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
             let (n_operands, n_types) = (operands.len(), types.len());
             return self.fail(
+                codes::OPERAND_TYPE_COUNT,
                 span,
                 format!("expected {n_operands} operand types but had {n_types}"),
             );
@@ -241,8 +255,16 @@ impl<'a> Parser<'a> {
 
     fn unknown(&mut self, span: Span, name: &str, is_defined: bool) -> Parsed<()> {
         let error = match is_defined {
-            true => self.error(span, format!("custom op '{name}' has no custom form")),
-            false => self.error(span, format!("custom op '{name}' is unknown")),
+            true => self.error(
+                codes::NO_SHORT_FORM,
+                span,
+                format!("custom op '{name}' has no custom form"),
+            ),
+            false => self.error(
+                codes::UNKNOWN_OPERATION,
+                span,
+                format!("custom op '{name}' is unknown"),
+            ),
         };
         let error = match closest(name).filter(|_| !is_defined) {
             Some(closest) => error.help(format!("there is an operation '{closest}'")),
@@ -257,7 +279,7 @@ impl<'a> Parser<'a> {
     /// Returns the bytes of a string literal and goes on.
     pub(crate) fn string_literal(&mut self) -> Parsed<Vec<u8>> {
         if self.token.kind != Kind::String {
-            return self.expected("string literal");
+            return self.expected(codes::EXPECTED_ATTRIBUTE, "string literal");
         }
         let bytes = lexer::unescape(self.token_text());
         self.bump();

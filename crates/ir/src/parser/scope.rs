@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::{Parsed, Parser};
 use crate::{
+    codes,
     index::{Role, Subject},
     lexer::Kind,
     module::{OpId, OpState, ValueId},
@@ -108,7 +109,11 @@ impl<'a> Parser<'a> {
                 let name = &self.text[span.range()];
                 let help = format!("nothing in this region defines {name}");
                 let error = self
-                    .error(span, "use of undeclared SSA value name")
+                    .error(
+                        codes::UNDEFINED_VALUE,
+                        span,
+                        "use of undeclared SSA value name",
+                    )
                     .help(help);
                 self.push(error);
             }
@@ -128,7 +133,7 @@ impl<'a> Parser<'a> {
     /// operand ::= `%name` (`#number`)?
     pub(crate) fn operand(&mut self) -> Parsed<Operand<'a>> {
         if self.token.kind != Kind::Percent {
-            return self.expected("SSA operand");
+            return self.expected(codes::EXPECTED_VALUE, "SSA operand");
         }
         let (name, mut span) = (self.token_text(), self.token.span());
         self.bump();
@@ -137,7 +142,13 @@ impl<'a> Parser<'a> {
         if self.token.kind == Kind::Hash && is_adjacent {
             number = match self.token_text()[1..].parse() {
                 Ok(number) => number,
-                Err(_) => return self.fail(self.token.span(), "invalid SSA value result number"),
+                Err(_) => {
+                    return self.fail(
+                        codes::RESULT_NUMBER,
+                        self.token.span(),
+                        "invalid SSA value result number",
+                    );
+                }
             };
             span = span.to(self.token.span());
             self.bump();
@@ -162,7 +173,7 @@ impl<'a> Parser<'a> {
             let message = format!(
                 "use of value '{name}' expects different type than prior uses: '{ty}' vs '{found}'"
             );
-            let error = self.error(operand.span, message);
+            let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
             let note = if state == State::Forward {
                 "prior use here"
             } else {
@@ -178,7 +189,11 @@ impl<'a> Parser<'a> {
                 .get(&(operand.name, 0))
                 .is_some_and(|entry| entry.state == State::Defined)
         {
-            return self.fail(operand.span, "reference to invalid result number");
+            return self.fail(
+                codes::NO_SUCH_RESULT,
+                operand.span,
+                "reference to invalid result number",
+            );
         }
         scope.n_forward += 1;
         let value = self.module.create_forward_value(ty.clone());
@@ -249,7 +264,7 @@ impl<'a> Parser<'a> {
 
     fn redefinition(&mut self, operand: Operand<'a>, prior: Span) -> Parsed<()> {
         let message = format!("redefinition of SSA value '{}'", operand.name);
-        let error = self.error(operand.span, message);
+        let error = self.error(codes::REDEFINED_VALUE, operand.span, message);
         let error = error.note_at("previously defined here", Some(self.source), prior);
         self.push(error);
         Err(super::Failed)
@@ -265,7 +280,7 @@ impl<'a> Parser<'a> {
             "definition of SSA value '{name}#{}' has type '{ty}', but a use expects '{used_as}'",
             operand.number
         );
-        let error = self.error(operand.span, message);
+        let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
         let error = error.note_at("previously used here", Some(self.source), old.span);
         self.push(error);
         Err(super::Failed)
@@ -285,7 +300,7 @@ impl<'a> Parser<'a> {
                 0 => "cannot name an operation with no results".to_owned(),
                 n => format!("operation defines {n} results but was provided {wanted} to bind"),
             };
-            return self.fail(span, message);
+            return self.fail(codes::RESULT_NAME_COUNT, span, message);
         }
         // Names of results that were used before, and now get their definition.
         let mut forward: SmallVec<[Option<ValueId>; 2]> = SmallVec::new();

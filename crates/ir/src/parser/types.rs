@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{Parsed, Parser};
 use crate::{
+    codes,
     lexer::{Kind, Mark},
     name::Name,
     source::Span,
@@ -35,14 +36,14 @@ impl<'a> Parser<'a> {
         match self.token.kind {
             Kind::Word => self.builtin_type(),
             Kind::Exclaim => self.dialect_type(),
-            _ => self.expected("type"),
+            _ => self.expected(codes::EXPECTED_TYPE, "type"),
         }
     }
 
     /// Parses a function type, which has parentheses first.
     pub(crate) fn function_type(&mut self) -> Parsed<FunctionType> {
         if !self.at(Mark::LeftParen) {
-            return self.expected("function type");
+            return self.expected(codes::EXPECTED_TYPE, "function type");
         }
         self.nested(Self::function_type_inner)
     }
@@ -120,7 +121,7 @@ impl<'a> Parser<'a> {
                 let text = self.opaque_text()?;
                 Ok(Type::Dialect(text))
             }
-            _ => self.expected("type"),
+            _ => self.expected(codes::EXPECTED_TYPE, "type"),
         }
     }
 
@@ -129,7 +130,11 @@ impl<'a> Parser<'a> {
             Some(integer) => Ok(Type::Integer(integer)),
             None => {
                 let limit = IntegerType::MAX_WIDTH;
-                self.fail(span, format!("integer bitwidth is limited to {limit} bits"))
+                self.fail(
+                    codes::INTEGER_WIDTH,
+                    span,
+                    format!("integer bitwidth is limited to {limit} bits"),
+                )
             }
         }
     }
@@ -138,7 +143,7 @@ impl<'a> Parser<'a> {
     fn bracketed(&mut self, rule: fn(&mut Self) -> Parsed<Type>) -> Parsed<Type> {
         self.bump();
         if !self.at(Mark::Less) {
-            return self.expected("'<' in type");
+            return self.expected(codes::EXPECTED_TYPE, "'<' in type");
         }
         self.nested(|parser| {
             // The rules for shapes read characters, so the bracket is passed
@@ -154,7 +159,11 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         let element = self.ty()?;
         if !matches!(element, Type::Integer(_) | Type::Float(_)) {
-            return self.fail(span, "invalid element type for complex");
+            return self.fail(
+                codes::ELEMENT_TYPE,
+                span,
+                "invalid element type for complex",
+            );
         }
         Ok(Type::complex(element))
     }
@@ -208,7 +217,11 @@ impl<'a> Parser<'a> {
                 Ok((size, scalable)) if size > 0 => shape.push((size, scalable)),
                 Ok(_) => {
                     let span = Span::new(start, cursor.at);
-                    return self.fail(span, "vector types must have positive constant sizes");
+                    return self.fail(
+                        codes::DIMENSION,
+                        span,
+                        "vector types must have positive constant sizes",
+                    );
                 }
                 Err(()) => return self.too_large(Span::new(start, cursor.at)),
             }
@@ -222,9 +235,11 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         let element = self.ty()?;
         match element {
-            Type::Function(_) | Type::None | Type::Tuple(_) => {
-                self.fail(span, format!("invalid element type '{element}'"))
-            }
+            Type::Function(_) | Type::None | Type::Tuple(_) => self.fail(
+                codes::ELEMENT_TYPE,
+                span,
+                format!("invalid element type '{element}'"),
+            ),
             element => Ok(element),
         }
     }
@@ -252,7 +267,11 @@ impl<'a> Parser<'a> {
     }
 
     fn too_large<T>(&mut self, span: Span) -> Parsed<T> {
-        self.fail(span, "invalid dimension: it must fit in 63 bits")
+        self.fail(
+            codes::DIMENSION,
+            span,
+            "invalid dimension: it must fit in 63 bits",
+        )
     }
 
     /// Parses `!dialect.name`, maybe with a body, or an alias.
@@ -285,7 +304,7 @@ impl<'a> Parser<'a> {
         let start = self.token.start;
         self.bump();
         if !self.at(Mark::Less) {
-            return self.expected("'<'");
+            return self.expected(codes::UNEXPECTED_TOKEN, "'<'");
         }
         self.balanced()?;
         let whole = &self.text[start..self.last_end];
@@ -308,7 +327,11 @@ impl<'a> Parser<'a> {
                 b'<' | b'>' if next == Some(b'=') => at += 1,
                 b'<' | b'(' | b'[' | b'{' => {
                     if self.depth + open.len() >= super::MAX_DEPTH {
-                        return self.fail(Span::new(at, at + 1), super::too_deep());
+                        return self.fail(
+                            codes::TOO_DEEP,
+                            Span::new(at, at + 1),
+                            super::too_deep(),
+                        );
                     }
                     open.push((closing(byte), at));
                 }
@@ -331,7 +354,11 @@ impl<'a> Parser<'a> {
         let (wanted, start) = open.last().copied().unwrap_or((b'>', self.token.start));
         let wanted = char::from(wanted);
         let end = Span::new(at.min(bytes.len()), at.min(bytes.len()) + 1);
-        let error = self.error(end, format!("unbalanced brackets: expected '{wanted}'"));
+        let error = self.error(
+            codes::UNBALANCED_BRACKETS,
+            end,
+            format!("unbalanced brackets: expected '{wanted}'"),
+        );
         let opened = Span::new(start, start + 1);
         let error = error.note_at("to match this", Some(self.source), opened);
         self.push(error);

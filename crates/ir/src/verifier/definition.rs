@@ -1,11 +1,15 @@
 //! An operation against its entry in the dialect tables.
 
 use crate::{
+    codes,
     diagnostic::Diagnostics,
     dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
     module::{Module, OpId},
     verifier::Chains,
 };
+
+/// Takes the code of a mistake and the message behind the operation's name.
+type Report<'r> = &'r mut dyn FnMut(&'static str, String);
 
 /// Checks counts, types and attributes.
 pub(super) fn check(
@@ -15,7 +19,9 @@ pub(super) fn check(
     chains: Chains,
     diagnostics: &mut Diagnostics,
 ) {
-    let mut report = |message: String| diagnostics.push(module.op_error(op, message));
+    let mut report = |code: &'static str, message: String| {
+        diagnostics.push(module.op_error(code, op, message));
+    };
     operands(module, op, definition, chains, &mut report);
     results(module, op, definition, chains, &mut report);
     attributes(module, op, definition, &mut report);
@@ -40,13 +46,7 @@ fn without_chain<T: Copy>(
     declared
 }
 
-fn operands(
-    module: &Module,
-    op: OpId,
-    definition: &OpDef,
-    chains: Chains,
-    report: &mut dyn FnMut(String),
-) {
+fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let operands = module.op(op).operands();
     let declared = without_chain(
         definition.operand_defs(),
@@ -57,72 +57,79 @@ fn operands(
     let (wanted, found) = (declared.len(), operands.len());
     let is_open = definition.rest_def().is_some();
     if is_open && found < wanted {
-        return report(format!(
-            "expected {wanted} or more operands, but found {found}"
-        ));
+        return report(
+            codes::OPERAND_COUNT,
+            format!("expected {wanted} or more operands, but found {found}"),
+        );
     }
     if !is_open && found != wanted {
-        return report(match wanted {
-            0 => "requires zero operands".to_owned(),
-            1 => "requires a single operand".to_owned(),
-            n => format!("expected {n} operands, but found {found}"),
-        });
+        return report(
+            codes::OPERAND_COUNT,
+            match wanted {
+                0 => "requires zero operands".to_owned(),
+                1 => "requires a single operand".to_owned(),
+                n => format!("expected {n} operands, but found {found}"),
+            },
+        );
     }
     for (index, (wanted, &operand)) in declared.iter().zip(operands).enumerate() {
         let ty = module.value_type(operand);
         if !wanted.kind.accepts(ty) {
             let description = wanted.kind.description();
-            report(format!(
-                "operand #{index} must be {description}, but got '{ty}'"
-            ));
+            report(
+                codes::OPERAND_TYPE,
+                format!("operand #{index} must be {description}, but got '{ty}'"),
+            );
         }
     }
 }
 
-fn results(
-    module: &Module,
-    op: OpId,
-    definition: &OpDef,
-    chains: Chains,
-    report: &mut dyn FnMut(String),
-) {
+fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let results = module.op(op).results();
     let Results::Exactly(declared) = definition.result_defs() else {
         return;
     };
     let declared = without_chain(declared, results.len(), definition.chain_result(), chains);
     if results.len() != declared.len() {
-        return report(match declared.len() {
-            0 => "requires zero results".to_owned(),
-            1 => "requires one result".to_owned(),
-            n => format!("expected {n} results"),
-        });
+        return report(
+            codes::RESULT_COUNT,
+            match declared.len() {
+                0 => "requires zero results".to_owned(),
+                1 => "requires one result".to_owned(),
+                n => format!("expected {n} results"),
+            },
+        );
     }
     for (index, (wanted, &result)) in declared.iter().zip(results).enumerate() {
         let ty = module.value_type(result);
         if !wanted.kind.accepts(ty) {
             let description = wanted.kind.description();
-            report(format!(
-                "result #{index} must be {description}, but got '{ty}'"
-            ));
+            report(
+                codes::RESULT_TYPE,
+                format!("result #{index} must be {description}, but got '{ty}'"),
+            );
         }
     }
 }
 
-fn attributes(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
     for declared in definition.attribute_defs() {
         let name = declared.name;
         match module.op(op).attribute(name) {
-            None if declared.required => report(format!("requires attribute '{name}'")),
+            None if declared.required => report(
+                codes::MISSING_ATTRIBUTE,
+                format!("requires attribute '{name}'"),
+            ),
             // A callee that is no symbol has a message of its own.
             Some(attribute)
                 if (declared.required || declared.kind != AttributeKind::FlatSymbol)
                     && !format::kind_fits(declared.kind, attribute) =>
             {
                 let constraint = describe(declared.kind);
-                report(format!(
-                    "attribute '{name}' failed to satisfy constraint: {constraint}"
-                ));
+                report(
+                    codes::ATTRIBUTE_KIND,
+                    format!("attribute '{name}' failed to satisfy constraint: {constraint}"),
+                );
             }
             _ => {}
         }
@@ -143,21 +150,27 @@ fn describe(kind: AttributeKind) -> String {
     }
 }
 
-fn regions(module: &Module, op: OpId, definition: &OpDef, report: &mut dyn FnMut(String)) {
+fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
     let regions = module.op(op).regions();
     if regions.len() != definition.n_regions() {
-        return report(match definition.n_regions() {
-            0 => "requires zero regions".to_owned(),
-            1 => "requires one region".to_owned(),
-            n => format!("expected {n} regions"),
-        });
+        return report(
+            codes::REGION_COUNT,
+            match definition.n_regions() {
+                0 => "requires zero regions".to_owned(),
+                1 => "requires one region".to_owned(),
+                n => format!("expected {n} regions"),
+            },
+        );
     }
     if !definition.is(Traits::SINGLE_BLOCK) {
         return;
     }
     for (index, &region) in regions.iter().enumerate() {
         if module.region(region).blocks().len() > 1 {
-            report(format!("expects region #{index} to have 0 or 1 blocks"));
+            report(
+                codes::BLOCK_COUNT,
+                format!("expects region #{index} to have 0 or 1 blocks"),
+            );
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use crate::{
+    codes,
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Module, OpId, RegionId, ValueId},
@@ -107,14 +108,18 @@ impl Dominance {
             match self.visibility(module, value, op) {
                 Visibility::Visible => {}
                 Visibility::Isolated(around) => {
-                    let error = module.op_error(op, "using value defined outside the region");
+                    let error = module.op_error(
+                        codes::VALUE_OF_OTHER_FUNCTION,
+                        op,
+                        "using value defined outside the region",
+                    );
                     let note = "required by region isolation constraints";
                     let span = module.op(around).span();
                     diagnostics.push(error.note_at(note, module.source(), span));
                 }
                 Visibility::NotDominating => {
                     let message = format!("operand #{index} does not dominate this use");
-                    let mut error = module.error_at(op, message);
+                    let mut error = module.error_at(codes::USE_BEFORE_DEFINITION, op, message);
                     if let Some(definition) = module.defining_op(value) {
                         let same_block = module.op(definition).parent() == module.op(op).parent();
                         let note = match same_block {

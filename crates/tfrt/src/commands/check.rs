@@ -23,11 +23,11 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty();
         if !options.json {
-            problems.iter().for_each(|told| talk.say(&told.text));
+            problems.iter().for_each(|error| talk.open_error(error));
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{file}: {verdict}"))?;
         }
-        let problems = problems.into_iter().flat_map(|told| told.problems);
+        let problems = problems.iter().flat_map(Problem::all_of_open);
         files.push(Checked {
             file,
             ok,
@@ -63,34 +63,16 @@ struct Checked {
     problems: Vec<Problem>,
 }
 
-/// What one stage complains about, for people and for machines.
-struct Complaint {
-    text: String,
-    problems: Vec<Problem>,
-}
-
-impl Complaint {
-    fn new(error: &OpenError, talk: &Talk) -> Complaint {
-        Complaint {
-            text: talk.open_error_text(error),
-            problems: Problem::all_of_open(error),
-        }
-    }
-}
-
-fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<Complaint> {
-    let found = match Input::read(path) {
+/// What each stage complains about.
+fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<OpenError> {
+    match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             talk.remember(&source);
             in_text(&source, runtime)
         }
         Ok(input @ Input::Bytes { .. }) => runtime.load(&input).err().into_iter().collect(),
-    };
-    found
-        .iter()
-        .map(|error| Complaint::new(error, talk))
-        .collect()
+    }
 }
 
 /// What is wrong with a text. One that does not verify is compiled and loaded all the same, since

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use tfrt::codes;
 use tfrt::input::{self, Input, STANDARD_INPUT};
 use tfrt::ir::Source;
 
@@ -54,9 +55,10 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
 pub fn read_text(path: &Path) -> Result<Source, Failure> {
     match Input::read(path)? {
         Input::Text(source) => Ok(source),
-        Input::Bytes { name, .. } => Err(Failure::Rejected(format!(
-            "expected MLIR text, but '{name}' is a BEF file"
-        ))),
+        Input::Bytes { name, .. } => Err(Failure::Rejected(
+            Some(codes::TEXT_EXPECTED),
+            format!("expected MLIR text, but '{name}' is a BEF file"),
+        )),
     }
 }
 

@@ -34,9 +34,10 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         out.flush()?;
     }
     match options.pattern.as_deref() {
-        Some(pattern) if chosen.is_empty() => Err(Failure::Rejected(format!(
-            "no kernel has a name like '{pattern}'"
-        ))),
+        Some(pattern) if chosen.is_empty() => Err(Failure::Rejected(
+            None,
+            format!("no kernel has a name like '{pattern}'"),
+        )),
         _ => Ok(ExitStatus::Fine),
     }
 }

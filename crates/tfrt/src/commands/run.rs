@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tfrt::bef::FunctionKind;
+use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
@@ -18,7 +19,7 @@ use super::print_line;
 use super::trace::StdoutTrace;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{QueueOption, RunOptions};
-use crate::talk::Talk;
+use crate::talk::{Problem, Talk};
 
 mod allocator;
 mod arguments;
@@ -121,7 +122,10 @@ impl Session<'_> {
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
             let function = program.function(name);
-            function.ok_or_else(|| Failure::Rejected(format!("couldn't find function {name}")))
+            function.ok_or_else(|| {
+                let message = format!("couldn't find function {name}");
+                Failure::Rejected(Some(codes::NO_SUCH_FUNCTION), message)
+            })
         };
         let mut selected: Vec<Function> = match self.options.functions.as_slice() {
             [] => program.functions().collect(),
@@ -292,8 +296,7 @@ impl Session<'_> {
     }
 
     fn tell(&self, error: &Error) {
-        self.talk
-            .say(&self.talk.render(&crate::talk::Problem::of_run(error)));
+        self.talk.tell(&Problem::of_run(error));
     }
 
     /// Prints a line, unless the results come as a document.

@@ -25,89 +25,101 @@ fn parts_of_a_body_are_named_if_the_function_is_sync() {
     };
     check(
         b"\x81",
-        expect!["byte 0x64: invalid Function section in BEF file: integer runs past the end"],
         expect![
-            "byte 0x64: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): integer runs past the end"
+            "byte 0x64: invalid Function section in BEF file: integer runs past the end [TF0604]"
+        ],
+        expect![
+            "byte 0x64: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): integer runs past the end [TF0604]"
         ],
     );
     check(
         b"\0",
-        expect!["byte 0x65: invalid Function section in BEF file: integer runs past the end"],
         expect![
-            "byte 0x65: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): integer runs past the end"
+            "byte 0x65: invalid Function section in BEF file: integer runs past the end [TF0604]"
+        ],
+        expect![
+            "byte 0x65: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): integer runs past the end [TF0604]"
         ],
     );
     check(
         b"\0\x01",
         expect![
-            "byte 0x65: invalid Function section in BEF file: count of 1, but the bytes that are left hold at most 0"
+            "byte 0x65: invalid Function section in BEF file: count of 1, but the bytes that are left hold at most 0 [TF0604]"
         ],
         expect![
-            "byte 0x65: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): count of 1, but the bytes that are left hold at most 0"
+            "byte 0x65: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read location_offset or num_registers): count of 1, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check(
         b"\0\x01\x81",
-        expect!["byte 0x66: invalid Function section in BEF file: integer runs past the end"],
         expect![
-            "byte 0x66: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read register user_count): integer runs past the end"
+            "byte 0x66: invalid Function section in BEF file: integer runs past the end [TF0604]"
+        ],
+        expect![
+            "byte 0x66: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read register user_count): integer runs past the end [TF0604]"
         ],
     );
     check(
         b"\0\x01\x01",
-        expect!["byte 0x67: invalid Function section in BEF file: integer runs past the end"],
         expect![
-            "byte 0x67: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): integer runs past the end"
+            "byte 0x67: invalid Function section in BEF file: integer runs past the end [TF0604]"
+        ],
+        expect![
+            "byte 0x67: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): integer runs past the end [TF0604]"
         ],
     );
     check(
         b"\0\x01\x01\0",
-        expect!["byte 0x68: invalid Function section in BEF file: there is no pseudo kernel"],
         expect![
-            "byte 0x68: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): there is no pseudo kernel"
+            "byte 0x68: invalid Function section in BEF file: there is no pseudo kernel [TF0610]"
+        ],
+        expect![
+            "byte 0x68: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): there is no pseudo kernel [TF0610]"
         ],
     );
     check(
         b"\0\x01\x01\x01\0\0",
         expect![
-            "byte 0x67: invalid Function section in BEF file: count of 1, but the bytes that are left hold at most 0"
+            "byte 0x67: invalid Function section in BEF file: count of 1, but the bytes that are left hold at most 0 [TF0604]"
         ],
         expect![
-            "byte 0x67: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): count of 1, but the bytes that are left hold at most 0"
+            "byte 0x67: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read num_kernels): count of 1, but the bytes that are left hold at most 0 [TF0604]"
         ],
     );
     check(
         b"\0\x01\x01\x01\x03\0\0\0",
         expect![
-            "byte 0x68: invalid Function section in BEF file: kernel record at 3 is not aligned by 4"
+            "byte 0x68: invalid Function section in BEF file: kernel record at 3 is not aligned by 4 [TF0609]"
         ],
         expect![
-            "byte 0x68: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read kernel offset or num_operands): kernel record at 3 is not aligned by 4"
+            "byte 0x68: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read kernel offset or num_operands): kernel record at 3 is not aligned by 4 [TF0609]"
         ],
     );
     check(
         b"\0\x01\x01\x01\0\0\0",
-        expect!["byte 0x6b: invalid Function section in BEF file: integer runs past the end"],
         expect![
-            "byte 0x6b: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read result_reg): integer runs past the end"
+            "byte 0x6b: invalid Function section in BEF file: integer runs past the end [TF0604]"
+        ],
+        expect![
+            "byte 0x6b: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Failed to read result_reg): integer runs past the end [TF0604]"
         ],
     );
     check(
         b"\0\x01\x01\x01\0\0\0\0\0",
         expect![
-            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end"
+            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end [TF0609]"
         ],
         expect![
-            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end"
+            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end [TF0609]"
         ],
     );
     check(
         b"\0\x01\x01\x01\0\0\0\0",
         expect![
-            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end"
+            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end [TF0609]"
         ],
         expect![
-            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end"
+            "byte 0x6c: invalid Function section in BEF file: kernel 0 of region function 0 runs past the end [TF0609]"
         ],
     );
 }
@@ -121,7 +133,9 @@ fn functions_section_must_be_aligned() {
             bytes.truncate(bytes.len());
             sections[6].1 = Payload::from_bytes(bytes, 1);
         },
-        expect!["byte 0x7f: invalid Function section in BEF file: the section is not aligned by 4"],
+        expect![
+            "byte 0x7f: invalid Function section in BEF file: the section is not aligned by 4 [TF0609]"
+        ],
     );
 }
 
@@ -135,7 +149,7 @@ fn bodies_and_records_must_not_overlap() {
     shared[8] = 0;
     sections[4].1 = Payload::from_bytes(shared, 1);
     expect![
-        "byte 0x7c: invalid Function section in BEF file: the body of 'main' starts inside another"
+        "byte 0x7c: invalid Function section in BEF file: the body of 'main' starts inside another [TF0609]"
     ]
     .assert_eq(&open(assemble(&sections)));
 
@@ -146,10 +160,10 @@ fn bodies_and_records_must_not_overlap() {
     assert_eq!(bytes[7], 36);
     bytes[7] = 0;
     sections[5].1 = Payload::from_bytes(bytes.clone(), 4);
-    expect!["byte 0x88: invalid Function section in BEF file: kernel 1 of region function 0 starts inside the one before it"].assert_eq(&open(assemble(&sections)));
+    expect!["byte 0x88: invalid Function section in BEF file: kernel 1 of region function 0 starts inside the one before it [TF0609]"].assert_eq(&open(assemble(&sections)));
     bytes[7] = 0x7c;
     sections[5].1 = Payload::from_bytes(bytes, 4);
-    expect!["byte 0x88: register 0 of region function 0 is never written"]
+    expect!["byte 0x88: register 0 of region function 0 is never written [TF0613]"]
         .assert_eq(&open(assemble(&sections)));
 }
 
@@ -158,7 +172,7 @@ fn records_must_lie_inside() {
     check_body(
         QUICK,
         |body| body.kernels[2].operands.extend([1; 9]),
-        expect!["byte 0x208: kernel 2 of 'quick' waits for 1 operands, but has 10"],
+        expect!["byte 0x208: kernel 2 of 'quick' waits for 1 operands, but has 10 [TF0615]"],
     );
     check_body(
         QUICK,
@@ -166,14 +180,14 @@ fn records_must_lie_inside() {
             body.kernels[2].users = vec![];
         },
         expect![
-            "byte 0x200: invalid Function section in BEF file: kernel 2 of 'quick' runs past the end"
+            "byte 0x200: invalid Function section in BEF file: kernel 2 of 'quick' runs past the end [TF0609]"
         ],
     );
     check_body(
         REGION,
         |body| body.kernels[1].users[0] = vec![1; 3],
         expect![
-            "byte 0xd0: register 0 of region function 0 does not list kernel 1 as a user as often as the kernel reads it"
+            "byte 0xd0: register 0 of region function 0 does not list kernel 1 as a user as often as the kernel reads it [TF0616]"
         ],
     );
 }
@@ -184,35 +198,35 @@ fn pseudo_kernel_must_have_its_shape() {
         MAIN,
         |body| body.kernels[0].code = 7,
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has code 0x7, not 0xabababab"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has code 0x7, not 0xabababab [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].wait_count = 1,
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' waits for 1 operands"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' waits for 1 operands [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].operands.push(0),
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].attributes.push(0),
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].functions.push(0),
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has operands, attributes or functions [TF0610]"
         ],
     );
     check_body(
@@ -222,32 +236,34 @@ fn pseudo_kernel_must_have_its_shape() {
             body.kernels[0].users.pop();
         },
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has 1 results for 1 arguments"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has 1 results for 1 arguments [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].results[0] = 3,
         expect![
-            "byte 0x108: invalid Function section in BEF file: result 0 of the pseudo kernel of 'main' is register 3, not 4"
+            "byte 0x108: invalid Function section in BEF file: result 0 of the pseudo kernel of 'main' is register 3, not 4 [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].results[1] = 1,
         expect![
-            "byte 0x10c: invalid Function section in BEF file: result 1 of the pseudo kernel of 'main' is register 1, not 0"
+            "byte 0x10c: invalid Function section in BEF file: result 1 of the pseudo kernel of 'main' is register 1, not 0 [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels.clear(),
-        expect!["byte 0xd7: invalid Function section in BEF file: there is no pseudo kernel"],
+        expect![
+            "byte 0xd7: invalid Function section in BEF file: there is no pseudo kernel [TF0610]"
+        ],
     );
     check(
         |writer| writer.functions[MAIN].arguments = vec![],
         expect![
-            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has 2 results for 0 arguments"
+            "byte 0xe8: invalid Function section in BEF file: the pseudo kernel of 'main' has 2 results for 0 arguments [TF0610]"
         ],
     );
     check(
@@ -258,7 +274,7 @@ fn pseudo_kernel_must_have_its_shape() {
             pseudo.results = vec![4, 0, 1, 2, 3, 4];
             pseudo.users.resize(6, vec![]);
         },
-        expect!["byte 0xec: 'main' takes 5 arguments, but has 4 registers"],
+        expect!["byte 0xec: 'main' takes 5 arguments, but has 4 registers [TF0610]"],
     );
 }
 
@@ -267,12 +283,14 @@ fn kernels_refer_to_what_exists() {
     check_body(
         MAIN,
         |body| body.kernels[2].code = 3,
-        expect!["byte 0x144: kernel 2 of 'main' has code 3, but the file has 3 kernel names"],
+        expect![
+            "byte 0x144: kernel 2 of 'main' has code 3, but the file has 3 kernel names [TF0611]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[2].location = 2,
-        expect!["byte 0x148: kernel 2 of 'main' has location 2, where no record starts"],
+        expect!["byte 0x148: kernel 2 of 'main' has location 2, where no record starts [TF0611]"],
     );
     check_body(
         MAIN,
@@ -282,41 +300,45 @@ fn kernels_refer_to_what_exists() {
     check_body(
         MAIN,
         |body| body.location = 1,
-        expect!["byte 0xd0: invalid Function section in BEF file: no location record starts at 1"],
+        expect![
+            "byte 0xd0: invalid Function section in BEF file: no location record starts at 1 [TF0621]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[3].operands[0] = 7,
-        expect!["byte 0x190: kernel 3 of 'main' reads register 7, but the function has 4"],
+        expect!["byte 0x190: kernel 3 of 'main' reads register 7, but the function has 4 [TF0612]"],
     );
     check_body(
         MAIN,
         |body| body.kernels[3].results[0] = 7,
-        expect!["byte 0x198: kernel 3 of 'main' writes register 7, but the function has 4"],
+        expect![
+            "byte 0x198: kernel 3 of 'main' writes register 7, but the function has 4 [TF0612]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].attributes[0] = 100,
         expect![
-            "byte 0x134: kernel 1 of 'main' has an attribute at 100, but the Attributes section has 12 bytes"
+            "byte 0x134: kernel 1 of 'main' has an attribute at 100, but the Attributes section has 12 bytes [TF0611]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].attributes[0] = 1,
         expect![
-            "byte 0x134: kernel 1 of 'main' has an attribute at 1, where the AttributeTypes section lists none"
+            "byte 0x134: kernel 1 of 'main' has an attribute at 1, where the AttributeTypes section lists none [TF0611]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[3].functions[0] = 4,
-        expect!["byte 0x194: kernel 3 of 'main' refers to function 4, but the file has 4"],
+        expect!["byte 0x194: kernel 3 of 'main' refers to function 4, but the file has 4 [TF0611]"],
     );
     check_body(
         MAIN,
         |body| body.results[0] = 4,
-        expect!["byte 0xe8: result 0 of 'main' is register 4, but the function has 4"],
+        expect!["byte 0xe8: result 0 of 'main' is register 4, but the function has 4 [TF0612]"],
     );
 }
 
@@ -325,12 +347,12 @@ fn wait_counts_are_the_numbers_of_operands() {
     check_body(
         MAIN,
         |body| body.kernels[2].wait_count = 2,
-        expect!["byte 0x14c: kernel 2 of 'main' waits for 2 operands, but has 3"],
+        expect!["byte 0x14c: kernel 2 of 'main' waits for 2 operands, but has 3 [TF0615]"],
     );
     check_body(
         MAIN,
         |body| body.kernels[2].wait_count = 4,
-        expect!["byte 0x14c: kernel 2 of 'main' waits for 4 operands, but has 3"],
+        expect!["byte 0x14c: kernel 2 of 'main' waits for 4 operands, but has 3 [TF0615]"],
     );
 }
 
@@ -339,12 +361,14 @@ fn registers_are_written_once() {
     check_body(
         MAIN,
         |body| body.kernels[3].results[0] = 2,
-        expect!["byte 0x198: kernel 3 of 'main' writes register 2, which kernel 2 writes"],
+        expect!["byte 0x198: kernel 3 of 'main' writes register 2, which kernel 2 writes [TF0613]"],
     );
     check_body(
         MAIN,
         |body| body.kernels[3].results[0] = 0,
-        expect!["byte 0x198: kernel 3 of 'main' writes register 0, which the caller writes"],
+        expect![
+            "byte 0x198: kernel 3 of 'main' writes register 0, which the caller writes [TF0613]"
+        ],
     );
     check_body(
         MAIN,
@@ -353,7 +377,7 @@ fn registers_are_written_once() {
             body.register_types.push(0);
             body.kernels[0].results[0] = 5;
         },
-        expect!["byte 0xe8: register 4 of 'main' is never written"],
+        expect!["byte 0xe8: register 4 of 'main' is never written [TF0613]"],
     );
 }
 
@@ -362,17 +386,17 @@ fn use_counts_are_the_numbers_of_reads() {
     check_body(
         MAIN,
         |body| body.use_counts[1] = 1,
-        expect!["byte 0xe8: register 1 of 'main' has a use count of 1, but 2 reads"],
+        expect!["byte 0xe8: register 1 of 'main' has a use count of 1, but 2 reads [TF0614]"],
     );
     check_body(
         MAIN,
         |body| body.use_counts[3] = 0,
-        expect!["byte 0xe8: register 3 of 'main' has a use count of 0, but 1 reads"],
+        expect!["byte 0xe8: register 3 of 'main' has a use count of 0, but 1 reads [TF0614]"],
     );
     check_body(
         MAIN,
         |body| body.use_counts[3] = 2,
-        expect!["byte 0xe8: register 3 of 'main' has a use count of 2, but 1 reads"],
+        expect!["byte 0xe8: register 3 of 'main' has a use count of 2, but 1 reads [TF0614]"],
     );
 }
 
@@ -382,45 +406,49 @@ fn users_are_the_readers() {
         MAIN,
         |body| body.kernels[1].users[0] = vec![2],
         expect![
-            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it"
+            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it [TF0616]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2, 3],
         expect![
-            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it"
+            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it [TF0616]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2, 2, 2],
         expect![
-            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it"
+            "byte 0x13c: register 1 of 'main' does not list kernel 2 as a user as often as the kernel reads it [TF0616]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2, 0],
-        expect!["byte 0x140: kernel 0 is listed as a user in 'main', whose kernels are 1 to 3"],
+        expect![
+            "byte 0x140: kernel 0 is listed as a user in 'main', whose kernels are 1 to 3 [TF0616]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2, 4],
-        expect!["byte 0x140: kernel 4 is listed as a user in 'main', whose kernels are 1 to 3"],
+        expect![
+            "byte 0x140: kernel 4 is listed as a user in 'main', whose kernels are 1 to 3 [TF0616]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[3].users[0] = vec![3],
         expect![
-            "byte 0x19c: register 3 of 'main' does not list kernel 3 as a user as often as the kernel reads it"
+            "byte 0x19c: register 3 of 'main' does not list kernel 3 as a user as often as the kernel reads it [TF0616]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].users[1] = vec![3],
         expect![
-            "byte 0x114: register 0 of 'main' does not list kernel 2 as a user as often as the kernel reads it"
+            "byte 0x114: register 0 of 'main' does not list kernel 2 as a user as often as the kernel reads it [TF0616]"
         ],
     );
 }
@@ -431,23 +459,29 @@ fn kernels_without_operands_are_started_once() {
         MAIN,
         |body| body.kernels[0].users[0] = vec![],
         expect![
-            "byte 0x114: kernel 1 of 'main' has no operands, but the pseudo kernel does not start it"
+            "byte 0x114: kernel 1 of 'main' has no operands, but the pseudo kernel does not start it [TF0610]"
         ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].users[0] = vec![1, 1],
-        expect!["byte 0x114: the pseudo kernel of 'main' starts kernel 1, which it has started"],
+        expect![
+            "byte 0x114: the pseudo kernel of 'main' starts kernel 1, which it has started [TF0610]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].users[0] = vec![2],
-        expect!["byte 0x110: the pseudo kernel of 'main' starts kernel 2, which has operands"],
+        expect![
+            "byte 0x110: the pseudo kernel of 'main' starts kernel 2, which has operands [TF0610]"
+        ],
     );
     check_body(
         MAIN,
         |body| body.kernels[0].users[0] = vec![9],
-        expect!["byte 0x110: kernel 9 is listed as a user in 'main', whose kernels are 1 to 3"],
+        expect![
+            "byte 0x110: kernel 9 is listed as a user in 'main', whose kernels are 1 to 3 [TF0616]"
+        ],
     );
 }
 
@@ -466,7 +500,9 @@ fn cycles_are_refused() {
     ];
     check(
         cycle(selfish),
-        expect!["byte 0x134: kernels of 'main' wait for each other in a cycle: 2 waits for 2"],
+        expect![
+            "byte 0x134: kernels of 'main' wait for each other in a cycle: 2 waits for 2 [TF0617]"
+        ],
     );
     let pair = vec![
         kernel(0, &[3, 0], &[1]),
@@ -476,7 +512,7 @@ fn cycles_are_refused() {
     check(
         cycle(pair),
         expect![
-            "byte 0x114: kernels of 'main' wait for each other in a cycle: 1 waits for 3 waits for 2 waits for 1"
+            "byte 0x114: kernels of 'main' wait for each other in a cycle: 1 waits for 3 waits for 2 waits for 1 [TF0617]"
         ],
     );
     let behind = vec![
@@ -487,7 +523,7 @@ fn cycles_are_refused() {
     check(
         cycle(behind),
         expect![
-            "byte 0x130: kernels of 'main' wait for each other in a cycle: 2 waits for 3 waits for 2"
+            "byte 0x130: kernels of 'main' wait for each other in a cycle: 2 waits for 3 waits for 2 [TF0617]"
         ],
     );
 }
@@ -504,7 +540,7 @@ fn long_cycles_are_named_in_part() {
             writer.functions[REGION].body = Some(body.into());
         },
         expect![
-            "byte 0x168: kernels of region function 0 wait for each other in a cycle: 1 waits for 40 waits for 39 waits for 38 waits for 37 waits for 36 waits for 35 waits for 34 waits for ... waits for 1"
+            "byte 0x168: kernels of region function 0 wait for each other in a cycle: 1 waits for 40 waits for 39 waits for 38 waits for 37 waits for 36 waits for 35 waits for 34 waits for ... waits for 1 [TF0617]"
         ],
     );
 }
@@ -535,19 +571,21 @@ fn sync_functions_have_rules_of_their_own() {
     check(
         quick(&ordered, &[0]),
         expect![
-            "byte 0x1ac: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result cannot be an argument or another result): result 0 of 'quick' is register 0"
+            "byte 0x1ac: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result cannot be an argument or another result): result 0 of 'quick' is register 0 [TF0619]"
         ],
     );
     check(
         quick(&ordered, &[2, 1, 2]),
         expect![
-            "byte 0x1b4: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result cannot be an argument or another result): result 2 of 'quick' is register 2"
+            "byte 0x1b4: invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result cannot be an argument or another result): result 2 of 'quick' is register 2 [TF0619]"
         ],
     );
     let reversed = [kernel(1, &[1], &[2]), kernel(1, &[0], &[1])];
     check(
         quick(&reversed, &[2]),
-        expect!["byte 0x1f4: kernel 1 of 'quick' reads register 1 before kernel 2 writes it"],
+        expect![
+            "byte 0x1f4: kernel 1 of 'quick' reads register 1 before kernel 2 writes it [TF0618]"
+        ],
     );
 }
 
@@ -558,7 +596,7 @@ fn regions_form_trees() {
         MAIN,
         |body| body.kernels[2].functions.push(REGION as u32),
         expect![
-            "byte 0x198: kernel 3 of 'main' holds region function 0, which another kernel holds"
+            "byte 0x198: kernel 3 of 'main' holds region function 0, which another kernel holds [TF0620]"
         ],
     );
     // The region holds itself.
@@ -581,7 +619,7 @@ fn regions_form_trees() {
                 .unwrap();
             region.kernels[1].functions.push(REGION as u32);
         },
-        expect!["byte 0x7c: region function 0 holds itself"],
+        expect!["byte 0x7c: region function 0 holds itself [TF0620]"],
     );
     // Functions with names may call each other as they like.
     check_body(
@@ -626,6 +664,6 @@ fn regions_nest_up_to_a_limit() {
     check(nest(64), expect!["accepted"]);
     check(
         nest(65),
-        expect!["byte 0x3f0: region function 4 lies in more than 64 regions"],
+        expect!["byte 0x3f0: region function 4 lies in more than 64 regions [TF0620]"],
     );
 }

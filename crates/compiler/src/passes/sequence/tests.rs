@@ -379,7 +379,7 @@ fn what_gives_nothing_cannot_be_waited_for() {
              tfrt.return
            }"#,
         expect![[r#"
-            test.mlir:2:14: error: 'my.mystery' op has effects that others must wait for, but gives nothing to wait for
+            test.mlir:2:14: error: 'my.mystery' op has effects that others must wait for, but gives nothing to wait for [TF0514]
               |
             2 |              "my.mystery"(%x) : (i32) -> ()
               |              ^^^^^^^^^^^^

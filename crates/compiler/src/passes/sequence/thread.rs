@@ -18,7 +18,7 @@ use super::{
     order::{Edge, Node, Order},
     plan::Plan,
 };
-use crate::passes::scope;
+use crate::{codes, passes::scope};
 
 /// Puts chains into a module.
 pub(super) fn thread(module: &mut Module, diagnostics: &mut Diagnostics) {
@@ -193,9 +193,11 @@ impl Threader<'_> {
         let definition = dialect::describe(data.name());
         let effects = definition.map(|definition| definition.effects());
         if !chains.is_empty() && data.attribute("bef.nonstrict").is_some() {
-            let error = self
-                .module
-                .op_error(op, "has effects that must wait, but is marked non-strict");
+            let error = self.module.op_error(
+                codes::NONSTRICT_EFFECTS,
+                op,
+                "has effects that must wait, but is marked non-strict",
+            );
             return self.diagnostics.push(error);
         }
         if !data.regions().is_empty() && effects.is_some_and(|effects| effects.is_nested()) {
@@ -375,6 +377,7 @@ impl Threader<'_> {
                 Some(chain) => chains.push(chain),
                 None if results.is_empty() => {
                     let error = self.module.op_error(
+                        codes::NOTHING_TO_WAIT_FOR,
                         op,
                         "has effects that others must wait for, but gives nothing to wait for",
                     );

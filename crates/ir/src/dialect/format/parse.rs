@@ -3,6 +3,7 @@
 use super::{Format, Item, Word};
 use crate::{
     attributes::Attribute,
+    codes,
     dialect::{AttributeKind, OpDef, Results, function},
     lexer::{Kind, Mark},
     location::Location,
@@ -75,7 +76,7 @@ fn parse_word<'a>(
             if parser.token.kind != Kind::Percent
                 && let Some(declared) = declared
             {
-                return parser.expected(declared.name);
+                return parser.expected(codes::EXPECTED_VALUE, declared.name);
             }
             parts.operands.push(parser.operand()?);
             state.next_operand += 1;
@@ -97,7 +98,7 @@ fn parse_word<'a>(
             let types = match parser.at_type() {
                 true => parser.bare_type_list()?,
                 false if parts.operands.len() == definition.operand_defs().len() => Vec::new(),
-                false => return parser.expected("type"),
+                false => return parser.expected(codes::EXPECTED_TYPE, "type"),
             };
             resolve_declared(parser, parts, definition, state, &types)
         }
@@ -119,7 +120,7 @@ fn operands<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>, definition: &OpD
     if parser.token.kind != Kind::Percent {
         let declared = definition.operand_defs();
         return match declared.get(parts.operands.len()) {
-            Some(missing) => parser.expected(missing.name),
+            Some(missing) => parser.expected(codes::EXPECTED_VALUE, missing.name),
             None => Ok(()),
         };
     }
@@ -169,7 +170,7 @@ fn attribute<'a>(
         AttributeKind::FlatSymbol => {
             let name = parser.symbol_name()?;
             if parser.at(Mark::ColonColon) {
-                return parser.expected("flat symbol reference");
+                return parser.expected(codes::EXPECTED_SYMBOL, "flat symbol reference");
             }
             Attribute::symbol(name)
         }
@@ -196,7 +197,7 @@ fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
     let mut entries = Vec::new();
     loop {
         if parser.token.kind != Kind::Word {
-            return parser.expected("name of a setting");
+            return parser.expected(codes::EXPECTED_ATTRIBUTE_NAME, "name of a setting");
         }
         let key = parser.token_text();
         parser.bump();
@@ -241,14 +242,14 @@ fn resolve_declared<'a>(
             None => parser.token.span(),
         };
         let message = format!("expected {} operands, found {n_operands}", declared.len());
-        return parser.fail(span, message);
+        return parser.fail(codes::WRITTEN_OPERAND_COUNT, span, message);
     }
     let mut types: Vec<Type> = declared
         .iter()
         .map(|operand| operand.kind.ty().unwrap_or(Type::None))
         .collect();
     if types.len() > n_operands {
-        return parser.expected(declared[n_operands].name);
+        return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
     }
     types.extend_from_slice(rest);
     parser.resolve_operands(parts, &types, 0)
@@ -298,7 +299,7 @@ fn region_arguments<'a>(
         let operand = parts.operands[index];
         if !seen.insert((operand.name, operand.number)) {
             let message = format!("region entry argument '{}' is already in use", operand.name);
-            return parser.fail(operand.span, message);
+            return parser.fail(codes::REPEATED_ARGUMENT, operand.span, message);
         }
         let ty = parser
             .module
@@ -335,6 +336,7 @@ fn trivial_else<'a>(
         let name = definition.name();
         let span = parser.token.span();
         return parser.fail(
+            codes::MISSING_ELSE,
             span,
             format!("expected 'else' in '{name}' with result values"),
         );
@@ -377,7 +379,10 @@ fn group<'a>(
         .len()
         .saturating_sub(definition.operand_defs().len());
     if n_rest > 0 {
-        return parser.expected("':' and the types of the operands");
+        return parser.expected(
+            codes::OPERAND_TYPE_COUNT,
+            "':' and the types of the operands",
+        );
     }
     Ok(())
 }

@@ -1,0 +1,35 @@
+//! All codes of diagnostics, those of the layers and our own, in order.
+
+use std::sync::LazyLock;
+
+/// A file of one kind where the other is needed.
+pub const TEXT_EXPECTED: &str = "TF0004";
+
+/// A function that the program does not have.
+pub const NO_SUCH_FUNCTION: &str = "TF0005";
+
+/// Our own, with a line on what is wrong.
+const OWN: [(&str, &str); 2] = [
+    (TEXT_EXPECTED, "a file of bytes where text is needed"),
+    (
+        NO_SUCH_FUNCTION,
+        "a function that the program does not have",
+    ),
+];
+
+/// Every code with a line on what is wrong, in order.
+pub fn all() -> &'static [(&'static str, &'static str)] {
+    static ALL: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+        let lists = [
+            tfrt_ir::codes::ALL,
+            tfrt_compiler::codes::ALL,
+            tfrt_bef::codes::ALL,
+            tfrt_host::codes::ALL,
+            &OWN,
+        ];
+        let mut all = lists.concat();
+        all.sort_unstable();
+        all
+    });
+    &ALL
+}

@@ -1,0 +1,180 @@
+//! [`Problem`]: one thing that is wrong, whatever stage found it.
+
+use serde::{Serialize, Serializer};
+use tfrt::host::LoadProblem;
+use tfrt::ir::{Diagnostic, Diagnostics};
+use tfrt::{Error, OpenError, SourceLocation};
+
+/// One thing that is wrong, as documents show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    pub severity: &'static str,
+    pub message: String,
+    /// The code that `tfrt explain` explains; of an error at run time, the name of its status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    #[serde(flatten)]
+    pub place: Place,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub help: Vec<String>,
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// Where a problem comes from, which decides how it is shown.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A text, with the places of the notes.
+    Text(Box<Diagnostic>),
+    /// Loading or running a program, whose file says where it comes from.
+    Program,
+    /// The command itself.
+    Command,
+}
+
+/// Where it is wrong, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    #[default]
+    Unknown,
+    File {
+        file: String,
+        line: u32,
+        column: u32,
+    },
+    /// A place in words.
+    Words(String),
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Default, Serialize)]
+        struct Fields<'p> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            file: Option<&'p str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            line: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            column: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            location: Option<&'p str>,
+        }
+        let fields = match self {
+            Place::Unknown => Fields::default(),
+            Place::File { file, line, column } => Fields {
+                file: Some(file),
+                line: Some(*line),
+                column: Some(*column),
+                location: None,
+            },
+            Place::Words(text) => Fields {
+                location: Some(text),
+                ..Fields::default()
+            },
+        };
+        fields.serialize(serializer)
+    }
+}
+
+impl Place {
+    fn new(location: Option<&SourceLocation>) -> Place {
+        match location {
+            None => Place::Unknown,
+            Some(SourceLocation::FileLineCol { file, line, column }) => Place::File {
+                file: file.clone(),
+                line: *line,
+                column: *column,
+            },
+            Some(SourceLocation::Opaque(text)) => Place::Words(text.clone()),
+        }
+    }
+}
+
+impl Problem {
+    fn new(message: String, place: Place, origin: Origin) -> Problem {
+        Problem {
+            severity: "error",
+            message,
+            code: None,
+            kernel: None,
+            place,
+            notes: Vec::new(),
+            help: Vec::new(),
+            origin,
+        }
+    }
+
+    /// Something that the command itself has to say.
+    pub fn of_command(code: Option<&'static str>, message: String) -> Problem {
+        let mut problem = Problem::new(message, Place::Unknown, Origin::Command);
+        problem.code = code;
+        problem
+    }
+
+    /// An error that a kernel has reported.
+    pub fn of_run(error: &Error) -> Problem {
+        let message = format!("runtime error: {}", error.message());
+        let kernel = error.kernel().filter(|name| !name.is_empty());
+        let mut problem = Problem::new(message, Place::new(error.location()), Origin::Program);
+        problem.code = Some(error.code().name());
+        problem.kernel = kernel.map(str::to_owned);
+        problem.notes = kernel
+            .map(|name| format!("reported by kernel '{name}'"))
+            .into_iter()
+            .chain(error.notes().iter().cloned())
+            .collect();
+        problem
+    }
+
+    fn of_load(problem: &LoadProblem) -> Problem {
+        let place = Place::new(problem.location.as_ref());
+        let mut told = Problem::new(problem.message.clone(), place, Origin::Program);
+        told.code = Some(problem.code);
+        told.help.extend(problem.help.clone());
+        told
+    }
+
+    fn of_text(diagnostic: &Diagnostic) -> Problem {
+        let place = match diagnostic.location().file_line_col() {
+            Some((file, line, column)) => Place::File {
+                file: file.to_string(),
+                line,
+                column,
+            },
+            None => Place::Unknown,
+        };
+        let origin = Origin::Text(Box::new(diagnostic.clone()));
+        let notes = diagnostic.notes().iter();
+        Problem {
+            severity: diagnostic.severity().name(),
+            code: diagnostic.code(),
+            notes: notes.map(|note| note.message().to_owned()).collect(),
+            help: diagnostic.help_texts().to_vec(),
+            ..Problem::new(diagnostic.message().to_owned(), place, origin)
+        }
+    }
+
+    /// All that is wrong with a text.
+    pub fn all_of_text(diagnostics: &Diagnostics) -> Vec<Problem> {
+        diagnostics.iter().map(Problem::of_text).collect()
+    }
+
+    /// All that keeps a program from being opened.
+    pub fn all_of_open(error: &OpenError) -> Vec<Problem> {
+        match error {
+            OpenError::Text(diagnostics) => Problem::all_of_text(diagnostics),
+            OpenError::Load(error) => error.problems().iter().map(Problem::of_load).collect(),
+            other => vec![Problem::of_command(other.code(), other.message())],
+        }
+    }
+
+    /// Returns the code that stands behind the message: errors at run time keep theirs for
+    /// machines.
+    pub fn shown_code(&self) -> Option<&'static str> {
+        self.code.filter(|code| code.starts_with("TF"))
+    }
+}
