@@ -278,17 +278,22 @@ pub struct CheckOptions {
     pub json: bool,
 }
 
-/// List the kernels that programs may use, with signatures
+/// List the kernels that programs may use, and what each does
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tfrt kernels               all kernels
+  tfrt kernels               all kernels, with a line on each
   tfrt kernels print         those with `print` in their names
-  tfrt kernels 'tfrt.*.i32'  those that match a pattern with *")]
+  tfrt kernels 'tfrt.*.i32'  those that match a pattern with *
+  tfrt kernels tfrt.while    all about one: attributes, effects, errors, an example")]
 pub struct KernelsOptions {
-    /// Part of a name, or a pattern with * and ?
+    /// A name, a part of one, or a pattern with * and ?
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
+
+    /// Show all about each, as for a whole name
+    #[arg(long)]
+    pub long: bool,
 
     /// Report as one JSON object
     #[arg(long)]

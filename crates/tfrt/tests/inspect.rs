@@ -145,3 +145,48 @@ fn differences_are_told_where_they_are() {
     );
     check("@main", "@other", "@main: is gone\n@other: is new\n");
 }
+
+#[test]
+fn kernels_are_listed_with_the_names_of_what_they_take_and_give() {
+    let folder = Folder::new("kernels");
+    let listed = folder.check("kernels tfrt.div.i*", 0);
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "tfrt.div.i32(lhs: i32, rhs: i32) -> (quotient: i32, remainder: i32)",
+            "    The quotient, rounded towards zero, and the remainder"
+        ]
+    );
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn kernel_of_a_whole_name_is_shown_whole() {
+    let folder = Folder::new("kernel");
+    let shown = folder.check("kernels tfrt_test.sync_sum", 0);
+    assert!(shown.contains("- Effects: none.\n"), "{shown}");
+    assert!(!shown.contains("sync_sum2"), "{shown}");
+    assert!(!shown.contains("```"), "{shown}");
+    // So is an operation that has no kernel.
+    let shown = folder.check("kernels tfrt.return", 0);
+    assert!(shown.contains("has no kernel"), "{shown}");
+    folder.check("kernels tfrt.no_such", 1);
+    let all = folder.check("kernels --long", 0);
+    assert!(all.len() > 50_000);
+}
+
+#[test]
+fn kernels_as_json_say_what_the_tables_say() {
+    let folder = Folder::new("kernels-json");
+    let text = folder.check("kernels tfrt_test.atomic.get.i32 --json", 0);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let kernel = &document["kernels"][0];
+    assert_eq!(
+        kernel["signature"],
+        "(!test.atomic.i32) -> (i32, !tfrt.chain)"
+    );
+    assert_eq!(kernel["operand_names"][0], "counter");
+    assert_eq!(kernel["effects"]["reads"][0], 0);
+    assert_eq!(kernel["completion"], "synchronous");
+}

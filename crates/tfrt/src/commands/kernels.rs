@@ -1,8 +1,9 @@
-//! `tfrt kernels`: what is registered, with signatures.
+//! `tfrt kernels`: what is registered, and what the operation tables say of it.
 
 use std::io::Write;
 
 use serde::Serialize;
+use tfrt::ir::dialect::{self, OpDef, Results, Traits};
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
 
 use super::print_json;
@@ -14,12 +15,17 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     let mut registry = KernelRegistry::new();
     tfrt::kernels::register_all(&mut registry);
     let pattern = options.pattern.as_deref().unwrap_or("*");
-    let chosen: Vec<Listed> = registry
+    let natives = registry.natives().map(|entry| Listed::new(entry, true));
+    let mut chosen: Vec<Listed> = registry
         .kernels()
         .map(|entry| Listed::new(entry, false))
-        .chain(registry.natives().map(|entry| Listed::new(entry, true)))
+        .chain(natives)
         .filter(|kernel| matches(pattern, &kernel.name))
         .collect();
+    let is_name = chosen.iter().any(|kernel| kernel.name == pattern);
+    if is_name {
+        chosen.retain(|kernel| kernel.name == pattern);
+    }
     if options.json {
         print_json(&Document {
             schema: "tfrt.kernels/1",
@@ -27,19 +33,37 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         })?;
     } else {
         let mut out = std::io::stdout().lock();
-        for kernel in &chosen {
-            let native = if kernel.native { " (native)" } else { "" };
-            writeln!(out, "{}{}{native}", kernel.name, kernel.signature)?;
+        for (index, kernel) in chosen.iter().enumerate() {
+            let long = options.long || is_name;
+            if long && index > 0 {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", kernel.text(long))?;
         }
         out.flush()?;
     }
     match options.pattern.as_deref() {
+        Some(name) if chosen.is_empty() && !options.json && describe_operation(name)? => {
+            Ok(ExitStatus::Fine)
+        }
         Some(pattern) if chosen.is_empty() => Err(Failure::Rejected(
             None,
             format!("no kernel has a name like '{pattern}'"),
         )),
         _ => Ok(ExitStatus::Fine),
     }
+}
+
+/// Shows an operation that has no kernel, as `tfrt.return`, if there is one of the name.
+fn describe_operation(name: &str) -> Result<bool, Failure> {
+    let Some(entry) = dialect::describe(name) else {
+        return Ok(false);
+    };
+    let mut out = std::io::stdout().lock();
+    let documentation = indented(&entry.documentation());
+    writeln!(out, "{name}{}\n\n{documentation}", entry.signature())?;
+    out.flush()?;
+    Ok(true)
 }
 
 #[derive(Serialize)]
@@ -62,6 +86,9 @@ struct Listed {
     any_results: bool,
     completion: &'static str,
     native: bool,
+    /// What its entry in the operation tables says; absent if it has none.
+    #[serde(flatten)]
+    described: Option<Described>,
 }
 
 #[derive(Serialize)]
@@ -72,6 +99,59 @@ struct Operand {
     strict: bool,
 }
 
+#[derive(Serialize)]
+struct Described {
+    #[serde(skip)]
+    entry: &'static OpDef,
+    summary: &'static str,
+    description: &'static str,
+    /// With names, as people read it.
+    usage: String,
+    syntax: Option<String>,
+    generic_form: String,
+    /// The last one is that of all further operands, if it takes any.
+    operand_names: Vec<String>,
+    result_names: Vec<String>,
+    attribute_details: Vec<Attribute>,
+    effects: Effects,
+    errors: Vec<ReportedError>,
+    example: Option<Example>,
+}
+
+#[derive(Serialize)]
+struct Attribute {
+    name: &'static str,
+    kind: String,
+    meaning: &'static str,
+    optional: bool,
+    compile_time: bool,
+}
+
+#[derive(Serialize)]
+struct Effects {
+    text: String,
+    pure: bool,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    outside: bool,
+    allocates: bool,
+    nested: bool,
+    everything: bool,
+}
+
+#[derive(Serialize)]
+struct ReportedError {
+    code: &'static str,
+    message: &'static str,
+    when: &'static str,
+}
+
+#[derive(Serialize)]
+struct Example {
+    program: String,
+    prints: &'static str,
+}
+
 impl Listed {
     fn new(entry: &KernelEntry, native: bool) -> Listed {
         let signature = entry.signature();
@@ -80,6 +160,10 @@ impl Listed {
             strict: operand.strict,
         });
         let results = signature.results.iter().map(|result| result.type_name);
+        let described = match native {
+            true => dialect::describe_native(entry.name()),
+            false => dialect::describe(entry.name()),
+        };
         Listed {
             name: entry.name().to_owned(),
             signature: signature.to_string(),
@@ -97,8 +181,93 @@ impl Listed {
                 Completion::Calls => "calls",
             },
             native,
+            described: described.map(Described::new),
         }
     }
+
+    /// Returns what the terminal shows of it.
+    fn text(&self, long: bool) -> String {
+        let (name, native) = (&self.name, if self.native { " (native)" } else { "" });
+        match &self.described {
+            None => format!("{name}{}{native}", self.signature),
+            Some(described) if long => format!(
+                "{name}{}{native}\n\n{}",
+                described.usage,
+                indented(&described.entry.documentation())
+            ),
+            Some(described) => {
+                format!(
+                    "{name}{}{native}\n    {}",
+                    described.usage, described.summary
+                )
+            }
+        }
+    }
+}
+
+impl Described {
+    fn new(entry: &'static OpDef) -> Described {
+        let operands = entry.operand_defs().iter().chain(entry.rest_def());
+        let result_names = match entry.result_defs() {
+            Results::Exactly(results) => results.iter().map(|result| result.identifier()).collect(),
+            Results::Any(results) | Results::LikeRest(results) => vec![results.identifier()],
+        };
+        let attributes = entry.attribute_defs().iter().map(|attribute| Attribute {
+            name: attribute.name,
+            kind: attribute.kind.name(),
+            meaning: attribute.meaning,
+            optional: attribute.optional,
+            compile_time: attribute.compile_time,
+        });
+        let effects = entry.effects();
+        let errors = entry.error_defs().iter().map(|error| ReportedError {
+            code: error.code,
+            message: error.message,
+            when: error.when,
+        });
+        Described {
+            entry,
+            summary: entry.summary_text(),
+            description: entry.details_text(),
+            usage: entry.signature(),
+            syntax: entry.syntax(),
+            generic_form: entry.generic_form(),
+            operand_names: operands.map(|operand| operand.identifier()).collect(),
+            result_names,
+            attribute_details: attributes.collect(),
+            effects: Effects {
+                text: entry.effects_text(),
+                pure: entry.is(Traits::PURE),
+                reads: effects.reads().to_vec(),
+                writes: effects.writes().to_vec(),
+                outside: effects.is_outside(),
+                allocates: effects.allocates(),
+                nested: effects.is_nested(),
+                everything: effects.is_unknown(),
+            },
+            errors: errors.collect(),
+            example: entry.example_program().map(|example| Example {
+                program: example.program(),
+                prints: example.output(),
+            }),
+        }
+    }
+}
+
+/// Returns Markdown as plain text: blocks of code are indented rather than fenced.
+fn indented(markdown: &str) -> String {
+    let mut is_code = false;
+    let mut text = String::new();
+    for line in markdown.lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        let indent = if is_code { "    " } else { "" };
+        text += &format!("{indent}{line}\n");
+    }
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// Tells whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
