@@ -1,10 +1,22 @@
 //! Times of the same work done several times, and what to say of them.
 //!
-//! Things that are compared are run in turns, so that what else the machine does
-//! falls on all of them alike. The median says how long, the quartiles how sure.
+//! Times are the processor time of the thread: what else runs on the machine makes them no longer,
+//! but for what it does to caches and to the other half of the core. Things that are compared are
+//! run in turns, so that this falls on all of them alike. The median says how long, the quartiles
+//! how sure.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Returns how long this thread has run.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
+}
 
 /// How long one thing took, over and over.
 #[derive(Clone, Debug, Default)]
@@ -13,9 +25,9 @@ pub struct Times(Vec<Duration>);
 impl Times {
     /// Runs `work` and keeps its time; what it returns is dropped outside of it.
     pub fn take<T>(&mut self, work: impl FnOnce() -> T) {
-        let start = Instant::now();
+        let start = thread_time();
         let result = black_box(work());
-        self.0.push(start.elapsed());
+        self.0.push(thread_time().saturating_sub(start));
         drop(result);
     }
 

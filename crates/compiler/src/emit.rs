@@ -270,8 +270,15 @@ impl<'m> Walk<'m> {
 
     /// Notes the type of a value that the file has.
     fn value(&mut self, value: ValueId) {
-        let ty = self.types.insert(self.module.value_type(value));
-        self.value_types[value.index()] = ty;
+        let ty = self.module.value_type(value);
+        // Most values have one of the first few types.
+        const N_NEAR: usize = 4;
+        let near = self.types.entries.iter().take(N_NEAR);
+        let index = match near.zip(0..).find(|(other, _)| *other == ty) {
+            Some((_, index)) => index,
+            None => self.types.insert(ty),
+        };
+        self.value_types[value.index()] = index;
     }
 
     fn function(&mut self, op: OpId) {

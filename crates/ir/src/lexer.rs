@@ -159,7 +159,7 @@ pub(crate) fn token(text: &str, from: usize) -> Token {
         };
     };
     let (kind, end) = match first {
-        b'a'..=b'z' | b'A'..=b'Z' | b'_' => (Kind::Word, word_end(bytes, start + 1)),
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => (Kind::Word, Class::WORD.end(bytes, start + 1)),
         b'%' => sigil(bytes, start, Kind::Percent),
         b'0'..=b'9' => number(bytes, start),
         b'"' => string(bytes, start),
@@ -173,11 +173,68 @@ pub(crate) fn token(text: &str, from: usize) -> Token {
     Token { kind, start, end }
 }
 
+/// What a byte may be part of, as a set.
+#[derive(Clone, Copy)]
+struct Class(u8);
+
+impl Class {
+    const BLANK: Class = Class(1);
+    const DIGIT: Class = Class(1 << 1);
+    const HEX_DIGIT: Class = Class(1 << 2);
+    /// A letter, a digit, `_`, `$` or `.`.
+    const WORD: Class = Class(1 << 3);
+    /// What follows a sigil: the same, or `-`.
+    const SUFFIX: Class = Class(1 << 4);
+
+    const fn of(byte: u8) -> Class {
+        let mut set = 0;
+        if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+            set |= Class::BLANK.0;
+        }
+        if byte.is_ascii_digit() {
+            set |= Class::DIGIT.0;
+        }
+        if byte.is_ascii_hexdigit() {
+            set |= Class::HEX_DIGIT.0;
+        }
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.') {
+            set |= Class::WORD.0 | Class::SUFFIX.0;
+        }
+        if byte == b'-' {
+            set |= Class::SUFFIX.0;
+        }
+        Class(set)
+    }
+
+    fn has(self, byte: u8) -> bool {
+        CLASSES[usize::from(byte)].0 & self.0 != 0
+    }
+
+    /// Returns the offset of the first byte that is not of this class.
+    fn end(self, bytes: &[u8], mut at: usize) -> usize {
+        while bytes.get(at).is_some_and(|&byte| self.has(byte)) {
+            at += 1;
+        }
+        at
+    }
+}
+
+/// The classes of all bytes.
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class(0); 256];
+    let mut byte = 0;
+    while byte < classes.len() {
+        classes[byte] = Class::of(byte as u8);
+        byte += 1;
+    }
+    classes
+};
+
 /// Returns the offset of the first byte that is neither blank nor comment.
 fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     loop {
+        at = Class::BLANK.end(bytes, at);
         match bytes.get(at) {
-            Some(b' ' | b'\n' | b'\t' | b'\r') => at += 1,
             Some(b'/') if bytes.get(at + 1) == Some(&b'/') => {
                 let line = &bytes[at..];
                 at += line
@@ -192,35 +249,15 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.')
-}
-
-fn word_end(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    at + rest
-        .iter()
-        .position(|&byte| !is_word(byte))
-        .unwrap_or(rest.len())
-}
-
 fn sigil(bytes: &[u8], start: usize, kind: Kind) -> (Kind, usize) {
-    let rest = &bytes[start + 1..];
-    let len = match rest.first() {
-        Some(byte) if byte.is_ascii_digit() => rest
-            .iter()
-            .position(|byte| !byte.is_ascii_digit())
-            .unwrap_or(rest.len()),
-        _ => {
-            let is_suffix = |&byte: &u8| is_word(byte) || byte == b'-';
-            rest.iter()
-                .position(|byte| !is_suffix(byte))
-                .unwrap_or(rest.len())
-        }
+    let first = start + 1;
+    let class = match bytes.get(first) {
+        Some(byte) if byte.is_ascii_digit() => Class::DIGIT,
+        _ => Class::SUFFIX,
     };
-    match len {
-        0 => (Kind::Bad(Bad::Name), start + 1),
-        len => (kind, start + 1 + len),
+    match class.end(bytes, first) {
+        end if end == first => (Kind::Bad(Bad::Name), first),
+        end => (kind, end),
     }
 }
 
@@ -231,18 +268,10 @@ fn at(bytes: &[u8], start: usize) -> (Kind, usize) {
             bad => bad,
         },
         Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
-            (Kind::At, word_end(bytes, start + 2))
+            (Kind::At, Class::WORD.end(bytes, start + 2))
         }
         _ => (Kind::Bad(Bad::Name), start + 1),
     }
-}
-
-fn digits_end(bytes: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
-    let rest = &bytes[at.min(bytes.len())..];
-    at + rest
-        .iter()
-        .position(|byte| !is_digit(byte))
-        .unwrap_or(rest.len())
 }
 
 fn number(bytes: &[u8], start: usize) -> (Kind, usize) {
@@ -250,20 +279,17 @@ fn number(bytes: &[u8], start: usize) -> (Kind, usize) {
         && bytes.get(start + 1) == Some(&b'x')
         && bytes.get(start + 2).is_some_and(u8::is_ascii_hexdigit);
     if is_hex {
-        return (
-            Kind::Integer,
-            digits_end(bytes, start + 2, u8::is_ascii_hexdigit),
-        );
+        return (Kind::Integer, Class::HEX_DIGIT.end(bytes, start + 2));
     }
-    let mut end = digits_end(bytes, start, u8::is_ascii_digit);
+    let mut end = Class::DIGIT.end(bytes, start);
     if bytes.get(end) != Some(&b'.') {
         return (Kind::Integer, end);
     }
-    end = digits_end(bytes, end + 1, u8::is_ascii_digit);
+    end = Class::DIGIT.end(bytes, end + 1);
     if let Some(b'e' | b'E') = bytes.get(end) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
-            end = digits_end(bytes, end + 1 + sign, u8::is_ascii_digit);
+            end = Class::DIGIT.end(bytes, end + 1 + sign);
         }
     }
     (Kind::Float, end)

@@ -40,6 +40,7 @@ use locations::Deferred;
 pub(crate) use operation::Parts;
 
 use scope::Scopes;
+pub(crate) use scope::Wanted;
 
 /// How deep regions, types, attributes and locations may nest, together.
 pub(crate) const MAX_DEPTH: usize = 256;
@@ -268,16 +269,22 @@ impl<'a> Parser<'a> {
         self.check_token();
     }
 
+    #[inline]
     fn check_token(&mut self) {
         if let Kind::Bad(bad) = self.token.kind {
-            let span = self.token.span();
-            let text = &self.text[span.range()];
-            let message = match bad {
-                lexer::Bad::Character => format!("{} {text:?}", bad.message()),
-                _ => bad.message().to_owned(),
-            };
-            self.report(bad.code(), span, message);
+            self.bad_token(bad);
         }
+    }
+
+    #[cold]
+    fn bad_token(&mut self, bad: lexer::Bad) {
+        let span = self.token.span();
+        let text = &self.text[span.range()];
+        let message = match bad {
+            lexer::Bad::Character => format!("{} {text:?}", bad.message()),
+            _ => bad.message().to_owned(),
+        };
+        self.report(bad.code(), span, message);
     }
 
     /// Returns the token behind the present one.
@@ -421,11 +428,7 @@ impl<'a> Parser<'a> {
             *cursor = LineCursor::default();
         }
         let passed = &self.text.as_bytes()[cursor.offset..offset];
-        for (index, _) in passed
-            .iter()
-            .enumerate()
-            .filter(|&(_, &byte)| byte == b'\n')
-        {
+        for index in memchr::memchr_iter(b'\n', passed) {
             cursor.line += 1;
             cursor.line_start = cursor.offset + index + 1;
         }

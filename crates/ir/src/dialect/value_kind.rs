@@ -79,9 +79,21 @@ impl ValueKind {
     pub fn accepts(self, ty: &Type) -> bool {
         match self {
             ValueKind::Any => true,
+            ValueKind::I1 => *ty == Type::I1,
+            ValueKind::I32 => *ty == Type::I32,
+            ValueKind::I64 => *ty == Type::I64,
+            ValueKind::UI32 => *ty == Type::UI32,
+            ValueKind::UI64 => *ty == Type::UI64,
+            ValueKind::BF16 => *ty == Type::BF16,
+            ValueKind::F16 => *ty == Type::F16,
+            ValueKind::F32 => *ty == Type::F32,
+            ValueKind::F64 => *ty == Type::F64,
             ValueKind::Chain => ty.is_chain(),
             ValueKind::Dialect(text) => ty.as_dialect() == Some(text),
-            _ => self.ty().as_ref() == Some(ty),
+            ValueKind::Complex64
+            | ValueKind::Complex128
+            | ValueKind::String
+            | ValueKind::Device => self.ty().as_ref() == Some(ty),
         }
     }
 

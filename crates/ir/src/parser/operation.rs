@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::{
     Failed, Parsed, Parser,
-    scope::{Operand, ResultName},
+    scope::{Operand, ResultName, Wanted},
 };
 use crate::{
     attributes::Attribute,
@@ -113,6 +113,7 @@ impl<'a> Parser<'a> {
         self.create(parts.state, names)
     }
 
+    #[inline]
     fn start(&mut self, text: &'a str) -> Parts<'a> {
         let (name, definition) = self.operation_name(text);
         let state = OpState::with_definition(name, definition);
@@ -166,10 +167,9 @@ impl<'a> Parser<'a> {
             self.merge_dictionary(&mut parts.state)?;
         }
         self.expect(Mark::Colon)?;
-        let ty = self.function_type()?;
-        self.resolve_operands(parts, &ty.inputs, 0)?;
-        parts.state.result_types = SmallVec::from_vec(ty.results);
-        Ok(())
+        let mut inputs: SmallVec<[Type; 4]> = SmallVec::new();
+        self.signature(&mut inputs, &mut parts.state.result_types)?;
+        self.resolve_operands(parts, inputs.iter().map(Wanted::Type))
     }
 
     /// Parses a dictionary and adds what it holds to an operation's attributes.
@@ -196,9 +196,8 @@ impl<'a> Parser<'a> {
         let Some(pair) = all.windows(2).find(|pair| pair[0].0 == pair[1].0) else {
             return Ok(());
         };
-        let name = &pair[0].0;
-        let message = format!("attribute '{name}' occurs more than once in the attribute list");
-        self.fail(codes::DUPLICATE_ATTRIBUTE, span, message)
+        let name = pair[0].0.clone();
+        self.repeated_attribute(span, &name)
     }
 
     /// Adds one attribute, whose name must not be there yet.
@@ -209,20 +208,33 @@ impl<'a> Parser<'a> {
         name: Name,
         value: Attribute,
     ) -> Parsed<()> {
-        self.merge_entries(state, span, vec![(name, value)])
+        let all = &mut state.attributes;
+        match all.binary_search_by(|(key, _)| key.cmp(&name)) {
+            Ok(_) => self.repeated_attribute(span, &name),
+            Err(index) => {
+                if all.is_empty() {
+                    all.reserve_exact(1);
+                }
+                all.insert(index, (name, value));
+                Ok(())
+            }
+        }
     }
 
-    /// Resolves operands from `first` on with the types that were written.
-    pub(crate) fn resolve_operands(
+    fn repeated_attribute(&mut self, span: Span, name: &Name) -> Parsed<()> {
+        let message = format!("attribute '{name}' occurs more than once in the attribute list");
+        self.fail(codes::DUPLICATE_ATTRIBUTE, span, message)
+    }
+
+    /// Resolves operands with the types that were written or are declared.
+    pub(crate) fn resolve_operands<'t>(
         &mut self,
         parts: &mut Parts<'a>,
-        types: &[Type],
-        first: usize,
+        types: impl ExactSizeIterator<Item = Wanted<'t>>,
     ) -> Parsed<()> {
-        let operands = &parts.operands[first..];
-        if operands.len() != types.len() {
+        if parts.operands.len() != types.len() {
             let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
-            let (n_operands, n_types) = (operands.len(), types.len());
+            let (n_operands, n_types) = (parts.operands.len(), types.len());
             return self.fail(
                 codes::OPERAND_TYPE_COUNT,
                 span,
@@ -231,8 +243,8 @@ impl<'a> Parser<'a> {
         }
         // All of them, so that each wrong one is reported.
         let mut result = Ok(());
-        for (operand, ty) in operands.iter().zip(types) {
-            match self.resolve(*operand, ty) {
+        for (operand, wanted) in parts.operands.iter().zip(types) {
+            match self.resolve(*operand, wanted) {
                 Ok(value) => parts.state.operands.push(value),
                 Err(failed) => result = Err(failed),
             }

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::{Parsed, Parser};
 use crate::{
     codes,
+    dialect::ValueKind,
     index::{Role, Subject},
     lexer::Kind,
     module::{OpId, OpState, ValueId},
@@ -26,6 +27,32 @@ pub(crate) struct Operand<'a> {
     pub name: &'a str,
     pub number: u32,
     pub span: Span,
+}
+
+/// The type that an operand must have.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'t> {
+    /// This one.
+    Type(&'t Type),
+    /// That of its declaration; none if that says nothing.
+    Kind(ValueKind),
+}
+
+impl Wanted<'_> {
+    fn accepts(self, ty: &Type) -> bool {
+        match self {
+            Wanted::Type(wanted) => wanted == ty,
+            Wanted::Kind(ValueKind::Any) => *ty == Type::None,
+            Wanted::Kind(kind) => kind.accepts(ty),
+        }
+    }
+
+    fn ty(self) -> Type {
+        match self {
+            Wanted::Type(wanted) => wanted.clone(),
+            Wanted::Kind(kind) => kind.ty().unwrap_or(Type::None),
+        }
+    }
 }
 
 type Key<'a> = (&'a str, u32);
@@ -157,17 +184,18 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the value that an operand stands for, given its type.
-    pub(crate) fn resolve(&mut self, operand: Operand<'a>, ty: &Type) -> Parsed<ValueId> {
+    pub(crate) fn resolve(&mut self, operand: Operand<'a>, wanted: Wanted<'_>) -> Parsed<ValueId> {
         let key = (operand.name, operand.number);
         let scope = self.scopes.top();
         if let Some(entry) = scope.values.get(&key) {
             let (value, prior, state) = (entry.value, entry.span, entry.state);
             let found = self.module.value_type(value);
-            if found == ty {
+            if wanted.accepts(found) {
                 return Ok(value);
             }
+            let ty = wanted.ty();
             if state == State::Lost {
-                return Ok(self.module.create_forward_value(ty.clone()));
+                return Ok(self.module.create_forward_value(ty));
             }
             let name = operand.name;
             let message = format!(
@@ -196,7 +224,7 @@ impl<'a> Parser<'a> {
             );
         }
         scope.n_forward += 1;
-        let value = self.module.create_forward_value(ty.clone());
+        let value = self.module.create_forward_value(wanted.ty());
         let entry = Entry {
             value,
             span: operand.span,
@@ -315,7 +343,11 @@ impl<'a> Parser<'a> {
             }
         }
         let mut index = 0;
-        let types = state.result_types.clone();
+        // The types that forward values are compared with.
+        let types = match forward.is_empty() {
+            true => SmallVec::new(),
+            false => state.result_types.clone(),
+        };
         let op = self.module.create_with_results(state, forward);
         for name in names {
             for number in 0..name.count {
@@ -325,7 +357,10 @@ impl<'a> Parser<'a> {
                     span: name.span,
                 };
                 let value = self.module.op(op).results()[index];
-                self.define_result(operand, value, &types[index])?;
+                match types.get(index) {
+                    Some(ty) => self.define_result(operand, value, ty)?,
+                    None => self.define(operand, value)?,
+                }
                 index += 1;
             }
         }

@@ -40,33 +40,47 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a function type, which has parentheses first.
-    pub(crate) fn function_type(&mut self) -> Parsed<FunctionType> {
+    /// Parses the types of operands and results, a function type that is not kept.
+    pub(crate) fn signature(
+        &mut self,
+        inputs: &mut impl Extend<Type>,
+        results: &mut impl Extend<Type>,
+    ) -> Parsed<()> {
         if !self.at(Mark::LeftParen) {
             return self.expected(codes::EXPECTED_TYPE, "function type");
         }
-        self.nested(Self::function_type_inner)
+        self.nested(|parser| parser.signature_inner(inputs, results))
+    }
+
+    fn signature_inner(
+        &mut self,
+        inputs: &mut impl Extend<Type>,
+        results: &mut impl Extend<Type>,
+    ) -> Parsed<()> {
+        self.type_list(inputs)?;
+        self.expect(Mark::Arrow)?;
+        match self.at(Mark::LeftParen) {
+            true => self.type_list(results),
+            false => {
+                results.extend([self.non_function_type()?]);
+                Ok(())
+            }
+        }
     }
 
     fn function_type_inner(&mut self) -> Parsed<FunctionType> {
-        let inputs = self.type_list()?;
-        self.expect(Mark::Arrow)?;
-        let results = match self.at(Mark::LeftParen) {
-            true => self.type_list()?,
-            false => vec![self.non_function_type()?],
-        };
+        let (mut inputs, mut results) = (Vec::new(), Vec::new());
+        self.signature_inner(&mut inputs, &mut results)?;
         Ok(FunctionType { inputs, results })
     }
 
     /// Parses types in parentheses.
-    pub(crate) fn type_list(&mut self) -> Parsed<Vec<Type>> {
+    fn type_list(&mut self, types: &mut impl Extend<Type>) -> Parsed<()> {
         self.expect(Mark::LeftParen)?;
-        let mut types = Vec::new();
         self.list_until(Mark::RightParen, |parser| {
-            types.push(parser.ty()?);
+            types.extend([parser.ty()?]);
             Ok(())
-        })?;
-        Ok(types)
+        })
     }
 
     /// Parses types with commas between, at least one.

@@ -28,33 +28,33 @@ pub(super) fn check(
     regions(module, op, definition, &mut report);
 }
 
-/// Returns what is declared without the chain, if exactly one is missing and
-/// that may be.
-fn without_chain<T: Copy>(
-    declared: &[T],
-    found: usize,
-    chain: Option<usize>,
+/// Returns the position of the chain that is left out, if exactly one is missing and that may be.
+fn missing_chain(
+    n_declared: usize,
+    n_found: usize,
+    chain: impl FnOnce() -> Option<usize>,
     chains: Chains,
-) -> Vec<T> {
-    let mut declared = declared.to_vec();
-    if let Some(index) = chain
-        && chains == Chains::Optional
-        && found + 1 == declared.len()
-    {
-        declared.remove(index);
-    }
-    declared
+) -> Option<usize> {
+    let may_be_missing = chains == Chains::Optional && n_found + 1 == n_declared;
+    may_be_missing.then(chain).flatten()
+}
+
+/// Returns what is declared but for what is left out.
+fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T> {
+    let (before, behind) = match missing {
+        Some(index) => (&declared[..index], &declared[index + 1..]),
+        None => (declared, &declared[..0]),
+    };
+    before.iter().chain(behind)
 }
 
 fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let operands = module.op(op).operands();
-    let declared = without_chain(
-        definition.operand_defs(),
-        operands.len(),
-        definition.chain_operand(),
-        chains,
-    );
-    let (wanted, found) = (declared.len(), operands.len());
+    let declared = definition.operand_defs();
+    let chain = || definition.chain_operand();
+    let missing = missing_chain(declared.len(), operands.len(), chain, chains);
+    let wanted = declared.len() - usize::from(missing.is_some());
+    let found = operands.len();
     let is_open = definition.rest_def().is_some();
     if is_open && found < wanted {
         return report(
@@ -72,7 +72,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             },
         );
     }
-    for (index, (wanted, &operand)) in declared.iter().zip(operands).enumerate() {
+    for (index, (wanted, &operand)) in without(declared, missing).zip(operands).enumerate() {
         let ty = module.value_type(operand);
         if !wanted.kind.accepts(ty) {
             let description = wanted.kind.description();
@@ -89,18 +89,20 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
     let Results::Exactly(declared) = definition.result_defs() else {
         return;
     };
-    let declared = without_chain(declared, results.len(), definition.chain_result(), chains);
-    if results.len() != declared.len() {
+    let chain = || definition.chain_result();
+    let missing = missing_chain(declared.len(), results.len(), chain, chains);
+    let wanted = declared.len() - usize::from(missing.is_some());
+    if results.len() != wanted {
         return report(
             codes::RESULT_COUNT,
-            match declared.len() {
+            match wanted {
                 0 => "requires zero results".to_owned(),
                 1 => "requires one result".to_owned(),
                 n => format!("expected {n} results"),
             },
         );
     }
-    for (index, (wanted, &result)) in declared.iter().zip(results).enumerate() {
+    for (index, (wanted, &result)) in without(declared, missing).zip(results).enumerate() {
         let ty = module.value_type(result);
         if !wanted.kind.accepts(ty) {
             let description = wanted.kind.description();

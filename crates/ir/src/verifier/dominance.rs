@@ -11,7 +11,7 @@ use crate::{
     codes,
     diagnostic::Diagnostics,
     dialect::Traits,
-    module::{BlockId, Module, OpId, RegionId, ValueId},
+    module::{BlockId, Def, Module, OpId, RegionId, ValueId},
 };
 
 /// Positions of operations and dominators of blocks.
@@ -135,7 +135,23 @@ impl Dominance {
         }
     }
 
+    /// Returns whether a value is made earlier in the block of its user, as most are.
+    fn is_earlier_in_block(&self, module: &Module, value: ValueId, user: OpId) -> bool {
+        let block = module.op(user).parent();
+        match module.value_def(value) {
+            Def::Argument(made_in, _) => block == Some(made_in),
+            Def::Result(maker, _) => {
+                self.positions.get(maker.index()) < self.positions.get(user.index())
+                    && block.is_some()
+                    && module.op(maker).parent() == block
+            }
+        }
+    }
+
     fn visibility(&self, module: &Module, value: ValueId, user: OpId) -> Visibility {
+        if self.is_earlier_in_block(module, value, user) {
+            return Visibility::Visible;
+        }
         let Some(block) = module.value_block(value) else {
             return Visibility::NotDominating;
         };

@@ -1,5 +1,7 @@
 //! Descriptions read by the parser.
 
+use smallvec::SmallVec;
+
 use super::{Format, Item, Word};
 use crate::{
     attributes::Attribute,
@@ -8,7 +10,7 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::OpState,
-    parser::{Argument, Failed, Parsed, Parser, Parts},
+    parser::{Argument, Failed, Parsed, Parser, Parts, Wanted},
     types::Type,
 };
 
@@ -103,9 +105,11 @@ fn parse_word<'a>(
             resolve_declared(parser, parts, definition, state, &types)
         }
         Word::FunctionalType | Word::Types => {
-            let ty = parser.function_type()?;
-            resolve_declared(parser, parts, definition, state, &ty.inputs)?;
-            parts.state.result_types = ty.results.into();
+            let mut inputs: SmallVec<[Type; 4]> = SmallVec::new();
+            let mut results = SmallVec::new();
+            parser.signature(&mut inputs, &mut results)?;
+            resolve_declared(parser, parts, definition, state, &inputs)?;
+            parts.state.result_types = results;
             state.has_results = true;
             Ok(())
         }
@@ -147,7 +151,7 @@ fn typed_operands<'a>(
         }
     }
     state.is_resolved = true;
-    parser.resolve_operands(parts, &types, 0)
+    parser.resolve_operands(parts, types.iter().map(Wanted::Type))
 }
 
 fn attribute<'a>(
@@ -244,15 +248,19 @@ fn resolve_declared<'a>(
         let message = format!("expected {} operands, found {n_operands}", declared.len());
         return parser.fail(codes::WRITTEN_OPERAND_COUNT, span, message);
     }
-    let mut types: Vec<Type> = declared
-        .iter()
-        .map(|operand| operand.kind.ty().unwrap_or(Type::None))
-        .collect();
-    if types.len() > n_operands {
+    if declared.len() > n_operands {
         return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
     }
-    types.extend_from_slice(rest);
-    parser.resolve_operands(parts, &types, 0)
+    if rest.is_empty() {
+        let kinds = declared.iter().map(|operand| Wanted::Kind(operand.kind));
+        return parser.resolve_operands(parts, kinds);
+    }
+    let types: SmallVec<[Wanted<'_>; 8]> = declared
+        .iter()
+        .map(|operand| Wanted::Kind(operand.kind))
+        .chain(rest.iter().map(Wanted::Type))
+        .collect();
+    parser.resolve_operands(parts, types.into_iter())
 }
 
 fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
