@@ -103,7 +103,6 @@ codes! {
     MISPLACED_TERMINATOR = "TF0411", "an operation behind the end of its block";
     JUMP_TO_ENTRY = "TF0412", "a jump to the first block of a region";
     USE_BEFORE_DEFINITION = "TF0413", "a value used where it is not defined yet";
-    VALUE_OF_OTHER_FUNCTION = "TF0414", "a value of another function or region";
     CALL_OPERANDS = "TF0415", "operands that do not fit the function that is called";
     CALL_RESULTS = "TF0416", "results that do not fit the function that is called";
     NO_CALLEE = "TF0417", "a call that names no function";

@@ -54,6 +54,7 @@ pub mod module;
 pub mod name;
 mod parser;
 pub mod printer;
+pub mod similar;
 pub mod source;
 pub mod split;
 pub mod tokens;

@@ -1,5 +1,7 @@
 //! All codes of diagnostics, those of the layers and our own, in order.
 
+mod explanations;
+
 use std::sync::LazyLock;
 
 /// A file of one kind where the other is needed.
@@ -16,6 +18,21 @@ const OWN: [(&str, &str); 2] = [
         "a function that the program does not have",
     ),
 ];
+
+/// Returns what a code means: Markdown, with a program that gets it and one that does not, where
+/// programs can show it.
+///
+/// # Examples
+///
+/// ```
+/// let text = tfrt::codes::explanation("TF0103").unwrap();
+/// assert!(text.starts_with("# TF0103: "));
+/// ```
+pub fn explanation(code: &str) -> Option<&'static str> {
+    let all = explanations::ALL;
+    let at = all.binary_search_by_key(&code, |&(code, _)| code).ok()?;
+    Some(all[at].1)
+}
 
 /// Every code with a line on what is wrong, in order.
 pub fn all() -> &'static [(&'static str, &'static str)] {

@@ -12,6 +12,7 @@ pub mod completions;
 pub mod decompile;
 pub mod diff;
 pub mod dump;
+pub mod explain;
 pub mod kernels;
 pub mod opt;
 mod output;

@@ -44,7 +44,11 @@ pub enum Failure {
     /// The text is no program.
     Text(Diagnostics),
     /// The input does not have what was asked for.
-    Rejected(Option<&'static str>, String),
+    Rejected {
+        code: Option<&'static str>,
+        message: String,
+        help: Option<String>,
+    },
     /// Something is wrong with the command line that only the input shows.
     Usage(String),
     /// The host could not be set up.
@@ -73,7 +77,15 @@ impl Failure {
     /// Returns the code of a plain message, if it has one.
     pub fn code(&self) -> Option<&'static str> {
         match self {
-            Failure::Rejected(code, _) => *code,
+            Failure::Rejected { code, .. } => *code,
+            _ => None,
+        }
+    }
+
+    /// Returns the advice that goes with a plain message.
+    pub fn help(&self) -> Option<&str> {
+        match self {
+            Failure::Rejected { help, .. } => help.as_deref(),
             _ => None,
         }
     }
@@ -81,7 +93,7 @@ impl Failure {
     /// Returns what there is to say, if it is a plain message.
     pub fn message(&self) -> Option<String> {
         match self {
-            Failure::Rejected(_, message) | Failure::Usage(message) => Some(message.clone()),
+            Failure::Rejected { message, .. } | Failure::Usage(message) => Some(message.clone()),
             Failure::Host(error) => Some(format!("couldn't create work queue: {error}")),
             Failure::Write { path, reason } => Some(format!(
                 "cannot write '{}': {}",

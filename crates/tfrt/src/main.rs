@@ -54,6 +54,7 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
         Command::Opt(options) => commands::opt::opt(options, talk),
         Command::Check(options) => commands::check::check(options, talk),
         Command::Kernels(options) => commands::kernels::kernels(options),
+        Command::Explain(options) => commands::explain::explain(options),
         Command::Completions(options) => commands::completions::completions(options),
     };
     done.unwrap_or_else(|failure| {

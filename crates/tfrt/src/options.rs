@@ -17,7 +17,7 @@ use tfrt::{
 };
 use tfrt_compiler::pipeline::Pipeline;
 
-pub use inspect::{DecompileOptions, DiffOptions, DumpOptions};
+pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -30,7 +30,8 @@ Exit status:
   6   values leaked
   70  a fault of tfrt itself
 
-Results and program output go to standard output, everything else to standard error.";
+Results and program output go to standard output, everything else to standard error.
+`tfrt explain CODE` tells more about the code behind a message, such as TF0201.";
 
 /// Compiles and runs programs as asynchronous dataflow.
 #[derive(Debug, Parser)]
@@ -95,6 +96,7 @@ pub enum Command {
     Opt(OptOptions),
     Check(CheckOptions),
     Kernels(KernelsOptions),
+    Explain(ExplainOptions),
     Completions(CompletionsOptions),
 }
 

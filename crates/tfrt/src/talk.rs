@@ -65,7 +65,9 @@ impl Talk {
             Failure::Text(diagnostics) => self.diagnostics(diagnostics),
             other => {
                 if let Some(message) = other.message() {
-                    self.tell(&Problem::of_command(other.code(), message));
+                    let mut problem = Problem::of_command(other.code(), message);
+                    problem.help.extend(other.help().map(str::to_owned));
+                    self.tell(&problem);
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Bad input of every kind that we could think of: what the command says, and how it ends.
+//! Bad command lines, files, pipes and runs of every kind that we could think of: what the command
+//! says, and how it ends. Programs that are rejected are in `tests/broken/`.
 //!
 //! Each [`Case`] is one kind. Whatever it is, the command ends by itself with the status that the
 //! table says, says why, and never panics; programs that run do so on one thread, on many, and
@@ -14,8 +15,6 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[path = "bad_input/bytes.rs"]
-mod bytes;
 #[path = "bad_input/faults.rs"]
 mod faults;
 #[path = "bad_input/files.rs"]
@@ -33,7 +32,6 @@ fn main() {
     let cases: Vec<Case> = [
         files::cases(),
         lines::cases(),
-        bytes::cases(),
         texts::cases(),
         faults::cases(),
     ]

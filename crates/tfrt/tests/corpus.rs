@@ -36,8 +36,10 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     for entry in entries {
         let path = entry.expect("the folder is listed").path();
-        // Programs for kernels of an example's own are run by the example's test.
-        if path.is_dir() && !path.join("Cargo.toml").exists() {
+        // Programs for kernels of an example's own are run by the example's test, and those that
+        // are broken by `broken.rs`.
+        let has_a_test = path.join("Cargo.toml").exists() || path.ends_with("tests/broken");
+        if path.is_dir() && !has_a_test {
             collect(&path, paths);
         } else if path
             .extension()

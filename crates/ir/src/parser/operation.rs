@@ -21,6 +21,7 @@ use crate::{
     lexer::{self, Kind, Mark},
     module::{OpId, OpState},
     name::Name,
+    similar,
     source::Span,
     types::Type,
 };
@@ -261,11 +262,12 @@ impl<'a> Parser<'a> {
             .map(|definition| (definition, definition.assembly()))
         {
             Some((_, Some(format))) => format::parse(self, parts, format),
-            definition => self.unknown(span, written, definition.is_some()),
+            _ => self.unknown(span, written),
         }
     }
 
-    fn unknown(&mut self, span: Span, name: &str, is_defined: bool) -> Parsed<()> {
+    fn unknown(&mut self, span: Span, name: &str) -> Parsed<()> {
+        let is_defined = dialect::describe(name).is_some();
         let error = match is_defined {
             true => self.error(
                 codes::NO_SHORT_FORM,
@@ -312,31 +314,9 @@ fn full_name(written: &str) -> &str {
 
 /// Returns the operation with a form of its own whose name is a slip away.
 fn closest(name: &str) -> Option<&'static str> {
-    const MAX_LEN: usize = 64;
-    if name.len() > MAX_LEN {
-        return None;
-    }
     let definitions = dialect::definitions();
     let candidates = definitions
         .iter()
         .filter(|definition| definition.assembly().is_some());
-    let distances = candidates.map(|definition| (distance(name, definition.name()), definition));
-    let (distance, definition) = distances.min_by_key(|&(distance, _)| distance)?;
-    (distance <= 2).then(|| definition.name())
-}
-
-/// Returns how many bytes must be put in, left out or replaced.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to) = (from.as_bytes(), to.as_bytes());
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
+    similar::nearest(name, candidates.map(|definition| definition.name()))
 }

@@ -109,7 +109,7 @@ impl Dominance {
                 Visibility::Visible => {}
                 Visibility::Isolated(around) => {
                     let error = module.op_error(
-                        codes::VALUE_OF_OTHER_FUNCTION,
+                        codes::UNDEFINED_VALUE,
                         op,
                         "using value defined outside the region",
                     );

@@ -55,10 +55,11 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
 pub fn read_text(path: &Path) -> Result<Source, Failure> {
     match Input::read(path)? {
         Input::Text(source) => Ok(source),
-        Input::Bytes { name, .. } => Err(Failure::Rejected(
-            Some(codes::TEXT_EXPECTED),
-            format!("expected MLIR text, but '{name}' is a BEF file"),
-        )),
+        Input::Bytes { name, .. } => Err(Failure::Rejected {
+            code: Some(codes::TEXT_EXPECTED),
+            message: format!("expected MLIR text, but '{name}' is a BEF file"),
+            help: Some(format!("`tfrt decompile {name}` gives its text")),
+        }),
     }
 }
 

@@ -46,10 +46,11 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         Some(name) if chosen.is_empty() && !options.json && describe_operation(name)? => {
             Ok(ExitStatus::Fine)
         }
-        Some(pattern) if chosen.is_empty() => Err(Failure::Rejected(
-            None,
-            format!("no kernel has a name like '{pattern}'"),
-        )),
+        Some(pattern) if chosen.is_empty() => Err(Failure::Rejected {
+            code: None,
+            message: format!("no kernel has a name like '{pattern}'"),
+            help: None,
+        }),
         _ => Ok(ExitStatus::Fine),
     }
 }

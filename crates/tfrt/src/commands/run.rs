@@ -12,6 +12,7 @@ use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
+use tfrt::ir::similar;
 use tfrt::report::{failure_line, result_line};
 use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Output, Program, Runtime};
 
@@ -117,15 +118,32 @@ struct Session<'a> {
     status: ExitStatus,
 }
 
+fn no_such_function(program: &Program, name: &str) -> Failure {
+    let functions: Vec<Function> = program.functions().collect();
+    let names = || functions.iter().map(Function::name);
+    let help = match similar::nearest(name, names()) {
+        Some(nearest) => Some(format!("there is a function '{nearest}'")),
+        None if functions.is_empty() => Some("the program has no functions".to_owned()),
+        None => {
+            const SHOWN: usize = 8;
+            let shown: Vec<&str> = names().take(SHOWN).collect();
+            let more = if functions.len() > SHOWN { ", ..." } else { "" };
+            Some(format!("the program has {}{more}", shown.join(", ")))
+        }
+    };
+    Failure::Rejected {
+        code: Some(codes::NO_SUCH_FUNCTION),
+        message: format!("couldn't find function {name}"),
+        help,
+    }
+}
+
 impl Session<'_> {
     /// The functions to run, in order.
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
             let function = program.function(name);
-            function.ok_or_else(|| {
-                let message = format!("couldn't find function {name}");
-                Failure::Rejected(Some(codes::NO_SUCH_FUNCTION), message)
-            })
+            function.ok_or_else(|| no_such_function(program, name))
         };
         let mut selected: Vec<Function> = match self.options.functions.as_slice() {
             [] => program.functions().collect(),

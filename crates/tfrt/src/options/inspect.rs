@@ -74,3 +74,20 @@ pub struct DiffOptions {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Explain a code that stands behind a message, with examples
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt explain TF0103   what the code means and what to do about it
+  tfrt explain 103      the same
+  tfrt explain          all codes, with a line for each")]
+pub struct ExplainOptions {
+    /// The code
+    #[arg(value_name = "CODE", conflicts_with = "list")]
+    pub code: Option<String>,
+
+    /// List all codes
+    #[arg(long)]
+    pub list: bool,
+}

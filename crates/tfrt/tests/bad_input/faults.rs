@@ -50,6 +50,25 @@ fn kernels() -> Vec<Case> {
             .stdout("'main' returned <<error: something bad happened>>")
             .stderr("input.mlir:2:8: error: runtime error: something bad happened")
             .stderr("note: reported by kernel 'tfrt_test.fail'"),
+        Case::fault(
+            "kernel that fails, with its code",
+            "--print-error-code",
+            &main(&kernel("tfrt_test.fail")),
+            3,
+        )
+        .stdout("<<error: something bad happened, code: Unknown>>"),
+        fault("kernel that fails later", main(&kernel("tfrt_test.report_error_async")))
+            .stdout("<<error: something bad happened asynchronously>>"),
+        Case::line("kernel that leaks", "run --allocator leak-check FILE", 6)
+            .file("func.func @f() {\n  \"tfrt_test.memory_leak_one_int32\"() : () -> ()\n  tfrt.return\n}\n")
+            .stdout("Memory leak detected: "),
+        Case::fault(
+            "no memory for the first call",
+            "--allocator fixed:33",
+            &main("  %x = tfrt.constant.i32 1\n"),
+            5,
+        )
+        .stdout("no memory"),
         fault("kernel that panics", main(&kernel("tfrt_test.panic")))
             .stdout("'main' returned <<error: the kernel panicked: tfrt_test.panic panics>>")
             .stderr("input.mlir:2:8: error: runtime error: the kernel panicked"),

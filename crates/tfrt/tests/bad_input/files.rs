@@ -45,6 +45,9 @@ pub fn cases() -> Vec<Case> {
         line("bytes where text is expected", "opt FILE", 1)
             .file([0x0b, 0xef, 0, 1])
             .stderr("tfrt: error: expected MLIR text, but 'input.mlir' is a BEF file"),
+        line("bytes for the compiler", "compile FILE -o OUT", 1)
+            .file([0x0b, 0xef, 0, 1])
+            .stderr("tfrt: error: expected MLIR text, but 'input.mlir' is a BEF file [TF0004]"),
         line(
             "4096 threads of each kind",
             "run --queue multi:4096:4096 FILE",

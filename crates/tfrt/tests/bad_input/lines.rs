@@ -115,7 +115,8 @@ pub fn cases() -> Vec<Case> {
         ),
         Case::line("unknown function", "run --function mian FILE", 1)
             .file(PROGRAM)
-            .stderr("tfrt: error: couldn't find function mian"),
+            .stderr("tfrt: error: couldn't find function mian [TF0005]")
+            .stderr("help: there is a function 'main'"),
         // As in the original, which looks for it with every program.
         Case::line("unknown function for --init", "run --init mian FILE", 0)
             .file(PROGRAM)
@@ -131,6 +132,11 @@ pub fn cases() -> Vec<Case> {
             "wrong number of arguments",
             "run --function add --arg 1 FILE",
             "'add' takes (i32, i8, !tfrt.chain), but --arg is given 1 time",
+        ),
+        line(
+            "too many arguments for the function",
+            "run --function main --arg 1 FILE",
+            "--arg is given 1 time, but no function takes so many arguments",
         ),
         line(
             "arguments that fit no function",

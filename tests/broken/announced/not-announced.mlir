@@ -1,0 +1,5 @@
+// RUN: opt --verify-diagnostics
+func.func @main() {
+  tfrt.retrun
+  tfrt.return
+}

@@ -1,0 +1,5 @@
+// RUN: opt --verify-diagnostics
+func.func @main() {
+  // expected-error @+1 {{is unknown}}
+  tfrt.return
+}

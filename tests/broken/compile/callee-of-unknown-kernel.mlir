@@ -1,0 +1,4 @@
+func.func @main() {
+  "my.kernel"() {callee = @nobody} : () -> ()
+  tfrt.return
+}

@@ -1,0 +1,7 @@
+func.func @main(%a: i32) {
+  "my.region"() ({
+    "my.use"(%a) : (i32) -> ()
+    tfrt.return
+  }) : () -> ()
+  tfrt.return
+}

@@ -1,0 +1,6 @@
+func.func @main() {
+  func.func @inner() {
+    tfrt.return
+  }
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+"func.func"() ({
+  tfrt.return
+}) {sym_name = "", function_type = () -> ()} : () -> ()

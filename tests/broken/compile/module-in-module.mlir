@@ -1,0 +1,5 @@
+module @inner {
+}
+func.func @main() {
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+func.func @"ma\00in"() {
+  tfrt.return
+}

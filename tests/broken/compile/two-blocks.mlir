@@ -1,0 +1,5 @@
+func.func @main() {
+  tfrt.return
+^more:
+  tfrt.return
+}

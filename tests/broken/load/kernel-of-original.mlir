@@ -1,0 +1,4 @@
+func.func @main() {
+  "tfrt_test.fial"() : () -> ()
+  tfrt.return
+}

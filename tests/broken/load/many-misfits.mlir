@@ -1,0 +1,6 @@
+func.func @main() {
+  "no.such"() : () -> ()
+  "nor.this"() : () -> ()
+  "nor.that"() : () -> ()
+  tfrt.return
+}

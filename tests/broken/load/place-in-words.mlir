@@ -1,0 +1,4 @@
+func.func @main() {
+  "no.such"() : () -> () loc("the third step")
+  tfrt.return
+}

@@ -1,0 +1,1 @@
+func.func private @nobody(i32) -> i32 attributes {tfrt.native}

@@ -1,0 +1,4 @@
+func.func @main(%a: !n) {
+  tfrt.return
+}
+!n = i32

@@ -1,0 +1,2 @@
+!a = tuple<!b>
+!b = tuple<!a>

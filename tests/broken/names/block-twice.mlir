@@ -1,0 +1,7 @@
+func.func @main() {
+  "cf.br"()[^next] : () -> ()
+^next:
+  func.return
+^next:
+  func.return
+}

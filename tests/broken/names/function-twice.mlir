@@ -1,0 +1,6 @@
+func.func @main() {
+  tfrt.return
+}
+func.func @main() {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+!number = i32
+func.func @main(%a: !nubmer) {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  %a = "my.op"() : () -> ()
+  tfrt.return
+}

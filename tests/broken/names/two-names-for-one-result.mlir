@@ -1,0 +1,4 @@
+func.func @main() {
+  %a, %b = tfrt.constant.i32 1
+  tfrt.return
+}

@@ -1,0 +1,5 @@
+func.func @main() {
+  "cf.br"()[^next] : () -> ()
+^nxt:
+  tfrt.return
+}

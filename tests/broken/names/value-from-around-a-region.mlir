@@ -1,0 +1,7 @@
+func.func @main(%n: i32, %a: i32, %b: i32) -> i32 {
+  %x = tfrt.repeat.i32 %n, %a : i32 {
+    %y = tfrt.add.i32 %a, %b
+    tfrt.return %y : i32
+  }
+  tfrt.return %x : i32
+}

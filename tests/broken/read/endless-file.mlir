@@ -1,0 +1,4 @@
+// RUN: check /dev/zero
+func.func @main() {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+// RUN: check tests/broken/read
+func.func @main() {
+  tfrt.return
+}

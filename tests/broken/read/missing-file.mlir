@@ -1,0 +1,4 @@
+// RUN: check tests/broken/read/nowhere.mlir
+func.func @main() {
+  tfrt.return
+}

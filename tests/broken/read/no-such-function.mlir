@@ -1,0 +1,5 @@
+// RUN: run --function mian
+func.func @main() -> i32 {
+  %x = tfrt.constant.i32 1
+  tfrt.return %x : i32
+}

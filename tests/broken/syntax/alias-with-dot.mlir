@@ -1,0 +1,1 @@
+!my.number = i32

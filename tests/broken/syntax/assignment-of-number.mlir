@@ -1,0 +1,4 @@
+func.func @main() -> i32 {
+  %x = 1
+  tfrt.return %x : i32
+}

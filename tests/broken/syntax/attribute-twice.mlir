@@ -1,0 +1,3 @@
+func.func @main() attributes {a = 1, a = 2} {
+  tfrt.return
+}

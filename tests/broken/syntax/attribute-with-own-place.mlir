@@ -1,0 +1,3 @@
+func.func @main() attributes {sym_name = "other"} {
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+func.func @main() attributes {1 = 2} {
+  tfrt.return
+}

@@ -1,0 +1,1 @@
+func.func @main() attributes {a = 1

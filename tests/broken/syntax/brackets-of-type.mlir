@@ -1,0 +1,3 @@
+func.func @main(%a: !my.list<(i32>) {
+  tfrt.return
+}

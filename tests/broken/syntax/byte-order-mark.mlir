@@ -1,0 +1,4 @@
+﻿func.func @main() {
+  tfrt.retrun
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @main() -> i32 {
+  %x = tfrt.call main() : () -> i32
+  tfrt.return %x : i32
+}

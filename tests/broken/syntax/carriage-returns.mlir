@@ -1,0 +1,5 @@
+func.func @main() {
+  tfrt.retrun
+  %x = tfrt.constant.i32 one
+  tfrt.return
+}

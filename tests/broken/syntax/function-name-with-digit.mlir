@@ -1,0 +1,3 @@
+func.func @1st() {
+  tfrt.return
+}

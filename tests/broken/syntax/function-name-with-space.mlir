@@ -1,0 +1,3 @@
+func.func @my main() {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+# A program.
+func.func @main() {
+  tfrt.return
+}

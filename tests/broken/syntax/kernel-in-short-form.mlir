@@ -1,0 +1,4 @@
+func.func @main() -> i32 {
+  %x = my.kernel
+  tfrt.return %x : i32
+}

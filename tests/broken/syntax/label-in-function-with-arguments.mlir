@@ -1,0 +1,4 @@
+func.func @main(%a: i32) {
+^entry:
+  tfrt.return
+}

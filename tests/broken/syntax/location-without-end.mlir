@@ -1,0 +1,3 @@
+func.func @main() {
+  tfrt.return loc("a.mlir":3:1
+}

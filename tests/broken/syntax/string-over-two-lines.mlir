@@ -1,0 +1,5 @@
+func.func @main() {
+  "my.op"() {text = "one
+    two"} : () -> ()
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+		"my.op"() {a =	, b = 1} : () -> ()
+  tfrt.return
+}

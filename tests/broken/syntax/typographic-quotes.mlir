@@ -1,0 +1,3 @@
+func.func @main() attributes {name = “main”} {
+  tfrt.return
+}

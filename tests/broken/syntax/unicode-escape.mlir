@@ -1,0 +1,3 @@
+func.func @main() attributes {a = "\u00e9"} {
+  tfrt.return
+}

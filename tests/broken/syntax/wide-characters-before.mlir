@@ -1,0 +1,4 @@
+func.func @main() {
+  "日本語"() {名 = "値"} : () -> ()
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+func.func @main() attributes {a = "C:\users"} {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  %a:0 = "tfrt.new.chain"() : () -> !tfrt.chain
+  tfrt.return
+}

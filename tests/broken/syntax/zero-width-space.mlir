@@ -1,0 +1,3 @@
+func.func @ma​in() {
+  tfrt.return
+}

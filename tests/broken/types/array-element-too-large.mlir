@@ -1,0 +1,3 @@
+func.func @main() attributes {a = array<i8: 1, 300>} {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  %x = tfrt.constant.f32 0x1FF800000
+  tfrt.return
+}

@@ -1,0 +1,5 @@
+func.func @main() {
+  %c = tfrt.new.chain
+  %d = tfrt.print.i32 %c, %c
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+func.func @main() attributes {a = dense<> : tensor<2xi32>} {
+  tfrt.return
+}

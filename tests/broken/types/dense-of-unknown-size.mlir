@@ -1,0 +1,3 @@
+func.func @main() attributes {a = dense<1> : tensor<?xi32>} {
+  tfrt.return
+}

@@ -1,0 +1,3 @@
+func.func @main() attributes {a = 256 : i8} {
+  tfrt.return
+}

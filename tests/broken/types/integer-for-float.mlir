@@ -1,0 +1,4 @@
+func.func @main() {
+  %x = tfrt.constant.f32 1
+  tfrt.return
+}

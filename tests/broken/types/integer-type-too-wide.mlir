@@ -1,0 +1,3 @@
+func.func @main(%a: i16777216) {
+  tfrt.return
+}

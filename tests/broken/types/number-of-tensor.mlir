@@ -1,0 +1,3 @@
+func.func @main() attributes {a = 1 : tensor<i32>} {
+  tfrt.return
+}

@@ -1,0 +1,5 @@
+func.func @main() -> i32 {
+  %a = tfrt.constant.i64 1
+  %x = tfrt.add.i32 %a, %a
+  tfrt.return %x : i32
+}

@@ -1,0 +1,3 @@
+func.func @main(%a: vector<0xi32>) {
+  tfrt.return
+}

@@ -1,0 +1,8 @@
+func.func @main() -> i32 {
+  %x = tfrt.call @double() : () -> i32
+  tfrt.return %x : i32
+}
+func.func @double(%a: i32) -> i32 {
+  %x = tfrt.add.i32 %a, %a
+  tfrt.return %x : i32
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  "cf.br"()[^next] : () -> ()
+^next:
+}

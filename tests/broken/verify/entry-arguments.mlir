@@ -1,0 +1,4 @@
+"func.func"() ({
+^entry(%a: i64):
+  "tfrt.return"() : () -> ()
+}) {sym_name = "main", function_type = (i32) -> ()} : () -> ()

@@ -1,0 +1,6 @@
+func.func @main() {
+  "cf.br"()[^next] : () -> ()
+  tfrt.return
+^next:
+  tfrt.return
+}

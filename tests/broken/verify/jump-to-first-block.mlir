@@ -1,0 +1,4 @@
+func.func @main() {
+^first:
+  "cf.br"()[^first] : () -> ()
+}

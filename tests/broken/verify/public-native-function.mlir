@@ -1,0 +1,1 @@
+func.func @native_add(i32, i32) -> i32 attributes {tfrt.native}

@@ -1,0 +1,3 @@
+func.func @main() {
+  %x = tfrt.constant.i32 1
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  %x = tfrt.constant.i32 1
+  tfrt.return %x : i32
+}

@@ -1,0 +1,4 @@
+func.func @main() {
+  tfrt.return
+  tfrt.return
+}
