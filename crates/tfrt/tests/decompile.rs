@@ -85,7 +85,10 @@ fn programs_of_the_repository_come_back() {
     let mut n_programs = 0;
     for path in paths {
         let name = path.to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).expect("it is text");
+        // Some of those that are broken are no text.
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
         for part in split::split(&Source::new(name.clone(), text)) {
             if let Some(bytes) = compiled(&part) {
                 check(&name, bytes.clone());
