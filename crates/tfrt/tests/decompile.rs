@@ -64,6 +64,10 @@ fn check_verified(name: &str, source: &Source, bytes: BefBuffer) {
 fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("it can be read").path();
+        // What is broken may compile to what the gate refuses.
+        if path.ends_with("tests/broken") {
+            continue;
+        }
         if path.is_dir() {
             programs_under(&path, found);
         } else if path
@@ -85,10 +89,7 @@ fn programs_of_the_repository_come_back() {
     let mut n_programs = 0;
     for path in paths {
         let name = path.to_string_lossy().into_owned();
-        // Some of those that are broken are no text.
-        let Ok(text) = fs::read_to_string(&path) else {
-            continue;
-        };
+        let text = fs::read_to_string(&path).expect("it is text");
         for part in split::split(&Source::new(name.clone(), text)) {
             if let Some(bytes) = compiled(&part) {
                 check(&name, bytes.clone());
