@@ -48,6 +48,8 @@ pub struct Understood {
 pub struct Index {
     mentions: Vec<Mention>,
     extents: Vec<Extent>,
+    /// For each extent the one around it.
+    around: Vec<Option<usize>>,
     meanings: Vec<(Span, Meaning)>,
     /// Values that gave way to others once those were defined.
     replaced: HashMap<ValueId, ValueId>,
@@ -143,6 +145,17 @@ impl Index {
         &self.extents
     }
 
+    /// Iterates over the operations around an offset, the innermost first.
+    pub fn enclosing(&self, offset: usize) -> impl Iterator<Item = &Extent> {
+        let begun = self
+            .extents
+            .partition_point(|extent| extent.span.range().start <= offset);
+        let last = begun.checked_sub(1);
+        std::iter::successors(last, |&at| self.around[at])
+            .map(|at| &self.extents[at])
+            .filter(move |extent| offset <= extent.span.range().end)
+    }
+
     /// Returns what an alias stands for, given where it is defined.
     pub fn meaning(&self, definition: Span) -> Option<&Meaning> {
         let found = self
@@ -197,6 +210,15 @@ impl Index {
         self.extents
             .sort_by_key(|extent| (extent.span.start, std::cmp::Reverse(extent.span.end)));
         self.meanings.sort_by_key(|&(span, _)| span);
+        let mut open: Vec<usize> = Vec::new();
+        for (at, extent) in self.extents.iter().enumerate() {
+            let is_over = |&around: &usize| self.extents[around].span.end <= extent.span.start;
+            while open.last().is_some_and(is_over) {
+                open.pop();
+            }
+            self.around.push(open.last().copied());
+            open.push(at);
+        }
         self
     }
 }

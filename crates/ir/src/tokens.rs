@@ -79,3 +79,12 @@ pub fn tokens(text: &str, from: usize) -> impl Iterator<Item = Token> + '_ {
         Some(Token { kind, span })
     })
 }
+
+/// Replaces the escapes of a string literal, given with its quotes; what is not UTF-8 then is
+/// replaced, too.
+pub fn unescape(literal: &str) -> String {
+    match literal.len() < 2 {
+        true => literal.to_owned(),
+        false => String::from_utf8_lossy(&lexer::unescape(literal)).into_owned(),
+    }
+}

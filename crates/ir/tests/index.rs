@@ -158,6 +158,8 @@ fn extents_cover_whole_operations() {
     let extents = understood.index.extents().iter();
     let texts: Vec<&str> = extents.map(|extent| &text[extent.span.range()]).collect();
     assert_eq!(texts, [text, "%x = tfrt.constant.i32 1 loc(unknown)"]);
+    let around = |offset| understood.index.enclosing(offset).count();
+    assert_eq!([0, 9, 11, text.len()].map(around), [1, 1, 2, 1]);
 }
 
 #[test]

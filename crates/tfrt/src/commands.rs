@@ -14,6 +14,7 @@ pub mod diff;
 pub mod dump;
 pub mod explain;
 pub mod kernels;
+pub mod lsp;
 pub mod opt;
 mod output;
 pub mod run;

@@ -55,6 +55,7 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
         Command::Check(options) => commands::check::check(options, talk),
         Command::Kernels(options) => commands::kernels::kernels(options),
         Command::Explain(options) => commands::explain::explain(options),
+        Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),
     };
     done.unwrap_or_else(|failure| {

@@ -97,6 +97,7 @@ pub enum Command {
     Check(CheckOptions),
     Kernels(KernelsOptions),
     Explain(ExplainOptions),
+    Lsp(LspOptions),
     Completions(CompletionsOptions),
 }
 
@@ -300,6 +301,17 @@ pub struct KernelsOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Serve an editor: what is wrong, what things are, where they are defined
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The editor starts it and speaks the Language Server Protocol over standard input and output. How to \
+tell it to is in docs/editors.md.")]
+pub struct LspOptions {
+    /// Speak over standard input and output, as it always does
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// Print a script that completes tfrt's command lines

@@ -20,11 +20,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("gpu", &["host", "tensor", "corert"]),
     ("dist", &["host", "tensor", "corert"]),
     ("oracle", &["ir"]),
+    ("lsp", &["ir"]),
     (
         "tfrt",
         &[
             "async", "bef", "ir", "compiler", "import", "host", "tensor", "kernels", "capi",
-            "corert", "gpu", "dist",
+            "corert", "gpu", "dist", "lsp",
         ],
     ),
 ];

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::input::Input;
-use tfrt::ir::{Source, parse, verify};
+use tfrt::ir::{Module, Source, parse, verify};
 use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue};
 
 use super::{print_json, print_line};
@@ -78,13 +78,17 @@ fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<OpenError> {
 /// What is wrong with a text. One that does not verify is compiled and loaded all the same, since
 /// a kernel that does not exist has nothing to do with a wrong type elsewhere.
 fn in_text(source: &Source, runtime: &Runtime) -> Vec<OpenError> {
-    let module = match parse(source) {
-        Ok(module) => module,
-        Err(diagnostics) => return vec![OpenError::Text(diagnostics)],
-    };
-    let verified = verify(&module).map_err(OpenError::Text);
+    match parse(source) {
+        Ok(module) => in_module(&module, source, runtime),
+        Err(diagnostics) => vec![OpenError::Text(diagnostics)],
+    }
+}
+
+/// What is wrong with a text that was parsed.
+pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
+    let verified = verify(module).map_err(OpenError::Text);
     let is_verified = verified.is_ok();
-    let bytes = match tfrt::compiler::compile(&module, &Default::default()) {
+    let bytes = match tfrt::compiler::compile(module, &Default::default()) {
         Ok(bytes) => bytes,
         // Of a text that is wrong already, this need not be news.
         Err(_) if !is_verified => return verified.err().into_iter().collect(),

@@ -1,0 +1,262 @@
+//! What a text means, as far as the parser understood it; names it skipped are looked up by tokens.
+
+use std::{borrow::Cow, cell::OnceCell, collections::HashMap};
+
+use tfrt_ir::{
+    Diagnostics, Module, OpId, Source, Span, ValueId,
+    index::{Index, Mention, Role, Subject, Understood, parse_with_index},
+    tokens::{Token, TokenKind, tokens},
+};
+
+use crate::scope::Scopes;
+
+/// A version of a text that was parsed.
+pub(crate) struct Analysis {
+    pub source: Source,
+    pub module: Module,
+    pub index: Index,
+    pub diagnostics: Diagnostics,
+    scopes: OnceCell<Scopes>,
+    /// Where each value is given its name.
+    value_names: OnceCell<HashMap<ValueId, Span>>,
+}
+
+/// A name at a place, and what it stands for, if that is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub span: Span,
+    pub kind: TokenKind,
+    pub subject: Option<Subject>,
+}
+
+impl Analysis {
+    pub fn new(name: &str, text: &str) -> Analysis {
+        let source = Source::new(name, text);
+        let Understood {
+            module,
+            index,
+            diagnostics,
+        } = parse_with_index(&source);
+        Analysis {
+            source,
+            module,
+            index,
+            diagnostics,
+            scopes: OnceCell::new(),
+            value_names: OnceCell::new(),
+        }
+    }
+
+    /// Returns the text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        self.source.text().get(span.range()).unwrap_or_default()
+    }
+
+    /// Returns the token that an offset touches; of two the one that is a name.
+    pub fn token_at(&self, offset: usize) -> Option<Token> {
+        let text = self.source.text();
+        let line = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let touching = tokens(text, line)
+            .take_while(|token| token.span.range().start <= offset)
+            .filter(|token| offset <= token.span.range().end);
+        let is_name = |token: &Token| !matches!(token.kind, TokenKind::Mark(_) | TokenKind::Bad);
+        touching.max_by_key(|token| (is_name(token), token.span.start))
+    }
+
+    /// Returns the name that an offset touches.
+    pub fn named_at(&self, offset: usize) -> Option<Named> {
+        let token = self.token_at(offset)?;
+        let mention = self.mention_at(offset);
+        match (mention, token.kind) {
+            (Some(mention), _) => Some(Named {
+                span: mention.span,
+                // Of `%x#1` the first token tells.
+                kind: tokens(self.text(mention.span), 0).next()?.kind,
+                subject: Some(mention.subject),
+            }),
+            (
+                None,
+                kind @ (TokenKind::Value
+                | TokenKind::Block
+                | TokenKind::Symbol
+                | TokenKind::Hash
+                | TokenKind::Exclaim),
+            ) => Some(Named {
+                span: token.span,
+                kind,
+                subject: self.subject_by_token(token),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns the name that the parser saw where an offset is.
+    fn mention_at(&self, offset: usize) -> Option<Mention> {
+        // Adjacent names share an offset: the one that begins there counts. At one place the use
+        // counts, which stands first.
+        let mut found: Option<Mention> = None;
+        for mention in self.index.at(offset) {
+            if found.is_none_or(|found| found.span != mention.span) {
+                found = Some(*mention);
+            }
+        }
+        found
+    }
+
+    /// Finds what a token that the parser skipped would stand for.
+    fn subject_by_token(&self, token: Token) -> Option<Subject> {
+        match token.kind {
+            TokenKind::Symbol => Some(Subject::Symbol),
+            TokenKind::Hash | TokenKind::Exclaim => Some(Subject::Alias),
+            _ => {
+                let definition = self.definition_by_token(token.span)?;
+                let mut mentions = self.index.at(definition.range().start);
+                let given = mentions.find(|mention| mention.span.start == definition.start);
+                given.map(|mention| mention.subject)
+            }
+        }
+    }
+
+    fn definition_by_token(&self, span: Span) -> Option<Span> {
+        let place = span.range().start;
+        let text = self.source.text();
+        self.scopes().find(text, self.text(span), place)
+    }
+
+    /// Returns the names that the tokens give.
+    pub fn scopes(&self) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::of(self.source.text()))
+    }
+
+    /// Returns where the thing of a name is defined: several places if it is defined twice.
+    pub fn definitions(&self, named: Named) -> Vec<Span> {
+        let spans: Vec<Span> = match named.subject {
+            Some(Subject::Symbol) => self.symbol_definitions(named.span),
+            Some(_) => self.mentions(named, Some(Role::Definition)),
+            None => Vec::new(),
+        };
+        match (spans.is_empty(), named.kind) {
+            (true, TokenKind::Value | TokenKind::Block) => {
+                self.definition_by_token(named.span).into_iter().collect()
+            }
+            _ => spans,
+        }
+    }
+
+    /// Returns all places that speak of the thing of a name, or of those with one role.
+    pub fn mentions(&self, named: Named, role: Option<Role>) -> Vec<Span> {
+        let mut spans: Vec<Span> = self
+            .mentions_with_roles(named)
+            .filter(|mention| role.is_none_or(|role| mention.role == role))
+            .map(|mention| mention.span)
+            .collect();
+        spans.dedup();
+        spans
+    }
+
+    /// Iterates over all mentions of the thing of a name.
+    pub fn mentions_with_roles(&self, named: Named) -> impl Iterator<Item = Mention> + '_ {
+        let of_symbol = (named.subject == Some(Subject::Symbol)).then(|| {
+            let name = self.symbol(named.span).into_owned();
+            let givers = self.givers(&name);
+            let definitions = self.nearest(named.span, &givers);
+            (name, givers, definitions)
+        });
+        let mentions = self.index.mentions().iter().copied();
+        mentions.filter(move |mention| {
+            Some(mention.subject) == named.subject
+                && match (mention.subject, &of_symbol) {
+                    (Subject::Alias, _) => self.text(mention.span) == self.text(named.span),
+                    (Subject::Symbol, Some((name, givers, definitions))) => {
+                        self.symbol(mention.span) == *name
+                            && self.nearest(mention.span, givers) == *definitions
+                    }
+                    _ => true,
+                }
+        })
+    }
+
+    /// Returns the name of a symbol without `@`, quotes and escapes.
+    pub fn symbol(&self, span: Span) -> Cow<'_, str> {
+        let text = self.text(span);
+        let text = text.strip_prefix('@').unwrap_or(text);
+        match text.starts_with('"') && text.len() >= 2 {
+            true => Cow::Owned(tfrt_ir::tokens::unescape(text)),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    /// Returns where the symbol that a place speaks of is defined.
+    fn symbol_definitions(&self, span: Span) -> Vec<Span> {
+        self.nearest(span, &self.givers(&self.symbol(span)))
+    }
+
+    /// Returns the operations that give a symbol, in any module, each with the place.
+    fn givers(&self, name: &str) -> Vec<(Span, Option<OpId>)> {
+        let given = self.index.mentions().iter().filter(|mention| {
+            mention.subject == Subject::Symbol
+                && mention.role == Role::Definition
+                && self.symbol(mention.span) == name
+        });
+        let given: Vec<_> = given
+            .map(|mention| (mention.span, self.op_around(mention.span)))
+            .collect();
+        if !given.is_empty() {
+            return given;
+        }
+        // In generic form the name is an attribute like any other.
+        let extents = self.index.extents().iter();
+        let generic = extents.filter(|extent| self.module.symbol_name(extent.op) == Some(name));
+        generic
+            .map(|extent| (self.module.op(extent.op).span(), Some(extent.op)))
+            .collect()
+    }
+
+    /// Returns those in the nearest module around a place that has any; all if it is unknown.
+    fn nearest(&self, place: Span, givers: &[(Span, Option<OpId>)]) -> Vec<Span> {
+        let spans = |givers: &mut dyn Iterator<Item = &(Span, Option<OpId>)>| {
+            givers.map(|&(span, _)| span).collect()
+        };
+        let table = |op: OpId| self.module.nearest_symbol_table(op);
+        let mut at = match givers.len() {
+            0 | 1 => None,
+            _ => self.op_around(place).and_then(table),
+        };
+        while let Some(module) = at {
+            let is_here = |op: Option<OpId>| op.and_then(table) == Some(module);
+            let here: Vec<Span> = spans(&mut givers.iter().filter(|&&(_, op)| is_here(op)));
+            if !here.is_empty() {
+                return here;
+            }
+            at = table(module);
+        }
+        spans(&mut givers.iter())
+    }
+
+    fn op_around(&self, span: Span) -> Option<OpId> {
+        let mut around = self.index.enclosing(span.range().start);
+        around.next().map(|extent| extent.op)
+    }
+
+    /// Returns the operation whose name is at a place.
+    pub fn op_named_at(&self, span: Span) -> Option<OpId> {
+        let mut around = self.index.enclosing(span.range().start);
+        let extent = around.find(|extent| self.module.op(extent.op).span() == span)?;
+        Some(extent.op)
+    }
+
+    /// Returns the name that a value has where it is defined, and the place.
+    pub fn value_name(&self, value: ValueId) -> Option<(&str, Span)> {
+        let names = self.value_names.get_or_init(|| {
+            let mentions = self.index.mentions().iter();
+            let given = mentions.filter(|mention| mention.role == Role::Definition);
+            let of_values = given.filter_map(|mention| match mention.subject {
+                Subject::Value(value) => Some((value, mention.span)),
+                _ => None,
+            });
+            of_values.collect()
+        });
+        let &span = names.get(&value)?;
+        Some((self.text(span), span))
+    }
+}

@@ -1,0 +1,132 @@
+//! New names for values, blocks, symbols and aliases.
+//!
+//! A change is tried before it is proposed: the new text must be the same program.
+
+use tfrt_ir::{
+    Source, Span,
+    index::Subject,
+    parse,
+    tokens::{TokenKind, tokens},
+};
+
+use crate::analysis::{Analysis, Named};
+
+/// Returns the piece of text at a place that a new name would replace.
+pub(crate) fn renamed_span(analysis: &Analysis, offset: usize) -> Option<Span> {
+    let named = analysis.named_at(offset)?;
+    let is_known = !analysis.definitions(named).is_empty() && named.subject.is_some();
+    is_known.then(|| name_only(analysis, named.span))
+}
+
+/// Returns the pieces of text that are to be replaced, and the name to be put there.
+///
+/// # Errors
+///
+/// Why the new name can't be.
+pub(crate) fn rename(
+    analysis: &Analysis,
+    offset: usize,
+    new_name: &str,
+) -> Result<(Vec<Span>, String), String> {
+    let Some(named) = analysis.named_at(offset) else {
+        return Err("there is no name here".to_owned());
+    };
+    if analysis.diagnostics.has_errors() {
+        return Err("names can be changed once the text has no errors".to_owned());
+    }
+    let new_name = checked_name(analysis, named, new_name)?;
+    let spans = all_spans(analysis, named);
+    let text = analysis.source.text();
+    if named.subject == Some(Subject::Symbol) {
+        // Its name is part of the program, so the program may not have it yet.
+        let (old, new) = (analysis.symbol(named.span), &new_name[1..]);
+        let program = analysis.module.to_string();
+        if old != new && tokens(&program, 0).any(|token| program[token.span.range()] == new_name) {
+            return Err(format!("'{new_name}' is in use"));
+        }
+        return Ok((spans, new_name));
+    }
+    let mut changed = String::with_capacity(text.len());
+    let mut end = 0;
+    for span in &spans {
+        changed.push_str(&text[end..span.range().start]);
+        changed.push_str(&new_name);
+        end = span.range().end;
+    }
+    changed.push_str(&text[end..]);
+    match parse(&Source::new(&**analysis.source.name(), changed)) {
+        Ok(module) if module.to_string() == analysis.module.to_string() => Ok((spans, new_name)),
+        _ => Err(format!("'{new_name}' is in use")),
+    }
+}
+
+/// Returns the new name with its sigil, if it is one of the right kind.
+fn checked_name(analysis: &Analysis, named: Named, new_name: &str) -> Result<String, String> {
+    let old = analysis.text(named.span);
+    let sigil = &old[..1];
+    let new_name = match new_name.starts_with(sigil) {
+        true => new_name.to_owned(),
+        false => format!("{sigil}{new_name}"),
+    };
+    let is_one = tokens(&new_name, 0)
+        .next()
+        .is_some_and(|token| token.kind == named.kind && token.span.range() == (0..new_name.len()));
+    let is_alias = matches!(named.kind, TokenKind::Hash | TokenKind::Exclaim);
+    match is_one && !(is_alias && new_name.contains('.')) {
+        true => Ok(new_name),
+        false => Err(format!("'{new_name}' is not a name that could stand here")),
+    }
+}
+
+/// Returns all places of the thing and of those that have to share its name: several results of
+/// one operation, operands and the arguments that they name.
+fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
+    let Some(Subject::Value(first)) = named.subject else {
+        return analysis.mentions(named, None);
+    };
+    let mentions = analysis.index.mentions();
+    let mut of_subject = std::collections::HashMap::new();
+    let mut at_place = std::collections::HashMap::new();
+    for mention in mentions {
+        if let Subject::Value(value) = mention.subject {
+            of_subject
+                .entry(value)
+                .or_insert_with(Vec::new)
+                .push(mention);
+            at_place
+                .entry(mention.span)
+                .or_insert_with(Vec::new)
+                .push(mention);
+        }
+    }
+    let mut waiting = vec![first];
+    let mut seen = std::collections::HashSet::from([first]);
+    let mut spans = Vec::new();
+    while let Some(value) = waiting.pop() {
+        for mention in of_subject.get(&value).into_iter().flatten() {
+            spans.push(name_only(analysis, mention.span));
+            for other in &at_place[&mention.span] {
+                if let Subject::Value(other) = other.subject
+                    && seen.insert(other)
+                {
+                    waiting.push(other);
+                }
+            }
+        }
+    }
+    // `%x#0` and `%x#1` are used at different places, and given at one.
+    spans.sort();
+    spans.dedup();
+    spans
+}
+
+/// Leaves out the number behind a name, `#1`.
+fn name_only(analysis: &Analysis, span: Span) -> Span {
+    let text = analysis.text(span);
+    match text.find('#') {
+        Some(at) if at > 0 && text.starts_with('%') => {
+            Span::new(span.range().start, span.range().start + at)
+        }
+        _ => span,
+    }
+}

@@ -1,0 +1,94 @@
+//! `tfrt lsp`: a language server on standard input and output.
+
+use std::io::{BufReader, stdin, stdout};
+
+use tfrt::host::LoadProblem;
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, Source};
+use tfrt::kernel::KernelRegistry;
+use tfrt::{OpenError, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt_lsp::{Checker, End};
+
+use super::check;
+use crate::failure::{ExitStatus, Failure};
+use crate::options::LspOptions;
+
+/// Serves until the editor leaves.
+pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
+    let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
+    let runtime = Runtime::builder().queue(queue).build();
+    // Buffered by a thread of its own; the process ends without it.
+    let input = BufReader::new(stdin());
+    let ended = tfrt_lsp::serve(
+        input,
+        stdout().lock(),
+        &Kernels { runtime },
+        env!("CARGO_PKG_VERSION"),
+    );
+    // The numbers are the protocol's.
+    Ok(match ended {
+        End::Orderly => ExitStatus::Fine,
+        End::Abrupt => ExitStatus::Rejected,
+    })
+}
+
+/// What programs are checked against: the kernels of a runtime.
+struct Kernels {
+    runtime: Runtime,
+}
+
+impl Kernels {
+    fn registry(&self) -> &KernelRegistry {
+        self.runtime.host().registry()
+    }
+}
+
+impl Checker for Kernels {
+    fn problems(&self, source: &Source, module: &Module) -> Diagnostics {
+        let mut all = Diagnostics::default();
+        for error in check::in_module(module, source, &self.runtime) {
+            match error {
+                OpenError::Text(diagnostics) => all.extend(diagnostics),
+                OpenError::Load(error) => error
+                    .problems()
+                    .iter()
+                    .for_each(|problem| all.push(of_load(problem))),
+                // Bytes that the compiler has written and the gate refuses.
+                other => {
+                    let told = other
+                        .code()
+                        .map(|code| Diagnostic::error(code, other.message()));
+                    told.into_iter().for_each(|diagnostic| all.push(diagnostic));
+                }
+            }
+        }
+        all
+    }
+
+    fn kernel_signature(&self, name: &str) -> Option<String> {
+        let entry = self.registry().get(name)?;
+        Some(entry.signature().to_string())
+    }
+
+    fn kernel_names(&self) -> Vec<String> {
+        let kernels = self.registry().kernels();
+        kernels.map(|entry| entry.name().to_owned()).collect()
+    }
+}
+
+fn of_load(problem: &LoadProblem) -> Diagnostic {
+    let diagnostic = Diagnostic::error(problem.code, &*problem.message);
+    let diagnostic = match &problem.location {
+        None => diagnostic,
+        Some(SourceLocation::FileLineCol { file, line, column }) => {
+            diagnostic.at_location(Location::FileLineCol {
+                file: file.as_str().into(),
+                line: *line,
+                column: *column,
+            })
+        }
+        Some(SourceLocation::Opaque(text)) => {
+            diagnostic.at_location(Location::Opaque(text.as_str().into()))
+        }
+    };
+    problem.help.iter().fold(diagnostic, Diagnostic::help)
+}
