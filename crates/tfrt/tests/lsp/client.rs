@@ -192,6 +192,20 @@ impl Client {
         self.write(bytes.as_bytes());
     }
 
+    /// Returns the next diagnostics of a text.
+    pub fn published(&mut self, uri: &str) -> Vec<Value> {
+        loop {
+            let message = self.receive();
+            let params = &message["params"];
+            if params["uri"] == uri {
+                return params["diagnostics"]
+                    .as_array()
+                    .expect("it is a list")
+                    .clone();
+            }
+        }
+    }
+
     /// Returns the next diagnostics that are published, and for which version.
     pub fn diagnostics(&mut self) -> (Vec<Value>, Value) {
         let message = match self.told.is_empty() {
