@@ -117,6 +117,8 @@ codes! {
     PARALLEL_CALLEE = "TF0426", "a function that cannot be called in parallel";
     BENCHMARK_RESULTS = "TF0427", "a benchmark that returns what it must not";
     COST = "TF0428", "a cost that is none";
+    SYMBOL_PARENT = "TF0429", "a function or named module inside something that holds none";
+    UNPREFIXED_ATTRIBUTE = "TF0430", "an attribute of a module or argument without its dialect's name";
 
     NOT_PRODUCED = "TF0901", "an announced diagnostic did not come";
     UNANNOUNCED = "TF0902", "a diagnostic came that was not announced";

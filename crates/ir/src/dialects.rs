@@ -9,6 +9,7 @@ mod checks;
 mod corert;
 mod func;
 mod native;
+mod symbols;
 mod tfrt;
 mod tfrt_test;
 mod tfrt_tutorial;

@@ -13,6 +13,7 @@ mod attributes;
 mod blocks;
 mod dense;
 mod locations;
+mod memref;
 mod numbers;
 mod operation;
 mod scope;

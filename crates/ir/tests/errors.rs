@@ -450,3 +450,45 @@ fn verifier_checks_calls() {
     "#]],
     );
 }
+
+#[test]
+fn verifier_checks_symbols_and_their_attributes() {
+    check_all(
+        &[
+            "module attributes {plain} {}",
+            "func.func private @f(i32 {plain}) -> (f32 {a.b})",
+            "func.func private @f(i32) -> (f32 {a.b, plain})",
+            "\"func.func\"() ({ }) {sym_name = \"f\", sym_visibility = \"private\", function_type = () -> (), arg_attrs = [{a.b}]} : () -> ()",
+            "\"func.func\"() ({ }) {sym_name = \"f\", sym_visibility = \"private\", function_type = () -> (), res_attrs = 1} : () -> ()",
+            "\"func.func\"() ({ }) {sym_name = \"f\", sym_visibility = \"secret\", function_type = () -> ()} : () -> ()",
+            "func.func @f() { func.func @g() { tfrt.return }\n tfrt.return }",
+        ],
+        expect![[r#"
+            1:1 'builtin.module' op can only contain attributes with dialect-prefixed names, found: 'plain'
+            1:1 'func.func' op arguments may only have dialect attributes
+            1:1 'func.func' op results may only have dialect attributes
+            1:1 'func.func' op expects argument attribute array to have the same number of elements as the number of function arguments, got 1, but expected 0
+            1:1 'func.func' op attribute 'res_attrs' failed to satisfy constraint: Array of dictionary attributes
+            1:1 'func.func' op visibility expected to be one of ["public", "private", "nested"], but got "secret"
+            1:18 'func.func' op symbol's parent must have the SymbolTable trait
+        "#]],
+    );
+}
+
+#[test]
+fn shaped_types_and_resources_are_those_of_mlir() {
+    check_all(
+        &[
+            "\"a\"() {t = memref<2x!my.type>} : () -> ()",
+            "\"a\"() {t = tensor<2xmemref<f32>>} : () -> ()",
+            "\"a\"() {t = vector<2xcomplex<f32>>} : () -> ()",
+            "\"a\"() {t = dense_resource<\"a b\"> : tensor<2xi32>} : () -> ()",
+        ],
+        expect![[r#"
+            1:21 invalid element type '!my.type'
+            1:21 invalid element type 'memref<f32>'
+            1:21 invalid element type 'complex<f32>'
+            1:12 expected identifier key for 'resource' entry
+        "#]],
+    );
+}

@@ -273,7 +273,7 @@ func.func @main(%c: i1, %x: i32, %y: f32) -> i32 {
 fn functions_show_visibility_attributes_and_old_names() {
     check(
         "
-func @old(%a: i32 {x.y = 1 : i32}, %b: f32) -> (i32 {z}, f32) attributes {tfrt.sync} {
+func @old(%a: i32 {x.y = 1 : i32}, %b: f32) -> (i32 {z.w}, f32) attributes {tfrt.sync} {
   tfrt.return %a, %b : i32, f32
 }
 func.func private @native(i32, (i32) -> f32) -> ((i32) -> f32) attributes {tfrt.native}
@@ -288,7 +288,7 @@ module @kernel attributes {tfrt.compiled} {
 ",
         expect![[r#"
             module {
-              func.func @old(%arg0: i32 {x.y = 1 : i32}, %arg1: f32) -> (i32 {z}, f32) attributes {tfrt.sync} {
+              func.func @old(%arg0: i32 {x.y = 1 : i32}, %arg1: f32) -> (i32 {z.w}, f32) attributes {tfrt.sync} {
                 tfrt.return %arg0, %arg1 : i32, f32
               }
               func.func private @native(i32, (i32) -> f32) -> ((i32) -> f32) attributes {tfrt.native}
@@ -515,9 +515,9 @@ fn types_of_every_kind() {
            tensor<2x?xf32>, tensor<4x5xi8, #d.enc<1>>, tensor<2 x 3 x f32>, vector<4xf32>,
            vector<[4]x2xf32>, memref<?x?xf32>, memref<*xi8, 1>, memref<2x3xf32, strided<[3, 1]>, 1>,
            memref<4xf32, affine_map<(d0) -> (d0)>>, !vt.value, !test.atomic.i32, !corert.string,
-           !d.t<"a", [1], !x.y<2>>, !d<raw text>, opaque<"d", "0x00">, ((i32) -> i32) -> (() -> ())"#,
+           !d.t<"a", [1], !x.y<2>>, !d<raw text>, ((i32) -> i32) -> (() -> ())"#,
         expect![[
-            r#"i1, si8, ui64, i16777215, f8E5M2, f16, bf16, tf32, f32, f64, f80, f128, index, none, complex<f64>, tuple<>, tuple<i32, tuple<f32>>, tensor<f32>, tensor<0xi8>, tensor<*xf32>, tensor<2x?xf32>, tensor<4x5xi8, #d.enc<1>>, tensor<2x3xf32>, vector<4xf32>, vector<[4]x2xf32>, memref<?x?xf32>, memref<*xi8, 1>, memref<2x3xf32, strided<[3, 1]>, 1>, memref<4xf32, affine_map<(d0) -> (d0)>>, !vt.value, !test.atomic.i32, !corert.string, !d.t<"a", [1], !x.y<2>>, !d<raw text>, opaque<"d", "0x00">, ((i32) -> i32) -> (() -> ())"#
+            r#"i1, si8, ui64, i16777215, f8E5M2, f16, bf16, tf32, f32, f64, f80, f128, index, none, complex<f64>, tuple<>, tuple<i32, tuple<f32>>, tensor<f32>, tensor<0xi8>, tensor<*xf32>, tensor<2x?xf32>, tensor<4x5xi8, #d.enc<1>>, tensor<2x3xf32>, vector<4xf32>, vector<[4]x2xf32>, memref<?x?xf32>, memref<*xi8, 1>, memref<2x3xf32, strided<[3, 1]>, 1>, memref<4xf32>, !vt.value, !test.atomic.i32, !corert.string, !d.t<"a", [1], !x.y<2>>, !d<raw text>, ((i32) -> i32) -> (() -> ())"#
         ]],
     );
 }
@@ -660,5 +660,33 @@ fn single_module_is_the_program_and_several_are_wrapped() {
           }
         }
     "#]],
+    );
+}
+
+#[test]
+fn aliases_in_location_constants_are_replaced() {
+    let text = "#a = loc(\"a\")\n#b = loc(callsite(#a at \"f\":1:2))\n\"t\"() {l = #b} : () -> ()";
+    let module = parse(&Source::new("t", text)).unwrap();
+    let printed = module.print(PrintOptions::default());
+    assert!(
+        printed.contains("{l = loc(callsite(\"a\" at \"f\":1:2))}"),
+        "{printed}"
+    );
+    let late = "#b = loc(callsite(#a at \"f\":1:2))\n\"t\"() {l = #b} : () -> ()\n#a = loc(\"a\")";
+    assert!(parse(&Source::new("t", late)).is_err());
+}
+
+#[test]
+fn bits_that_are_all_the_same_are_one_for_all() {
+    let text = "\"t\"() {d = dense<\"0x03\"> : tensor<2xi1>, e = dense<\"0x01\"> : tensor<2xi1>} : () -> ()";
+    let module = parse(&Source::new("t", text)).unwrap();
+    let printed = module.print(PrintOptions::default());
+    assert!(
+        printed.contains("d = dense<true> : tensor<2xi1>"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("e = dense<[true, false]> : tensor<2xi1>"),
+        "{printed}"
     );
 }

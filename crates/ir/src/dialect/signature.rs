@@ -237,6 +237,7 @@ impl AttributeKind {
             AttributeKind::FlatSymbol => "function".to_owned(),
             AttributeKind::FlatSymbols => "array of functions".to_owned(),
             AttributeKind::FunctionType => "function type".to_owned(),
+            AttributeKind::Dictionaries => "array of dictionaries".to_owned(),
         }
     }
 }
@@ -261,6 +262,7 @@ fn some_attribute(attribute: &AttributeDef) -> String {
         AttributeKind::FlatSymbol => format!("@{name}"),
         AttributeKind::FlatSymbols => "[@first, @second]".to_owned(),
         AttributeKind::FunctionType => "() -> ()".to_owned(),
+        AttributeKind::Dictionaries => "[{}]".to_owned(),
     };
     format!("{name} = {value}")
 }

@@ -49,6 +49,8 @@ pub enum AttributeKind {
     FlatSymbols,
     /// A type attribute that holds a function type.
     FunctionType,
+    /// `[{a.b = 1 : i32}, {}]`.
+    Dictionaries,
 }
 
 impl ValueKind {

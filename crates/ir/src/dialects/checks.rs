@@ -1,6 +1,7 @@
 //! Checks of single operations beyond what their entries say, in the words of
 //! the original.
 
+use super::symbols;
 use crate::{
     attributes::Attribute,
     codes,
@@ -173,6 +174,8 @@ impl<'c> Check<'c> {
 }
 
 pub(super) fn module(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    symbols::symbol(context, op, diagnostics);
+    symbols::module_attributes(context.module, op, diagnostics);
     let mut check = Check::new(context, op, diagnostics);
     let region = check.module.op(op).regions()[0];
     if check.module.region(region).blocks().len() != 1 {
@@ -186,12 +189,14 @@ pub(super) fn module(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Di
 }
 
 pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
+    symbols::symbol(context, op, diagnostics);
     let mut check = Check::new(context, op, diagnostics);
     let data = check.module.op(op);
     let signature = data.attribute("function_type").and_then(Attribute::as_type);
     let Some(signature) = signature.and_then(Type::as_function) else {
         return;
     };
+    symbols::argument_attributes(check.module, op, signature, check.diagnostics);
     let inputs = &signature.inputs;
     let region = data.regions()[0];
     if check.module.entry_block(region).is_none() {

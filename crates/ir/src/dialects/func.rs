@@ -35,13 +35,13 @@ fn function() -> OpDef {
         )
         .optional(
             "arg_attrs",
-            AttributeKind::Any,
-            "an array of dictionaries, one for each argument",
+            AttributeKind::Dictionaries,
+            "of each argument those of its attributes that belong to dialects",
         )
         .optional(
             "res_attrs",
-            AttributeKind::Any,
-            "an array of dictionaries, one for each result",
+            AttributeKind::Dictionaries,
+            "of each result those of its attributes that belong to dialects",
         )
         .regions(1)
         .traits(&[Traits::ISOLATED, Traits::SYMBOL])

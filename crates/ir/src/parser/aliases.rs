@@ -148,10 +148,10 @@ impl<'a> Parser<'a> {
     pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);
-        if let Some(location) = self.aliases.locations.get(name) {
-            let meaning = Attribute::Location(location.clone().into());
+        if let Some(location) = self.aliases.locations.get(name).cloned() {
+            let location = self.location_constant(span, &location)?;
             self.bump();
-            return Ok(meaning);
+            return Ok(Attribute::Location(location.into()));
         }
         let Some(alias) = self.aliases.attributes.get(name) else {
             return self.fail(

@@ -303,13 +303,22 @@ impl<'a> Parser<'a> {
         })))
     }
 
-    /// Takes `dense_resource<name> : type` as it is written.
+    /// Parses `dense_resource<name> : type`, which is kept as text.
     fn dense_resource(&mut self) -> Parsed<Attribute> {
-        let start = self.token.start;
-        self.opaque_text()?;
+        let span = self.token.span();
+        let text = self.opaque_text()?;
+        let name = text.split_once('<').map_or("", |(_, name)| name);
+        let name = name.trim_end_matches('>').trim();
+        if !name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+            return self.fail(
+                codes::EXPECTED_ATTRIBUTE,
+                span,
+                "expected identifier key for 'resource' entry",
+            );
+        }
         self.expect(Mark::Colon)?;
-        self.ty()?;
-        let whole = &self.text[start..self.last_end];
-        Ok(Attribute::Opaque(self.name(whole)))
+        let ty = self.ty()?;
+        let whole = format!("dense_resource<{name}> : {ty}");
+        Ok(Attribute::Opaque(whole.as_str().into()))
     }
 }

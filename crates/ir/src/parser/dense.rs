@@ -437,7 +437,13 @@ impl<'a> Parser<'a> {
                 _ if len == count.div_ceil(8) => {
                     let bit = |index: usize| data[index / 8] >> (index % 8) & 1;
                     let count = usize::try_from(count).map_err(|_| Failed)?;
-                    ((0..count).map(bit).collect(), false)
+                    let bits: Vec<u8> = (0..count).map(bit).collect();
+                    match bits.split_first() {
+                        Some((&first, rest)) if rest.iter().all(|&bit| bit == first) => {
+                            (vec![first], true)
+                        }
+                        _ => (bits, false),
+                    }
                 }
                 _ => return self.hex_size(span, &ty),
             }

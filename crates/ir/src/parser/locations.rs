@@ -170,6 +170,20 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Replaces the aliases in what an alias stands for that is used as a constant.
+    pub(super) fn location_constant(
+        &mut self,
+        span: Span,
+        location: &Location,
+    ) -> Parsed<Location> {
+        if !has_alias(location) {
+            return Ok(location.clone());
+        }
+        let resolved = self.replace_aliases(location, self.depth, &mut HashMap::default())?;
+        self.expand(span, resolved.weight)?;
+        Ok(resolved.location)
+    }
+
     /// Replaces aliases by what they stand for, now that all are defined.
     pub(super) fn resolve_locations(&mut self) {
         let mut known: HashMap<Name, Option<Resolved>, TextHash> = HashMap::default();

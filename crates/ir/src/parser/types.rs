@@ -14,8 +14,7 @@ use crate::{
     name::Name,
     source::Span,
     types::{
-        DYNAMIC, FloatKind, FunctionType, IntegerType, MemRefType, Signedness, TensorType, Type,
-        VectorType,
+        DYNAMIC, FloatKind, FunctionType, IntegerType, Signedness, TensorType, Type, VectorType,
     },
 };
 
@@ -98,8 +97,8 @@ impl<'a> Parser<'a> {
             Kind::Exclaim | Kind::Mark(Mark::LeftParen) => true,
             Kind::Word => {
                 let text = self.token_text();
-                const SHAPED: [&str; 8] = [
-                    "tensor", "vector", "memref", "complex", "tuple", "opaque", "index", "none",
+                const SHAPED: [&str; 7] = [
+                    "tensor", "vector", "memref", "complex", "tuple", "index", "none",
                 ];
                 SHAPED.contains(&text) || integer_type(text).is_some() || float_type(text).is_some()
             }
@@ -131,10 +130,6 @@ impl<'a> Parser<'a> {
             "tensor" => self.bracketed(Self::tensor_type),
             "vector" => self.bracketed(Self::vector_type),
             "memref" => self.bracketed(Self::memref_type),
-            "opaque" => {
-                let text = self.opaque_text()?;
-                Ok(Type::Dialect(text))
-            }
             _ => self.expected(codes::EXPECTED_TYPE, "type"),
         }
     }
@@ -193,7 +188,7 @@ impl<'a> Parser<'a> {
 
     fn tensor_type(&mut self) -> Parsed<Type> {
         let shape = self.optional_shape()?;
-        let element = self.element_type()?;
+        let element = self.element_type(is_tensor_element)?;
         let encoding = match self.eat(Mark::Comma) {
             true => Some(self.attribute()?),
             false => None,
@@ -202,20 +197,6 @@ impl<'a> Parser<'a> {
             shape,
             element,
             encoding,
-        })))
-    }
-
-    fn memref_type(&mut self) -> Parsed<Type> {
-        let shape = self.optional_shape()?;
-        let element = self.element_type()?;
-        let mut rest = Vec::new();
-        while self.eat(Mark::Comma) {
-            rest.push(self.attribute()?);
-        }
-        Ok(Type::MemRef(Arc::new(MemRefType {
-            shape,
-            element,
-            rest,
         })))
     }
 
@@ -241,25 +222,26 @@ impl<'a> Parser<'a> {
             }
         }
         self.jump(cursor.at);
-        let element = self.element_type()?;
+        let element = self.element_type(is_number)?;
         Ok(Type::Vector(Arc::new(VectorType { shape, element })))
     }
 
-    fn element_type(&mut self) -> Parsed<Type> {
+    /// Parses the type of elements; `accepts` says which may be.
+    pub(super) fn element_type(&mut self, accepts: fn(&Type) -> bool) -> Parsed<Type> {
         let span = self.token.span();
         let element = self.ty()?;
-        match element {
-            Type::Function(_) | Type::None | Type::Tuple(_) => self.fail(
-                codes::ELEMENT_TYPE,
-                span,
-                format!("invalid element type '{element}'"),
-            ),
-            element => Ok(element),
+        if accepts(&element) {
+            return Ok(element);
         }
+        self.fail(
+            codes::ELEMENT_TYPE,
+            span,
+            format!("invalid element type '{element}'"),
+        )
     }
 
     /// Parses `*x` or dimensions behind the present token, `<`.
-    fn optional_shape(&mut self) -> Parsed<Option<Vec<i64>>> {
+    pub(super) fn optional_shape(&mut self) -> Parsed<Option<Vec<i64>>> {
         let start = self.token.end;
         if let Some(at) = unranked(self.text, start) {
             self.jump(at);
@@ -470,4 +452,12 @@ fn float_type(text: &str) -> Option<FloatKind> {
         return None;
     }
     FloatKind::ALL.into_iter().find(|kind| kind.name() == text)
+}
+
+fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Integer(_) | Type::Float(_) | Type::Index)
+}
+
+fn is_tensor_element(ty: &Type) -> bool {
+    is_number(ty) || matches!(ty, Type::Complex(_) | Type::Vector(_) | Type::Dialect(_))
 }

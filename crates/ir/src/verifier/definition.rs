@@ -149,6 +149,7 @@ fn describe(kind: AttributeKind) -> String {
         AttributeKind::FlatSymbol => "flat symbol reference attribute".to_owned(),
         AttributeKind::FlatSymbols => "flat symbol ref array attribute".to_owned(),
         AttributeKind::FunctionType => "type attribute of function type".to_owned(),
+        AttributeKind::Dictionaries => "Array of dictionary attributes".to_owned(),
     }
 }
 

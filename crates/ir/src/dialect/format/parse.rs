@@ -187,9 +187,10 @@ fn attribute<'a>(
             })?;
             Attribute::array(symbols)
         }
-        AttributeKind::Any | AttributeKind::Array(_) | AttributeKind::FunctionType => {
-            parser.attribute()?
-        }
+        AttributeKind::Any
+        | AttributeKind::Array(_)
+        | AttributeKind::Dictionaries
+        | AttributeKind::FunctionType => parser.attribute()?,
     };
     let name = parser.name(name);
     parser.add_attribute(&mut parts.state, span, name, value)

@@ -124,6 +124,9 @@ pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
         (AttributeKind::Array(wanted), Attribute::Array(elements)) => elements
             .iter()
             .all(|element| kind_fits(AttributeKind::Typed(wanted), element)),
+        (AttributeKind::Dictionaries, Attribute::Array(elements)) => elements
+            .iter()
+            .all(|element| matches!(element, Attribute::Dictionary(_))),
         (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
         (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
         (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements
