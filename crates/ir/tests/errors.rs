@@ -258,7 +258,7 @@ fn forms() {
         expect![[r#"
             1:1 custom op 'foo.bar' is unknown
               help: write it in generic form: "foo.bar"(...) : (...) -> ...
-            1:1 custom op 'tfrt.minus.i32' is unknown
+            1:1 custom op 'tfrt.minus.i32' has no custom form
               help: write it in generic form: "tfrt.minus.i32"(...) : (...) -> ...
             1:1 custom op 'tfrt.cal' is unknown
               help: there is an operation 'tfrt.call'
