@@ -32,9 +32,17 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .format("module")
             .verify(checks::module)
             .example(
-                "module {\n  func.func @main() {\n    tfrt.return\n  }\n  module @m attributes \
-                 {tfrt.compiled} {\n    func.func @code(%x: f32) -> f32 {\n      func.return %x : \
-                 f32\n    }\n  }\n}\n",
+                "module {
+  func.func @main() {
+    tfrt.return
+  }
+  module @m attributes {tfrt.compiled} {
+    func.func @code(%x: f32) -> f32 {
+      func.return %x : f32
+    }
+  }
+}
+",
             )
             .generic("\"builtin.module\"() ({\n^bb0:\n}) : () -> ()"),
     ]

@@ -48,18 +48,21 @@ fn function() -> OpDef {
         .format("function")
         .verify(checks::function)
         .example(
-            "func.func private @native_add(i32, i32) -> i32 attributes {tfrt.native}\n\
-             func.func @twice(%x: i32) -> i32 attributes {tfrt.sync} {\n\
-             \x20 %y = tfrt.add.i32 %x, %x\n\
-             \x20 tfrt.return %y : i32\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "func.func private @native_add(i32, i32) -> i32 attributes {tfrt.native}
+func.func @twice(%x: i32) -> i32 attributes {tfrt.sync} {
+  %y = tfrt.add.i32 %x, %x
+  tfrt.return %y : i32
+}
+func.func @main() {
+  tfrt.return
+}
+",
         )
         .generic(
-            "\"func.func\"() ({\n^bb0(%x: i32):\n  \"tfrt.return\"(%x) : (i32) -> ()\n}) \
-             {function_type = (i32) -> i32, sym_name = \"same\"} : () -> ()",
+            "\"func.func\"() ({
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}) {function_type = (i32) -> i32, sym_name = \"same\"} : () -> ()",
         )
 }
 
@@ -74,18 +77,19 @@ fn call() -> OpDef {
         .format("$callee(operands) attr-dict : functional-type")
         .verify(checks::call)
         .example(
-            "module @m attributes {tfrt.compiled} {\n\
-             \x20 func.func @same(%x: f32) -> f32 {\n\
-             \x20   func.return %x : f32\n\
-             \x20 }\n\
-             \x20 func.func @code(%x: f32) -> f32 {\n\
-             \x20   %y = func.call @same(%x) : (f32) -> f32\n\
-             \x20   func.return %y : f32\n\
-             \x20 }\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "module @m attributes {tfrt.compiled} {
+  func.func @same(%x: f32) -> f32 {
+    func.return %x : f32
+  }
+  func.func @code(%x: f32) -> f32 {
+    %y = func.call @same(%x) : (f32) -> f32
+    func.return %y : f32
+  }
+}
+func.func @main() {
+  tfrt.return
+}
+",
         )
 }
 
@@ -99,13 +103,14 @@ fn func_return() -> OpDef {
         .format("attr-dict operands[ : type(operands)]")
         .verify(checks::func_return)
         .example(
-            "module @m attributes {tfrt.compiled} {\n\
-             \x20 func.func @same(%x: f32) -> f32 {\n\
-             \x20   func.return %x : f32\n\
-             \x20 }\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "module @m attributes {tfrt.compiled} {
+  func.func @same(%x: f32) -> f32 {
+    func.return %x : f32
+  }
+}
+func.func @main() {
+  tfrt.return
+}
+",
         )
 }

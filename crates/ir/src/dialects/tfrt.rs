@@ -31,9 +31,9 @@ pub(super) fn definitions() -> Vec<OpDef> {
 /// done with them.
 fn with_two(ty: &str, a: &str, b: &str, what: &str) -> String {
     format!(
-        "%a = tfrt.constant.{ty} {a}\n\
-         %b = tfrt.constant.{ty} {b}\n\
-         %chain = tfrt.new.chain\n\
-         {what}"
+        "%a = tfrt.constant.{ty} {a}
+%b = tfrt.constant.{ty} {b}
+%chain = tfrt.new.chain
+{what}"
     )
 }

@@ -110,9 +110,9 @@ fn multiply(name: &'static str, kind: ValueKind) -> OpDef {
 
 fn div(name: &'static str, kind: ValueKind, ty: &str) -> OpDef {
     let what = format!(
-        "%quotient, %remainder = {name} %a, %b\n\
-         %c0 = tfrt.print.{ty} %quotient, %chain\n\
-         %c1 = tfrt.print.{ty} %remainder, %c0"
+        "%quotient, %remainder = {name} %a, %b
+%c0 = tfrt.print.{ty} %quotient, %chain
+%c1 = tfrt.print.{ty} %remainder, %c0"
     );
     OpDef::new(name)
         .summary("The quotient, rounded towards zero, and the remainder")

@@ -43,13 +43,14 @@ fn call() -> OpDef {
         .format("$callee(operands) attr-dict : functional-type")
         .verify(checks::call)
         .example(format!(
-            "{TWICE}func.func @main() {{\n\
-             \x20 %chain = tfrt.new.chain\n\
-             \x20 %x = tfrt.constant.i32 21\n\
-             \x20 %y = tfrt.call @twice(%x) : (i32) -> i32\n\
-             \x20 %done = tfrt.print.i32 %y, %chain\n\
-             \x20 tfrt.return\n\
-             }}\n"
+            "{TWICE}func.func @main() {{
+  %chain = tfrt.new.chain
+  %x = tfrt.constant.i32 21
+  %y = tfrt.call @twice(%x) : (i32) -> i32
+  %done = tfrt.print.i32 %y, %chain
+  tfrt.return
+}}
+"
         ))
         .prints("int32 = 42")
 }
@@ -79,14 +80,15 @@ fn cond() -> OpDef {
         .format("operand $a_true_fn $b_false_fn (operands) attr-dict : types")
         .verify(checks::cond)
         .example(format!(
-            "{TWICE}{SAME}func.func @main() {{\n\
-             \x20 %chain = tfrt.new.chain\n\
-             \x20 %condition = tfrt.constant.i1 false\n\
-             \x20 %x = tfrt.constant.i32 21\n\
-             \x20 %y = tfrt.cond %condition @twice @same (%x) : (i32) -> (i32)\n\
-             \x20 %done = tfrt.print.i32 %y, %chain\n\
-             \x20 tfrt.return\n\
-             }}\n"
+            "{TWICE}{SAME}func.func @main() {{
+  %chain = tfrt.new.chain
+  %condition = tfrt.constant.i1 false
+  %x = tfrt.constant.i32 21
+  %y = tfrt.cond %condition @twice @same (%x) : (i32) -> (i32)
+  %done = tfrt.print.i32 %y, %chain
+  tfrt.return
+}}
+"
         ))
         .prints("int32 = 21")
 }
@@ -109,14 +111,15 @@ fn case() -> OpDef {
         )
         .format("operand $branches (operands) attr-dict : types")
         .example(format!(
-            "{TWICE}{SAME}func.func @main() {{\n\
-             \x20 %chain = tfrt.new.chain\n\
-             \x20 %index = tfrt.constant.i32 0\n\
-             \x20 %x = tfrt.constant.i32 21\n\
-             \x20 %y = tfrt.case %index [@twice, @same] (%x) : (i32) -> (i32)\n\
-             \x20 %done = tfrt.print.i32 %y, %chain\n\
-             \x20 tfrt.return\n\
-             }}\n"
+            "{TWICE}{SAME}func.func @main() {{
+  %chain = tfrt.new.chain
+  %index = tfrt.constant.i32 0
+  %x = tfrt.constant.i32 21
+  %y = tfrt.case %index [@twice, @same] (%x) : (i32) -> (i32)
+  %done = tfrt.print.i32 %y, %chain
+  tfrt.return
+}}
+"
         ))
         .prints("int32 = 42")
 }
@@ -142,11 +145,12 @@ fn once() -> OpDef {
         )
         .format("$function(operands) attr-dict : types")
         .example(format!(
-            "{TWICE}func.func @main() {{\n\
-             \x20 %x = tfrt.constant.i32 21\n\
-             \x20 %y = tfrt.once @twice(%x) : (i32) -> (i32)\n\
-             \x20 tfrt.return\n\
-             }}\n"
+            "{TWICE}func.func @main() {{
+  %x = tfrt.constant.i32 21
+  %y = tfrt.once @twice(%x) : (i32) -> (i32)
+  tfrt.return
+}}
+"
         ))
 }
 
@@ -160,11 +164,12 @@ fn tfrt_return() -> OpDef {
         .format("attr-dict operands[ : type(operands)]")
         .verify(checks::tfrt_return)
         .example(
-            "func.func @both(%x: i32, %y: f32) -> (i32, f32) {\n\
-             \x20 tfrt.return %x, %y : i32, f32\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "func.func @both(%x: i32, %y: f32) -> (i32, f32) {
+  tfrt.return %x, %y : i32, f32
+}
+func.func @main() {
+  tfrt.return
+}
+",
         )
 }

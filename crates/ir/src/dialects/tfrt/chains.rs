@@ -23,9 +23,9 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .pure()
             .format("operands attr-dict : type(operands)")
             .example(
-                "%c0 = tfrt.new.chain\n\
-                 %x = tfrt.constant.i32 1\n\
-                 %chain = tfrt.merge.chains %c0, %x : !tfrt.chain, i32",
+                "%c0 = tfrt.new.chain
+%x = tfrt.constant.i32 1
+%chain = tfrt.merge.chains %c0, %x : !tfrt.chain, i32",
             ),
         kernel("tfrt.alias.value")
             .summary("The value, once the chain is there")

@@ -55,21 +55,21 @@ fn while_loop() -> OpDef {
              parallel_iterations($parallel_iterations) : types",
         )
         .example(
-            "func.func @double_below_100(%x: i32) -> (i32, i1) {\n\
-             \x20 %y = tfrt.add.i32 %x, %x\n\
-             \x20 %limit = tfrt.constant.i32 100\n\
-             \x20 %more = \"tfrt.lessequal.i32\"(%y, %limit) : (i32, i32) -> i1\n\
-             \x20 tfrt.return %y, %more : i32, i1\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 %chain = tfrt.new.chain\n\
-             \x20 %x = tfrt.constant.i32 3\n\
-             \x20 %condition = tfrt.constant.i1 true\n\
-             \x20 %y = tfrt.while %condition @double_below_100(%x) parallel_iterations(1) : (i32) \
-             -> (i32)\n\
-             \x20 %done = tfrt.print.i32 %y, %chain\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "func.func @double_below_100(%x: i32) -> (i32, i1) {
+  %y = tfrt.add.i32 %x, %x
+  %limit = tfrt.constant.i32 100
+  %more = \"tfrt.lessequal.i32\"(%y, %limit) : (i32, i32) -> i1
+  tfrt.return %y, %more : i32, i1
+}
+func.func @main() {
+  %chain = tfrt.new.chain
+  %x = tfrt.constant.i32 3
+  %condition = tfrt.constant.i1 true
+  %y = tfrt.while %condition @double_below_100(%x) parallel_iterations(1) : (i32) -> (i32)
+  %done = tfrt.print.i32 %y, %chain
+  tfrt.return
+}
+",
         )
         .prints("int32 = 192")
 }
@@ -107,23 +107,21 @@ fn parallel_call() -> OpDef {
         )
         .verify(checks::parallel_call)
         .example(
-            "func.func @add_up(%start: i32, %end: i32, %sum: !test.atomic.i32) -> !tfrt.chain {\n\
-             \x20 %done = \"tfrt_test.atomic.add.i32\"(%sum, %end) : (!test.atomic.i32, i32) -> \
-             !tfrt.chain\n\
-             \x20 tfrt.return %done : !tfrt.chain\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 %start = tfrt.constant.i32 0\n\
-             \x20 %end = tfrt.constant.i32 10\n\
-             \x20 %size = tfrt.constant.i32 4\n\
-             \x20 %sum = \"tfrt_test.atomic.create.i32\"() : () -> !test.atomic.i32\n\
-             \x20 %c0 = tfrt.parallel_call.i32 %start to %end fixed %size @add_up(%sum) : \
-             !test.atomic.i32\n\
-             \x20 %n, %c1 = \"tfrt_test.atomic.get.i32\"(%sum, %c0) : (!test.atomic.i32, \
-             !tfrt.chain) -> (i32, !tfrt.chain)\n\
-             \x20 %c2 = tfrt.print.i32 %n, %c1\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "func.func @add_up(%start: i32, %end: i32, %sum: !test.atomic.i32) -> !tfrt.chain {
+  %done = \"tfrt_test.atomic.add.i32\"(%sum, %end) : (!test.atomic.i32, i32) -> !tfrt.chain
+  tfrt.return %done : !tfrt.chain
+}
+func.func @main() {
+  %start = tfrt.constant.i32 0
+  %end = tfrt.constant.i32 10
+  %size = tfrt.constant.i32 4
+  %sum = \"tfrt_test.atomic.create.i32\"() : () -> !test.atomic.i32
+  %c0 = tfrt.parallel_call.i32 %start to %end fixed %size @add_up(%sum) : !test.atomic.i32
+  %n, %c1 = \"tfrt_test.atomic.get.i32\"(%sum, %c0) : (!test.atomic.i32, !tfrt.chain) -> (i32, !tfrt.chain)
+  %c2 = tfrt.print.i32 %n, %c1
+  tfrt.return
+}
+",
         )
         .prints("int32 = 22")
 }

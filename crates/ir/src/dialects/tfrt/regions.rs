@@ -38,22 +38,26 @@ fn if_else() -> OpDef {
         .format("operands attributes : types  region else")
         .verify(checks::if_)
         .example(
-            "%chain = tfrt.new.chain\n\
-             %condition = tfrt.constant.i1 true\n\
-             %x = tfrt.constant.i32 21\n\
-             %y = tfrt.if %condition, %x : (i32) -> (i32) {\n\
-             \x20 %twice = tfrt.add.i32 %x, %x\n\
-             \x20 tfrt.return %twice : i32\n\
-             } else {\n\
-             \x20 tfrt.return %x : i32\n\
-             }\n\
-             %done = tfrt.print.i32 %y, %chain",
+            "%chain = tfrt.new.chain
+%condition = tfrt.constant.i1 true
+%x = tfrt.constant.i32 21
+%y = tfrt.if %condition, %x : (i32) -> (i32) {
+  %twice = tfrt.add.i32 %x, %x
+  tfrt.return %twice : i32
+} else {
+  tfrt.return %x : i32
+}
+%done = tfrt.print.i32 %y, %chain",
         )
         .prints("int32 = 42")
         .generic(
-            "%results = \"tfrt.if\"(%condition, %operands) ({\n^bb0(%x: i32):\n  \
-             \"tfrt.return\"(%x) : (i32) -> ()\n}, {\n^bb0(%x: i32):\n  \"tfrt.return\"(%x) : \
-             (i32) -> ()\n}) : (i1, i32) -> i32",
+            "%results = \"tfrt.if\"(%condition, %operands) ({
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}, {
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}) : (i1, i32) -> i32",
         )
 }
 
@@ -79,19 +83,21 @@ fn repeat() -> OpDef {
         .format("operands attributes[ : type(operands)] region")
         .verify(checks::repeat)
         .example(
-            "%chain = tfrt.new.chain\n\
-             %count = tfrt.constant.i32 5\n\
-             %x = tfrt.constant.i32 1\n\
-             %y = tfrt.repeat.i32 %count, %x : i32 {\n\
-             \x20 %twice = tfrt.add.i32 %x, %x\n\
-             \x20 tfrt.return %twice : i32\n\
-             }\n\
-             %done = tfrt.print.i32 %y, %chain",
+            "%chain = tfrt.new.chain
+%count = tfrt.constant.i32 5
+%x = tfrt.constant.i32 1
+%y = tfrt.repeat.i32 %count, %x : i32 {
+  %twice = tfrt.add.i32 %x, %x
+  tfrt.return %twice : i32
+}
+%done = tfrt.print.i32 %y, %chain",
         )
         .prints("int32 = 32")
         .generic(
-            "%results = \"tfrt.repeat.i32\"(%trip_count, %loop_operands) ({\n^bb0(%x: i32):\n  \
-             \"tfrt.return\"(%x) : (i32) -> ()\n}) : (i32, i32) -> i32",
+            "%results = \"tfrt.repeat.i32\"(%trip_count, %loop_operands) ({
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}) : (i32, i32) -> i32",
         )
 }
 
@@ -131,23 +137,22 @@ fn parallel_for() -> OpDef {
         .format("operand to operand fixed operand[, operands : type(operands)] region")
         .verify(checks::parallel_for)
         .example(
-            "%start = tfrt.constant.i32 0\n\
-             %end = tfrt.constant.i32 10\n\
-             %size = tfrt.constant.i32 4\n\
-             %sum = \"tfrt_test.atomic.create.i32\"() : () -> !test.atomic.i32\n\
-             %c0 = tfrt.parallel_for.i32 %start to %end fixed %size, %sum : !test.atomic.i32 {\n\
-             \x20 %done = \"tfrt_test.atomic.add.i32\"(%sum, %end) : (!test.atomic.i32, i32) -> \
-             !tfrt.chain\n\
-             \x20 tfrt.return %done : !tfrt.chain\n\
-             }\n\
-             %n, %c1 = \"tfrt_test.atomic.get.i32\"(%sum, %c0) : (!test.atomic.i32, !tfrt.chain) \
-             -> (i32, !tfrt.chain)\n\
-             %c2 = tfrt.print.i32 %n, %c1",
+            "%start = tfrt.constant.i32 0
+%end = tfrt.constant.i32 10
+%size = tfrt.constant.i32 4
+%sum = \"tfrt_test.atomic.create.i32\"() : () -> !test.atomic.i32
+%c0 = tfrt.parallel_for.i32 %start to %end fixed %size, %sum : !test.atomic.i32 {
+  %done = \"tfrt_test.atomic.add.i32\"(%sum, %end) : (!test.atomic.i32, i32) -> !tfrt.chain
+  tfrt.return %done : !tfrt.chain
+}
+%n, %c1 = \"tfrt_test.atomic.get.i32\"(%sum, %c0) : (!test.atomic.i32, !tfrt.chain) -> (i32, !tfrt.chain)
+%c2 = tfrt.print.i32 %n, %c1",
         )
         .prints("int32 = 22")
         .generic(
-            "%done = \"tfrt.parallel_for.i32\"(%start, %end, %block_size, %operands) ({\n^bb0(%a: \
-             i32, %b: i32, %x: i32):\n  \"tfrt.return\"() : () -> ()\n}) : (i32, i32, i32, i32) -> \
-             !tfrt.chain",
+            "%done = \"tfrt.parallel_for.i32\"(%start, %end, %block_size, %operands) ({
+^bb0(%a: i32, %b: i32, %x: i32):
+  \"tfrt.return\"() : () -> ()
+}) : (i32, i32, i32, i32) -> !tfrt.chain",
         )
 }

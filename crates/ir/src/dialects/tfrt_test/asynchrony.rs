@@ -111,18 +111,20 @@ fn do_async() -> OpDef {
         .format("operands attributes : types  region")
         .verify(checks::do_async)
         .example(
-            "%chain = tfrt.new.chain\n\
-             %x = tfrt.constant.i32 21\n\
-             %y = tfrt_test.do.async %x : (i32) -> (i32) {\n\
-             \x20 %twice = tfrt.add.i32 %x, %x\n\
-             \x20 tfrt.return %twice : i32\n\
-             }\n\
-             %done = tfrt.print.i32 %y, %chain",
+            "%chain = tfrt.new.chain
+%x = tfrt.constant.i32 21
+%y = tfrt_test.do.async %x : (i32) -> (i32) {
+  %twice = tfrt.add.i32 %x, %x
+  tfrt.return %twice : i32
+}
+%done = tfrt.print.i32 %y, %chain",
         )
         .prints("int32 = 42")
         .generic(
-            "%results = \"tfrt_test.do.async\"(%operands) ({\n^bb0(%x: i32):\n  \
-             \"tfrt.return\"(%x) : (i32) -> ()\n}) : (i32) -> i32",
+            "%results = \"tfrt_test.do.async\"(%operands) ({
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}) : (i32) -> i32",
         )
 }
 

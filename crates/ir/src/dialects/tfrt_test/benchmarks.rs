@@ -65,17 +65,18 @@ fn benchmark() -> OpDef {
         .format("$name(typed-operands) settings region")
         .verify(checks::benchmark)
         .example(
-            "%x = tfrt.constant.i32 21\n\
-             %done = tfrt_test.benchmark \"twice\"(%x : i32) duration_secs = 1, max_count = 100 {\n\
-             \x20 %twice = tfrt.add.i32 %x, %x\n\
-             \x20 tfrt.return %twice : i32\n\
-             }",
+            "%x = tfrt.constant.i32 21
+%done = tfrt_test.benchmark \"twice\"(%x : i32) duration_secs = 1, max_count = 100 {
+  %twice = tfrt.add.i32 %x, %x
+  tfrt.return %twice : i32
+}",
         )
         .prints("BM:twice:...")
         .generic(
-            "%done = \"tfrt_test.benchmark\"(%operands) ({\n^bb0(%x: i32):\n  \
-             \"tfrt.return\"(%x) : (i32) -> ()\n}) {duration_secs = 1 : i32, max_count = 100 : i32, \
-             name = \"same\", num_warmup_runs = 1 : i32} : (i32) -> !tfrt.chain",
+            "%done = \"tfrt_test.benchmark\"(%operands) ({
+^bb0(%x: i32):
+  \"tfrt.return\"(%x) : (i32) -> ()
+}) {duration_secs = 1 : i32, max_count = 100 : i32, name = \"same\", num_warmup_runs = 1 : i32} : (i32) -> !tfrt.chain",
         )
 }
 
@@ -105,14 +106,15 @@ fn sync_benchmark() -> OpDef {
         .format("$target_fn(typed-operands) settings")
         .verify(checks::sync_benchmark)
         .example(
-            "func.func @quick(%x: i32) attributes {tfrt.sync} {\n\
-             \x20 tfrt.return\n\
-             }\n\
-             func.func @main() {\n\
-             \x20 %x = tfrt.constant.i32 1\n\
-             \x20 tfrt_test.sync_benchmark @quick(%x : i32) duration_secs = 1, max_count = 100\n\
-             \x20 tfrt.return\n\
-             }\n",
+            "func.func @quick(%x: i32) attributes {tfrt.sync} {
+  tfrt.return
+}
+func.func @main() {
+  %x = tfrt.constant.i32 1
+  tfrt_test.sync_benchmark @quick(%x : i32) duration_secs = 1, max_count = 100
+  tfrt.return
+}
+",
         )
         .prints("BM:quick:...")
 }

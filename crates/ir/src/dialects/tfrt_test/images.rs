@@ -80,9 +80,10 @@ fn operation(name: &'static str) -> OpDef {
 fn function(arguments: &str, result_type: &str, operation: &str) -> String {
     let result = operation.split(' ').next().unwrap_or_default();
     format!(
-        "func.func @read({arguments}) -> {result_type} {{\n\
-         \x20 {operation}\n\
-         \x20 tfrt.return {result} : {result_type}\n\
-         }}\n"
+        "func.func @read({arguments}) -> {result_type} {{
+  {operation}
+  tfrt.return {result} : {result_type}
+}}
+"
     )
 }

@@ -142,10 +142,10 @@ fn count3(name: &'static str, kind: ValueKind, ty: &str) -> OpDef {
         .pure()
         .format(OPERANDS)
         .example(format!(
-            "%chain = tfrt.new.chain\n\
-             %value = tfrt.constant.{ty} 39\n\
-             %first, %second, %third = {name} %value\n\
-             %done = tfrt.print.{ty} %third, %chain"
+            "%chain = tfrt.new.chain
+%value = tfrt.constant.{ty} 39
+%first, %second, %third = {name} %value
+%done = tfrt.print.{ty} %third, %chain"
         ))
         .prints(if ty == "i32" {
             "int32 = 42"
