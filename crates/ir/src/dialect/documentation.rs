@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{
-    Effects, Execution, OpDef, Results, Traits, ValueDef, definitions, describe_native, natives,
-};
+use super::{Effects, Execution, OpDef, Results, Traits, ValueDef, definitions, natives};
 
 /// A page of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +115,7 @@ impl OpDef {
         self.write_attributes(&mut text);
         self.write_results(&mut text);
         let _ = writeln!(text, "- Effects: {}.", self.effects_text());
-        if self.takes_trailing_chain() && describe_native(self.name).is_none() {
+        if self.takes_trailing_chain() && !self.is(Traits::NATIVE) {
             text += "- It may take a chain more.\n";
         }
         if self.is(Traits::COMMUTATIVE) {
@@ -232,7 +230,7 @@ impl OpDef {
     }
 
     fn write_forms(&self, text: &mut String) {
-        if describe_native(self.name).is_none() {
+        if !self.is(Traits::NATIVE) {
             let _ = writeln!(
                 text,
                 "\nGeneric form:\n\n```mlir\n{}\n```",

@@ -32,6 +32,8 @@ impl Traits {
     /// Is known as a kernel only: its entry is documentation, and programs are
     /// not checked against it. Kernels ignore a chain that they do not need.
     pub const KERNEL_ONLY: Traits = Traits(1 << 11);
+    /// Is a native function, which programs declare, and no operation.
+    pub const NATIVE: Traits = Traits(1 << 12);
 
     /// Returns these and others.
     pub(super) const fn with(self, other: Traits) -> Traits {

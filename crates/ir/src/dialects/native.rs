@@ -5,37 +5,41 @@
 //! ```
 
 use super::kernel;
-use crate::dialect::{OpDef, ValueKind::*};
+use crate::dialect::{OpDef, Traits, ValueKind::*};
 
 pub(super) fn definitions() -> Vec<OpDef> {
     vec![
-        kernel("native_sink")
+        native("native_sink")
             .summary("Takes anything and gives nothing")
             .rest("operands")
             .no_effects(),
-        kernel("native_async_sink")
+        native("native_async_sink")
             .summary("Takes anything and gives a chain")
             .rest("operands")
             .result("done", Chain)
             .no_effects(),
-        kernel("native_add")
+        native("native_add")
             .summary("The sum; wraps")
             .operand("lhs", I32)
             .operand("rhs", I32)
             .result("sum", I32)
             .no_effects(),
-        kernel("native_async_add")
+        native("native_async_add")
             .summary("The sum, made by a task; wraps")
             .asynchronous()
             .operand("lhs", I32)
             .operand("rhs", I32)
             .result("sum", I32)
             .no_effects(),
-        kernel("native_error")
+        native("native_error")
             .summary("An error")
             .details("The error is not told to the host's diagnostic handler.")
             .result("never", I32)
             .fails("Unknown", "something bad happened", "always")
             .no_effects(),
     ]
+}
+
+fn native(name: &'static str) -> OpDef {
+    kernel(name).traits(&[Traits::NATIVE])
 }
