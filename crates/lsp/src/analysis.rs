@@ -29,6 +29,9 @@ pub(crate) struct Named {
     pub subject: Option<Subject>,
 }
 
+/// Where a symbol is given, by the module; `None` is text around which there is none.
+type Givers = HashMap<Option<OpId>, Vec<Span>>;
+
 impl Analysis {
     pub fn new(name: &str, text: &str) -> Analysis {
         let source = Source::new(name, text);
@@ -159,17 +162,17 @@ impl Analysis {
         let of_symbol = (named.subject == Some(Subject::Symbol)).then(|| {
             let name = self.symbol(named.span).into_owned();
             let givers = self.givers(&name);
-            let definitions = self.nearest(named.span, &givers);
-            (name, givers, definitions)
+            let home = self.home(named.span, &givers);
+            (name, givers, home)
         });
         let mentions = self.index.mentions().iter().copied();
         mentions.filter(move |mention| {
             Some(mention.subject) == named.subject
                 && match (mention.subject, &of_symbol) {
                     (Subject::Alias, _) => self.text(mention.span) == self.text(named.span),
-                    (Subject::Symbol, Some((name, givers, definitions))) => {
+                    (Subject::Symbol, Some((name, givers, home))) => {
                         self.symbol(mention.span) == *name
-                            && self.nearest(mention.span, givers) == *definitions
+                            && self.home(mention.span, givers) == *home
                     }
                     _ => true,
                 }
@@ -188,49 +191,53 @@ impl Analysis {
 
     /// Returns where the symbol that a place speaks of is defined.
     fn symbol_definitions(&self, span: Span) -> Vec<Span> {
-        self.nearest(span, &self.givers(&self.symbol(span)))
+        let mut givers = self.givers(&self.symbol(span));
+        match self.home(span, &givers) {
+            Some(home) => givers.remove(&home).unwrap_or_default(),
+            // Nobody can tell: all of them.
+            None => {
+                let mut all: Vec<Span> = givers.into_values().flatten().collect();
+                all.sort();
+                all
+            }
+        }
     }
 
-    /// Returns the operations that give a symbol, in any module, each with the place.
-    fn givers(&self, name: &str) -> Vec<(Span, Option<OpId>)> {
-        let given = self.index.mentions().iter().filter(|mention| {
-            mention.subject == Subject::Symbol
-                && mention.role == Role::Definition
-                && self.symbol(mention.span) == name
-        });
-        let given: Vec<_> = given
-            .map(|mention| (mention.span, self.op_around(mention.span)))
-            .collect();
-        if !given.is_empty() {
-            return given;
+    /// Returns where a symbol is given, for each module that has it.
+    fn givers(&self, name: &str) -> Givers {
+        let table = |op: Option<OpId>| op.and_then(|op| self.module.nearest_symbol_table(op));
+        let mut givers = Givers::new();
+        for mention in self.index.mentions() {
+            let is_given = mention.subject == Subject::Symbol && mention.role == Role::Definition;
+            if is_given && self.symbol(mention.span) == name {
+                let home = table(self.op_around(mention.span));
+                givers.entry(home).or_default().push(mention.span);
+            }
+        }
+        if !givers.is_empty() {
+            return givers;
         }
         // In generic form the name is an attribute like any other.
-        let extents = self.index.extents().iter();
-        let generic = extents.filter(|extent| self.module.symbol_name(extent.op) == Some(name));
-        generic
-            .map(|extent| (self.module.op(extent.op).span(), Some(extent.op)))
-            .collect()
+        for extent in self.index.extents() {
+            if self.module.symbol_name(extent.op) == Some(name) {
+                let home = table(Some(extent.op));
+                let span = self.module.op(extent.op).span();
+                givers.entry(home).or_default().push(span);
+            }
+        }
+        givers
     }
 
-    /// Returns those in the nearest module around a place that has any; all if it is unknown.
-    fn nearest(&self, place: Span, givers: &[(Span, Option<OpId>)]) -> Vec<Span> {
-        let spans = |givers: &mut dyn Iterator<Item = &(Span, Option<OpId>)>| {
-            givers.map(|&(span, _)| span).collect()
-        };
-        let table = |op: OpId| self.module.nearest_symbol_table(op);
-        let mut at = match givers.len() {
-            0 | 1 => None,
-            _ => self.op_around(place).and_then(table),
-        };
-        while let Some(module) = at {
-            let is_here = |op: Option<OpId>| op.and_then(table) == Some(module);
-            let here: Vec<Span> = spans(&mut givers.iter().filter(|&&(_, op)| is_here(op)));
-            if !here.is_empty() {
-                return here;
-            }
-            at = table(module);
+    /// Returns which of the modules that have a symbol is the nearest around a place.
+    fn home(&self, place: Span, givers: &Givers) -> Option<Option<OpId>> {
+        if givers.len() < 2 {
+            return givers.keys().next().copied();
         }
-        spans(&mut givers.iter())
+        let table = |op: OpId| self.module.nearest_symbol_table(op);
+        let nearest = self.op_around(place).and_then(table);
+        let around = std::iter::successors(nearest, |&module| table(module));
+        let mut around = around.map(Some).chain([None]);
+        around.find(|home| givers.contains_key(home))
     }
 
     fn op_around(&self, span: Span) -> Option<OpId> {

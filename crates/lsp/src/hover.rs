@@ -1,6 +1,6 @@
 //! What is told of the thing under the cursor, as Markdown.
 
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 use tfrt_ir::{
     BlockId, Def, Module, OpId, Span, Type, ValueId,
@@ -61,7 +61,7 @@ fn values(analysis: &Analysis, named: Named) -> Option<String> {
     let mut at: Vec<_> = analysis.index.at(named.span.range().start).collect();
     at.retain(|mention| mention.span == named.span);
     // Of an operand that is an argument, too, the operand comes first.
-    let role = at.first()?.role;
+    let role = at.first().map_or(Role::Use, |first| first.role);
     let shown = at.iter().filter(|mention| mention.role == role);
     let values: Vec<ValueId> = shown
         .filter_map(|mention| match mention.subject {
@@ -152,10 +152,10 @@ fn argument(analysis: &Analysis, block: BlockId, number: u32, value: ValueId) ->
 }
 
 fn uses(analysis: &Analysis, values: &[ValueId]) -> String {
-    let uses = analysis.index.mentions().iter().filter(|mention| {
-        let is_of = |&value: &ValueId| mention.subject == Subject::Value(value);
-        mention.role == Role::Use && values.iter().any(is_of)
-    });
+    let subjects: HashSet<Subject> = values.iter().copied().map(Subject::Value).collect();
+    let mentions = analysis.index.mentions().iter();
+    let uses =
+        mentions.filter(|mention| mention.role == Role::Use && subjects.contains(&mention.subject));
     match uses.count() {
         0 => "not used".to_owned(),
         1 => "used once".to_owned(),

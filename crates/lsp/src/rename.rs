@@ -2,9 +2,11 @@
 //!
 //! A change is tried before it is proposed: the new text must be the same program.
 
+use std::collections::HashMap;
+
 use tfrt_ir::{
-    Source, Span,
-    index::Subject,
+    Source, Span, ValueId,
+    index::{Role, Subject},
     parse,
     tokens::{TokenKind, tokens},
 };
@@ -38,12 +40,7 @@ pub(crate) fn rename(
     let spans = all_spans(analysis, named);
     let text = analysis.source.text();
     if named.subject == Some(Subject::Symbol) {
-        // Its name is part of the program, so the program may not have it yet.
-        let (old, new) = (analysis.symbol(named.span), &new_name[1..]);
-        let program = analysis.module.to_string();
-        if old != new && tokens(&program, 0).any(|token| program[token.span.range()] == new_name) {
-            return Err(format!("'{new_name}' is in use"));
-        }
+        check_symbol(analysis, named, &new_name)?;
         return Ok((spans, new_name));
     }
     let mut changed = String::with_capacity(text.len());
@@ -57,6 +54,29 @@ pub(crate) fn rename(
     match parse(&Source::new(&**analysis.source.name(), changed)) {
         Ok(module) if module.to_string() == analysis.module.to_string() => Ok((spans, new_name)),
         _ => Err(format!("'{new_name}' is in use")),
+    }
+}
+
+/// Asks of the new name of a symbol what can't be seen by comparing programs, since it is part of
+/// the program.
+fn check_symbol(analysis: &Analysis, named: Named, new_name: &str) -> Result<(), String> {
+    let given = analysis.mentions(named, Some(Role::Definition));
+    let Some(given) = given.first() else {
+        return Err("it is not defined in a form that can be changed".to_owned());
+    };
+    let mut around = analysis.index.enclosing(given.range().start);
+    let module = &analysis.module;
+    if around
+        .next()
+        .is_some_and(|extent| module.op(extent.op).attribute("tfrt.native").is_some())
+    {
+        return Err("native functions are found by their names".to_owned());
+    }
+    let program = module.to_string();
+    let is_in_use = tokens(&program, 0).any(|token| program[token.span.range()] == *new_name);
+    match is_in_use && analysis.symbol(named.span) != new_name[1..] {
+        true => Err(format!("'{new_name}' is in use")),
+        false => Ok(()),
     }
 }
 
@@ -84,34 +104,21 @@ fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
     let Some(Subject::Value(first)) = named.subject else {
         return analysis.mentions(named, None);
     };
-    let mentions = analysis.index.mentions();
-    let mut of_subject = std::collections::HashMap::new();
-    let mut at_place = std::collections::HashMap::new();
-    for mention in mentions {
+    let mut of_value: HashMap<ValueId, Vec<Span>> = HashMap::new();
+    let mut at_place: HashMap<Span, Vec<ValueId>> = HashMap::new();
+    for mention in analysis.index.mentions() {
         if let Subject::Value(value) = mention.subject {
-            of_subject
-                .entry(value)
-                .or_insert_with(Vec::new)
-                .push(mention);
-            at_place
-                .entry(mention.span)
-                .or_insert_with(Vec::new)
-                .push(mention);
+            of_value.entry(value).or_default().push(mention.span);
+            at_place.entry(mention.span).or_default().push(value);
         }
     }
     let mut waiting = vec![first];
-    let mut seen = std::collections::HashSet::from([first]);
     let mut spans = Vec::new();
     while let Some(value) = waiting.pop() {
-        for mention in of_subject.get(&value).into_iter().flatten() {
-            spans.push(name_only(analysis, mention.span));
-            for other in &at_place[&mention.span] {
-                if let Subject::Value(other) = other.subject
-                    && seen.insert(other)
-                {
-                    waiting.push(other);
-                }
-            }
+        // Each value and each place is taken once.
+        for span in of_value.remove(&value).unwrap_or_default() {
+            spans.push(name_only(analysis, span));
+            waiting.extend(at_place.remove(&span).unwrap_or_default());
         }
     }
     // `%x#0` and `%x#1` are used at different places, and given at one.

@@ -12,6 +12,9 @@ use tfrt_ir::{
     tokens::{Token, TokenKind, tokens},
 };
 
+/// Braces around a place that are looked at: the parser takes no more.
+const MAX_DEPTH: usize = 256;
+
 /// A definition of `%name` or `^name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
@@ -117,6 +120,7 @@ impl Scopes {
             let braces = &self.braces[at];
             (!braces.is_isolated).then_some(braces.around)
         })
+        .take(MAX_DEPTH)
     }
 }
 

@@ -132,23 +132,22 @@ impl<'c, W: Write> Server<'c, W> {
 
     /// Waits for a message; `None` if a document is due before one comes.
     fn wait(&mut self, messages: &Receiver<Message>) -> Result<Option<Message>, Closed> {
-        let message = match self.due() {
-            None => messages.recv().map_err(|_| Closed)?,
-            Some((when, _)) => {
-                let left = when.saturating_duration_since(Instant::now());
-                match messages.recv_timeout(left) {
-                    Ok(message) => message,
-                    Err(RecvTimeoutError::Timeout) => return Ok(None),
-                    Err(RecvTimeoutError::Disconnected) => return Err(Closed),
+        // Cancellations of what is done leave the inbox empty.
+        while self.inbox.is_empty() {
+            let message = match self.due() {
+                None => messages.recv().map_err(|_| Closed)?,
+                Some((when, _)) => {
+                    let left = when.saturating_duration_since(Instant::now());
+                    match messages.recv_timeout(left) {
+                        Ok(message) => message,
+                        Err(RecvTimeoutError::Timeout) => return Ok(None),
+                        Err(RecvTimeoutError::Disconnected) => return Err(Closed),
+                    }
                 }
-            }
-        };
-        self.queue(message);
-        match self.inbox.pop_front() {
-            Some(message) => Ok(Some(message)),
-            // It was a cancellation of what is done.
-            None => self.wait(messages),
+            };
+            self.queue(message);
         }
+        Ok(self.inbox.pop_front())
     }
 
     /// Returns which document is due next, and when.

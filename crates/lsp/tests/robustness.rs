@@ -13,14 +13,14 @@ use tfrt_lsp::{Checker, End, serve};
 const TEXT: &str = r#"!t = tuple<i32, !tfrt.chain>
 #a = [1 : i32, "é🦀"] // comment
 module @m attributes {x.y = #a} {
-  func.func private @n(%x: i32 {a.b}, i64) -> (i32, !t) attributes {tfrt.native}
+  func.func private @n(i32 {a.b}, i64) -> (i32, !t) attributes {tfrt.native}
   func.func @f(%n: i32, %x: i32 loc(#l)) -> i32 {
     %p:2, %q = "t.é🦀"(%x, %p#1) ({
     ^b(%v: f32):
       "t.br"(%v)[^b] : (f32) -> ()
     }) {a = @m::@"o d", b = dense<[1, 2]> : tensor<2xi32>} : (i32, i32) -> (i32, i32, f64)
     %y = tfrt.repeat.i32 %n, %x : i32 {
-      %z = tfrt.add.i32 %x, %p#0
+      %z = tfrt.add.i32 %x, %x
       tfrt.return %z : i32
     }
     %w = tfrt.call @f(%y, %x) : (i32, i32) -> i32
@@ -28,6 +28,7 @@ module @m attributes {x.y = #a} {
   }
 }
 #l = loc(fused["x":1:2, #k])
+#k = loc("y")
 "#;
 
 const QUESTIONS: [&str; 7] = [

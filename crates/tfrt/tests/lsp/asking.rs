@@ -224,6 +224,10 @@ fn hovering_tells_what_things_are() {
             &["%x : ?", "can't be read"],
         ),
         (
+            "%x = tfrt.constant.i32 1\n%y = tfrt.nothing %x$0".to_owned(),
+            &["%x : i32", "Result of `tfrt.constant.i32` in line 1"],
+        ),
+        (
             "func.func @f(%x: i32 -> i32 {\n  tfrt.return %x$0 : i32\n}".to_owned(),
             &["Defined in line 1 by text that can't be read"],
         ),
@@ -453,6 +457,17 @@ fn renaming_keeps_the_program() {
             "is in use",
         ),
         ("func.func @f$0()\nfunc.func @g()", "@g", "is in use"),
+        (
+            "func.func private @f$0() attributes {tfrt.native}",
+            "@g",
+            "native",
+        ),
+        (
+            "\"func.func\"() ({}) {function_type = () -> (), sym_name = \"f\"} : () -> ()\n\
+             \"t.a\"() {f = @f$0} : () -> ()",
+            "@g",
+            "not defined in a form",
+        ),
         ("%x$0 = tfrt.constant.i32 1", "%a b", "is not a name"),
         ("%x$0 = tfrt.constant.i32 1", "", "is not a name"),
         ("%x$0 = tfrt.constant.i32 1", "@f", "is not a name"),
