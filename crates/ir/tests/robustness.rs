@@ -268,3 +268,25 @@ fn names(numbers: impl Iterator<Item = usize>) -> String {
     let names: Vec<String> = numbers.map(|index| format!("n{index:09}")).collect();
     names.join(", ")
 }
+
+#[test]
+fn locations_used_as_constants_cannot_grow_a_small_text_either() {
+    let mut doubled = "#a0 = loc(\"x\")\n".to_owned();
+    for level in 1..100 {
+        let below = level - 1;
+        doubled += &format!("#a{level} = loc(callsite(#a{below} at #a{below}))\n");
+    }
+    doubled += "\"t\"() {a = #a99} : () -> ()";
+    let members: Vec<String> = (0..20_000).map(|index| format!("\"{index}\"")).collect();
+    let uses: Vec<String> = (0..20_000).map(|index| format!("a{index} = #a")).collect();
+    let wide = format!(
+        "#a = loc(fused[{}])\n\"t\"() {{{}}} : () -> ()",
+        members.join(", "),
+        uses.join(", ")
+    );
+    for text in [doubled, wide] {
+        let errors = parse(&Source::new("t", text)).unwrap_err();
+        let told = errors.to_string();
+        assert!(told.contains("aliases stand for more than"), "{told}");
+    }
+}

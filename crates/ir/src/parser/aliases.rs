@@ -28,6 +28,9 @@ pub(super) struct Aliases<'a> {
     attributes: HashMap<&'a str, Alias<Attribute>, TextHash>,
     /// Locations may be used before they are defined; see `locations.rs`.
     pub locations: HashMap<&'a str, Location, TextHash>,
+    /// Those that were used as constants, with nothing left to replace in them, and
+    /// the bytes of text that each stands for.
+    constants: HashMap<&'a str, (Location, usize), TextHash>,
     /// Bytes of text that using aliases has stood for.
     expanded: usize,
     limit: usize,
@@ -48,6 +51,7 @@ impl Aliases<'_> {
             types: HashMap::default(),
             attributes: HashMap::default(),
             locations: HashMap::default(),
+            constants: HashMap::default(),
             expanded: 0,
             limit: text_len.saturating_mul(MAX_GROWTH).saturating_add(FREE),
         }
@@ -149,7 +153,16 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);
         if let Some(location) = self.aliases.locations.get(name).cloned() {
-            let location = self.location_constant(span, &location)?;
+            let known = self.aliases.constants.get(name).cloned();
+            let (location, weight) = match known {
+                Some(known) => known,
+                None => {
+                    let resolved = self.location_constant(&location)?;
+                    self.aliases.constants.insert(name, resolved.clone());
+                    resolved
+                }
+            };
+            self.expand(span, weight)?;
             self.bump();
             return Ok(Attribute::Location(location.into()));
         }

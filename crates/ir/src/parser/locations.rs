@@ -170,18 +170,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the aliases in what an alias stands for that is used as a constant.
-    pub(super) fn location_constant(
-        &mut self,
-        span: Span,
-        location: &Location,
-    ) -> Parsed<Location> {
-        if !has_alias(location) {
-            return Ok(location.clone());
-        }
+    /// Replaces the aliases in what an alias stands for that is used as a constant, and
+    /// counts the bytes of text that this is, about.
+    pub(super) fn location_constant(&mut self, location: &Location) -> Parsed<(Location, usize)> {
         let resolved = self.replace_aliases(location, self.depth, &mut HashMap::default())?;
-        self.expand(span, resolved.weight)?;
-        Ok(resolved.location)
+        Ok((resolved.location, resolved.weight))
     }
 
     /// Replaces aliases by what they stand for, now that all are defined.
