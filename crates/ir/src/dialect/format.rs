@@ -29,6 +29,9 @@ mod print;
 pub(crate) use parse::parse;
 pub(crate) use print::{can_print, kind_fits, print};
 
+/// The setting of benchmarks that is 1 unless the text says otherwise.
+const WARMUP: &str = "num_warmup_runs";
+
 /// A description, taken apart.
 #[derive(Clone, Debug)]
 pub struct Format {

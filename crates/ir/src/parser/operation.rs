@@ -94,9 +94,9 @@ impl<'a> Parser<'a> {
     fn named_operation(&mut self, names: &[ResultName<'a>]) -> Parsed<OpId> {
         // Before the operation's regions, so that lines are counted once.
         let (span, location) = (self.token.span(), self.location_here());
-        let (full_name, is_generic) = match self.token.kind {
+        let ((name, definition), is_generic) = match self.token.kind {
             Kind::String => (self.quoted_name()?, true),
-            Kind::Word => (full_name(self.token_text()), false),
+            Kind::Word => (self.operation_name(full_name(self.token_text())), false),
             _ => {
                 return self.expected(
                     codes::EXPECTED_OPERATION,
@@ -104,7 +104,11 @@ impl<'a> Parser<'a> {
                 );
             }
         };
-        let mut parts = self.start(full_name);
+        let mut parts = Parts {
+            state: OpState::with_definition(name, definition),
+            operands: SmallVec::new(),
+            definition,
+        };
         parts.state.location = location;
         parts.state.span = span;
         match is_generic {
@@ -114,28 +118,23 @@ impl<'a> Parser<'a> {
         self.create(parts.state, names)
     }
 
-    #[inline]
-    fn start(&mut self, text: &'a str) -> Parts<'a> {
-        let (name, definition) = self.operation_name(text);
-        let state = OpState::with_definition(name, definition);
-        Parts {
-            state,
-            operands: SmallVec::new(),
-            definition,
-        }
-    }
-
-    fn quoted_name(&mut self) -> Parsed<&'a str> {
+    fn quoted_name(&mut self) -> Parsed<(Name, Option<&'static OpDef>)> {
         let literal = self.token_text();
         let inner = &literal[1..literal.len() - 1];
-        if inner.is_empty() || inner.contains(['\0', '\\']) {
-            return self.fail(
+        if !inner.is_empty() && !inner.contains(['\0', '\\']) {
+            return Ok(self.operation_name(inner));
+        }
+        // An escape may stand for any byte but the one that ends names in files.
+        match String::from_utf8(lexer::unescape(literal)) {
+            Ok(name) if !name.is_empty() && !name.contains('\0') => {
+                Ok((name.as_str().into(), dialect::lookup(&name)))
+            }
+            _ => self.fail(
                 codes::EXPECTED_OPERATION,
                 self.token.span(),
                 "expected operation name in quotes",
-            );
+            ),
         }
-        Ok(inner)
     }
 
     fn generic_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {

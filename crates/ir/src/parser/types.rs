@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
         }
         let (wanted, start) = open.last().copied().unwrap_or((b'>', self.token.start));
         let wanted = char::from(wanted);
-        let end = Span::new(at.min(bytes.len()), at.min(bytes.len()) + 1);
+        let end = Span::new(at.min(bytes.len()), (at + 1).min(bytes.len()));
         let error = self.error(
             codes::UNBALANCED_BRACKETS,
             end,

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Format, Item, Word};
+use super::{Format, Item, WARMUP, Word};
 use crate::{
     attributes::Attribute,
     codes,
@@ -213,8 +213,6 @@ fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
             break;
         }
     }
-    // Benchmarks run once before they measure unless the text says otherwise.
-    const WARMUP: &str = "num_warmup_runs";
     if !entries.iter().any(|(key, _)| *key == WARMUP) {
         entries.push((parser.name(WARMUP), Attribute::integer(1, Type::I32)));
     }

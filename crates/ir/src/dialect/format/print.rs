@@ -1,6 +1,6 @@
 //! Descriptions read by the printer.
 
-use super::{Format, Item, Word};
+use super::{Format, Item, WARMUP, Word};
 use crate::{
     attributes::Attribute,
     dialect::{AttributeKind, OpDef, Results, Traits, function},
@@ -166,7 +166,8 @@ fn settings_fit(data: &Operation, definition: &OpDef, format: &Format) -> bool {
     let entries = settings(data, definition, &format.placed);
     let is_i32 =
         |value: &Attribute| matches!(value, Attribute::Integer(integer) if integer.ty == Type::I32);
-    !entries.is_empty() && entries.iter().all(|(_, value)| is_i32(value))
+    // The parser would add the one that may be left out.
+    data.attribute(WARMUP).is_some() && entries.iter().all(|(_, value)| is_i32(value))
 }
 
 /// Returns whether there is a place for the attributes that have none of their own.
