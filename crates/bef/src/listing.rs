@@ -128,7 +128,8 @@ impl Lister<'_, '_> {
         }
         self.padding(self.at + padding);
         let end = (self.at + len_bytes).min(self.bytes.len());
-        match SectionId::from_byte(id) {
+        // An empty section says nothing, not even how many things it lists.
+        match SectionId::from_byte(id).filter(|_| len_bytes > 0) {
             Some(SectionId::Strings | SectionId::LocationStrings) => self.strings(end),
             Some(SectionId::Attributes) => self.attributes(end),
             Some(SectionId::Kernels) => self.kernels(),
