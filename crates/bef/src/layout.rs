@@ -47,6 +47,13 @@ pub const MAX_ATTRIBUTE_DEPTH: usize = 64;
 /// How deep locations may lie in one another.
 pub const MAX_LOCATION_DEPTH: usize = 256;
 
+/// How long the text of a location may be: the names in it, as often as they occur, and
+/// [`LOCATION_PART_BYTES`] for each record in it. Many locations may share one long name.
+pub const MAX_LOCATION_BYTES: usize = 1 << 16;
+
+/// What each record in a location counts for, beside the name that it may have.
+pub const LOCATION_PART_BYTES: usize = 16;
+
 /// How deep the regions of kernels may lie in one another.
 pub const MAX_REGION_DEPTH: usize = 64;
 

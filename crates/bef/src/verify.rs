@@ -7,7 +7,8 @@
 //! | Condition                                                  | Leaned on by           |
 //! |------------------------------------------------------------|------------------------|
 //! | each section lies inside the file, once, aligned as asked  | everything             |
-//! | strings are UTF-8 and end in a NUL; names start a string   | names                  |
+//! | strings are UTF-8 and end in a NUL; names start a string,  | names, decompiling     |
+//! | and those of kernels and types are not empty               |                        |
 //! | function bodies and kernel records are in order, disjoint, | `KernelView`; and the  |
 //! | 4-aligned, inside their section                            | gate is linear         |
 //! | the pseudo kernel defines the arguments, register by       | `Body`                 |
@@ -26,7 +27,8 @@
 //! | regions belong to one kernel and nest at most 64 deep      | loading, decompiling   |
 //! | attributes lie in their section; listed ones decode as     | `AttributeView`,       |
 //! | their type, in order, without overlap                      | decompiling            |
-//! | locations start a record of theirs, or lie past the end    | messages               |
+//! | locations start a record of theirs, or lie past the end;   | messages               |
+//! | none says more than 64 KiB                                 |                        |
 //! | non-strict marks ascend and name kernels                   | executor               |
 //!
 //! Cost: linear in the file but for binary searches; memory proportional to the file.

@@ -25,8 +25,10 @@ mod references;
 mod types;
 mod units;
 
-use tfrt_bef::BefFile;
-use tfrt_ir::{Diagnostic, Diagnostics, Module, Name};
+use std::collections::HashMap;
+
+use tfrt_bef::{BefFile, LocationOffset};
+use tfrt_ir::{Diagnostic, Diagnostics, Location, Module, Name};
 
 use crate::codes;
 
@@ -94,6 +96,8 @@ struct Decompiler<'f> {
     attributes: Attributes,
     references: References,
     names: Names,
+    /// Locations by where their records are.
+    locations: HashMap<LocationOffset, Location>,
     kernel_names: Vec<Name>,
     /// Functions without a name that have become regions.
     n_regions: usize,
@@ -111,6 +115,7 @@ impl<'f> Decompiler<'f> {
             attributes: Attributes::default(),
             references: References::new(file),
             names,
+            locations: HashMap::new(),
             kernel_names,
             n_regions: 0,
         }

@@ -4,7 +4,9 @@ use crate::{
     codes,
     cursor::{Cursor, reserve},
     error::BefError,
-    layout::{LocationKind, MAX_LOCATION_DEPTH, SectionId},
+    layout::{
+        LOCATION_PART_BYTES, LocationKind, MAX_LOCATION_BYTES, MAX_LOCATION_DEPTH, SectionId,
+    },
     verify::{Gate, sections::Strings},
 };
 
@@ -32,7 +34,8 @@ impl LocationTable {
             reserve(&mut starts, 1, cursor.position())?;
             // The section is below 4 GiB.
             starts.push((cursor.position() - base) as u32);
-            record(&mut cursor, &strings, 0)?;
+            let mut left = MAX_LOCATION_BYTES;
+            record(&mut cursor, &strings, 0, &mut left)?;
         }
         Ok(LocationTable {
             starts,
@@ -46,8 +49,13 @@ impl LocationTable {
     }
 }
 
-/// Skips one record and those inside it.
-fn record(cursor: &mut Cursor<'_>, strings: &Strings, depth: usize) -> Result<(), BefError> {
+/// Skips one record and those inside it, whose text may have so many bytes.
+fn record(
+    cursor: &mut Cursor<'_>,
+    strings: &Strings,
+    depth: usize,
+    left: &mut usize,
+) -> Result<(), BefError> {
     let start = cursor.position();
     if depth > MAX_LOCATION_DEPTH {
         let message = format!("locations nest more than {MAX_LOCATION_DEPTH} deep");
@@ -61,24 +69,29 @@ fn record(cursor: &mut Cursor<'_>, strings: &Strings, depth: usize) -> Result<()
             &format!("unknown kind of location {byte}"),
         ));
     };
+    let name_bytes = match kind {
+        LocationKind::FileLineCol | LocationKind::Name => strings.read_span(cursor)?.len(),
+        _ => 0,
+    };
+    let Some(rest) = left.checked_sub(LOCATION_PART_BYTES + name_bytes) else {
+        let message = format!("a location says more than {MAX_LOCATION_BYTES} bytes");
+        return Err(cursor.error_at(codes::LOCATION, start, &message));
+    };
+    *left = rest;
     match kind {
         LocationKind::Unknown => {}
         LocationKind::FileLineCol => {
-            strings.read_span(cursor)?;
             cursor.varint32()?;
             cursor.varint32()?;
         }
-        LocationKind::Name => {
-            strings.read_span(cursor)?;
-            record(cursor, strings, depth + 1)?;
-        }
+        LocationKind::Name => record(cursor, strings, depth + 1, left)?,
         LocationKind::CallSite => {
-            record(cursor, strings, depth + 1)?;
-            record(cursor, strings, depth + 1)?;
+            record(cursor, strings, depth + 1, left)?;
+            record(cursor, strings, depth + 1, left)?;
         }
         LocationKind::Fused => {
             for _ in 0..cursor.count(1)? {
-                record(cursor, strings, depth + 1)?;
+                record(cursor, strings, depth + 1, left)?;
             }
         }
     }

@@ -193,23 +193,29 @@ impl Strings {
 /// Reads the Kernels section.
 pub(super) fn kernel_names(gate: &mut Gate<'_>, strings: &Strings) -> Result<(), BefError> {
     let cursor = gate.cursor(SectionId::Kernels, "invalid Kernels section in BEF file");
-    gate.index.kernel_names = names(cursor, strings)?;
+    gate.index.kernel_names = names(cursor, strings, "kernel")?;
     Ok(())
 }
 
 /// Reads the Types section.
 pub(super) fn type_names(gate: &mut Gate<'_>, strings: &Strings) -> Result<(), BefError> {
     let cursor = gate.cursor(SectionId::Types, "invalid Types section in BEF file");
-    gate.index.type_names = names(cursor, strings)?;
+    gate.index.type_names = names(cursor, strings, "type")?;
     Ok(())
 }
 
-/// Reads a section that is a list of strings.
-fn names(mut cursor: Cursor<'_>, strings: &Strings) -> Result<Vec<Span>, BefError> {
+/// Reads a section that is a list of names: of strings that say something.
+fn names(mut cursor: Cursor<'_>, strings: &Strings, what: &str) -> Result<Vec<Span>, BefError> {
     let n_names = cursor.count(1)?;
     let mut names = reserved(n_names, cursor.position())?;
-    for _ in 0..n_names {
-        names.push(strings.read_span(&mut cursor)?);
+    for index in 0..n_names {
+        let position = cursor.position();
+        let name = strings.read_span(&mut cursor)?;
+        if name.len() == 0 {
+            let message = format!("{what} {index} has no name");
+            return Err(cursor.error_at(codes::STRING, position, &message));
+        }
+        names.push(name);
     }
     cursor.finish()?;
     Ok(names)

@@ -358,7 +358,7 @@ fn tables_of_names_hold_starts_of_strings() {
     );
     check_section(
         SectionId::Kernels,
-        b"\x03\0\0\0\0",
+        b"\x03\x01\x01\x01\0",
         expect!["byte 0x52: invalid Kernels section in BEF file: 1 bytes are left over [TF0606]"],
     );
     check_section(

@@ -163,7 +163,13 @@ impl Decompiler<'_> {
     }
 
     fn location(&mut self, offset: LocationOffset) -> Location {
-        locations::location(self.file, &mut self.names, offset)
+        // Kernels may share a long one.
+        if let Some(known) = self.locations.get(&offset) {
+            return known.clone();
+        }
+        let location = locations::location(self.file, &mut self.names, offset);
+        self.locations.insert(offset, location.clone());
+        location
     }
 
     fn attributes(&mut self, kernel: &KernelView<'_>) -> Vec<(Name, Attribute)> {

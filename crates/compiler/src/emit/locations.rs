@@ -2,7 +2,7 @@
 
 use tfrt_bef::{
     BefWriter,
-    layout::{FIRST_VIRTUAL_LOCATION, MAX_LOCATION_DEPTH},
+    layout::{FIRST_VIRTUAL_LOCATION, LOCATION_PART_BYTES, MAX_LOCATION_BYTES, MAX_LOCATION_DEPTH},
 };
 use tfrt_ir::{Location, Name};
 
@@ -24,7 +24,8 @@ impl LocationEmitter {
 
     /// Writes a location and returns what functions and kernels refer to.
     pub(super) fn emit(&mut self, writer: &mut BefWriter, location: &Location) -> u32 {
-        if !is_supported(location, 0) {
+        let mut left = MAX_LOCATION_BYTES;
+        if !is_supported(location, 0) || !fits(location, 0, &mut left) {
             let number = self.next_virtual;
             self.next_virtual -= 1;
             return number;
@@ -70,6 +71,34 @@ fn is_supported(location: &Location, depth: usize) -> bool {
             .iter()
             .any(|member| is_supported(member, depth + 1)),
         Location::Opaque(_) => false,
+    }
+}
+
+/// Returns whether what a supported location says has no more than so many bytes.
+fn fits(location: &Location, depth: usize, left: &mut usize) -> bool {
+    let name_bytes = match location {
+        Location::FileLineCol { file, .. } => file.len(),
+        Location::Name(named) => named.name.len(),
+        _ => 0,
+    };
+    let Some(rest) = left.checked_sub(LOCATION_PART_BYTES + name_bytes) else {
+        return false;
+    };
+    *left = rest;
+    match location {
+        Location::Unknown | Location::Opaque(_) | Location::FileLineCol { .. } => true,
+        Location::Name(named) if is_supported(&named.child, depth + 1) => {
+            fits(&named.child, depth + 1, left)
+        }
+        Location::Name(_) => fits(&Location::Unknown, depth + 1, left),
+        Location::CallSite(site) => {
+            fits(&site.callee, depth + 1, left) && fits(&site.caller, depth + 1, left)
+        }
+        Location::Fused(fused) => fused
+            .locations
+            .iter()
+            .filter(|member| is_supported(member, depth + 1))
+            .all(|member| fits(member, depth + 1, left)),
     }
 }
 

@@ -214,6 +214,20 @@ fn optional_sections_list_what_the_bodies_have() {
 }
 
 #[test]
+fn kernels_and_types_without_a_name_are_refused() {
+    check_section(
+        SectionId::Kernels,
+        b"\x02\x01\x00",
+        expect!["byte 0x50: invalid Kernels section in BEF file: kernel 1 has no name [TF0603]"],
+    );
+    check_section(
+        SectionId::Types,
+        b"\x01\x00",
+        expect!["byte 0x55: invalid Types section in BEF file: type 0 has no name [TF0603]"],
+    );
+}
+
+#[test]
 fn locations_are_checked() {
     check_section(
         SectionId::Locations,
@@ -263,6 +277,16 @@ fn locations_are_checked() {
         &[3; 300],
         expect![
             "byte 0x331: invalid Locations section in BEF file: locations nest more than 256 deep [TF0621]"
+        ],
+    );
+    // A fused location of 4,096 that are unknown.
+    let mut long = vec![4, 0xa0, 0];
+    long.resize(3 + 4_096, 0);
+    check_section(
+        SectionId::Locations,
+        &long,
+        expect![
+            "byte 0x1232: invalid Locations section in BEF file: a location says more than 65536 bytes [TF0621]"
         ],
     );
 }
