@@ -31,11 +31,14 @@ pub(crate) fn run(
     frame: &Arc<Frame>,
     arguments: &[AnyAsyncValue],
 ) -> Result<Vec<AnyAsyncValue>, Error> {
+    // A call is a step whatever comes of it, and whatever it runs: loops have no others.
     if let Some(error) = arguments.iter().rev().find_map(AnyAsyncValue::error) {
+        frame.request().count_steps(1);
         return Err(error.clone());
     }
     let depth = NESTING.get();
     if depth >= MAX_NESTING {
+        frame.request().count_steps(1);
         return Err(Error::resource_exhausted(format!(
             "synchronous functions are nested deeper than {MAX_NESTING}"
         )));
@@ -45,7 +48,7 @@ pub(crate) fn run(
     NESTING.set(depth);
     frame
         .request()
-        .count_steps(frame.shape().n_kernels() as u64);
+        .count_steps(1 + frame.shape().n_kernels() as u64);
     result
 }
 
