@@ -46,11 +46,15 @@ pub struct LoadProblem {
     pub help: Option<String>,
 }
 
-/// Everything that keeps a program from being loaded.
+/// Everything that keeps a program from being loaded; of very much, the first
+/// [`LoadError::MAX_KEPT`] problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(Vec<LoadProblem>);
 
 impl LoadError {
+    /// Problems that are kept: a file may have one for each of its bytes, all with long names.
+    pub const MAX_KEPT: usize = 100;
+
     /// The problems, in the order of the file; at least one.
     pub fn problems(&self) -> &[LoadProblem] {
         &self.0
@@ -189,6 +193,9 @@ impl<'a> Loader<'a> {
             .map(|name| registry.get(name))
             .collect();
         for function in self.file.functions() {
+            if self.is_full() {
+                break;
+            }
             match function.body() {
                 Some(body) => self.check_body(&function, &body, &entries),
                 None => self.check_native(&function),
@@ -244,6 +251,10 @@ impl<'a> Loader<'a> {
         })
     }
 
+    fn is_full(&self) -> bool {
+        self.problems.len() >= LoadError::MAX_KEPT
+    }
+
     fn problem(
         &mut self,
         code: &'static str,
@@ -251,6 +262,9 @@ impl<'a> Loader<'a> {
         message: String,
         help: Option<String>,
     ) {
+        if self.is_full() {
+            return;
+        }
         let location = location.and_then(|offset| source_location(self.file, offset));
         self.problems.push(LoadProblem {
             code,
@@ -261,6 +275,9 @@ impl<'a> Loader<'a> {
     }
 
     fn unknown_kernel(&mut self, name: &str, location: Option<LocationOffset>) {
+        if self.is_full() {
+            return;
+        }
         let nearest = self.host.registry().nearest(name);
         let help = nearest.map(|nearest| format!("there is a kernel '{nearest}'"));
         self.problem(
