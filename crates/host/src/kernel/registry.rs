@@ -93,6 +93,14 @@ impl KernelRegistry {
         self
     }
 
+    /// Takes out the kernels, and the native functions, that `keep` does not want: for a host that
+    /// runs programs which it trusts with less.
+    pub fn retain(&mut self, mut keep: impl FnMut(&KernelEntry) -> bool) -> &mut Self {
+        self.kernels.retain(|_, entry| keep(entry));
+        self.natives.retain(|_, entry| keep(entry));
+        self
+    }
+
     /// Finds a kernel.
     pub fn get(&self, name: &str) -> Option<&KernelEntry> {
         self.kernels.get(name)
