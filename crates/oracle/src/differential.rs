@@ -40,8 +40,8 @@ pub struct Outcome {
 /// A program whose run is not what it ought to be.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// The seed that it was made from.
-    pub seed: u64,
+    /// What it was made from: a seed, mostly.
+    pub origin: String,
     /// The smallest program found.
     pub program: String,
     /// What the evaluator says on it.
@@ -53,12 +53,12 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference {
-            seed,
+            origin,
             program,
             expected,
             found,
         } = self;
-        writeln!(f, "seed {seed}, shrunk:\n{program}")?;
+        writeln!(f, "{origin}:\n{program}")?;
         if let Some(complaint) = &found.complaint {
             return write!(f, "{}: {complaint}", found.way);
         }
@@ -108,7 +108,7 @@ pub fn campaign(
         if let Some(found) = judge.rejected(run(&text)) {
             let expected = judge.expected;
             let difference = Difference {
-                seed,
+                origin: format!("seed {seed}"),
                 program: text,
                 expected,
                 found,
@@ -126,7 +126,7 @@ fn smallest(
     options: Options,
     run: &mut dyn FnMut(&str) -> Vec<Outcome>,
 ) -> Difference {
-    let seed = difference.seed;
+    let origin = format!("{}, shrunk", difference.origin);
     let mut smallest = difference;
     let mut differs = |program: &Program, n_runs: usize| {
         let text = program.to_string();
@@ -138,7 +138,7 @@ fn smallest(
         };
         let expected = judge.expected;
         smallest = Difference {
-            seed,
+            origin: origin.clone(),
             program: text,
             expected,
             found,
@@ -161,9 +161,13 @@ fn smallest(
 }
 
 /// Why a text is no program to compare.
-enum Unfit {
+#[derive(Clone, Debug)]
+pub enum Unfit {
+    /// It does not parse, or does not verify.
     Rejected(Diagnostics),
+    /// The evaluator has no report on it.
     Refused(Refusal),
+    /// An effect that may come before or after another one.
     Unordered(Location),
 }
 
@@ -178,15 +182,20 @@ impl fmt::Display for Unfit {
 }
 
 /// Knows what a program ought to do.
-struct Judge {
+#[derive(Clone, Debug)]
+pub struct Judge {
     expected: Outcome,
     ordered: bool,
     cancels: bool,
 }
 
 impl Judge {
-    /// Evaluates a program; says why it is none, or not one to be compared.
-    fn new(text: &str, ordered: bool) -> Result<Judge, Unfit> {
+    /// Evaluates a program; `ordered` tells whether each of its lines has one place only.
+    ///
+    /// # Errors
+    ///
+    /// Why it is none, or not one to be compared.
+    pub fn new(text: &str, ordered: bool) -> Result<Judge, Unfit> {
         let source = Source::new(FILE, text);
         let module = parse(&source).and_then(|module| verify(&module).map(|()| module));
         let module = module.map_err(Unfit::Rejected)?;
@@ -206,22 +215,34 @@ impl Judge {
         })
     }
 
+    /// Returns what the evaluator says.
+    pub fn expected(&self) -> &Outcome {
+        &self.expected
+    }
+
     /// Returns the first outcome that is not what it ought to be.
-    fn rejected(&self, found: Vec<Outcome>) -> Option<Outcome> {
+    pub fn rejected(&self, found: Vec<Outcome>) -> Option<Outcome> {
         found.into_iter().find(|found| !self.accepts(found))
     }
 
-    fn accepts(&self, found: &Outcome) -> bool {
+    /// Returns whether an outcome prints the same and ends in the same way; what it
+    /// reports is not looked at.
+    pub fn accepts_unreported(&self, found: &Outcome) -> bool {
         let expected = &self.expected;
         let printed = match self.ordered {
             true => expected.stdout == found.stdout,
             false => sorted(expected.stdout.lines()) == sorted(found.stdout.lines()),
         };
+        printed && expected.ending == found.ending && found.complaint.is_none()
+    }
+
+    fn accepts(&self, found: &Outcome) -> bool {
+        let expected = &self.expected;
         // Who has not run when a request is cancelled has nothing to report.
         let reported = self.cancels
             || sorted(expected.errors.iter().map(String::as_str))
                 == sorted(found.errors.iter().map(String::as_str));
-        printed && reported && expected.ending == found.ending && found.complaint.is_none()
+        reported && self.accepts_unreported(found)
     }
 }
 
@@ -294,7 +315,7 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(
-            campaign(0..30, &options, &mut run).map_err(|difference| difference.seed),
+            campaign(0..30, &options, &mut run).map_err(|difference| difference.origin),
             Ok(30)
         );
     }

@@ -21,7 +21,11 @@ pub struct Program {
 
 /// Makes the program of a seed, of about `size` operations in each body.
 pub fn program(seed: u64, size: usize) -> Program {
-    let mut random = Random::new(seed);
+    program_from(Random::new(seed), size)
+}
+
+/// Makes the program of some choices, or of what else numbers come from.
+pub fn program_from(mut random: Random, size: usize) -> Program {
     let mut functions: Vec<Body> = Vec::new();
     for _ in 0..random.below(3) {
         let maker = Maker {

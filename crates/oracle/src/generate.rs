@@ -26,6 +26,8 @@ pub struct Options {
     pub ordered: bool,
     /// Whether operations occur that take milliseconds.
     pub delays: bool,
+    /// Whether operations occur that fail, and requests are cancelled.
+    pub failures: bool,
 }
 
 impl Default for Options {
@@ -34,6 +36,7 @@ impl Default for Options {
             size: 16,
             ordered: true,
             delays: false,
+            failures: true,
         }
     }
 }
@@ -50,9 +53,16 @@ impl Default for Options {
 /// assert!(text.contains("func.func @main0"));
 /// ```
 pub fn generate(seed: u64, options: Options) -> Program {
-    let mut random = Random::new(seed);
+    generate_from(Random::new(seed), options)
+}
+
+/// Makes the program of some choices, or of what else numbers come from.
+pub fn generate_from(mut random: Random, options: Options) -> Program {
     // Two thirds of the programs have nothing that fails on purpose.
-    let failures = *random.pick(&[0, 0, 0, 0, 2, 8]);
+    let failures = match options.failures {
+        true => *random.pick(&[0, 0, 0, 0, 2, 8]),
+        false => 0,
+    };
     let mut generator = Generator {
         random,
         program: Program::default(),

@@ -332,7 +332,7 @@ impl Generator {
         }
         let n_ops = self.n_ops(0);
         self.fill(&mut scope, n_ops);
-        if !pure && self.options.ordered && self.random.chance(8) {
+        if !pure && self.options.ordered && self.options.failures && self.random.chance(8) {
             self.cancel(&mut scope);
         }
         let mut results = self.scalars(usize::from(pure), 3);
