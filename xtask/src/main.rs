@@ -8,6 +8,7 @@
 use std::process::ExitCode;
 
 mod checkers;
+mod fuzz;
 mod planted;
 mod steps;
 mod tidy;
@@ -23,7 +24,8 @@ Usage: cargo xtask COMMAND
   loom      interleaving models of values, queues and the executor
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
   miri      values and bytes under Miri (nightly compiler with the component)
-  planted   build with one known bug at a time, and see that its checker finds it";
+  planted   build with one known bug at a time, and see that its checker finds it
+  fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +43,12 @@ fn main() -> ExitCode {
         ["miri"] => checkers::miri(&mut steps),
         ["planted"] => planted::find_all(&mut steps, ""),
         ["planted", name] => planted::find_all(&mut steps, name),
+        ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {
+            if !fuzz::run(&mut steps, target, seconds.first().copied()) {
+                eprintln!("{USAGE}\n\nTargets: {}", fuzz::TARGETS.join(", "));
+                return ExitCode::from(2);
+            }
+        }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

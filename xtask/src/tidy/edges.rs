@@ -22,6 +22,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
     (
+        "fuzz",
+        &[
+            "async", "bef", "ir", "compiler", "host", "kernels", "oracle",
+        ],
+    ),
+    (
         "tfrt",
         &[
             "async", "bef", "ir", "compiler", "import", "host", "tensor", "kernels", "capi",

@@ -1,0 +1,22 @@
+//! Inputs made to cost more than they weigh, in any size.
+//!
+//! Each maker takes a size and returns an input whose length grows with it. What
+//! reads them must take time and memory in proportion to that length.
+
+mod files;
+mod texts;
+
+/// A kind of hostile input.
+#[derive(Clone, Copy, Debug)]
+pub struct Hostile {
+    /// What is wrong with it.
+    pub name: &'static str,
+    /// Makes one of a size.
+    pub make: fn(usize) -> Vec<u8>,
+}
+
+/// Files that lie, share, nest and go round in circles.
+pub const FILES: &[Hostile] = files::ALL;
+
+/// Texts that nest, repeat and are wrong all over.
+pub const TEXTS: &[Hostile] = texts::ALL;

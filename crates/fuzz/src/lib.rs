@@ -1,0 +1,58 @@
+//! What must hold for any input, as functions of bytes.
+//!
+//! | Target | Bytes are | What must hold |
+//! | --- | --- | --- |
+//! | [`text::parse`] | text | an answer; what compiles is accepted by the gate |
+//! | [`text::round_trip`] | text | what is printed parses to the same |
+//! | [`bytes::open`] | a file | refused with a place, or safe to read, load and run |
+//! | [`bytes::reopen`] | a file | what is compiled from its text comes back to the byte |
+//! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
+//!
+//! Each function panics if its property is broken, and returns otherwise; programs
+//! that nobody vouches for run under [`bench::LIMITS`]. `cargo xtask fuzz` calls them
+//! with what a fuzzer thinks of, tests with the corpus under `tests/fuzz/`, with every
+//! bit of it flipped, and with files made to be hard ([`hostile`]).
+
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod bytes;
+pub mod execute;
+pub mod hostile;
+pub mod mutate;
+pub mod seeds;
+pub mod text;
+pub mod walk;
+
+/// A property and its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What it is called on the command line, and in `tests/fuzz/`.
+    pub name: &'static str,
+    /// Checks it for some bytes.
+    pub check: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: [Target; 5] = [
+    Target {
+        name: "parse",
+        check: text::parse,
+    },
+    Target {
+        name: "round_trip",
+        check: text::round_trip,
+    },
+    Target {
+        name: "open",
+        check: bytes::open,
+    },
+    Target {
+        name: "reopen",
+        check: bytes::reopen,
+    },
+    Target {
+        name: "execute",
+        check: execute::execute,
+    },
+];

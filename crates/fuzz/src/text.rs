@@ -1,0 +1,110 @@
+//! Properties of texts: whatever they are, there is an answer.
+
+use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_ir::{Diagnostics, Module, PrintOptions, Source, print, verify};
+
+/// The name that texts go by.
+const NAME: &str = "fuzz.mlir";
+
+/// Both forms of a module, with locations.
+const FORMS: [PrintOptions; 2] = [
+    PrintOptions {
+        generic: false,
+        locations: true,
+    },
+    PrintOptions {
+        generic: true,
+        locations: true,
+    },
+];
+
+/// Lexes, parses and verifies a text, and shows what is wrong with it.
+///
+/// # Panics
+///
+/// If a diagnostic is not inside the text, or if the gate refuses what the compiler writes for a
+/// text that verifies.
+pub fn parse(bytes: &[u8]) {
+    let source = match Source::from_bytes(NAME, bytes.to_vec()) {
+        Ok(source) => source,
+        Err(diagnostics) => return look_at(&diagnostics),
+    };
+    let module = match tfrt_ir::parse(&source) {
+        Ok(module) => module,
+        Err(diagnostics) => return look_at(&diagnostics),
+    };
+    for options in FORMS {
+        print(&module, options);
+    }
+    if let Err(diagnostics) = verify(&module) {
+        return look_at(&diagnostics);
+    }
+    match compile(&module, &CompileOptions::default()) {
+        Ok(bytes) => match BefFile::open(bytes) {
+            Ok(file) => crate::walk::read_all(&file),
+            Err(error) => panic!("the gate refuses what was compiled: {error}"),
+        },
+        Err(diagnostics) => look_at(&diagnostics),
+    }
+}
+
+/// Prints a text that parses, and parses what was printed.
+///
+/// # Panics
+///
+/// If what was printed of a text that verifies does not parse, prints otherwise, or compiles to
+/// other bytes.
+pub fn round_trip(bytes: &[u8]) {
+    let Ok(source) = Source::from_bytes(NAME, bytes.to_vec()) else {
+        return;
+    };
+    let Ok(module) = tfrt_ir::parse(&source) else {
+        return;
+    };
+    let is_valid = verify(&module).is_ok();
+    let written = is_valid.then(|| compiled(&module)).flatten();
+    for options in FORMS {
+        let text = print(&module, options);
+        let again = match tfrt_ir::parse(&Source::new(NAME, text.as_str())) {
+            Ok(again) => again,
+            Err(_) if !is_valid => continue,
+            Err(diagnostics) => panic!("{diagnostics}\nin what was printed:\n{text}"),
+        };
+        let printed = print(&again, options);
+        assert_eq!(printed, text, "printed, parsed and printed again");
+        if !is_valid {
+            continue;
+        }
+        if let Err(diagnostics) = verify(&again) {
+            panic!("{diagnostics}\nin what was printed:\n{text}");
+        }
+        let bytes = compiled(&again);
+        let same =
+            bytes.as_ref().map(BefBuffer::as_bytes) == written.as_ref().map(BefBuffer::as_bytes);
+        assert!(same, "other bytes, printed and compiled:\n{text}");
+    }
+}
+
+fn compiled(module: &Module) -> Option<BefBuffer> {
+    compile(module, &CompileOptions::default()).ok()
+}
+
+/// Shows diagnostics in each way, and checks that each is at a place of its text.
+pub(crate) fn look_at(diagnostics: &Diagnostics) {
+    assert!(diagnostics.iter().next().is_some(), "refused for no reason");
+    for diagnostic in diagnostics.iter() {
+        assert!(!diagnostic.message().is_empty(), "{diagnostic:?}");
+        let Some(position) = diagnostic.position() else {
+            continue;
+        };
+        let text = position.source.text();
+        let range = position.span.range();
+        assert!(
+            text.get(range.clone()).is_some(),
+            "{range:?}: {diagnostic:?}"
+        );
+    }
+    let _ = diagnostics.to_string();
+    let _ = diagnostics.render(true);
+}
