@@ -55,6 +55,12 @@ impl LoadError {
     /// Problems that are kept: a file may have one for each of its bytes, all with long names.
     pub const MAX_KEPT: usize = 100;
 
+    /// Leaves only the problems that `keep` accepts; nothing if there are none.
+    pub fn retain(mut self, keep: impl FnMut(&LoadProblem) -> bool) -> Option<LoadError> {
+        self.0.retain(keep);
+        (!self.0.is_empty()).then_some(self)
+    }
+
     /// The problems, in the order of the file; at least one.
     pub fn problems(&self) -> &[LoadProblem] {
         &self.0
@@ -294,7 +300,9 @@ impl<'a> Loader<'a> {
             let message = format!(
                 "invalid FunctionIndex section in BEF file: unable to find native function in global registry: '{name}'"
             );
-            return self.problem(codes::UNKNOWN_NATIVE, None, message, None);
+            let close = self.host.registry().nearest_native(name);
+            let help = close.map(|close| format!("there is a native function '{close}'"));
+            return self.problem(codes::UNKNOWN_NATIVE, None, message, help);
         };
         let signature = entry.signature();
         let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
@@ -328,7 +336,9 @@ impl<'a> Loader<'a> {
                     view.name(),
                     function.name()
                 );
-                self.problem(codes::NOT_SYNCHRONOUS, Some(view.location()), message, None);
+                let help = "use a kernel that does not wait, or leave the function asynchronous";
+                let (location, help) = (Some(view.location()), Some(help.to_owned()));
+                self.problem(codes::NOT_SYNCHRONOUS, location, message, help);
                 continue;
             }
             let misfit = self

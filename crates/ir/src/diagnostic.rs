@@ -118,6 +118,15 @@ impl Diagnostic {
         self
     }
 
+    /// Places it at a part of what it is placed at, if that is known.
+    #[must_use]
+    pub(crate) fn narrowed(self, source: Option<&Source>, part: Option<Span>) -> Diagnostic {
+        match (source, part) {
+            (Some(source), Some(span)) => self.at(source, span),
+            _ => self,
+        }
+    }
+
     /// Places it at a location for which there is no text at hand.
     #[must_use]
     pub fn at_location(mut self, location: Location) -> Diagnostic {
@@ -316,6 +325,8 @@ impl Place {
         text: &mut String,
     ) {
         let prefix = match self.location.file_line_col() {
+            // A file as a whole.
+            Some((file, 0, 0)) => format!("{file}: {name}"),
             Some((file, line, column)) => format!("{file}:{line}:{column}: {name}"),
             None => name.to_owned(),
         };
@@ -398,6 +409,13 @@ impl Diagnostics {
             .list
             .into_iter()
             .for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// Adds advice to the one that was added last.
+    pub(crate) fn help_last(&mut self, message: String) {
+        if let Some(last) = self.list.last_mut() {
+            last.help.push(message);
+        }
     }
 
     /// Sorts by place in the text; those at one place keep their order.

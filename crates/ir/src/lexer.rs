@@ -117,6 +117,24 @@ impl Bad {
 }
 
 impl Bad {
+    /// Returns what the author of the text may have meant by it.
+    pub fn help(self, text: &str) -> Option<&'static str> {
+        match (self, text) {
+            (Bad::Character, ";") => Some("operations end with their line"),
+            (Bad::Character, "'") => Some("strings are in double quotes"),
+            (Bad::Character, ".") => Some("numbers begin with a digit: 0.5"),
+            (Bad::Character, text) if !text.is_ascii() => {
+                Some("outside of strings and comments all characters are ASCII")
+            }
+            (Bad::Name, "#") | (Bad::Comment, _) => Some("comments begin with '//'"),
+            (Bad::Name, "@") => Some("any text may be a name in quotes: @\"1st\""),
+            (Bad::Escape, _) => Some(
+                r"a backslash is written '\\', any other byte as two hexadecimal digits: '\0A'",
+            ),
+            _ => None,
+        }
+    }
+
     /// Returns the code of the mistake.
     pub fn code(self) -> &'static str {
         match self {

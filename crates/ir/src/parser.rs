@@ -285,7 +285,11 @@ impl<'a> Parser<'a> {
             lexer::Bad::Character => format!("{} {text:?}", bad.message()),
             _ => bad.message().to_owned(),
         };
-        self.report(bad.code(), span, message);
+        let error = self.error(bad.code(), span, message);
+        self.push(match bad.help(text) {
+            Some(help) => error.help(help),
+            None => error,
+        });
     }
 
     /// Returns the token behind the present one.
@@ -498,11 +502,23 @@ impl Parser<'_> {
             Some((end, _)) => format!("{}...", &found[..end]),
             None => found.to_owned(),
         };
-        self.fail(
-            code,
-            self.token.span(),
-            format!("expected {what}, found '{found}'"),
-        )
+        let message = format!("expected {what}, found '{found}'");
+        let error = self.error(code, self.token.span(), message);
+        let error = self.point_behind(error);
+        self.push(error);
+        Err(Failed)
+    }
+
+    /// Adds where the text before the present token ends, if that is on a line
+    /// before: what is missing was meant to be there.
+    pub(crate) fn point_behind(&self, error: Diagnostic) -> Diagnostic {
+        let end = self.last_end;
+        let last = Span::new(end.saturating_sub(1), end);
+        let is_char = self.text.is_char_boundary(end.saturating_sub(1));
+        match end > 0 && is_char && self.is_on_a_line_after(last) {
+            true => error.note_at("the text before ends here", Some(self.source), last),
+            false => error,
+        }
     }
 
     /// Skips to what looks like the start of an operation on a line of its own,

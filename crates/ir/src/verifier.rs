@@ -15,7 +15,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Module, OpId, RegionId},
-    printer,
+    parts, printer,
 };
 
 use dominance::Dominance;
@@ -151,8 +151,11 @@ impl<'m> Verifier<'m> {
                     Some(&first) => {
                         let message = format!("redefinition of symbol named '{name}'");
                         let error = module.error_at(codes::REDEFINED_SYMBOL, child, message);
+                        let at = parts::symbol(module, child, name);
+                        let error = error.narrowed(module.source(), at);
                         let note = "see existing symbol definition here";
-                        let span = module.op(first).span();
+                        let whole = module.op(first).span();
+                        let span = parts::symbol(module, first, name).unwrap_or(whole);
                         self.diagnostics
                             .push(error.note_at(note, module.source(), span));
                     }

@@ -46,6 +46,7 @@ fn errors_show_the_line() {
           |
         2 |   %x = tfrt.constant.i32 oops
           |                          ^^^^
+        help: it is written: %constant = tfrt.constant.i32 $value
     "#]]
     .assert_eq(&errors.render(false));
     assert!(errors.render(true).contains("\u{1b}["));
@@ -73,10 +74,12 @@ func.func @h() { tfrt.return %nowhere : i32 }
 ",
         expect![[r#"
             3:26 expected constant of type 'i32', found 'oops'
+              help: it is written: %constant = tfrt.constant.i32 $value
             4:8 custom op 'tfrt.adds.i32' is unknown
               help: there is an operation 'tfrt.add.i32'
             5:32 expected attribute value, found '}'
             6:21 expected 2 operands, found 1
+              help: it is written: %done = tfrt.print.i32 %value, %chain
             7:11 use of undeclared SSA value name
               help: nothing in this region defines %undefined
             8:5 cannot name an operation with no results
@@ -107,12 +110,14 @@ fn values() {
         ],
         expect![[r#"
             2:5 use of value '%a' expects different type than prior uses: 'f32' vs 'i32'
-              1:1 note: defined here
+              1:1 note: defined here, with the type 'i32'
             2:1 definition of SSA value '%a#0' has type 'i32', but a use expects 'f32'
               1:5 note: previously used here
             2:1 redefinition of SSA value '%a'
               1:1 note: previously defined here
             2:5 reference to invalid result number
+              1:1 note: '%a' stands for 2 results
+              help: results are numbered from 0
             1:1 cannot name an operation with no results
             1:1 operation defines 2 results but was provided 3 to bind
             1:4 expected number of results, at least 1, found '0'
@@ -123,9 +128,11 @@ fn values() {
             1:25 redefinition of SSA value '%a'
               1:14 note: previously defined here
             1:38 use of value '%a' expects different type than prior uses: 'f32' vs 'i32'
-              1:14 note: defined here
+              1:14 note: defined here, with the type 'i32'
             2:30 use of undeclared SSA value name
+              1:1 note: it is defined outside
               help: nothing in this region defines %a
+              help: regions see their arguments only; pass it in as an operand
         "#]],
     );
 }
@@ -175,8 +182,11 @@ fn literals() {
         ],
         expect![[r#"
             1:12 integer constant out of range for type 'i8'
+              help: 'i8' holds -128 to 255
             1:12 integer constant out of range for type 'i8'
+              help: 'i8' holds -128 to 255
             1:12 integer constant out of range for type 'si8'
+              help: 'si8' holds -128 to 127
             1:12 negative integer literal not valid for unsigned integer type
             1:12 unexpected decimal integer literal for a floating point value
               help: add a trailing dot to make the literal a float
@@ -189,9 +199,13 @@ fn literals() {
             1:16 integer bitwidth is limited to 16777215 bits
             1:12 expected '"' in string literal
             1:12 unknown escape in string literal
+              help: a backslash is written '\\', any other byte as two hexadecimal digits: '\0A'
             1:12 expected a name behind the sigil
+              help: any text may be a name in quotes: @"1st"
             1:15 duplicate key 'v' found in dictionary attribute
+              1:8 note: it is there first
             1:12 undefined symbol alias id 'nothing'
+              help: an alias is defined before its use: '#name = attribute'
             1:12 undefined symbol alias id 'nothing'
               help: types of dialects are written '!dialect.type'
             1:12 expected a shape: '*' or sizes with 'x' between, '?' if unknown
@@ -212,10 +226,12 @@ fn literals() {
             1:19 vector types must have positive constant sizes
             1:20 invalid element type for complex
             1:18 integer constant out of range for type 'i1'
+              help: 'i1' holds -1 to 1
             1:20 negative integer literal not valid for unsigned integer type
             1:19 unexpected decimal integer literal for a floating point value
               help: add a trailing dot to make the literal a float
             1:19 expected constant of type 'i32', found '"s"'
+              help: it is written: %constant = tfrt.constant.i32 $value
         "#]],
     );
 }
@@ -259,10 +275,11 @@ fn forms() {
             1:1 custom op 'foo.bar' is unknown
               help: write it in generic form: "foo.bar"(...) : (...) -> ...
             1:1 custom op 'tfrt.minus.i32' has no custom form
-              help: write it in generic form: "tfrt.minus.i32"(...) : (...) -> ...
+              help: write it in generic form: %difference = "tfrt.minus.i32"(%lhs, %rhs) : (i32, i32) -> i32
             1:1 custom op 'tfrt.cal' is unknown
               help: there is an operation 'tfrt.call'
             1:1 expected operation name in quotes or an operation, found '}'
+              help: nothing is open here that this could close
             1:1 expected operation name in quotes
             1:5 expected '(', found ':'
             1:9 expected function type, found 'i32'
@@ -275,17 +292,25 @@ fn forms() {
             1:19 expected no body, as the arguments have no names, found '{'
             1:23 expected argument name, as before, found 'i32'
             1:16 expected 2 operands, found 1
+              help: it is written: %sum = tfrt.add.i32 %lhs, %rhs
             1:22 expected 2 operands, found 3
+              help: it is written: %sum = tfrt.add.i32 %lhs, %rhs
             1:9 expected condition, found ':'
+              help: it is written: %results... = tfrt.if %condition, %operands... : (types) -> (types) {...} [else {...}]
             1:17 expected trip count, found '{'
+              help: it is written: %results... = tfrt.repeat.i32 %trip_count, %loop_operands... [ : types] {...}
             2:2 expected 'else' in 'tfrt.if' with result values
+              help: it is written: %results... = tfrt.if %condition, %operands... : (types) -> (types) {...} [else {...}]
             1:40 region entry argument '%c' is already in use
             1:48 expected ':' and the types of the operands, found '{'
+              help: it is written: %results... = tfrt.repeat.i32 %trip_count, %loop_operands... [ : types] {...}
             1:27 expected name of a setting, found '{'
             1:1 attribute names with a '.' are reserved for dialect-defined names
             2:1 redefinition of alias id '#a'
+              1:1 note: first defined here
             1:7 reference to a block outside of any region
             1:16 reference to an undefined block
+              help: nothing in this region is labelled ^bb1
             3:1 redefinition of block '^a'
               1:10 note: previously defined here
             1:22 location alias '#a' was never defined
@@ -293,6 +318,7 @@ fn forms() {
             1:27 expected ':', found ')'
             1:18 unexpected character "\0"
             1:7 expected '//' to start a comment
+              help: comments begin with '//'
         "#]],
     );
 }
@@ -327,29 +353,41 @@ fn verifier_checks_structure() {
             1:18 'tfrt.return' op must be the last operation in the parent block
             1:18 empty block: expect at least a terminator
             1:1 'func.func' op symbol declaration cannot have public visibility
-            2:1 redefinition of symbol named 'f'
-              1:1 note: see existing symbol definition here
-            1:23 operand #0 does not dominate this use
+              help: write 'private' before the name, or give the function a body
+            2:19 redefinition of symbol named 'f'
+              1:19 note: see existing symbol definition here
+            1:36 operand #0 does not dominate this use
               2:7 note: operand defined here (op in the same block)
-            1:23 operand #1 does not dominate this use
+            1:40 operand #1 does not dominate this use
               2:7 note: operand defined here (op in the same block)
-            4:2 operand #1 does not dominate this use
+            4:10 operand #1 does not dominate this use
               6:7 note: operand defined here
             1:14 'u' op entry block of region may not have predecessors
             1:10 operation with block successors must terminate its parent block
             1:1 'func.func' op requires attribute 'function_type'
+              help: it is func.func() {sym_name: string, function_type: function type, sym_visibility?: string, arg_attrs?: array of dictionaries, res_attrs?: array of dictionaries} ({...}) -> ()
             1:1 'func.func' op entry block must have 0 arguments to match function signature
             1:1 'func.func' op type of entry block argument #0('i32') must match the type of the corresponding argument in function signature('f32')
             1:1 'tfrt.add.i32' op expected 2 operands, but found 0
-            2:1 'tfrt.add.i32' op operand #0 must be 32-bit signless integer, but got 'f32'
-            2:1 'tfrt.add.i32' op operand #1 must be 32-bit signless integer, but got 'f32'
+              help: it is tfrt.add.i32(lhs: i32, rhs: i32) -> (sum: i32)
             2:1 'tfrt.add.i32' op result #0 must be 32-bit signless integer, but got 'f32'
+            2:16 'tfrt.add.i32' op operand #0 must be 32-bit signless integer, but got 'f32'
+              1:6 note: the operand is defined here
+              help: it is tfrt.add.i32(lhs: i32, rhs: i32) -> (sum: i32)
+            2:20 'tfrt.add.i32' op operand #1 must be 32-bit signless integer, but got 'f32'
+              1:6 note: the operand is defined here
             1:1 'tfrt.new.chain' op requires one result
+              help: it is tfrt.new.chain() -> (chain: !tfrt.chain)
             1:1 'tfrt.constant.i32' op requires attribute 'value'
-            1:1 'tfrt.constant.i32' op attribute 'value' failed to satisfy constraint: 32-bit signless integer attribute
+              help: it is tfrt.constant.i32() {value: i32} -> (constant: i32)
+            1:24 'tfrt.constant.i32' op attribute 'value' failed to satisfy constraint: 32-bit signless integer attribute
+              - note: the attribute is "s"
+              help: it is tfrt.constant.i32() {value: i32} -> (constant: i32)
             1:1 'tfrt.case' op expected 1 or more operands, but found 0
+              help: it is tfrt.case(branch_index: i32, operands: any...) {branches: array of functions} -> (results: any...)
             1:1 'tfrt.case' op requires attribute 'branches'
             1:1 'tfrt.if' op expected 1 or more operands, but found 0
+              help: it is tfrt.if(condition: i1, operands: any...) ({...}, {...}) -> (results: any...)
             1:1 'tfrt.if' op expected 2 regions
         "#]],
     );
@@ -373,11 +411,15 @@ fn verifier_checks_returns() {
         ],
         expect![[r#"
             1:25 'tfrt.return' op has 1 operands, but enclosing function returns 0
+              1:1 note: the function returns ()
             1:40 type of return operand 0 ('i32') doesn't match function result type ('!tfrt.chain')
             1:64 'tfrt.return' op operand types don't match 'tfrt.if' result
             1:58 use of undeclared SSA value name
+              1:14 note: it is defined outside
               help: nothing in this region defines %x
+              help: regions see their arguments only; pass it in as an operand
             1:37 'func.return' op has 0 operands, but enclosing function (@f) returns 1
+              1:13 note: the function returns (i32)
             1:10 'func.return' op expects parent op 'func.func'
             1:25 'tfrt_test.benchmark' op incorrect number of return values. One return value is expected
             1:53 region entry argument '%x' is already in use
@@ -385,6 +427,7 @@ fn verifier_checks_returns() {
             1:85 'tfrt.return' op operand types don't match 'tfrt.parallel_for.i32' result
             1:24 'tfrt.if' op expected tfrt.return in body
             1:24 'tfrt.if' op incorrect number of arguments to 'else' block
+              - note: the operands are (), the region's arguments are (i32)
         "#]],
     );
 }
@@ -422,32 +465,48 @@ fn verifier_checks_calls() {
     check_all(
         &programs,
         expect![[r#"
-        6:1 'tfrt.call' op 'missing' does not reference a valid function
-        6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
-        6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
-        6:1 'tfrt.call' op incorrect number of operands for callee
-        6:1 'tfrt.call' op operand type mismatch
-        6:1 'tfrt.call' op incorrect number of results for callee
-        6:1 'tfrt.call' op result type mismatch
-        6:1 'tfrt.cond' op operand type mismatch for true function
-        6:1 'tfrt.cond' op result type mismatch for true function
-        6:1 'tfrt.cond' op incorrect number of operands for false function
-        6:1 'tfrt.cond' op incorrect number of results for false function
-        6:1 'tfrt.cond' op requires a 'a_true_fn' symbol reference attribute
-        6:1 'tfrt.cond' op requires a 'a_false_fn' symbol reference attribute
-        6:1 'tfrt.cond' op 'missing' does not reference a valid function
-        6:1 'tfrt.parallel_call.i32' op incorrect number of callee operands
-        6:1 'tfrt.parallel_call.i32' op async callee must return a chain
-        6:1 'tfrt.parallel_call.i32' op callee must take stard and end indices first
-        6:1 'tfrt.parallel_call.i32' op async callee must return a chain
-        6:1 'tfrt.parallel_call.i32' op 'missing' does not reference a valid function
-        6:1 'tfrt_test.sync_benchmark' op incorrect number of operands for callee
-        6:1 'tfrt_test.sync_benchmark' op Target benchmark function must return zero value.
-        6:1 'tfrt_test.sync_benchmark' op operand type mismatch
-        6:1 'tfrt_test.sync_benchmark' op Target benchmark function must return zero value.
-        6:1 'tfrt_test.test_cost' op cost value must be larger than 0
-        6:1 'tfrt_test.test_cost' op cost attribute not found
-    "#]],
+            6:11 'tfrt.call' op 'missing' does not reference a valid function
+            6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
+            6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
+            6:1 'tfrt.call' op incorrect number of operands for callee
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.call' op operand type mismatch
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.call' op incorrect number of results for callee
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.call' op result type mismatch
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.cond' op operand type mismatch for true function
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.cond' op result type mismatch for true function
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.cond' op incorrect number of operands for false function
+              2:1 note: 'g' is () -> (i32, i32)
+            6:1 'tfrt.cond' op incorrect number of results for false function
+              2:1 note: 'g' is () -> (i32, i32)
+            6:1 'tfrt.cond' op requires a 'a_true_fn' symbol reference attribute
+            6:1 'tfrt.cond' op requires a 'a_false_fn' symbol reference attribute
+            6:17 'tfrt.cond' op 'missing' does not reference a valid function
+            6:1 'tfrt.parallel_call.i32' op incorrect number of callee operands
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.parallel_call.i32' op async callee must return a chain
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt.parallel_call.i32' op callee must take stard and end indices first
+              3:1 note: 'p' is (f32, f32) -> ()
+            6:1 'tfrt.parallel_call.i32' op async callee must return a chain
+              4:1 note: 'q' is (i32, i32) -> i32
+            6:42 'tfrt.parallel_call.i32' op 'missing' does not reference a valid function
+            6:1 'tfrt_test.sync_benchmark' op incorrect number of operands for callee
+              4:1 note: 'q' is (i32, i32) -> i32
+            6:1 'tfrt_test.sync_benchmark' op Target benchmark function must return zero value.
+              4:1 note: 'q' is (i32, i32) -> i32
+            6:1 'tfrt_test.sync_benchmark' op operand type mismatch
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt_test.sync_benchmark' op Target benchmark function must return zero value.
+              1:1 note: 'f' is (i32) -> i32
+            6:1 'tfrt_test.test_cost' op cost value must be larger than 0
+            6:1 'tfrt_test.test_cost' op cost attribute not found
+        "#]],
     );
 }
 
@@ -468,7 +527,9 @@ fn verifier_checks_symbols_and_their_attributes() {
             1:1 'func.func' op arguments may only have dialect attributes
             1:1 'func.func' op results may only have dialect attributes
             1:1 'func.func' op expects argument attribute array to have the same number of elements as the number of function arguments, got 1, but expected 0
-            1:1 'func.func' op attribute 'res_attrs' failed to satisfy constraint: Array of dictionary attributes
+            1:92 'func.func' op attribute 'res_attrs' failed to satisfy constraint: Array of dictionary attributes
+              - note: the attribute is 1 : i64
+              help: it is func.func() {sym_name: string, function_type: function type, sym_visibility?: string, arg_attrs?: array of dictionaries, res_attrs?: array of dictionaries} ({...}) -> ()
             1:1 'func.func' op visibility expected to be one of ["public", "private", "nested"], but got "secret"
             1:18 'func.func' op symbol's parent must have the SymbolTable trait
         "#]],

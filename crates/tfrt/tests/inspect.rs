@@ -69,7 +69,7 @@ fn stripped_file_is_decompiled_with_a_warning() {
     let output = folder.tfrt("decompile a.bef");
     assert!(output.status.success());
     let told = String::from_utf8_lossy(&output.stderr);
-    let expected = "a.bef:0:0: warning: Missing AttributeTypes, AttributeNames or RegisterTypes \
+    let expected = "a.bef: warning: Missing AttributeTypes, AttributeNames or RegisterTypes \
                     sections. [TF0801]\n";
     assert_eq!(told, expected);
     let text = String::from_utf8_lossy(&output.stdout);

@@ -123,14 +123,22 @@ impl KernelRegistry {
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        let limit = (name.len() / 4).clamp(1, 4);
-        self.kernels
-            .keys()
-            .map(|candidate| (distance(name, candidate, limit), candidate))
-            .filter(|(distance, _)| *distance <= limit)
-            .min()
-            .map(|(_, candidate)| &**candidate)
+        nearest(name, self.kernels.keys())
     }
+
+    /// The same for native functions.
+    pub fn nearest_native(&self, name: &str) -> Option<&str> {
+        nearest(name, self.natives.keys())
+    }
+}
+
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Option<&'n str> {
+    let limit = (name.len() / 4).clamp(1, 4);
+    names
+        .map(|candidate| (distance(name, candidate, limit), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, candidate)| &**candidate)
 }
 
 fn insert<M: 'static, F: KernelFn<M>>(

@@ -239,6 +239,9 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
         argument(parser, &mut inputs, &mut arguments)
     })?;
     let mut results = Typed::default();
+    if parser.at(Mark::Colon) {
+        return parser.expected(codes::UNEXPECTED_TOKEN, "'->' before the results");
+    }
     if parser.eat(Mark::Arrow) {
         result_list(parser, &mut results)?;
     }

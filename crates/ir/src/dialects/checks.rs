@@ -8,9 +8,23 @@ use crate::{
     diagnostic::Diagnostics,
     module::{Module, OpId, RegionId, ValueId},
     name::Name,
+    parts, similar,
     types::{FunctionType, Type},
     verifier::VerifyContext,
 };
+
+/// A function that an operation calls.
+struct Callee {
+    op: OpId,
+    name: Name,
+    ty: FunctionType,
+}
+
+/// Returns types with commas between.
+fn listed(types: &[Type]) -> String {
+    let names: Vec<String> = types.iter().map(Type::to_string).collect();
+    names.join(", ")
+}
 
 /// Gathers the errors of one operation.
 struct Check<'c> {
@@ -39,6 +53,23 @@ impl<'c> Check<'c> {
             .push(self.module.op_error(code, self.op, message));
     }
 
+    /// Reports an error with a note on the function that it is about.
+    fn fail_for(&mut self, code: &'static str, message: &str, callee: &Callee) {
+        let error = self.module.op_error(code, self.op, message);
+        let note = format!("'{}' is {}", callee.name, callee.ty);
+        let span = self.module.op(callee.op).span();
+        self.diagnostics
+            .push(error.note_at(note, self.module.source(), span));
+    }
+
+    /// Reports an error with a note on two lists of types that differ.
+    fn fail_with_types(&mut self, code: &'static str, message: &str, lists: [(&str, &[Type]); 2]) {
+        let [first, second] = lists.map(|(what, types)| format!("{what} ({})", listed(types)));
+        let error = self.module.op_error(code, self.op, message);
+        self.diagnostics
+            .push(error.note(format!("{first}, {second}")));
+    }
+
     fn types(&self, values: &[ValueId]) -> Vec<Type> {
         values
             .iter()
@@ -61,7 +92,7 @@ impl<'c> Check<'c> {
 
     /// Returns the function that an attribute names, or reports that it does
     /// not; `shown` is what the message calls the attribute.
-    fn function(&mut self, attribute: &str, shown: &str) -> Option<(Name, FunctionType)> {
+    fn function(&mut self, attribute: &str, shown: &str) -> Option<Callee> {
         let symbol = self
             .module
             .op(self.op)
@@ -76,50 +107,65 @@ impl<'c> Check<'c> {
         };
         let found = self.context.lookup(self.op, symbol);
         let found = found.filter(|&op| self.module.op(op).name() == "func.func");
-        let ty = found.and_then(|op| {
-            self.module
-                .op(op)
-                .attribute("function_type")?
-                .as_type()?
-                .as_function()
+        let callee = found.and_then(|op| {
+            let ty = self.module.op(op).attribute("function_type")?;
+            Some(Callee {
+                op,
+                name: symbol.root.clone(),
+                ty: ty.as_type()?.as_function()?.clone(),
+            })
         });
-        match ty {
-            Some(ty) => Some((symbol.root.clone(), ty.clone())),
-            None => {
-                let name = &symbol.root;
-                self.fail(
-                    codes::UNDEFINED_CALLEE,
-                    &format!("'{name}' does not reference a valid function"),
-                );
-                None
-            }
+        if callee.is_none() {
+            self.unknown_function(symbol.root.clone());
         }
+        callee
+    }
+
+    /// Reports a function that is not there.
+    fn unknown_function(&mut self, name: Name) {
+        let module = self.module;
+        let message = format!("'{name}' does not reference a valid function");
+        let error = module.op_error(codes::UNDEFINED_CALLEE, self.op, message);
+        let error = error.narrowed(module.source(), parts::symbol(module, self.op, &name));
+        let table = module.nearest_symbol_table(self.op);
+        let functions = table.into_iter().flat_map(|table| module.children(table));
+        let names = functions.filter_map(|function| module.symbol_name(function));
+        let error = match similar::nearest(&name, names) {
+            Some(close) => error.help(format!("there is a function '{close}'")),
+            None => error,
+        };
+        self.diagnostics.push(error);
     }
 
     /// Compares operands and results with a function's type; `suffix` says
     /// which function, where there are two.
-    fn signature(&mut self, ty: &FunctionType, callee: &str, suffix: &str) {
+    fn signature(&mut self, function: &Callee, callee: &str, suffix: &str) {
+        let ty = &function.ty;
         let (operands, results) = (self.rest_types(), self.result_types());
         if operands.len() != ty.inputs.len() {
-            self.fail(
+            self.fail_for(
                 codes::CALL_OPERANDS,
                 &format!("incorrect number of operands for {callee}"),
+                function,
             );
         } else if operands != ty.inputs {
-            self.fail(
+            self.fail_for(
                 codes::CALL_OPERANDS,
                 &format!("operand type mismatch{suffix}"),
+                function,
             );
         }
         if results.len() != ty.results.len() {
-            self.fail(
+            self.fail_for(
                 codes::CALL_RESULTS,
                 &format!("incorrect number of results for {callee}"),
+                function,
             );
         } else if results != ty.results {
-            self.fail(
+            self.fail_for(
                 codes::CALL_RESULTS,
                 &format!("result type mismatch{suffix}"),
+                function,
             );
         }
     }
@@ -165,10 +211,16 @@ impl<'c> Check<'c> {
             return;
         }
         let (operands, arguments) = (self.rest_types(), self.region_argument_types(region));
-        if operands.len() != arguments.len() {
-            self.fail(codes::REGION_ARGUMENTS, count_message);
-        } else if operands != arguments {
-            self.fail(codes::REGION_ARGUMENTS, "operand/argument type mismatch");
+        let message = match operands.len() == arguments.len() {
+            true => "operand/argument type mismatch",
+            false => count_message,
+        };
+        if operands != arguments {
+            let lists = [
+                ("the operands are", &*operands),
+                ("the region's arguments are", &*arguments),
+            ];
+            self.fail_with_types(codes::REGION_ARGUMENTS, message, lists);
         }
     }
 }
@@ -202,10 +254,12 @@ pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut 
     if check.module.entry_block(region).is_none() {
         let visibility = data.attribute("sym_visibility").and_then(Attribute::as_str);
         if matches!(visibility, None | Some("public")) {
-            check.fail(
-                codes::PUBLIC_DECLARATION,
-                "symbol declaration cannot have public visibility",
-            );
+            let message = "symbol declaration cannot have public visibility";
+            let error = check
+                .module
+                .op_error(codes::PUBLIC_DECLARATION, op, message);
+            let help = "write 'private' before the name, or give the function a body";
+            check.diagnostics.push(error.help(help));
         }
         return;
     }
@@ -230,8 +284,8 @@ pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut 
 
 pub(super) fn call(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
     let mut check = Check::new(context, op, diagnostics);
-    if let Some((_, ty)) = check.function("callee", "callee") {
-        check.signature(&ty, "callee", "");
+    if let Some(callee) = check.function("callee", "callee") {
+        check.signature(&callee, "callee", "");
     }
 }
 
@@ -243,45 +297,56 @@ pub(super) fn cond(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diag
         ("b_false_fn", "a_false_fn", "false"),
     ];
     for (attribute, shown, which) in functions {
-        if let Some((_, ty)) = check.function(attribute, shown) {
+        if let Some(function) = check.function(attribute, shown) {
             let (callee, suffix) = (
                 format!("{which} function"),
                 format!(" for {which} function"),
             );
-            check.signature(&ty, &callee, &suffix);
+            check.signature(&function, &callee, &suffix);
         }
     }
 }
 
 pub(super) fn parallel_call(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
     let mut check = Check::new(context, op, diagnostics);
-    let Some((_, ty)) = check.function("callee", "callee") else {
+    let Some(callee) = check.function("callee", "callee") else {
         return;
     };
+    let ty = &callee.ty;
     let operands = check.rest_types();
     match ty.inputs.as_slice() {
         inputs if inputs.len() != operands.len() + 2 => {
-            check.fail(
+            check.fail_for(
                 codes::PARALLEL_CALLEE,
                 "incorrect number of callee operands",
+                &callee,
             );
         }
         [start, end, ..] if *start != Type::I32 || *end != Type::I32 => {
-            check.fail(
+            check.fail_for(
                 codes::PARALLEL_CALLEE,
                 "callee must take stard and end indices first",
+                &callee,
             );
         }
         inputs if inputs[2..] != operands => {
-            check.fail(codes::PARALLEL_CALLEE, "operand type mismatch")
+            check.fail_for(codes::PARALLEL_CALLEE, "operand type mismatch", &callee)
         }
         _ => {}
     }
     match ty.results.as_slice() {
         [] => {}
         [single] if single.is_chain() => {}
-        [_] => check.fail(codes::PARALLEL_CALLEE, "async callee must return a chain"),
-        _ => check.fail(codes::PARALLEL_CALLEE, "invalid callee result type"),
+        [_] => check.fail_for(
+            codes::PARALLEL_CALLEE,
+            "async callee must return a chain",
+            &callee,
+        ),
+        _ => check.fail_for(
+            codes::PARALLEL_CALLEE,
+            "invalid callee result type",
+            &callee,
+        ),
     }
 }
 
@@ -320,11 +385,17 @@ fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, St
     };
     let (short, long) = named(check.module.symbol_name(function).unwrap_or_default());
     let (operands, results) = (check.rest_types(), &signature.results);
+    let note = || format!("the function returns ({})", listed(results));
     if operands.len() != results.len() {
         let (found, wanted) = (operands.len(), results.len());
         let message =
             format!("has {found} operands, but enclosing function{short} returns {wanted}");
-        return check.fail(codes::RETURNED_VALUES, &message);
+        let error = check
+            .module
+            .op_error(codes::RETURNED_VALUES, check.op, message);
+        return check
+            .diagnostics
+            .push(error.note_at(note(), check.module.source(), data.span()));
     }
     for (index, (operand, result)) in operands.iter().zip(results).enumerate() {
         if operand != result {
@@ -363,10 +434,16 @@ pub(super) fn do_async(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut 
 pub(super) fn repeat(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
     let mut check = Check::new(context, op, diagnostics);
     let (operands, results) = (check.rest_types(), check.result_types());
-    if operands.len() != results.len() {
-        check.fail(codes::LOOP_VALUES, "incorrect number of operands");
-    } else if operands != results {
-        check.fail(codes::LOOP_VALUES, "operand/result type mismatch");
+    if operands != results {
+        let message = match operands.len() == results.len() {
+            true => "operand/result type mismatch",
+            false => "incorrect number of operands",
+        };
+        let lists = [
+            ("the operands are", &*operands),
+            ("the results are", &*results),
+        ];
+        check.fail_with_types(codes::LOOP_VALUES, message, lists);
     }
     let region = check.module.op(op).regions()[0];
     check.region_arguments(region, "incorrect number of arguments to body");
@@ -405,22 +482,25 @@ pub(super) fn benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut
 
 pub(super) fn sync_benchmark(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Diagnostics) {
     let mut check = Check::new(context, op, diagnostics);
-    let Some((_, ty)) = check.function("target_fn", "target_fn") else {
+    let Some(callee) = check.function("target_fn", "target_fn") else {
         return;
     };
+    let ty = &callee.ty;
     let operands = check.rest_types();
     if operands.len() != ty.inputs.len() {
-        check.fail(
+        check.fail_for(
             codes::CALL_OPERANDS,
             "incorrect number of operands for callee",
+            &callee,
         );
     } else if operands != ty.inputs {
-        check.fail(codes::CALL_OPERANDS, "operand type mismatch");
+        check.fail_for(codes::CALL_OPERANDS, "operand type mismatch", &callee);
     }
     if !ty.results.is_empty() {
-        check.fail(
+        check.fail_for(
             codes::BENCHMARK_RESULTS,
             "Target benchmark function must return zero value.",
+            &callee,
         );
     }
 }

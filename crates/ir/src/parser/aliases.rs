@@ -15,9 +15,10 @@ use crate::{
     attributes::Attribute,
     codes,
     index::{Meaning, Role, Subject},
-    lexer::{Kind, Mark},
+    lexer::{self, Kind, Mark},
     location::Location,
     name::TextHash,
+    similar,
     source::Span,
     types::Type,
 };
@@ -80,11 +81,14 @@ impl<'a> Parser<'a> {
             _ => self.aliases.types.contains_key(name),
         };
         if is_known {
-            return self.fail(
-                codes::REDEFINED_ALIAS,
-                span,
-                format!("redefinition of alias id '{text}'"),
-            );
+            let message = format!("redefinition of alias id '{text}'");
+            let error = self.error(codes::REDEFINED_ALIAS, span, message);
+            let error = match self.alias_definition_of(text, self.token.start) {
+                Some(first) => error.note_at("first defined here", Some(self.source), first),
+                None => error,
+            };
+            self.push(error);
+            return Err(super::Failed);
         }
         self.bump();
         self.mention(span, Role::Definition, Subject::Alias);
@@ -118,6 +122,26 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Finds where an alias was defined, by reading the text again.
+    fn alias_definition_of(&self, text: &str, end: usize) -> Option<Span> {
+        if self.diagnostics.is_full() {
+            return None;
+        }
+        let mut at = 0;
+        while at < end {
+            let token = lexer::token(self.text, at);
+            at = token.end;
+            let is_name = matches!(token.kind, Kind::Hash | Kind::Exclaim);
+            if is_name
+                && &self.text[token.span().range()] == text
+                && lexer::token(self.text, at).is(Mark::Equal)
+            {
+                return Some(token.span());
+            }
+        }
+        None
+    }
+
     fn alias<T>(&self, meaning: T, start: usize, expanded_before: usize) -> Alias<T> {
         let written = self.last_end.saturating_sub(start);
         let weight = written + (self.aliases.expanded - expanded_before);
@@ -138,7 +162,13 @@ impl<'a> Parser<'a> {
                 span,
                 format!("undefined symbol alias id '{name}'"),
             );
-            let error = error.help("types of dialects are written '!dialect.type'");
+            let error = match similar::nearest(name, self.aliases.types.keys().copied()) {
+                Some(close) => error.help(format!("there is an alias '!{close}'")),
+                None => match self.alias_definition_of(&self.text[span.range()], self.text.len()) {
+                    Some(later) => error.note_at("it is defined later", Some(self.source), later),
+                    None => error.help("types of dialects are written '!dialect.type'"),
+                },
+            };
             self.push(error);
             return Err(super::Failed);
         };
@@ -167,11 +197,16 @@ impl<'a> Parser<'a> {
             return Ok(Attribute::Location(location.into()));
         }
         let Some(alias) = self.aliases.attributes.get(name) else {
-            return self.fail(
-                codes::UNDEFINED_ALIAS,
-                span,
-                format!("undefined symbol alias id '{name}'"),
-            );
+            let message = format!("undefined symbol alias id '{name}'");
+            let error = self.error(codes::UNDEFINED_ALIAS, span, message);
+            let known = self.aliases.attributes.keys();
+            let close = similar::nearest(name, known.chain(self.aliases.locations.keys()).copied());
+            let error = match close {
+                Some(close) => error.help(format!("there is an alias '#{close}'")),
+                None => error.help("an alias is defined before its use: '#name = attribute'"),
+            };
+            self.push(error);
+            return Err(super::Failed);
         };
         let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
         self.use_alias(span, depth, weight)?;

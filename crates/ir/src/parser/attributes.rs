@@ -125,12 +125,14 @@ impl<'a> Parser<'a> {
         let mut placed: Vec<_> = entries.into_iter().zip(spans).collect();
         placed.sort_by(|a, b| a.0.0.cmp(&b.0.0));
         for pair in placed.windows(2) {
-            let [((first, _), _), ((second, _), span)] = pair else {
+            let [((first, _), first_span), ((second, _), span)] = pair else {
                 break;
             };
             if first == second {
                 let message = format!("duplicate key '{second}' found in dictionary attribute");
-                return self.fail(codes::DUPLICATE_ATTRIBUTE, *span, message);
+                let error = self.error(codes::DUPLICATE_ATTRIBUTE, *span, message);
+                self.push(error.note_at("it is there first", Some(self.source), *first_span));
+                return Err(Failed);
             }
         }
         Ok(placed.into_iter().map(|(entry, _)| entry).collect())

@@ -15,6 +15,7 @@ use crate::{
     location::Location,
     module::{BlockId, RegionId},
     name::TextHash,
+    similar,
     source::Span,
     types::Type,
 };
@@ -262,11 +263,18 @@ impl<'a> Parser<'a> {
         let mut spans: Vec<Span> = undefined.map(|label| label.span).collect();
         spans.sort();
         for span in spans {
-            self.report(
-                codes::UNDEFINED_BLOCK,
-                span,
-                "reference to an undefined block",
-            );
+            let name = &self.text[span.range()];
+            let defined = labels.blocks.iter().filter(|(_, label)| label.is_defined);
+            let close = match self.diagnostics.is_full() {
+                true => None,
+                false => similar::nearest(name, defined.map(|(name, _)| *name)),
+            };
+            let message = "reference to an undefined block";
+            let error = self.error(codes::UNDEFINED_BLOCK, span, message);
+            self.push(match close {
+                Some(close) => error.help(format!("there is a block {close} in this region")),
+                None => error.help(format!("nothing in this region is labelled {name}")),
+            });
         }
     }
 }

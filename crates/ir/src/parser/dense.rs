@@ -63,6 +63,7 @@ impl<'a> Parser<'a> {
         self.expect(Mark::Colon)?;
         let span = self.token.span();
         let ty = self.ty()?;
+        let span = span.to(Span::new(self.last_end, self.last_end));
         self.check_shaped(&ty, span)?;
         let dense = self.elements(literal.as_ref(), ty, span)?;
         Ok(Attribute::Dense(Arc::new(dense)))

@@ -119,11 +119,13 @@ impl<'a> Parser<'a> {
             Signedness::Signless | Signedness::Unsigned => value.fits_unsigned(width),
         };
         if !fits {
-            return self.fail(
-                codes::INTEGER_RANGE,
-                number.span,
-                format!("integer constant out of range for type '{ty}'"),
-            );
+            let message = format!("integer constant out of range for type '{ty}'");
+            let error = self.error(codes::INTEGER_RANGE, number.span, message);
+            self.push(match range(ty) {
+                Some((least, most)) => error.help(format!("'{ty}' holds {least} to {most}")),
+                None => error,
+            });
+            return Err(super::Failed);
         }
         Ok(value)
     }
@@ -164,4 +166,16 @@ impl<'a> Parser<'a> {
             ),
         }
     }
+}
+
+/// Returns the least and the greatest number of a type, if they are short. Types without a sign
+/// hold those of both kinds.
+fn range(ty: IntegerType) -> Option<(i128, i128)> {
+    const MAX_WIDTH: u32 = 64;
+    let half = 1i128 << ty.width.checked_sub(1).filter(|&bits| bits < MAX_WIDTH)?;
+    Some(match ty.signedness {
+        Signedness::Signed => (-half, half - 1),
+        Signedness::Unsigned => (0, 2 * half - 1),
+        Signedness::Signless => (-half, 2 * half - 1),
+    })
 }

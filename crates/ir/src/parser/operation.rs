@@ -17,6 +17,7 @@ use super::{
 use crate::{
     attributes::Attribute,
     codes,
+    diagnostic::Diagnostic,
     dialect::{self, OpDef, Traits, format},
     lexer::{self, Kind, Mark},
     module::{OpId, OpState},
@@ -98,10 +99,16 @@ impl<'a> Parser<'a> {
             Kind::String => (self.quoted_name()?, true),
             Kind::Word => (self.operation_name(full_name(self.token_text())), false),
             _ => {
-                return self.expected(
+                let closes = self.at(Mark::RightBrace);
+                let failed = self.expected(
                     codes::EXPECTED_OPERATION,
                     "operation name in quotes or an operation",
                 );
+                if closes {
+                    let help = "nothing is open here that this could close";
+                    self.diagnostics.help_last(help.to_owned());
+                }
+                return failed;
             }
         };
         let mut parts = Parts {
@@ -256,12 +263,53 @@ impl<'a> Parser<'a> {
     fn custom_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {
         let (span, written) = (self.token.span(), self.token_text());
         self.bump();
+        let is_cut = self.token.start == span.range().end;
+        if is_cut && matches!(self.token.kind, Kind::Bad(_)) {
+            // The character that ends the name has been reported.
+            return Err(Failed);
+        }
         match parts
             .definition
             .map(|definition| (definition, definition.assembly()))
         {
-            Some((_, Some(format))) => format::parse(self, parts, format),
+            Some((definition, Some(format))) => {
+                let n_before = self.diagnostics.len();
+                let parsed = format::parse(self, parts, format);
+                if parsed.is_err() && self.diagnostics.len() == n_before + 1 {
+                    self.show_syntax(definition);
+                }
+                parsed
+            }
             _ => self.unknown(span, written),
+        }
+    }
+
+    /// Adds how an operation is written to an error on how it was written.
+    fn show_syntax(&mut self, definition: &OpDef) {
+        const ON_SYNTAX: [&str; 9] = [
+            codes::UNEXPECTED_TOKEN,
+            codes::UNEXPECTED_END,
+            codes::EXPECTED_VALUE,
+            codes::EXPECTED_TYPE,
+            codes::EXPECTED_ATTRIBUTE,
+            codes::EXPECTED_SYMBOL,
+            codes::MISSING_ELSE,
+            codes::OPERAND_TYPE_COUNT,
+            codes::WRITTEN_OPERAND_COUNT,
+        ];
+        let last = self.diagnostics.iter().next_back();
+        let code = last.and_then(Diagnostic::code);
+        let is_on_syntax = code.is_some_and(|code| ON_SYNTAX.contains(&code));
+        let is_structure = matches!(definition.name(), "func.func" | "builtin.module");
+        if let Some(syntax) = definition.syntax()
+            && is_on_syntax
+            && !is_structure
+        {
+            // Attributes may stand nearly everywhere, and are never what is missing.
+            let syntax = syntax.replace("[attributes attr-dict]", "");
+            let syntax = syntax.replace(" attr-dict", "").replace("  ", " ");
+            self.diagnostics
+                .help_last(format!("it is written: {syntax}"));
         }
     }
 
@@ -279,9 +327,14 @@ impl<'a> Parser<'a> {
                 format!("custom op '{name}' is unknown"),
             ),
         };
-        let error = match closest(name).filter(|_| !is_defined) {
-            Some(closest) => error.help(format!("there is an operation '{closest}'")),
-            None => error.help(format!(
+        let error = match (dialect::describe(name), closest(name)) {
+            (Some(definition), _) => {
+                let form = definition.generic_form();
+                let first = form.lines().next().unwrap_or_default();
+                error.help(format!("write it in generic form: {first}"))
+            }
+            (None, Some(closest)) => error.help(format!("there is an operation '{closest}'")),
+            (None, None) => error.help(format!(
                 "write it in generic form: \"{name}\"(...) : (...) -> ..."
             )),
         };
@@ -314,8 +367,19 @@ fn full_name(written: &str) -> &str {
 /// Returns the operation with a form of its own whose name is a slip away.
 fn closest(name: &str) -> Option<&'static str> {
     let definitions = dialect::definitions();
-    let candidates = definitions
+    let with_form = definitions
         .iter()
         .filter(|definition| definition.assembly().is_some());
-    similar::nearest(name, candidates.map(|definition| definition.name()))
+    let names: Vec<&'static str> = with_form.map(|definition| definition.name()).collect();
+    if name.contains('.') {
+        return similar::nearest(name, names);
+    }
+    // The dialect may be what is missing.
+    let without = |full: &&'static str| full.strip_prefix("tfrt.");
+    let close = similar::nearest(name, names.iter().filter_map(without));
+    let meant = names.iter().find(|full| without(full) == Some(name));
+    let close = names
+        .iter()
+        .find(|full| close.is_some() && without(full) == close);
+    meant.or(close).copied()
 }

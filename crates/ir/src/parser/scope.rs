@@ -17,6 +17,7 @@ use crate::{
     lexer::Kind,
     module::{OpId, OpState, ValueId},
     name::TextHash,
+    similar,
     source::Span,
     types::Type,
 };
@@ -82,6 +83,22 @@ struct Scope<'a> {
     n_forward: usize,
 }
 
+impl<'a> Scope<'a> {
+    /// Returns the value whose name is closest to one that is not there, and
+    /// where it is defined.
+    fn nearest(&self, name: &str) -> Option<(&'a str, Span)> {
+        const MAX_COMPARED: usize = 10_000;
+        if self.values.len() > MAX_COMPARED {
+            return None;
+        }
+        let defined = self.values.iter();
+        let defined = defined.filter(|(_, entry)| entry.state == State::Defined);
+        let close = similar::nearest(name, defined.map(|((name, _), _)| *name))?;
+        let ((close, _), entry) = self.values.get_key_value(&(close, 0))?;
+        Some((close, entry.span))
+    }
+}
+
 /// All scopes that are open.
 #[derive(Default)]
 pub(super) struct Scopes<'a> {
@@ -135,6 +152,12 @@ impl<'a> Parser<'a> {
             for span in spans {
                 let name = &self.text[span.range()];
                 let help = format!("nothing in this region defines {name}");
+                let outer = self.scopes.open.iter().rev();
+                let outer = outer.filter_map(|scope| scope.values.get(&(name, 0)));
+                let outside = outer
+                    .filter(|entry| entry.state == State::Defined)
+                    .map(|entry| entry.span)
+                    .next();
                 let error = self
                     .error(
                         codes::UNDEFINED_VALUE,
@@ -142,7 +165,19 @@ impl<'a> Parser<'a> {
                         "use of undeclared SSA value name",
                     )
                     .help(help);
-                self.push(error);
+                let close = match self.diagnostics.is_full() {
+                    true => None,
+                    false => scope.nearest(name),
+                };
+                self.push(match (outside, close) {
+                    (Some(defined), _) => error
+                        .note_at("it is defined outside", Some(self.source), defined)
+                        .help("regions see their arguments only; pass it in as an operand"),
+                    (None, Some((close, defined))) => {
+                        error.note_at(format!("there is {close}"), Some(self.source), defined)
+                    }
+                    (None, None) => error,
+                });
             }
         }
         // Clearing takes time in the capacity: a large table is not kept.
@@ -202,10 +237,9 @@ impl<'a> Parser<'a> {
                 "use of value '{name}' expects different type than prior uses: '{ty}' vs '{found}'"
             );
             let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
-            let note = if state == State::Forward {
-                "prior use here"
-            } else {
-                "defined here"
+            let note = match state {
+                State::Forward => format!("prior use here, with the type '{found}'"),
+                _ => format!("defined here, with the type '{found}'"),
             };
             let error = error.note_at(note, Some(self.source), prior);
             self.push(error);
@@ -217,11 +251,23 @@ impl<'a> Parser<'a> {
                 .get(&(operand.name, 0))
                 .is_some_and(|entry| entry.state == State::Defined)
         {
-            return self.fail(
+            let results =
+                (0..operand.number).map(|number| scope.values.get(&(operand.name, number)));
+            let n_results = results.take_while(Option::is_some).count();
+            let defined = scope.values.get(&(operand.name, 0));
+            let defined = defined.map(|entry| entry.span).unwrap_or_default();
+            let note = match n_results {
+                1 => format!("'{}' stands for one result", operand.name),
+                n => format!("'{}' stands for {n} results", operand.name),
+            };
+            let error = self.error(
                 codes::NO_SUCH_RESULT,
                 operand.span,
                 "reference to invalid result number",
             );
+            let error = error.note_at(note, Some(self.source), defined);
+            self.push(error.help("results are numbered from 0"));
+            return Err(super::Failed);
         }
         scope.n_forward += 1;
         let value = self.module.create_forward_value(wanted.ty());

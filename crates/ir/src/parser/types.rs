@@ -130,7 +130,13 @@ impl<'a> Parser<'a> {
             "tensor" => self.bracketed(Self::tensor_type),
             "vector" => self.bracketed(Self::vector_type),
             "memref" => self.bracketed(Self::memref_type),
-            _ => self.expected(codes::EXPECTED_TYPE, "type"),
+            _ => {
+                let failed = self.expected(codes::EXPECTED_TYPE, "type");
+                if let Some(help) = type_of_other_languages(text) {
+                    self.diagnostics.help_last(help.to_owned());
+                }
+                failed
+            }
         }
     }
 
@@ -360,6 +366,20 @@ impl<'a> Parser<'a> {
         self.push(error);
         Err(super::Failed)
     }
+}
+
+/// Returns what a type of another language is called here.
+fn type_of_other_languages(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "int" | "integer" | "int32" | "long" | "int64" | "u8" | "u32" | "u64" => {
+            "integers are i32, i64 and the like, unsigned ones ui32"
+        }
+        "float" | "double" | "float32" | "float64" => "floats are f16, bf16, f32 and f64",
+        "bool" | "boolean" => "a truth value is an i1",
+        "string" | "str" => "strings are of the type !tfrt.string",
+        "chain" => "chains are of the type !tfrt.chain",
+        _ => return None,
+    })
 }
 
 fn closing(open: u8) -> u8 {

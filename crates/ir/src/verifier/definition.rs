@@ -1,15 +1,26 @@
 //! An operation against its entry in the dialect tables.
 
 use crate::{
+    attributes::Attribute,
     codes,
-    diagnostic::Diagnostics,
+    diagnostic::{Diagnostic, Diagnostics},
     dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
     module::{Module, OpId},
+    parts, similar,
     verifier::Chains,
 };
 
-/// Takes the code of a mistake and the message behind the operation's name.
-type Report<'r> = &'r mut dyn FnMut(&'static str, String);
+/// Takes the code of a mistake, the message behind the operation's name, and
+/// the part of the operation that it is about.
+type Report<'r> = &'r mut dyn FnMut(&'static str, String, Part<'_>);
+
+/// A part of an operation.
+#[derive(Clone, Copy)]
+enum Part<'p> {
+    Whole,
+    Operand(usize),
+    Attribute(&'p str),
+}
 
 /// Checks counts, types and attributes.
 pub(super) fn check(
@@ -19,13 +30,71 @@ pub(super) fn check(
     chains: Chains,
     diagnostics: &mut Diagnostics,
 ) {
-    let mut report = |code: &'static str, message: String| {
-        diagnostics.push(module.op_error(code, op, message));
+    let mut is_first = true;
+    let mut report = |code: &'static str, message: String, part: Part<'_>| {
+        let span = match part {
+            Part::Whole => None,
+            Part::Operand(index) => parts::operand(module, op, index),
+            Part::Attribute(name) => parts::attribute(module, op, name),
+        };
+        let error = module.op_error(code, op, message);
+        let error = error.narrowed(module.source(), span);
+        let error = explained(error, module, op, definition, part);
+        let help = format!("it is {}{}", definition.name(), definition.signature());
+        diagnostics.push(match std::mem::take(&mut is_first) {
+            true => error.help(help),
+            false => error,
+        });
     };
     operands(module, op, definition, chains, &mut report);
     results(module, op, definition, chains, &mut report);
     attributes(module, op, definition, &mut report);
     regions(module, op, definition, &mut report);
+}
+
+/// Adds what explains an error on a part of an operation.
+fn explained(
+    error: Diagnostic,
+    module: &Module,
+    op: OpId,
+    definition: &OpDef,
+    part: Part<'_>,
+) -> Diagnostic {
+    let data = module.op(op);
+    match (part, error.code()) {
+        (Part::Operand(index), _) => {
+            let definition = data.operands().get(index).copied();
+            match definition.and_then(|value| module.defining_op(value)) {
+                Some(made_by) => {
+                    let span = module.op(made_by).span();
+                    error.note_at("the operand is defined here", module.source(), span)
+                }
+                None => error,
+            }
+        }
+        (Part::Attribute(name), Some(codes::MISSING_ATTRIBUTE)) => {
+            let names = data.attributes().iter().map(|(name, _)| name.as_str());
+            match similar::nearest(name, names) {
+                Some(close) => error.help(format!("there is an attribute '{close}'")),
+                None => error,
+            }
+        }
+        (Part::Attribute(name), _) => match data.attribute(name) {
+            // A number without a type is one of 64 bits, which is easily forgotten.
+            Some(Attribute::Integer(number)) => {
+                error.note(format!("the attribute is {} : {}", number.value, number.ty))
+            }
+            Some(found) => error.note(format!("the attribute is {found}")),
+            None => error,
+        },
+        (Part::Whole, Some(codes::OPERAND_COUNT))
+            if data.operands().len() + 1 == definition.operand_defs().len()
+                && definition.chain_operand().is_some() =>
+        {
+            error.help("pass a chain, or let `tfrt opt --passes sequence-effects` put chains in")
+        }
+        (Part::Whole, _) => error,
+    }
 }
 
 /// Returns the position of the chain that is left out, if exactly one is missing and that may be.
@@ -60,6 +129,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
         return report(
             codes::OPERAND_COUNT,
             format!("expected {wanted} or more operands, but found {found}"),
+            Part::Whole,
         );
     }
     if !is_open && found != wanted {
@@ -70,6 +140,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
                 1 => "requires a single operand".to_owned(),
                 n => format!("expected {n} operands, but found {found}"),
             },
+            Part::Whole,
         );
     }
     for (index, (wanted, &operand)) in without(declared, missing).zip(operands).enumerate() {
@@ -79,6 +150,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             report(
                 codes::OPERAND_TYPE,
                 format!("operand #{index} must be {description}, but got '{ty}'"),
+                Part::Operand(index),
             );
         }
     }
@@ -100,6 +172,7 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
                 1 => "requires one result".to_owned(),
                 n => format!("expected {n} results"),
             },
+            Part::Whole,
         );
     }
     for (index, (wanted, &result)) in without(declared, missing).zip(results).enumerate() {
@@ -109,6 +182,7 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
             report(
                 codes::RESULT_TYPE,
                 format!("result #{index} must be {description}, but got '{ty}'"),
+                Part::Whole,
             );
         }
     }
@@ -121,6 +195,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
             None if declared.required => report(
                 codes::MISSING_ATTRIBUTE,
                 format!("requires attribute '{name}'"),
+                Part::Attribute(name),
             ),
             // A callee that is no symbol has a message of its own.
             Some(attribute)
@@ -131,6 +206,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
                 report(
                     codes::ATTRIBUTE_KIND,
                     format!("attribute '{name}' failed to satisfy constraint: {constraint}"),
+                    Part::Attribute(name),
                 );
             }
             _ => {}
@@ -163,6 +239,7 @@ fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
                 1 => "requires one region".to_owned(),
                 n => format!("expected {n} regions"),
             },
+            Part::Whole,
         );
     }
     if !definition.is(Traits::SINGLE_BLOCK) {
@@ -173,6 +250,7 @@ fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
             report(
                 codes::BLOCK_COUNT,
                 format!("expects region #{index} to have 0 or 1 blocks"),
+                Part::Whole,
             );
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Def, Module, OpId, RegionId, ValueId},
+    parts,
 };
 
 /// Positions of operations and dominators of blocks.
@@ -119,7 +120,9 @@ impl Dominance {
                 }
                 Visibility::NotDominating => {
                     let message = format!("operand #{index} does not dominate this use");
-                    let mut error = module.error_at(codes::USE_BEFORE_DEFINITION, op, message);
+                    let error = module.error_at(codes::USE_BEFORE_DEFINITION, op, message);
+                    let span = parts::operand(module, op, index);
+                    let mut error = error.narrowed(module.source(), span);
                     if let Some(definition) = module.defining_op(value) {
                         let same_block = module.op(definition).parent() == module.op(op).parent();
                         let note = match same_block {
@@ -128,6 +131,9 @@ impl Dominance {
                         };
                         let span = module.op(definition).span();
                         error = error.note_at(note, module.source(), span);
+                        if definition == op {
+                            error = error.help("an operation cannot use its own result");
+                        }
                     }
                     diagnostics.push(error);
                 }

@@ -1,12 +1,14 @@
 //! `tfrt check`: every reason why programs would not compile or load, at once; runs nothing.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
 use tfrt::bef::BefFile;
+use tfrt::host::LoadProblem;
 use tfrt::input::Input;
 use tfrt::ir::{Module, Source, parse, verify};
-use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue};
+use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
 use super::{print_json, print_line};
 use crate::failure::{ExitStatus, Failure};
@@ -86,12 +88,18 @@ fn in_text(source: &Source, runtime: &Runtime) -> Vec<OpenError> {
 
 /// What is wrong with a text that was parsed.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
-    let verified = verify(module).map_err(OpenError::Text);
-    let is_verified = verified.is_ok();
+    let wrong = verify(module).err();
+    let is_verified = wrong.is_none();
+    let told: HashSet<u32> = wrong
+        .iter()
+        .flatten()
+        .filter_map(|diagnostic| Some(diagnostic.line_column()?.0))
+        .collect();
+    let verified = wrong.map(OpenError::Text);
     let bytes = match tfrt::compiler::compile(module, &Default::default()) {
         Ok(bytes) => bytes,
         // Of a text that is wrong already, this need not be news.
-        Err(_) if !is_verified => return verified.err().into_iter().collect(),
+        Err(_) if !is_verified => return verified.into_iter().collect(),
         Err(diagnostics) => return vec![OpenError::Text(diagnostics)],
     };
     let loaded = BefFile::open(bytes)
@@ -101,9 +109,18 @@ pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<Ope
         })
         .and_then(|file| Program::from_file(file, runtime));
     let later = match loaded {
-        Err(error @ OpenError::Load(_)) => Some(error),
+        // What is wrong with an operation is told once, by the stage that comes first.
+        Err(OpenError::Load(error)) => {
+            let is_news = |problem: &LoadProblem| match &problem.location {
+                Some(SourceLocation::FileLineCol { file, line, .. }) => {
+                    *file != **source.name() || !told.contains(line)
+                }
+                _ => true,
+            };
+            error.retain(is_news).map(OpenError::Load)
+        }
         Err(error) if is_verified => Some(error),
         _ => None,
     };
-    verified.err().into_iter().chain(later).collect()
+    verified.into_iter().chain(later).collect()
 }

@@ -245,7 +245,13 @@ fn resolve_declared<'a>(
             None => parser.token.span(),
         };
         let message = format!("expected {} operands, found {n_operands}", declared.len());
-        return parser.fail(codes::WRITTEN_OPERAND_COUNT, span, message);
+        let error = parser.error(codes::WRITTEN_OPERAND_COUNT, span, message);
+        let error = match n_operands < declared.len() {
+            true => parser.point_behind(error),
+            false => error,
+        };
+        parser.push(error);
+        return Err(Failed);
     }
     if declared.len() > n_operands {
         return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
