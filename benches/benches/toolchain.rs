@@ -51,12 +51,12 @@ fn measure(name: &str, text: String, n_runs: usize) {
         verifying.take(|| verify(&module));
         compiling.take(|| compile(&module, &options));
         drop(module);
-        // What a command does: nothing is kept but the bytes.
         let mut file = None;
         all.take(|| {
             let module = parse(&source).expect("the program is right");
             verify(&module).expect("the program is right");
             file = compile(&module, &options).ok();
+            module
         });
         bytes = file.expect("the program is right").as_bytes().to_vec();
         let buffer = BefBuffer::from_vec(bytes.clone());

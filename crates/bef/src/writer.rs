@@ -385,9 +385,19 @@ impl BefWriter {
         BefBuffer::from_vec(assemble(&self.sections()))
     }
 
+    /// Returns about how many bytes the bodies take that are written already.
+    fn bodies_len_bytes(&self) -> usize {
+        let bodies = self.functions.iter().map(|function| match &function.body {
+            Some(BodyEntry::Written(body)) => body.len_bytes(),
+            _ => 0,
+        });
+        bodies.sum()
+    }
+
     /// Returns the sections in order, for [`assemble`].
     pub fn sections(self) -> Vec<(u8, Payload)> {
         let mut functions = Payload::default();
+        functions.bytes.reserve(self.bodies_len_bytes());
         let mut index = Payload::default();
         let mut optional = OptionalSections::new(self.functions.len());
         index.count(self.functions.len());
@@ -495,7 +505,13 @@ fn listed(entries: &[u32]) -> Payload {
 
 /// Puts sections behind the file's header.
 pub fn assemble(sections: &[(u8, Payload)]) -> Vec<u8> {
-    let mut out = Vec::from(MAGIC);
+    // More than a header takes, with its alignment.
+    const HEADER_BYTES: usize = 64;
+    let bytes = sections
+        .iter()
+        .map(|(_, payload)| payload.len() + HEADER_BYTES);
+    let mut out = Vec::with_capacity(MAGIC.len() + 1 + bytes.sum::<usize>());
+    out.extend_from_slice(&MAGIC);
     out.push(VERSION);
     for (id, payload) in sections {
         out.push(*id);

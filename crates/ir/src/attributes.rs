@@ -313,7 +313,16 @@ impl Dictionary {
 }
 
 /// Looks a name up in entries sorted by name.
+#[inline]
 pub(crate) fn find<'e>(entries: &'e [(Name, Attribute)], name: &str) -> Option<&'e Attribute> {
+    match entries {
+        [] => None,
+        [(only, value)] => (only.as_str() == name).then_some(value),
+        _ => search(entries, name),
+    }
+}
+
+fn search<'e>(entries: &'e [(Name, Attribute)], name: &str) -> Option<&'e Attribute> {
     let index = entries
         .binary_search_by(|(key, _)| key.as_str().cmp(name))
         .ok()?;

@@ -78,11 +78,18 @@ pub struct Operation {
     results: SmallVec<[ValueId; 2]>,
     /// Invariant: sorted by name, each name once.
     attributes: Vec<(Name, Attribute)>,
-    regions: SmallVec<[RegionId; 1]>,
-    successors: Vec<BlockId>,
+    /// None for most operations.
+    nested: Option<Box<Nested>>,
     location: Location,
     span: Span,
     parent: Option<BlockId>,
+}
+
+/// What few operations have.
+#[derive(Clone, Debug)]
+struct Nested {
+    regions: SmallVec<[RegionId; 2]>,
+    successors: Vec<BlockId>,
 }
 
 /// A list of blocks that belongs to an operation.
@@ -149,7 +156,7 @@ impl Module {
 
     /// Returns the block of the outermost module.
     pub fn body(&self) -> BlockId {
-        self.entry_block(self.op(self.top).regions[0])
+        self.entry_block(self.op(self.top).regions()[0])
             .expect("a module has one block")
     }
 
@@ -159,6 +166,7 @@ impl Module {
     }
 
     /// Returns an operation.
+    #[inline]
     pub fn op(&self, op: OpId) -> &Operation {
         &self.ops[op.index()]
     }
@@ -169,6 +177,7 @@ impl Module {
     }
 
     /// Returns a block.
+    #[inline]
     pub fn block(&self, block: BlockId) -> &Block {
         &self.blocks[block.index()]
     }
@@ -195,11 +204,13 @@ impl Module {
     }
 
     /// Returns a value's type.
+    #[inline]
     pub fn value_type(&self, value: ValueId) -> &Type {
         &self.values[value.index()].ty
     }
 
     /// Returns what makes a value.
+    #[inline]
     pub fn value_def(&self, value: ValueId) -> Def {
         self.values[value.index()].def
     }
@@ -257,7 +268,7 @@ impl Module {
 
     /// Iterates over the operations directly inside an operation's regions.
     pub fn children(&self, op: OpId) -> impl Iterator<Item = OpId> + '_ {
-        let regions = self.op(op).regions.iter();
+        let regions = self.op(op).regions().iter();
         let blocks = regions.flat_map(|&region| &self.region(region).blocks);
         blocks.flat_map(|&block| self.block(block).operations.iter().copied())
     }
@@ -352,21 +363,25 @@ impl Module {
 
 impl Operation {
     /// Returns the full name, `tfrt.add.i32`.
+    #[inline]
     pub fn name(&self) -> &Name {
         &self.name
     }
 
     /// Returns what the dialect tables say on it, if it is in one.
+    #[inline]
     pub fn definition(&self) -> Option<&'static OpDef> {
         self.definition
     }
 
     /// Returns the operands.
+    #[inline]
     pub fn operands(&self) -> &[ValueId] {
         &self.operands
     }
 
     /// Returns the results.
+    #[inline]
     pub fn results(&self) -> &[ValueId] {
         &self.results
     }
@@ -377,18 +392,22 @@ impl Operation {
     }
 
     /// Returns the attribute of a name.
+    #[inline]
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         attributes::find(&self.attributes, name)
     }
 
     /// Returns the regions.
+    #[inline]
     pub fn regions(&self) -> &[RegionId] {
-        &self.regions
+        self.nested.as_ref().map_or(&[], |nested| &nested.regions)
     }
 
     /// Returns the blocks that may follow.
     pub fn successors(&self) -> &[BlockId] {
-        &self.successors
+        self.nested
+            .as_ref()
+            .map_or(&[], |nested| &nested.successors)
     }
 
     /// Returns where it comes from.
@@ -402,6 +421,7 @@ impl Operation {
     }
 
     /// Returns the block that it is in.
+    #[inline]
     pub fn parent(&self) -> Option<BlockId> {
         self.parent
     }

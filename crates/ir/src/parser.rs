@@ -194,6 +194,11 @@ impl<'a> Parser<'a> {
 
     /// program ::= (operation | alias-definition)*
     fn program(&mut self) {
+        // An operation usually takes a line, and never less than a few bytes.
+        const MIN_BYTES: usize = 16;
+        let n_lines = memchr::memchr_iter(b'\n', self.text.as_bytes()).count();
+        self.module
+            .reserve(n_lines.min(self.text.len() / MIN_BYTES));
         let region = self.module.create_region();
         let block = self.module.create_block(region);
         self.scopes.enter_isolated();

@@ -5,7 +5,10 @@
 //! operands, attributes, functions, results, users of each result.
 
 use super::Payload;
-use crate::{layout::KERNEL_ALIGNMENT, varint};
+use crate::{
+    layout::KERNEL_ALIGNMENT,
+    varint::{self, MAX_BYTES},
+};
 
 /// A function's body while its kernels are written, the pseudo kernel first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,6 +75,12 @@ impl BodyWriter {
             words: &mut self.words,
             next_count: counts,
         }
+    }
+
+    /// Returns about how many bytes the body takes.
+    pub(super) fn len_bytes(&self) -> usize {
+        let small = self.use_counts.len() + self.results.len();
+        size_of_val(&*self.words) + self.heads.len() + 2 * small + MAX_BYTES + KERNEL_ALIGNMENT
     }
 
     /// Appends the body and returns where it starts.

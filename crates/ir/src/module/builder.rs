@@ -4,11 +4,13 @@
 //! put into a block by [`Module::append`]. Use lists are kept on the way: a use
 //! that is added becomes the first of its value.
 
+use std::mem;
+
 use smallvec::SmallVec;
 
 use super::{
-    Block, BlockId, Def, Module, NO_USE, OpId, Operation, Region, RegionId, Use, Value, ValueId,
-    ValueUse,
+    Block, BlockId, Def, Module, NO_USE, Nested, OpId, Operation, Region, RegionId, Use, Value,
+    ValueId, ValueUse,
 };
 use crate::{
     attributes::Attribute,
@@ -41,7 +43,7 @@ pub struct OpState {
     pub(crate) operands: SmallVec<[ValueId; 4]>,
     pub(crate) result_types: SmallVec<[Type; 2]>,
     pub(crate) attributes: Vec<(Name, Attribute)>,
-    pub(crate) regions: SmallVec<[RegionId; 1]>,
+    pub(crate) regions: SmallVec<[RegionId; 2]>,
     pub(crate) successors: Vec<BlockId>,
     pub(crate) location: Location,
     pub(crate) span: Span,
@@ -157,6 +159,15 @@ impl Module {
         }
     }
 
+    /// Makes room for what a text of so many lines usually holds, if there is as much memory;
+    /// what is not used in the end takes none.
+    pub(crate) fn reserve(&mut self, n_lines: usize) {
+        // If it fails, the arenas grow as they are filled.
+        let _ = self.ops.try_reserve(n_lines);
+        let _ = self.values.try_reserve(n_lines);
+        let _ = self.uses.try_reserve(n_lines.saturating_mul(2));
+    }
+
     pub(crate) fn set_top(&mut self, top: OpId) {
         self.top = top;
         self.ops[top.index()].parent = None;
@@ -234,9 +245,8 @@ impl Module {
     }
 
     /// Makes the operation, which is in no block yet.
-    pub fn create(&mut self, state: OpState) -> OpId {
-        let results = SmallVec::new();
-        self.create_with_results(state, results)
+    pub fn create(&mut self, mut state: OpState) -> OpId {
+        self.create_with_results(&mut state, &[])
     }
 
     /// Makes an operation; results that were used before take the ids given
@@ -246,12 +256,12 @@ impl Module {
     /// placeholder one by one.
     pub(crate) fn create_with_results(
         &mut self,
-        state: OpState,
-        forward: SmallVec<[Option<ValueId>; 2]>,
+        state: &mut OpState,
+        forward: &[Option<ValueId>],
     ) -> OpId {
         let op = OpId::from_len(self.ops.len());
-        let mut results = SmallVec::with_capacity(state.result_types.len());
-        for (index, ty) in state.result_types.into_iter().enumerate() {
+        let mut results = SmallVec::new();
+        for (index, ty) in state.result_types.drain(..).enumerate() {
             let def = Def::Result(op, u32::try_from(index).expect("sources are below 4 GiB"));
             let value = match forward.get(index).copied().flatten() {
                 Some(value) => {
@@ -266,17 +276,23 @@ impl Module {
         for &region in &state.regions {
             self.regions[region.index()].parent = Some(op);
         }
+        let is_plain = state.regions.is_empty() && state.successors.is_empty();
+        let nested = (!is_plain).then(|| {
+            Box::new(Nested {
+                regions: mem::take(&mut state.regions),
+                successors: mem::take(&mut state.successors),
+            })
+        });
         let first_use = self.link_uses(op, &state.operands);
         self.ops.push(Operation {
-            name: state.name,
+            name: state.name.clone(),
             definition: state.definition,
-            operands: state.operands,
+            operands: mem::take(&mut state.operands),
             first_use,
             results,
-            attributes: state.attributes,
-            regions: state.regions,
-            successors: state.successors,
-            location: state.location,
+            attributes: mem::take(&mut state.attributes),
+            nested,
+            location: mem::take(&mut state.location),
             span: state.span,
             parent: None,
         });
@@ -360,7 +376,7 @@ impl Module {
     /// Replaces an operand.
     pub fn set_operand(&mut self, op: OpId, index: usize, value: ValueId) {
         let link = self.ops[op.index()].first_use + u32::try_from(index).expect("is an operand");
-        let old = std::mem::replace(&mut self.ops[op.index()].operands[index], value);
+        let old = mem::replace(&mut self.ops[op.index()].operands[index], value);
         self.unlink_use(link, old);
         self.link_use(link, value);
     }
@@ -396,8 +412,7 @@ impl Module {
         self.drop_operands(op);
         let data = &mut self.ops[op.index()];
         data.attributes = Vec::new();
-        data.regions.clear();
-        data.successors.clear();
+        data.nested = None;
     }
 
     /// Takes an operation out of its block; takes time in the number of
@@ -411,7 +426,7 @@ impl Module {
     }
 
     fn drop_operands(&mut self, op: OpId) {
-        let operands = std::mem::take(&mut self.ops[op.index()].operands);
+        let operands = mem::take(&mut self.ops[op.index()].operands);
         for (link, value) in (self.ops[op.index()].first_use..).zip(operands) {
             self.unlink_use(link, value);
         }
@@ -433,7 +448,7 @@ impl Module {
 
     fn link_use(&mut self, link: u32, value: ValueId) {
         let head = &mut self.values[value.index()].first_use;
-        let next = std::mem::replace(head, link);
+        let next = mem::replace(head, link);
         let entry = &mut self.uses[link as usize];
         entry.next = next;
         entry.previous = NO_USE;
@@ -459,7 +474,7 @@ impl Module {
         while let Some(link) = self.uses.get_mut(at as usize) {
             head = at;
             at = link.next;
-            std::mem::swap(&mut link.next, &mut link.previous);
+            mem::swap(&mut link.next, &mut link.previous);
         }
         self.values[value.index()].first_use = head;
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Failed, Parsed, Parser};
 use crate::{
     attributes::{
@@ -102,8 +104,9 @@ impl<'a> Parser<'a> {
     pub(crate) fn dictionary_entries(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
         self.nested(|parser| {
             parser.expect(Mark::LeftBrace)?;
-            let mut entries: Vec<(Name, Attribute)> = Vec::new();
-            let mut spans: Vec<Span> = Vec::new();
+            // Most dictionaries have one entry, and a module keeps what is made here.
+            let mut entries: Vec<(Name, Attribute)> = Vec::with_capacity(1);
+            let mut spans: SmallVec<[Span; 4]> = SmallVec::new();
             parser.list_until(Mark::RightBrace, |parser| {
                 spans.push(parser.token.span());
                 entries.push(parser.dictionary_entry()?);
@@ -117,7 +120,7 @@ impl<'a> Parser<'a> {
     fn sort_entries(
         &mut self,
         entries: Vec<(Name, Attribute)>,
-        spans: Vec<Span>,
+        spans: SmallVec<[Span; 4]>,
     ) -> Parsed<Vec<(Name, Attribute)>> {
         if entries.is_sorted_by(|a, b| a.0 < b.0) {
             return Ok(entries);

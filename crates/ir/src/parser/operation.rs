@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
             true => self.generic_parts(&mut parts)?,
             false => self.custom_parts(&mut parts)?,
         }
-        self.create(parts.state, names)
+        self.create(&mut parts.state, names)
     }
 
     fn quoted_name(&mut self) -> Parsed<(Name, Option<&'static OpDef>)> {

@@ -362,9 +362,9 @@ impl<'a> Parser<'a> {
 
     /// Makes an operation and lets names, each for a number of results, stand
     /// for what it returns.
-    pub(super) fn create(&mut self, state: OpState, names: &[ResultName<'a>]) -> Parsed<OpId> {
+    pub(super) fn create(&mut self, state: &mut OpState, names: &[ResultName<'a>]) -> Parsed<OpId> {
         if names.is_empty() {
-            return Ok(self.module.create(state));
+            return Ok(self.module.create_with_results(state, &[]));
         }
         let wanted: u64 = names.iter().map(|name| u64::from(name.count)).sum();
         let n_results = state.result_types.len();
@@ -394,7 +394,7 @@ impl<'a> Parser<'a> {
             true => SmallVec::new(),
             false => state.result_types.clone(),
         };
-        let op = self.module.create_with_results(state, forward);
+        let op = self.module.create_with_results(state, &forward);
         for name in names {
             for number in 0..name.count {
                 let operand = Operand {
