@@ -63,6 +63,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads one byte.
+    #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8, BefError> {
         let byte = *self
             .bytes
@@ -73,6 +74,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a variable-length integer.
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, BefError> {
         let (value, len) = varint::read(&self.bytes[self.position..])
             .map_err(|error| self.error(integer_code(error), error.reason()))?;
@@ -81,6 +83,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a variable-length integer of at most 32 bits.
+    #[inline]
     pub(crate) fn varint32(&mut self) -> Result<u32, BefError> {
         let start = self.position;
         let value = self.varint()?;
@@ -186,4 +189,36 @@ pub(crate) fn filled<T: Clone>(value: T, n: usize, offset: usize) -> Result<Vec<
     let mut vector = reserved(n, offset)?;
     vector.resize(n, value);
     Ok(vector)
+}
+
+/// A set of offsets into a section, a bit for each of its bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Offsets(Vec<u64>);
+
+impl Offsets {
+    /// Makes an empty set for a section of this length.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub(crate) fn new(len_bytes: usize, offset: usize) -> Result<Offsets, BefError> {
+        let n_words = len_bytes.div_ceil(u64::BITS as usize);
+        filled(0, n_words, offset).map(Offsets)
+    }
+
+    /// Adds an offset, which lies inside the section.
+    pub(crate) fn insert(&mut self, offset: usize) {
+        self.0[offset / u64::BITS as usize] |= Offsets::bit(offset);
+    }
+
+    /// Returns whether an offset is in the set.
+    #[inline]
+    pub(crate) fn contains(&self, offset: usize) -> bool {
+        let word = self.0.get(offset / u64::BITS as usize);
+        word.is_some_and(|word| word & Offsets::bit(offset) != 0)
+    }
+
+    fn bit(offset: usize) -> u64 {
+        1 << (offset % u64::BITS as usize)
+    }
 }

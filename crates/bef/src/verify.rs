@@ -48,7 +48,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use crate::{error::BefError, file::Index};
+use crate::{cursor::Offsets, error::BefError, file::Index};
 
 /// Checks all that later code relies on.
 ///
@@ -58,6 +58,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<Index, BefError> {
     let mut gate = Gate {
         bytes,
         index: Index::default(),
+        listed_attributes: None,
     };
     gate.index.sections = sections::sections(bytes)?;
     let strings = sections::Strings::read(&gate)?;
@@ -79,4 +80,6 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<Index, BefError> {
 struct Gate<'a> {
     bytes: &'a [u8],
     index: Index,
+    /// Where listed attributes start, if the file lists them.
+    listed_attributes: Option<Offsets>,
 }

@@ -3,7 +3,7 @@
 use crate::{
     attribute::AttributeView,
     codes,
-    cursor::{Cursor, reserve, reserved},
+    cursor::{Cursor, Offsets, reserve, reserved},
     dtype::AttributeType,
     error::BefError,
     file::{BodyRecord, FunctionRecord, Span, words_of},
@@ -31,6 +31,7 @@ pub(super) fn attribute_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
     let bytes = &gate.bytes[..section.end];
     let n_types = cursor.count(ENTRY_BYTES)?;
     let mut types = reserved(n_types, cursor.position())?;
+    let mut listed = Offsets::new(section.len(), cursor.position())?;
     let mut least = section.start;
     for _ in 0..n_types {
         let position = cursor.position();
@@ -60,9 +61,13 @@ pub(super) fn attribute_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
             ));
         };
         least = end;
+        if (offset as usize) < section.len() {
+            listed.insert(offset as usize);
+        }
         types.push((offset, kind));
     }
     cursor.finish()?;
+    gate.listed_attributes = Some(listed);
     gate.index.attribute_types = types;
     gate.index.has_attribute_types = true;
     Ok(())

@@ -26,12 +26,18 @@ struct Graph<'g, 'a> {
     /// The Functions section, and where it starts.
     words: &'a [u32],
     section_start: usize,
-    /// Where each kernel's parts lie.
-    shapes: Vec<RecordShape>,
-    /// For each register, the kernel that writes it.
-    writers: Vec<u32>,
-    /// For each register, where the list of its users lies.
-    users: Vec<Span>,
+    registers: Vec<Register>,
+}
+
+/// What the kernels say on a register.
+#[derive(Clone, Copy)]
+struct Register {
+    /// The kernel that writes it.
+    writer: u32,
+    /// Where the list of its users lies.
+    users: Span,
+    /// Where the next user is to be found while kernels are visited from the last to the first.
+    next_user: u32,
 }
 
 /// Checks the records of a function; returns the word where the last one ends.
@@ -53,9 +59,7 @@ pub(super) fn records(
         body,
         words,
         section_start,
-        shapes: reserved(body.kernels.len(), section_start)?,
-        writers: filled(UNWRITTEN, n_registers, section_start)?,
-        users: filled(Span::default(), n_registers, section_start)?,
+        registers: filled(Register::UNKNOWN, n_registers, section_start)?,
     };
     if !locations.admits(body.location) {
         let message = format!("no location record starts at {}", body.location);
@@ -71,14 +75,40 @@ pub(super) fn records(
     for (kernel, wait_count) in wait_counts.iter().enumerate().skip(1) {
         graph.kernel(kernel, *wait_count, locations)?;
     }
-    graph.registers()?;
-    graph.edges()?;
-    graph.order()?;
-    let users = graph.users;
+    graph.written()?;
+    let order = graph.visit_backwards();
+    graph.use_counts()?;
+    if !order.lists_are_readers {
+        graph.edges()?;
+    }
+    graph.entry_users()?;
+    match record.kind {
+        FunctionKind::Sync => graph.textual_order()?,
+        _ if order.is_textual => {}
+        _ => graph.order()?,
+    }
+    let registers = graph.registers;
     let table = &mut gate.index.users;
     reserve(table, n_registers, section_start)?;
-    table.extend(users.iter().map(|span| span.start));
+    table.extend(registers.iter().map(|register| register.users.start));
     Ok(end)
+}
+
+impl Register {
+    const UNKNOWN: Register = Register {
+        writer: UNWRITTEN,
+        users: Span { start: 0, end: 0 },
+        next_user: 0,
+    };
+}
+
+/// What a visit of all kernels from the last to the first has shown.
+struct Backwards {
+    /// The list of users of each register is the list of its readers, the latest first, as
+    /// compilers write it. If not, it may still be another order of the same.
+    lists_are_readers: bool,
+    /// Each kernel reads only what earlier ones write. If not, there may still be an order.
+    is_textual: bool,
 }
 
 impl Graph<'_, '_> {
@@ -100,16 +130,16 @@ impl Graph<'_, '_> {
     }
 
     /// Finds the parts of each record, in order and without overlap.
-    fn shapes(&mut self) -> Result<usize, BefError> {
+    fn shapes(&self) -> Result<usize, BefError> {
         let mut least = 0;
         for (kernel, record) in self.gate.index.kernels[self.body.kernels.range()]
             .iter()
             .enumerate()
         {
             let start = record.word as usize;
-            let inside = RecordShape::read(self.words, start)
-                .and_then(|shape| Some((shape, shape.end(self.words)?)));
-            let Some((shape, end)) = inside else {
+            let inside =
+                RecordShape::read(self.words, start).and_then(|shape| shape.end(self.words));
+            let Some(end) = inside else {
                 let name = self.name();
                 let message = format!("{CONTEXT}: kernel {kernel} of {name} runs past the end");
                 return Err(self.error(codes::LAYOUT, start.min(self.words.len()), message));
@@ -121,14 +151,27 @@ impl Graph<'_, '_> {
                 return Err(self.error(codes::LAYOUT, start, message));
             }
             least = end;
-            self.shapes.push(shape);
         }
         Ok(least)
     }
 
+    /// Returns where a kernel's parts lie.
+    #[inline]
+    fn shape(&self, kernel: usize) -> RecordShape {
+        let start = self.gate.index.kernels[self.body.kernels.range()][kernel].word;
+        RecordShape::read(self.words, start as usize).expect("shapes() found it inside")
+    }
+
+    /// Iterates over all kernels.
+    fn kernels(&self) -> impl DoubleEndedIterator<Item = RecordShape> + ExactSizeIterator {
+        let records = self.gate.index.kernels[self.body.kernels.range()].iter();
+        let read = |start| RecordShape::read(self.words, start);
+        records.map(move |record| read(record.word as usize).expect("shapes() found it inside"))
+    }
+
     /// Checks the kernel that stands for the entry of the function.
     fn pseudo_kernel(&mut self, wait_count: u32) -> Result<(), BefError> {
-        let shape = self.shapes[0];
+        let shape = self.shape(0);
         let start = shape.start();
         let n_arguments = self.record.arguments.len();
         let code = self.words[start];
@@ -182,7 +225,7 @@ impl Graph<'_, '_> {
 
     /// Notes who writes the results of a kernel from `first` on, and who reads them.
     fn results(&mut self, kernel: usize, first: usize) -> Result<(), BefError> {
-        let shape = self.shapes[kernel];
+        let shape = self.shape(kernel);
         let mut users = shape.results().end;
         let counts = &self.words[shape.user_counts()];
         for (position, (at, count)) in shape.results().zip(counts).enumerate() {
@@ -200,7 +243,7 @@ impl Graph<'_, '_> {
                 );
                 return Err(self.error(codes::REGISTER_INDEX, at, message));
             }
-            if self.writers[register] != UNWRITTEN {
+            if self.registers[register].writer != UNWRITTEN {
                 let message = format!(
                     "kernel {kernel} of {} writes register {register}, which {} writes",
                     self.name(),
@@ -208,15 +251,19 @@ impl Graph<'_, '_> {
                 );
                 return Err(self.error(codes::REGISTER_WRITES, at, message));
             }
-            self.writers[register] = kernel as u32;
-            self.users[register] = span(list);
+            let users = span(list);
+            self.registers[register] = Register {
+                writer: kernel as u32,
+                users,
+                next_user: users.start,
+            };
         }
         Ok(())
     }
 
     /// Returns the writer of a register as messages name it.
     fn writer(&self, register: usize) -> String {
-        match self.writers[register] {
+        match self.registers[register].writer {
             0 => "the caller".to_owned(),
             kernel => format!("kernel {kernel}"),
         }
@@ -229,7 +276,7 @@ impl Graph<'_, '_> {
         wait_count: u32,
         locations: &LocationTable,
     ) -> Result<(), BefError> {
-        let shape = self.shapes[kernel];
+        let shape = self.shape(kernel);
         let start = shape.start();
         let fail = |graph: &Self, code: &'static str, at: usize, reason: String| {
             Err(graph.error(
@@ -284,11 +331,8 @@ impl Graph<'_, '_> {
                 "has an attribute at {offset}, but the Attributes section has {len_bytes} bytes"
             ));
         }
-        let index = &self.gate.index;
-        let listed = index
-            .attribute_types
-            .binary_search_by_key(&offset, |(listed, _)| *listed);
-        if index.has_attribute_types && listed.is_err() {
+        let listed = self.gate.listed_attributes.as_ref();
+        if listed.is_some_and(|listed| !listed.contains(offset as usize)) {
             return Some(format!(
                 "has an attribute at {offset}, where the AttributeTypes section lists none"
             ));
@@ -296,27 +340,56 @@ impl Graph<'_, '_> {
         None
     }
 
-    /// Checks that each register is written, and read as often as its use count says.
-    fn registers(&self) -> Result<(), BefError> {
-        let (name, n_registers) = (self.name(), self.n_registers());
-        let body_word = self.shapes[0].start();
-        if let Some(register) = self.writers.iter().position(|writer| *writer == UNWRITTEN) {
-            let message = format!("register {register} of {name} is never written");
-            return Err(self.error(codes::REGISTER_WRITES, body_word, message));
-        }
-        let mut reads = filled(0u32, n_registers, self.section_start)?;
-        for shape in &self.shapes {
-            for register in &self.words[shape.operands()] {
-                reads[*register as usize] += 1;
+    /// Checks that each register is written.
+    fn written(&self) -> Result<(), BefError> {
+        let is_unwritten = |register: &Register| register.writer == UNWRITTEN;
+        let Some(register) = self.registers.iter().position(is_unwritten) else {
+            return Ok(());
+        };
+        let message = format!("register {register} of {} is never written", self.name());
+        Err(self.error(codes::REGISTER_WRITES, self.shape(0).start(), message))
+    }
+
+    /// Compares the kernels, from the last to the first, with the lists of users.
+    fn visit_backwards(&mut self) -> Backwards {
+        let mut found = Backwards {
+            lists_are_readers: true,
+            is_textual: true,
+        };
+        let words = self.words;
+        for kernel in (1..self.n_kernels()).rev() {
+            // Records are below 4 GiB, so there are less kernels.
+            let this = kernel as u32;
+            for register in words[self.shape(kernel).operands()].iter().rev() {
+                let register = &mut self.registers[*register as usize];
+                found.is_textual &= register.writer < this;
+                let at = register.next_user;
+                let is_next = at < register.users.end && words[at as usize] == this;
+                found.lists_are_readers &= is_next;
+                register.next_user = at.saturating_add(1);
             }
         }
+        let is_done = |register: &Register| register.next_user == register.users.end;
+        found.lists_are_readers &= self.registers.iter().all(is_done);
+        found
+    }
+
+    /// Checks that each register is read as often as its use count says.
+    fn use_counts(&self) -> Result<(), BefError> {
+        let n_registers = self.n_registers();
+        let body_word = self.shape(0).start();
+        let mut reads = reserved(n_registers, self.section_start)?;
+        // The visit went one place on for each read.
+        let counted = self.registers.iter();
+        reads.extend(counted.map(|register| register.next_user - register.users.start));
         let results = &self.gate.index.result_registers[self.body.results.range()];
         for (position, register) in results.iter().enumerate() {
             let register = *register as usize;
             if register >= n_registers {
                 let message = format!(
-                    "result {position} of {name} is register {register}, \
-                     but the function has {n_registers}"
+                    "result {position} of {} is register {register}, \
+                     but the function has {n_registers}",
+                    self.name()
                 );
                 return Err(self.error(codes::REGISTER_INDEX, body_word, message));
             }
@@ -326,7 +399,8 @@ impl Graph<'_, '_> {
         for (register, (count, reads)) in use_counts.iter().zip(&reads).enumerate() {
             if count != reads {
                 let message = format!(
-                    "register {register} of {name} has a use count of {count}, but {reads} reads"
+                    "register {register} of {} has a use count of {count}, but {reads} reads",
+                    self.name()
                 );
                 return Err(self.error(codes::USE_COUNT, body_word, message));
             }
@@ -342,7 +416,7 @@ impl Graph<'_, '_> {
         let mut returned = filled(false, self.n_registers(), self.section_start)?;
         for (position, register) in results.iter().enumerate() {
             let register = *register as usize;
-            let is_argument = self.writers[register] == 0;
+            let is_argument = self.registers[register].writer == 0;
             if is_argument || std::mem::replace(&mut returned[register], true) {
                 let message = format!(
                     "invalid FunctionIndex section in BEF file: Invalid SyncBEFFunction(Result \
@@ -350,7 +424,7 @@ impl Graph<'_, '_> {
                      register {register}",
                     self.name()
                 );
-                return Err(self.error(codes::SYNC_RESULTS, self.shapes[0].start(), message));
+                return Err(self.error(codes::SYNC_RESULTS, self.shape(0).start(), message));
             }
         }
         Ok(())
@@ -360,7 +434,7 @@ impl Graph<'_, '_> {
     fn edges(&self) -> Result<(), BefError> {
         let readers = self.readers()?;
         let mut balance = filled(0i64, self.n_kernels(), self.section_start)?;
-        for (register, users) in self.users.iter().enumerate() {
+        for (register, Register { users, .. }) in self.registers.iter().enumerate() {
             let readers = &readers.kernels[readers.spans[register].range()];
             for reader in readers {
                 balance[*reader as usize] += 1;
@@ -382,7 +456,7 @@ impl Graph<'_, '_> {
                 }
             }
         }
-        self.entry_users()
+        Ok(())
     }
 
     fn user_in_range(&self, at: usize, user: u32) -> Result<(), BefError> {
@@ -399,13 +473,13 @@ impl Graph<'_, '_> {
 
     /// Checks that the pseudo kernel starts the kernels without operands, each once.
     fn entry_users(&self) -> Result<(), BefError> {
-        let shape = self.shapes[0];
+        let shape = self.shape(0);
         let list = self.entry_list();
         let mut listed = filled(false, self.n_kernels(), self.section_start)?;
         for at in list.clone() {
             let user = self.words[at];
             self.user_in_range(at, user)?;
-            let has_operands = self.shapes[user as usize].n_operands() > 0;
+            let has_operands = self.shape(user as usize).n_operands() > 0;
             if has_operands || std::mem::replace(&mut listed[user as usize], true) {
                 let message = format!(
                     "the pseudo kernel of {} starts kernel {user}, which {}",
@@ -419,7 +493,7 @@ impl Graph<'_, '_> {
                 return Err(self.error(codes::PSEUDO_KERNEL, at, message));
             }
         }
-        for (kernel, shape) in self.shapes.iter().enumerate().skip(1) {
+        for (kernel, shape) in self.kernels().enumerate().skip(1) {
             if shape.n_operands() == 0 && !listed[kernel] {
                 let message = format!(
                     "kernel {kernel} of {} has no operands, but the pseudo kernel does not start it",
@@ -434,7 +508,7 @@ impl Graph<'_, '_> {
 
     /// Returns where the list of kernels without operands lies.
     fn entry_list(&self) -> Range<usize> {
-        let shape = self.shapes[0];
+        let shape = self.shape(0);
         let start = shape.results().end;
         start..start + self.words[shape.user_counts().start] as usize
     }
@@ -443,7 +517,7 @@ impl Graph<'_, '_> {
     fn readers(&self) -> Result<Readers, BefError> {
         let mut counts = filled(0u32, self.n_registers(), self.section_start)?;
         let operands = || {
-            let kernels = (0u32..).zip(&self.shapes);
+            let kernels = (0u32..).zip(self.kernels());
             kernels.flat_map(|(kernel, shape)| {
                 self.words[shape.operands()]
                     .iter()
@@ -471,11 +545,8 @@ impl Graph<'_, '_> {
 
     /// Checks that every kernel's turn comes: Kahn's algorithm.
     fn order(&self) -> Result<(), BefError> {
-        if self.record.kind == FunctionKind::Sync {
-            return self.textual_order();
-        }
         let mut waits = reserved(self.n_kernels(), self.section_start)?;
-        waits.extend(self.shapes.iter().map(|shape| shape.n_operands()));
+        waits.extend(self.kernels().map(|shape| shape.n_operands()));
         let mut ready = reserved(self.n_kernels(), self.section_start)?;
         ready.extend(
             self.words[self.entry_list()]
@@ -486,9 +557,9 @@ impl Graph<'_, '_> {
         let mut n_ran = 0;
         while let Some(kernel) = ready.pop() {
             n_ran += 1;
-            let results = self.shapes[kernel].results().skip(usize::from(kernel == 0));
+            let results = self.shape(kernel).results().skip(usize::from(kernel == 0));
             for at in results {
-                for user in &self.words[self.users[self.words[at] as usize].range()] {
+                for user in &self.words[self.registers[self.words[at] as usize].users.range()] {
                     let user = *user as usize;
                     waits[user] -= 1;
                     if waits[user] == 0 {
@@ -511,10 +582,10 @@ impl Graph<'_, '_> {
         let mut at = (1..self.n_kernels()).find(waiting).unwrap_or_default();
         while !std::mem::replace(&mut seen[at], true) {
             path.push(at);
-            let operands = &self.words[self.shapes[at].operands()];
+            let operands = &self.words[self.shape(at).operands()];
             let mut writers = operands
                 .iter()
-                .map(|register| self.writers[*register as usize] as usize);
+                .map(|register| self.registers[*register as usize].writer as usize);
             at = writers.find(waiting).unwrap_or_default();
         }
         let first = path
@@ -532,15 +603,15 @@ impl Graph<'_, '_> {
             self.name(),
             names.join(" waits for ")
         );
-        self.error(codes::CYCLE, self.shapes[at].start(), message)
+        self.error(codes::CYCLE, self.shape(at).start(), message)
     }
 
     /// Checks that a sync function writes each register before it is read.
     fn textual_order(&self) -> Result<(), BefError> {
-        for (kernel, shape) in self.shapes.iter().enumerate() {
+        for (kernel, shape) in self.kernels().enumerate() {
             for at in shape.operands() {
                 let register = self.words[at];
-                let writer = self.writers[register as usize] as usize;
+                let writer = self.registers[register as usize].writer as usize;
                 if writer >= kernel {
                     let message = format!(
                         "kernel {kernel} of {} reads register {register} before kernel {writer} \

@@ -2,7 +2,7 @@
 
 use crate::{
     codes,
-    cursor::{Cursor, reserve},
+    cursor::{Cursor, Offsets},
     error::BefError,
     layout::{
         LOCATION_PART_BYTES, LocationKind, MAX_LOCATION_BYTES, MAX_LOCATION_DEPTH, SectionId,
@@ -14,8 +14,7 @@ const CONTEXT: &str = "invalid Locations section in BEF file";
 
 /// Where the records start.
 pub(super) struct LocationTable {
-    /// Ascending.
-    starts: Vec<u32>,
+    starts: Offsets,
     len_bytes: usize,
 }
 
@@ -29,11 +28,9 @@ impl LocationTable {
         )?;
         let mut cursor = gate.cursor(SectionId::Locations, CONTEXT);
         let base = cursor.position();
-        let mut starts = Vec::new();
+        let mut starts = Offsets::new(cursor.remaining(), base)?;
         while !cursor.is_at_end() {
-            reserve(&mut starts, 1, cursor.position())?;
-            // The section is below 4 GiB.
-            starts.push((cursor.position() - base) as u32);
+            starts.insert(cursor.position() - base);
             let mut left = MAX_LOCATION_BYTES;
             record(&mut cursor, &strings, 0, &mut left)?;
         }
@@ -45,7 +42,7 @@ impl LocationTable {
 
     /// Returns whether `offset` may stand in a function or kernel.
     pub(super) fn admits(&self, offset: u32) -> bool {
-        offset as usize >= self.len_bytes || self.starts.binary_search(&offset).is_ok()
+        offset as usize >= self.len_bytes || self.starts.contains(offset as usize)
     }
 }
 
