@@ -76,6 +76,21 @@ impl<'a> Cursor<'a> {
     /// Reads a variable-length integer.
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, BefError> {
+        // Most integers take one byte or two.
+        match self.bytes[self.position..] {
+            [low @ ..=0x7f, ..] => {
+                self.position += 1;
+                Ok(u64::from(low))
+            }
+            [high @ 0x81..=0xff, low @ ..=0x7f, ..] => {
+                self.position += 2;
+                Ok(u64::from(high & 0x7f) << 7 | u64::from(low))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, BefError> {
         let (value, len) = varint::read(&self.bytes[self.position..])
             .map_err(|error| self.error(integer_code(error), error.reason()))?;
         self.position += len;
@@ -87,13 +102,16 @@ impl<'a> Cursor<'a> {
     pub(crate) fn varint32(&mut self) -> Result<u32, BefError> {
         let start = self.position;
         let value = self.varint()?;
-        u32::try_from(value).map_err(|_| {
-            self.error_at(
-                codes::NUMBER,
-                start,
-                &format!("integer {value} exceeds 32 bits"),
-            )
-        })
+        match u32::try_from(value) {
+            Ok(value) => Ok(value),
+            Err(_) => Err(self.too_large(start, value)),
+        }
+    }
+
+    #[cold]
+    fn too_large(&self, start: usize, value: u64) -> BefError {
+        let reason = format!("integer {value} exceeds 32 bits");
+        self.error_at(codes::NUMBER, start, &reason)
     }
 
     /// Reads a count of entries that take at least `entry_bytes` each.

@@ -4,44 +4,49 @@ use std::fmt;
 
 /// The first violated condition of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BefError {
+pub struct BefError(Box<Violation>);
+
+/// Boxed, so that what reads a byte returns a word or two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Violation {
     code: &'static str,
     offset: usize,
     message: String,
 }
 
 impl BefError {
+    #[cold]
     pub(crate) fn new(code: &'static str, offset: usize, message: impl Into<String>) -> BefError {
-        BefError {
+        BefError(Box::new(Violation {
             code,
             offset,
             message: message.into(),
-        }
+        }))
     }
 
     /// Returns the code of the condition, one of [`codes`](crate::codes).
     pub fn code(&self) -> &'static str {
-        self.code
+        self.0.code
     }
 
     /// Returns the distance, in bytes from the start of the file, of what violates the condition.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.0.offset
     }
 
     /// Returns what was expected and what was found.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 }
 
 impl fmt::Display for BefError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BefError {
+        let Violation {
             code,
             offset,
             message,
-        } = self;
+        } = &*self.0;
         write!(f, "byte {offset:#x}: {message} [{code}]")
     }
 }

@@ -33,19 +33,7 @@ impl VarintError {
 /// # Errors
 ///
 /// Says why the bytes are not an integer.
-#[inline]
 pub fn read(bytes: &[u8]) -> Result<(u64, usize), VarintError> {
-    // Most integers are small.
-    match bytes {
-        [low @ ..=0x7f, ..] => Ok((u64::from(*low), 1)),
-        [high @ 0x81..=0xff, low @ ..=0x7f, ..] => {
-            Ok((u64::from(*high & 0x7f) << 7 | u64::from(*low), 2))
-        }
-        _ => read_any(bytes),
-    }
-}
-
-fn read_any(bytes: &[u8]) -> Result<(u64, usize), VarintError> {
     let mut value: u64 = 0;
     for (position, byte) in bytes.iter().enumerate() {
         if position == 0 && *byte == 0x80 {

@@ -81,7 +81,9 @@ pub(super) fn records(
     if !order.lists_are_readers {
         graph.edges()?;
     }
-    graph.entry_users()?;
+    if !order.starts_are_listed {
+        graph.entry_users()?;
+    }
     match record.kind {
         FunctionKind::Sync => graph.textual_order()?,
         _ if order.is_textual => {}
@@ -107,6 +109,9 @@ struct Backwards {
     /// The list of users of each register is the list of its readers, the latest first, as
     /// compilers write it. If not, it may still be another order of the same.
     lists_are_readers: bool,
+    /// The pseudo kernel starts the kernels without operands from the first to the last. If not, it
+    /// may still start them in another order.
+    starts_are_listed: bool,
     /// Each kernel reads only what earlier ones write. If not, there may still be an order.
     is_textual: bool,
 }
@@ -354,13 +359,19 @@ impl Graph<'_, '_> {
     fn visit_backwards(&mut self) -> Backwards {
         let mut found = Backwards {
             lists_are_readers: true,
+            starts_are_listed: true,
             is_textual: true,
         };
         let words = self.words;
+        let mut starts = words[self.entry_list()].iter().rev();
         for kernel in (1..self.n_kernels()).rev() {
             // Records are below 4 GiB, so there are less kernels.
             let this = kernel as u32;
-            for register in words[self.shape(kernel).operands()].iter().rev() {
+            let shape = self.shape(kernel);
+            if shape.n_operands() == 0 {
+                found.starts_are_listed &= starts.next() == Some(&this);
+            }
+            for register in words[shape.operands()].iter().rev() {
                 let register = &mut self.registers[*register as usize];
                 found.is_textual &= register.writer < this;
                 let at = register.next_user;
@@ -371,35 +382,33 @@ impl Graph<'_, '_> {
         }
         let is_done = |register: &Register| register.next_user == register.users.end;
         found.lists_are_readers &= self.registers.iter().all(is_done);
+        found.starts_are_listed &= starts.next().is_none();
         found
     }
 
     /// Checks that each register is read as often as its use count says.
-    fn use_counts(&self) -> Result<(), BefError> {
+    fn use_counts(&mut self) -> Result<(), BefError> {
         let n_registers = self.n_registers();
         let body_word = self.shape(0).start();
-        let mut reads = reserved(n_registers, self.section_start)?;
-        // The visit went one place on for each read.
-        let counted = self.registers.iter();
-        reads.extend(counted.map(|register| register.next_user - register.users.start));
         let results = &self.gate.index.result_registers[self.body.results.range()];
         for (position, register) in results.iter().enumerate() {
-            let register = *register as usize;
-            if register >= n_registers {
+            let Some(register) = self.registers.get_mut(*register as usize) else {
                 let message = format!(
                     "result {position} of {} is register {register}, \
                      but the function has {n_registers}",
                     self.name()
                 );
                 return Err(self.error(codes::REGISTER_INDEX, body_word, message));
-            }
-            reads[register] += 1;
+            };
+            register.next_user = register.next_user.saturating_add(1);
         }
         let use_counts = &self.gate.index.use_counts[self.body.registers.range()];
-        for (register, (count, reads)) in use_counts.iter().zip(&reads).enumerate() {
-            if count != reads {
+        for (number, (count, register)) in use_counts.iter().zip(&self.registers).enumerate() {
+            // The visit, and each result, went one place on.
+            let reads = register.next_user - register.users.start;
+            if *count != reads {
                 let message = format!(
-                    "register {register} of {} has a use count of {count}, but {reads} reads",
+                    "register {number} of {} has a use count of {count}, but {reads} reads",
                     self.name()
                 );
                 return Err(self.error(codes::USE_COUNT, body_word, message));

@@ -1,6 +1,6 @@
 //! Header, section table, strings, and the tables that are lists of strings.
 
-use std::{cmp::Reverse, ops::Range};
+use std::{cell::Cell, cmp::Reverse, ops::Range};
 
 use crate::{
     codes,
@@ -124,6 +124,8 @@ impl<'a> Gate<'a> {
 pub(super) struct Strings {
     /// Where each NUL is, in ascending order.
     ends: Vec<u32>,
+    /// The string that was read last; the next is often the same.
+    last: Cell<Span>,
 }
 
 impl Strings {
@@ -160,7 +162,10 @@ impl Strings {
         let mut ends = reserved(bytes.iter().filter(is_nul).count(), range.start)?;
         let positions = (0u32..).zip(bytes).filter(|(_, byte)| **byte == 0);
         ends.extend(positions.map(|(position, _)| position));
-        Ok(Strings { ends })
+        Ok(Strings {
+            ends,
+            last: Cell::default(),
+        })
     }
 
     /// Finds the string at `offset`, without its NUL.
@@ -179,6 +184,10 @@ impl Strings {
     pub(super) fn read_span(&self, cursor: &mut Cursor<'_>) -> Result<Span, BefError> {
         let position = cursor.position();
         let offset = cursor.varint32()?;
+        let last = self.last.get();
+        if last.start == offset && last.len() > 0 {
+            return Ok(last);
+        }
         let no_string = || {
             cursor.error_at(
                 codes::STRING,
@@ -186,7 +195,9 @@ impl Strings {
                 &format!("no string starts at {offset}"),
             )
         };
-        self.span(offset).ok_or_else(no_string)
+        let span = self.span(offset).ok_or_else(no_string)?;
+        self.last.set(span);
+        Ok(span)
     }
 }
 
