@@ -21,7 +21,7 @@ use crate::{
     codes,
     lexer::{self, Kind, Mark},
     source::Span,
-    types::Type,
+    types::{IntegerType, Signedness, Type},
 };
 
 /// Elements as written.
@@ -362,6 +362,10 @@ impl<'a> Parser<'a> {
                 "expected a number directly behind '-'",
             );
         }
+        if let Some(value) = small_integer(text, negative, ty).filter(|_| !is_float) {
+            bytes.extend_from_slice(&value.to_le_bytes()[..size]);
+            return Ok(());
+        }
         let number = Number {
             text,
             is_float,
@@ -471,4 +475,23 @@ impl<'a> Parser<'a> {
             format!("elements hex data size is invalid for provided type: '{ty}'"),
         )
     }
+}
+
+/// Returns the value of decimal digits that plainly fit an integer type, as most do; others take
+/// the way that can say what is wrong with them.
+fn small_integer(digits: &str, negative: bool, ty: &Type) -> Option<i64> {
+    // Any number of so many digits fits in 63 bits.
+    const MAX_DIGITS: usize = 18;
+    let IntegerType { width, signedness } = ty.as_integer()?;
+    let is_unsigned = signedness == Signedness::Unsigned;
+    if digits.len() > MAX_DIGITS || !(2..=64).contains(&width) || (negative && is_unsigned) {
+        return None;
+    }
+    let mut value: i64 = 0;
+    for digit in digits.bytes() {
+        let digit = digit.is_ascii_digit().then(|| digit - b'0')?;
+        value = value * 10 + i64::from(digit);
+    }
+    let fits = value >> (width - 1) == 0;
+    fits.then_some(if negative { -value } else { value })
 }
