@@ -4,9 +4,11 @@
 //! Buffers are the counters of `tfrt_test.atomic`. Every body, be it a function or a
 //! region, takes buffers and numbers and returns a number and a buffer, so that
 //! buffers come under many names. Copies made by tasks disturb the order in which
-//! kernels become ready.
+//! kernels become ready. Functions are called as they are, as one of two, as turns of
+//! a loop, and by themselves.
 
-use std::fmt::Write as _;
+mod run;
+mod text;
 
 use crate::random::Random;
 
@@ -26,35 +28,50 @@ pub fn program(seed: u64, size: usize) -> Program {
 
 /// Makes the program of some choices, or of what else numbers come from.
 pub fn program_from(mut random: Random, size: usize) -> Program {
-    let mut functions: Vec<Body> = Vec::new();
-    for _ in 0..random.below(3) {
-        let maker = Maker {
+    let mut functions: Vec<Function> = Vec::new();
+    for _ in 0..random.below(5) {
+        let kind = *random.pick(&[Kind::Plain, Kind::Plain, Kind::Turn, Kind::Recursive]);
+        let mut maker = Maker {
             random: &mut random,
             functions: &functions,
         };
-        let function = maker.body(2, 1, size, 1);
-        functions.push(function);
+        let body = match kind {
+            Kind::Plain => maker.make(2, 1, size, 1),
+            // What runs more than once is short, and calls nothing.
+            Kind::Turn => maker.make(1, 1, size.div_ceil(2), 0),
+            Kind::Recursive => maker.make(2, 1, size.div_ceil(2), 0),
+        };
+        functions.push(Function { kind, body });
     }
-    let maker = Maker {
+    let mut maker = Maker {
         random: &mut random,
         functions: &functions,
     };
-    let main = maker.body(0, 0, size, 2);
-    let mut text = String::new();
-    for (number, function) in functions.iter().enumerate() {
-        write_function(&mut text, &format!("private @f{number}"), function);
-    }
-    write_function(&mut text, "@main", &main);
-    let mut run = Run {
-        functions: &functions,
-        counters: Vec::new(),
-        printed: String::new(),
-    };
-    run.body(&main, Vec::new(), Vec::new());
+    let main = maker.make(0, 0, size, 2);
     Program {
-        text,
-        printed: run.printed,
+        text: text::write(&functions, &main),
+        printed: run::run(&functions, &main),
     }
+}
+
+/// What is called by name.
+#[derive(Clone, Debug)]
+struct Function {
+    kind: Kind,
+    body: Body,
+}
+
+/// How a function is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Takes two buffers and a number, gives a number and a buffer.
+    Plain,
+    /// Takes a buffer, a number and the turns left, gives those and whether to go on.
+    Turn,
+    /// As a plain one, and takes the calls left: it calls itself when its body is done,
+    /// prints the number that this gives, and gives that; the last call gives its own
+    /// number and its first buffer.
+    Recursive,
 }
 
 /// A function or region. Buffers and numbers are counted from 0, arguments first.
@@ -94,8 +111,29 @@ enum Step {
     },
     Call {
         function: usize,
-        buffers: Vec<usize>,
+        buffers: [usize; 2],
         number: usize,
+    },
+    /// Calls one of two functions.
+    Cond {
+        condition: bool,
+        functions: [usize; 2],
+        buffers: [usize; 2],
+        number: usize,
+    },
+    While {
+        condition: bool,
+        function: usize,
+        buffer: usize,
+        number: usize,
+        n_turns: usize,
+        n_parallel: usize,
+    },
+    Recurse {
+        function: usize,
+        buffers: [usize; 2],
+        number: usize,
+        n_calls: usize,
     },
     If {
         condition: bool,
@@ -118,14 +156,10 @@ enum Step {
 
 struct Maker<'a> {
     random: &'a mut Random,
-    functions: &'a [Body],
+    functions: &'a [Function],
 }
 
 impl Maker<'_> {
-    fn body(mut self, n_buffers: usize, n_numbers: usize, size: usize, depth: usize) -> Body {
-        self.make(n_buffers, n_numbers, size, depth)
-    }
-
     fn make(&mut self, n_buffers: usize, n_numbers: usize, size: usize, depth: usize) -> Body {
         let (mut buffers, mut numbers) = (n_buffers, n_numbers);
         let mut steps = Vec::new();
@@ -158,7 +192,7 @@ impl Maker<'_> {
         let buffer = self.random.below(buffers);
         let number = self.random.below(numbers);
         let inner = size.div_ceil(2);
-        match self.random.below(if depth > 0 { 20 } else { 15 }) {
+        match self.random.below(if depth > 0 { 24 } else { 15 }) {
             0 => Step::Create,
             1..4 => Step::Add { buffer, number },
             4 | 5 => Step::Increase { buffer },
@@ -169,12 +203,8 @@ impl Maker<'_> {
                 a: number,
                 b: self.random.below(numbers),
             },
-            15 | 16 if !self.functions.is_empty() => Step::Call {
-                function: self.random.below(self.functions.len()),
-                buffers: vec![buffer, self.random.below(buffers)],
-                number,
-            },
-            17 => {
+            15..20 if !self.functions.is_empty() => self.call(buffers, numbers),
+            15..=20 => {
                 let buffers = self.distinct(buffers);
                 let n_buffers = buffers.len();
                 let mut branch = || self.make(n_buffers, 1, inner, depth - 1);
@@ -186,7 +216,7 @@ impl Maker<'_> {
                     branches,
                 }
             }
-            18 => {
+            21 => {
                 let buffers = self.distinct(buffers);
                 let body = Box::new(self.make(buffers.len(), 1, inner, depth - 1));
                 Step::Async {
@@ -200,6 +230,49 @@ impl Maker<'_> {
                 buffer,
                 number,
                 body: Box::new(self.make_loop(inner, depth.saturating_sub(1))),
+            },
+        }
+    }
+
+    /// Calls a function as its kind wants it.
+    fn call(&mut self, buffers: usize, numbers: usize) -> Step {
+        let function = self.random.below(self.functions.len());
+        let number = self.random.below(numbers);
+        let mut buffer = || self.random.below(buffers);
+        let buffers = [buffer(), buffer()];
+        let kind = self.functions[function].kind;
+        match kind {
+            Kind::Plain => {
+                let plain: Vec<usize> = (0..self.functions.len())
+                    .filter(|&at| self.functions[at].kind == Kind::Plain)
+                    .collect();
+                if self.random.chance(60) {
+                    return Step::Call {
+                        function,
+                        buffers,
+                        number,
+                    };
+                }
+                Step::Cond {
+                    condition: self.random.chance(50),
+                    functions: [function, *self.random.pick(&plain)],
+                    buffers,
+                    number,
+                }
+            }
+            Kind::Turn => Step::While {
+                condition: self.random.chance(80),
+                function,
+                buffer: buffers[0],
+                number,
+                n_turns: self.random.below(4),
+                n_parallel: *self.random.pick(&[1, 4]),
+            },
+            Kind::Recursive => Step::Recurse {
+                function,
+                buffers,
+                number,
+                n_calls: self.random.below(4),
             },
         }
     }
@@ -227,279 +300,12 @@ fn makes(step: &Step) -> (bool, bool) {
             (false, true)
         }
         Step::Add { .. } | Step::Increase { .. } | Step::Print { .. } => (false, false),
-        Step::Call { .. } | Step::If { .. } | Step::Async { .. } | Step::Repeat { .. } => {
-            (true, true)
-        }
-    }
-}
-
-/// Names of what is in sight.
-#[derive(Clone, Debug, Default)]
-struct Names {
-    buffers: Vec<String>,
-    numbers: Vec<String>,
-}
-
-const COUNTER: &str = "!test.atomic.i32";
-
-fn write_function(text: &mut String, name: &str, body: &Body) {
-    let names = Names {
-        buffers: (0..body.n_buffers).map(|i| format!("%b{i}")).collect(),
-        numbers: (0..body.n_numbers).map(|i| format!("%n{i}")).collect(),
-    };
-    let buffers = names
-        .buffers
-        .iter()
-        .map(|name| format!("{name}: {COUNTER}"));
-    let numbers = names.numbers.iter().map(|name| format!("{name}: i32"));
-    let arguments: Vec<String> = buffers.chain(numbers).collect();
-    let arguments = arguments.join(", ");
-    let mut next = 0;
-    put(
-        text,
-        &format!("func.func {name}({arguments}) -> (i32, {COUNTER}) {{"),
-    );
-    write_body(text, body, names, &mut next);
-    put(text, "}");
-}
-
-fn put(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("a String takes all text");
-}
-
-fn write_body(text: &mut String, body: &Body, mut names: Names, next: &mut usize) {
-    for step in &body.steps {
-        *next += 1;
-        let (new_buffer, new_number) = (format!("%x{next}"), format!("%y{next}"));
-        let buffer = |index: &usize| names.buffers[*index].clone();
-        let number = |index: &usize| names.numbers[*index].clone();
-        let inner = |buffers: &[usize], at: &usize| Names {
-            buffers: buffers.iter().map(buffer).collect(),
-            numbers: vec![number(at)],
-        };
-        match step {
-            Step::Create => put(
-                text,
-                &format!("{new_buffer} = \"tfrt_test.atomic.create.i32\"() : () -> {COUNTER}"),
-            ),
-            Step::Constant(value) => {
-                put(text, &format!("{new_number} = tfrt.constant.i32 {value}"))
-            }
-            Step::Add {
-                buffer: b,
-                number: n,
-            } => put(
-                text,
-                &format!(
-                    "\"tfrt_test.atomic.add.i32\"({}, {}) : ({COUNTER}, i32) -> ()",
-                    buffer(b),
-                    number(n)
-                ),
-            ),
-            Step::Increase { buffer: b } => put(
-                text,
-                &format!(
-                    "\"tfrt_test.atomic.inc.i32\"({}) : ({COUNTER}) -> ()",
-                    buffer(b)
-                ),
-            ),
-            Step::Get { buffer: b } => put(
-                text,
-                &format!(
-                    "{new_number} = \"tfrt_test.atomic.get.i32\"({}) : ({COUNTER}) -> i32",
-                    buffer(b)
-                ),
-            ),
-            Step::Print { number: n } => put(text, &format!("tfrt.print.i32 {}", number(n))),
-            Step::Copy { number: n } => put(
-                text,
-                &format!(
-                    "{new_number} = \"tfrt_test.async_copy.i32\"({}) : (i32) -> i32",
-                    number(n)
-                ),
-            ),
-            Step::Sum { a, b } => put(
-                text,
-                &format!("{new_number} = tfrt.add.i32 {}, {}", number(a), number(b)),
-            ),
-            Step::Call {
-                function,
-                buffers,
-                number: n,
-            } => {
-                let [a, b] = [buffer(&buffers[0]), buffer(&buffers[1])];
-                put(
-                    text,
-                    &format!(
-                        "{new_number}, {new_buffer} = tfrt.call @f{function}({a}, {b}, {}) : ({COUNTER}, {COUNTER}, i32) -> (i32, {COUNTER})",
-                        number(n)
-                    ),
-                );
-            }
-            Step::If {
-                condition,
-                buffers,
-                number: n,
-                branches,
-            } => {
-                let names = inner(buffers, n);
-                let (operands, types) = operands(&names);
-                put(text, &format!("%p{next} = tfrt.constant.i1 {condition}"));
-                put(
-                    text,
-                    &format!(
-                        "{new_number}, {new_buffer} = tfrt.if %p{next}, {operands} : ({types}) -> (i32, {COUNTER}) {{"
-                    ),
-                );
-                write_body(text, &branches[0], names.clone(), next);
-                put(text, "} else {");
-                write_body(text, &branches[1], names, next);
-                put(text, "}");
-            }
-            Step::Async {
-                buffers,
-                number: n,
-                body,
-            } => {
-                let names = inner(buffers, n);
-                let (operands, types) = operands(&names);
-                put(
-                    text,
-                    &format!(
-                        "{new_number}, {new_buffer} = tfrt_test.do.async {operands} : ({types}) -> (i32, {COUNTER}) {{"
-                    ),
-                );
-                write_body(text, body, names, next);
-                put(text, "}");
-            }
-            Step::Repeat {
-                count,
-                buffer: b,
-                number: n,
-                body,
-            } => {
-                let names = inner(std::slice::from_ref(b), n);
-                put(text, &format!("%c{next} = tfrt.constant.i32 {count}"));
-                put(
-                    text,
-                    &format!(
-                        "{new_number}, {new_buffer} = tfrt.repeat.i32 %c{next}, {}, {} : i32, {COUNTER} {{",
-                        names.numbers[0], names.buffers[0]
-                    ),
-                );
-                write_body(text, body, names, next);
-                put(text, "}");
-            }
-        }
-        let (makes_buffer, makes_number) = makes(step);
-        names.buffers.extend(makes_buffer.then_some(new_buffer));
-        names.numbers.extend(makes_number.then_some(new_number));
-    }
-    let (number, buffer) = (&names.numbers[body.number], &names.buffers[body.buffer]);
-    put(
-        text,
-        &format!("tfrt.return {number}, {buffer} : i32, {COUNTER}"),
-    );
-}
-
-/// Operands of a region, numbers last, and their types.
-fn operands(names: &Names) -> (String, String) {
-    let all: Vec<&str> = names
-        .buffers
-        .iter()
-        .chain(&names.numbers)
-        .map(String::as_str)
-        .collect();
-    let types = names.buffers.iter().map(|_| COUNTER);
-    let types: Vec<&str> = types.chain(names.numbers.iter().map(|_| "i32")).collect();
-    (all.join(", "), types.join(", "))
-}
-
-/// A run from top to bottom.
-struct Run<'a> {
-    functions: &'a [Body],
-    counters: Vec<i32>,
-    printed: String,
-}
-
-impl Run<'_> {
-    fn body(
-        &mut self,
-        body: &Body,
-        mut buffers: Vec<usize>,
-        mut numbers: Vec<i32>,
-    ) -> (i32, usize) {
-        for step in &body.steps {
-            let (mut buffer, mut number) = (None, None);
-            match step {
-                Step::Create => {
-                    buffer = Some(self.counters.len());
-                    self.counters.push(0);
-                }
-                Step::Constant(value) => number = Some(*value),
-                Step::Add {
-                    buffer: b,
-                    number: n,
-                } => {
-                    let counter = &mut self.counters[buffers[*b]];
-                    *counter = counter.wrapping_add(numbers[*n]);
-                }
-                Step::Increase { buffer: b } => {
-                    let counter = &mut self.counters[buffers[*b]];
-                    *counter = counter.wrapping_add(1);
-                }
-                Step::Get { buffer: b } => number = Some(self.counters[buffers[*b]]),
-                Step::Print { number: n } => {
-                    put(&mut self.printed, &format!("int32 = {}", numbers[*n]))
-                }
-                Step::Copy { number: n } => number = Some(numbers[*n]),
-                Step::Sum { a, b } => number = Some(numbers[*a].wrapping_add(numbers[*b])),
-                Step::Call {
-                    function,
-                    buffers: b,
-                    number: n,
-                } => {
-                    let passed = b.iter().map(|b| buffers[*b]).collect();
-                    let functions = self.functions;
-                    let (y, x) = self.body(&functions[*function], passed, vec![numbers[*n]]);
-                    (number, buffer) = (Some(y), Some(x));
-                }
-                Step::If {
-                    condition,
-                    buffers: b,
-                    number: n,
-                    branches,
-                } => {
-                    let passed = b.iter().map(|b| buffers[*b]).collect();
-                    let branch = &branches[usize::from(!condition)];
-                    let (y, x) = self.body(branch, passed, vec![numbers[*n]]);
-                    (number, buffer) = (Some(y), Some(x));
-                }
-                Step::Async {
-                    buffers: b,
-                    number: n,
-                    body,
-                } => {
-                    let passed = b.iter().map(|b| buffers[*b]).collect();
-                    let (y, x) = self.body(body, passed, vec![numbers[*n]]);
-                    (number, buffer) = (Some(y), Some(x));
-                }
-                Step::Repeat {
-                    count,
-                    buffer: b,
-                    number: n,
-                    body,
-                } => {
-                    let (mut y, mut x) = (numbers[*n], buffers[*b]);
-                    for _ in 0..*count {
-                        (y, x) = self.body(body, vec![x], vec![y]);
-                    }
-                    (number, buffer) = (Some(y), Some(x));
-                }
-            }
-            buffers.extend(buffer);
-            numbers.extend(number);
-        }
-        (numbers[body.number], buffers[body.buffer])
+        Step::Call { .. }
+        | Step::Cond { .. }
+        | Step::While { .. }
+        | Step::Recurse { .. }
+        | Step::If { .. }
+        | Step::Async { .. }
+        | Step::Repeat { .. } => (true, true),
     }
 }
