@@ -430,7 +430,8 @@ impl<'a> AttributeView<'a> {
             AttributeType::Dense => {
                 let dense = view.dense()?;
                 let shape_bytes = size_of_val(dense.shape);
-                Some(self.start + DENSE_PREFIX_BYTES + shape_bytes + dense.bytes.len())
+                let end = self.start + DENSE_PREFIX_BYTES + shape_bytes + dense.bytes.len();
+                are_of(dense.dtype, dense.bytes).then_some(end)
             }
             AttributeType::Symbol => view.read_symbol().map(|(_, end)| end),
             AttributeType::Aggregate => {
@@ -451,8 +452,7 @@ impl<'a> AttributeView<'a> {
                 }
                 let len_bytes = count.checked_mul(dtype.size_bytes()?)?;
                 let bytes = self.slice::<u8>(first, len_bytes)?;
-                let valid = dtype != DType::I1 || bytes.iter().all(|byte| *byte <= 1);
-                valid.then_some(first + len_bytes)
+                are_of(dtype, bytes).then_some(first + len_bytes)
             }
         }
     }
@@ -510,6 +510,11 @@ impl<'a> AttributeView<'a> {
         let valid = alignment.is_power_of_two() && header.len_bytes >= least_bytes;
         valid.then_some(Some(header))
     }
+}
+
+/// Returns whether the bytes of elements may stand for values of their type: truth has two.
+fn are_of(dtype: DType, bytes: &[u8]) -> bool {
+    dtype != DType::I1 || bytes.iter().all(|byte| *byte <= 1)
 }
 
 struct Header {

@@ -8,7 +8,7 @@
 //! |------------------------------------------------------------|------------------------|
 //! | each section lies inside the file, once, aligned as asked  | everything             |
 //! | strings are UTF-8 and end in a NUL; names start a string,  | names, decompiling     |
-//! | and those of kernels and types are not empty               |                        |
+//! | and those of kernels, types and attributes are not empty   |                        |
 //! | function bodies and kernel records are in order, disjoint, | `KernelView`; and the  |
 //! | 4-aligned, inside their section                            | gate is linear         |
 //! | the pseudo kernel defines the arguments, register by       | `Body`                 |

@@ -127,8 +127,14 @@ pub(super) fn attribute_names(gate: &mut Gate<'_>, strings: &Strings) -> Result<
             kernel.first_name = names.len() as u32;
             let shape = RecordShape::read(words, kernel.word as usize);
             for _ in shape.map_or(0..0, |shape| shape.attributes()) {
-                reserve(&mut names, 1, cursor.position())?;
-                names.push(strings.read_span(&mut cursor)?);
+                let position = cursor.position();
+                reserve(&mut names, 1, position)?;
+                let name = strings.read_span(&mut cursor)?;
+                if name.len() == 0 {
+                    let message = "an attribute has no name";
+                    return Err(cursor.error_at(codes::STRING, position, message));
+                }
+                names.push(name);
             }
         }
     }
