@@ -19,7 +19,7 @@ use std::{
 use foldhash::fast::RandomState;
 use tfrt_bef::{AttributeType, BefBuffer, BefWriter, FunctionKind, layout::MAX_REGION_DEPTH};
 use tfrt_ir::{
-    Attribute, BlockId, Diagnostic, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId,
+    Attribute, BlockId, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId, parts,
 };
 
 use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS, codes};
@@ -40,9 +40,30 @@ fn is_for_compiler(name: &Name) -> bool {
     [COST, NONSTRICT, STREAMS].contains(&name.as_str())
 }
 
-/// Returns an error that has no place.
-fn single(code: &'static str, message: impl Into<String>) -> Diagnostics {
-    Diagnostics::from(Diagnostic::error(code, message))
+/// Returns what to do about a mistake.
+fn help(code: &str) -> Option<&'static str> {
+    Some(match code {
+        codes::NESTED_MODULE => {
+            "put its functions into the outer module, or mark it with 'tfrt.compiled' if a kernel \
+             compiles it"
+        }
+        codes::NESTED_FUNCTION => "functions stand next to each other in the module",
+        codes::OUTER_VALUE => {
+            "pass the value to the operation, and take it as an argument of its region"
+        }
+        codes::NO_BODY => "give it a body, or mark it with 'tfrt.native' if kernels provide it",
+        codes::NO_RETURN => "end it in tfrt.return",
+        codes::SYNC_RESULTS => "return a copy",
+        codes::SEVERAL_BLOCKS => {
+            "put what depends on a condition into functions, and call them with tfrt.cond"
+        }
+        codes::STATED_STREAMS => "remove the attribute, or let the pass assign-streams write it",
+        codes::NOT_ENCODABLE => {
+            "files hold numbers, strings, types, shapes, dense elements, functions, and arrays of \
+             one of these"
+        }
+        _ => return None,
+    })
 }
 
 /// Entities by the order in which they were first met.
@@ -182,7 +203,8 @@ impl<'m> Walk<'m> {
         for (op, name) in &references {
             if !self.named.contains_key(name) {
                 let message = format!("function @{name} not defined");
-                self.error(codes::UNDEFINED_FUNCTION, *op, message);
+                let part = parts::symbol(self.module, *op, name);
+                self.error_in(codes::UNDEFINED_FUNCTION, *op, part, message);
             }
         }
         self.references = references;
@@ -233,8 +255,23 @@ impl<'m> Walk<'m> {
     }
 
     fn error(&mut self, code: &'static str, op: OpId, message: impl Into<String>) {
-        self.diagnostics
-            .push(self.module.error_at(code, op, message));
+        self.error_in(code, op, None, message);
+    }
+
+    /// Reports an error on a part of an operation, if its place is known.
+    fn error_in(
+        &mut self,
+        code: &'static str,
+        op: OpId,
+        part: Option<tfrt_ir::Span>,
+        message: impl Into<String>,
+    ) {
+        let error = self.module.error_at(code, op, message);
+        let error = error.narrowed(self.module.source(), part);
+        self.diagnostics.push(match help(code) {
+            Some(help) => error.help(help),
+            None => error,
+        });
     }
 
     fn return_op(&mut self, op: OpId) {
@@ -260,11 +297,13 @@ impl<'m> Walk<'m> {
             let made_in = module.value_block(*operand);
             made_in == block || made_in.map(region_of) == block.map(region_of)
         };
-        if module.op(op).operands().iter().all(is_near) {
+        let mut operands = module.op(op).operands().iter();
+        let Some(far) = operands.position(|operand| !is_near(operand)) else {
             return true;
-        }
+        };
         let message = "BEF executor only supports references to kernels within the current region";
-        self.error(codes::OUTER_VALUE, op, message);
+        let part = parts::operand(module, op, far);
+        self.error_in(codes::OUTER_VALUE, op, part, message);
         false
     }
 
@@ -341,10 +380,12 @@ impl<'m> Walk<'m> {
         for (position, value) in module.op(return_op).operands().iter().enumerate() {
             if module.defining_op(*value).is_none() {
                 let message = format!("return value {position} is an argument in a sync function");
-                self.error(codes::SYNC_RESULTS, return_op, message);
+                let part = parts::operand(module, return_op, position);
+                self.error_in(codes::SYNC_RESULTS, return_op, part, message);
             } else if !returned.insert(*value) {
                 let message = format!("return value {position} is duplicated in a sync function");
-                self.error(codes::SYNC_RESULTS, return_op, message);
+                let part = parts::operand(module, return_op, position);
+                self.error_in(codes::SYNC_RESULTS, return_op, part, message);
             }
         }
     }
@@ -402,7 +443,11 @@ impl<'m> Walk<'m> {
         sorted.sort_unstable();
         if let Some(name) = sorted.iter().find(|name| name.contains('\0')) {
             let message = format!("BEF files cannot encode the name {:?}", name.as_str());
-            return Err(single(codes::NOT_ENCODABLE, message));
+            let module = self.module;
+            let is_named = |op: &OpId| module.symbol_name(*op) == Some(name.as_str());
+            let named = module.children(module.top()).find(is_named);
+            let op = named.unwrap_or_else(|| module.top());
+            return Err(module.error_at(codes::NOT_ENCODABLE, op, message).into());
         }
 
         let mut writer = BefWriter::new();

@@ -108,7 +108,7 @@ fn regions_see_no_registers_but_their_own() {
     check_body(
         "\"my.op\"() ({\n  \"my.use\"(%x, %x) : (i32, i32) -> ()\n  tfrt.return\n}) : () -> ()",
         expect![[r#"
-            3:3: BEF executor only supports references to kernels within the current region
+            3:12: BEF executor only supports references to kernels within the current region
         "#]],
     );
 }
@@ -118,7 +118,7 @@ fn regions_return_no_registers_but_their_own() {
     check_body(
         "\"my.op\"() ({\n  tfrt.return %x : i32\n}) : () -> ()",
         expect![[r#"
-            3:3: BEF executor only supports references to kernels within the current region
+            3:15: BEF executor only supports references to kernels within the current region
         "#]],
     );
 }
@@ -129,8 +129,8 @@ fn sync_functions_return_results_once() {
         "func.func @f(%x: i32) -> (i32, i32, i32) attributes {tfrt.sync} {\n  \
          %y = tfrt.constant.i32 1\n  tfrt.return %y, %x, %y : i32, i32, i32\n}",
         expect![[r#"
-            3:3: return value 1 is an argument in a sync function
-            3:3: return value 2 is duplicated in a sync function
+            3:19: return value 1 is an argument in a sync function
+            3:23: return value 2 is duplicated in a sync function
         "#]],
     );
 }
@@ -140,15 +140,15 @@ fn functions_that_are_named_exist() {
     check_body(
         "\"my.op\"() {callee = @g} : () -> ()",
         expect![[r#"
-        2:1: function @g not defined
-    "#]],
+            2:21: function @g not defined
+        "#]],
     );
     check_body(
         "\"my.op\"() {callees = [@f, @g, @h]} : () -> ()",
         expect![[r#"
-        2:1: function @g not defined
-        2:1: function @h not defined
-    "#]],
+            2:27: function @g not defined
+            2:31: function @h not defined
+        "#]],
     );
     check_body(
         "\"my.op\"() {callees = [@f, @f]} : () -> ()",
@@ -163,109 +163,109 @@ fn attributes_that_files_cannot_hold_are_refused() {
     check_attribute(
         "unit",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "1 : index",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "1 : i7",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "1 : i128",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "{b = 1 : i32}",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "tensor<2xi32>",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "() -> ()",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "!my.type",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "#my.attribute",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "affine_map<() -> ()>",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "[1 : i32, unit]",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "[1 : i32, 1 : i64, [2 : i32, unit]]",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "[1 : i32, @f]",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "[@f, 1 : i32]",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "[@f::@g]",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "@f::@g",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "dense<1> : tensor<2xindex>",
         expect![[r#"
-        2:1: BEF files cannot encode the 'a' attribute
-    "#]],
+            2:12: BEF files cannot encode the 'a' attribute
+        "#]],
     );
     check_attribute(
         "dense<1> : tensor<1099511627776xi32>",
         expect![[r#"
-            2:1: BEF files cannot encode the 'a' attribute
+            2:12: BEF files cannot encode the 'a' attribute
         "#]],
     );
     check_attribute(
@@ -283,7 +283,7 @@ fn attributes_that_files_cannot_hold_are_refused() {
     check_attribute(
         &format!("{}1 : i32{}", "[[], ".repeat(65), "]".repeat(65)),
         expect![[r#"
-            2:1: BEF files cannot encode the 'a' attribute
+            2:12: BEF files cannot encode the 'a' attribute
         "#]],
     );
 }
@@ -293,8 +293,8 @@ fn only_the_first_attribute_is_refused_but_other_errors_are_all_told() {
     check_body(
         "\"my.op\"() {a = unit, b = unit, c = @g} : () -> ()\n\"my.op\"() {a = unit} : () -> ()",
         expect![[r#"
-            2:1: BEF files cannot encode the 'a' attribute
-            2:1: function @g not defined
+            2:12: BEF files cannot encode the 'a' attribute
+            2:36: function @g not defined
         "#]],
     );
 }

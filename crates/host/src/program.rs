@@ -272,12 +272,16 @@ impl<'a> Loader<'a> {
             return;
         }
         let location = location.and_then(|offset| source_location(self.file, offset));
-        self.problems.push(LoadProblem {
+        let problem = LoadProblem {
             code,
             location,
             message,
             help,
-        });
+        };
+        // Operations of one place, and without one, may have the same to say.
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
     }
 
     fn unknown_kernel(&mut self, name: &str, location: Option<LocationOffset>) {

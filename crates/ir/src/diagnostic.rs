@@ -120,7 +120,7 @@ impl Diagnostic {
 
     /// Places it at a part of what it is placed at, if that is known.
     #[must_use]
-    pub(crate) fn narrowed(self, source: Option<&Source>, part: Option<Span>) -> Diagnostic {
+    pub fn narrowed(self, source: Option<&Source>, part: Option<Span>) -> Diagnostic {
         match (source, part) {
             (Some(source), Some(span)) => self.at(source, span),
             _ => self,

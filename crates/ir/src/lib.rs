@@ -53,7 +53,7 @@ pub mod location;
 pub mod module;
 pub mod name;
 mod parser;
-mod parts;
+pub mod parts;
 pub mod printer;
 pub mod similar;
 pub mod source;

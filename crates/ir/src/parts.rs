@@ -15,7 +15,7 @@ use crate::{
 const MAX_TOKENS: usize = 1_000;
 
 /// Returns the place of an operand.
-pub(crate) fn operand(module: &Module, op: OpId, index: usize) -> Option<Span> {
+pub fn operand(module: &Module, op: OpId, index: usize) -> Option<Span> {
     let (text, tokens) = tokens(module, op)?;
     let mut found: Vec<Span> = Vec::new();
     let mut last: Option<Token> = None;
@@ -38,7 +38,7 @@ pub(crate) fn operand(module: &Module, op: OpId, index: usize) -> Option<Span> {
 
 /// Returns the place of an attribute that stands in braces, with its value if
 /// that is one token.
-pub(crate) fn attribute(module: &Module, op: OpId, name: &str) -> Option<Span> {
+pub fn attribute(module: &Module, op: OpId, name: &str) -> Option<Span> {
     let (text, tokens) = tokens(module, op)?;
     let mut tokens = tokens.skip_while(|token| !token.is(Mark::LeftBrace));
     while let Some(token) = tokens.next() {
@@ -61,7 +61,7 @@ pub(crate) fn attribute(module: &Module, op: OpId, name: &str) -> Option<Span> {
 }
 
 /// Returns the place of the name of a function that an operation refers to.
-pub(crate) fn symbol(module: &Module, op: OpId, name: &str) -> Option<Span> {
+pub fn symbol(module: &Module, op: OpId, name: &str) -> Option<Span> {
     let (text, mut tokens) = tokens(module, op)?;
     let is_it = |token: &Token| {
         let written = text.get(token.span().range());

@@ -17,15 +17,15 @@ use tfrt_bef::{
     layout::{FILE_ALIGNMENT, MAX_ATTRIBUTE_DEPTH},
 };
 use tfrt_ir::{
-    Attribute, Diagnostics, Module, Name, OpId, PrintOptions, Type,
+    Attribute, Diagnostic, Diagnostics, Module, Name, OpId, PrintOptions, Type,
     attributes::{DenseAttribute, DenseElements, SymbolRef},
-    print_op,
+    parts, print_op,
     types::{FloatKind, IntegerType, Signedness},
 };
 
 use crate::{
     COMPILED, codes,
-    emit::{Constant, Walk, single},
+    emit::{Constant, Walk},
 };
 
 /// Largest number of dimensions whose header fields still hold the truth.
@@ -70,9 +70,11 @@ impl Walk<'_> {
 
     fn cannot_encode(&mut self, op: OpId, name: &Name) {
         if !self.diagnostics.has_errors() {
-            self.error(
+            let part = parts::attribute(self.module, op, name);
+            self.error_in(
                 codes::NOT_ENCODABLE,
                 op,
+                part,
                 format!("BEF files cannot encode the '{name}' attribute"),
             );
         }
@@ -121,10 +123,8 @@ pub(super) struct TooLarge;
 
 impl From<TooLarge> for Diagnostics {
     fn from(_: TooLarge) -> Diagnostics {
-        single(
-            tfrt_ir::codes::TOO_LARGE,
-            "the attributes take more than 4 GiB, which BEF files cannot encode",
-        )
+        let message = "the attributes take more than 4 GiB, which BEF files cannot encode";
+        Diagnostic::error(tfrt_ir::codes::TOO_LARGE, message).into()
     }
 }
 

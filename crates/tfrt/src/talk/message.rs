@@ -46,6 +46,13 @@ impl Lines {
         let Some((file, line, column)) = location.file_line_col() else {
             return Lines::default();
         };
+        if line == 0 {
+            // The file as a whole.
+            return Lines {
+                file: Some(file.to_string()),
+                ..Lines::default()
+            };
+        }
         let end = match position {
             Some(position) => position.source.line_column(position.span.range().end),
             None => (line, column),
