@@ -3,6 +3,9 @@
 /// Names longer than this are not compared, which takes time in the product of lengths.
 const MAX_LEN: usize = 64;
 
+/// Names that are compared, at most: a program may have millions.
+const MAX_COMPARED: usize = 10_000;
+
 /// Returns the name that is at most two letters, or a third of them, away.
 ///
 /// # Examples
@@ -20,6 +23,7 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     let limit = (name.len() / 3).min(2);
     let close = names
         .into_iter()
+        .take(MAX_COMPARED)
         .filter(|other| other.len().abs_diff(name.len()) <= limit)
         .map(|other| (distance(name, other), other));
     let (distance, other) = close.min()?;

@@ -124,11 +124,12 @@ impl<'a> Parser<'a> {
 
     /// Finds where an alias was defined, by reading the text again.
     fn alias_definition_of(&self, text: &str, end: usize) -> Option<Span> {
+        const MAX_SEARCHED: usize = 1 << 18;
         if self.diagnostics.is_full() {
             return None;
         }
         let mut at = 0;
-        while at < end {
+        while at < end.min(MAX_SEARCHED) {
             let token = lexer::token(self.text, at);
             at = token.end;
             let is_name = matches!(token.kind, Kind::Hash | Kind::Exclaim);

@@ -84,7 +84,14 @@ fn explained(
             Some(Attribute::Integer(number)) => {
                 error.note(format!("the attribute is {} : {}", number.value, number.ty))
             }
-            Some(found) => error.note(format!("the attribute is {found}")),
+            Some(found) => {
+                const MAX_SHOWN: usize = 80;
+                let shown = Some(found.to_string()).filter(|shown| shown.len() <= MAX_SHOWN);
+                match shown {
+                    Some(shown) => error.note(format!("the attribute is {shown}")),
+                    None => error,
+                }
+            }
             None => error,
         },
         (Part::Whole, Some(codes::OPERAND_COUNT))
