@@ -6,11 +6,12 @@
 mod bodies;
 mod tables;
 
-use std::fmt;
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
 
 use crate::{
     file::BefFile,
-    layout::{MAGIC, SectionId},
+    layout::{LocationOffset, MAGIC, SectionId},
     varint,
 };
 
@@ -79,9 +80,57 @@ pub fn list(file: &BefFile, sink: &mut dyn FnMut(Piece)) {
         start: 0,
         at: 0,
         section: None,
+        locations: HashMap::new(),
         sink,
     };
     lister.file();
+}
+
+/// How long the text of a piece may be, whatever the length of the piece: many pieces may name
+/// one long name.
+const PIECE_TEXT_BYTES: usize = 256;
+
+/// Writes a text, but for what is behind its first bytes.
+fn shortened(text: impl fmt::Display, max_bytes: usize) -> String {
+    let mut limited = Limited {
+        text: String::new(),
+        left: max_bytes,
+    };
+    if write!(limited, "{text}").is_err() {
+        limited.text.push_str(" ..");
+    }
+    limited.text
+}
+
+/// A text that takes no more than so many bytes.
+struct Limited {
+    text: String,
+    left: usize,
+}
+
+impl fmt::Write for Limited {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let taken = &part[..part.floor_char_boundary(self.left)];
+        self.text.push_str(taken);
+        self.left -= taken.len();
+        match taken.len() == part.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
+/// Names with commas between.
+struct Names<'f>(Vec<&'f str>);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, name) in self.0.iter().enumerate() {
+            let comma = if position > 0 { ", " } else { "" };
+            write!(f, "{comma}{name}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A cursor that tells what it has passed.
@@ -93,6 +142,8 @@ struct Lister<'f, 's> {
     /// Where it ends so far.
     at: usize,
     section: Option<u8>,
+    /// Texts of locations: kernels may share a long one.
+    locations: HashMap<LocationOffset, String>,
     sink: &'s mut dyn FnMut(Piece),
 }
 
@@ -161,7 +212,7 @@ impl Lister<'_, '_> {
                 end,
                 section: self.section,
                 kind,
-                text: text.to_string(),
+                text: shortened(text, PIECE_TEXT_BYTES.max(8 * (end - start))),
             });
         }
     }

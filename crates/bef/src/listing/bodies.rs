@@ -7,7 +7,7 @@ use crate::{
         FunctionIndex, FunctionKind, KERNEL_ALIGNMENT, KERNEL_HEADER_WORDS, KernelIndex,
         LocationOffset, RegisterIndex, TypeIndex,
     },
-    listing::Lister,
+    listing::{Lister, Names, PIECE_TEXT_BYTES, shortened},
 };
 
 impl<'f> Lister<'f, '_> {
@@ -38,8 +38,8 @@ impl<'f> Lister<'f, '_> {
     fn signature(&mut self, what: &str, types: &[TypeIndex]) {
         self.skip(1 + types.len());
         let names = types.iter().map(|index| self.file.type_name(*index));
-        let names: Vec<&str> = names.collect();
-        self.payload(format_args!("{} {what}: {}", types.len(), names.join(", ")));
+        let names = Names(names.collect());
+        self.payload(format_args!("{} {what}: {names}", types.len()));
     }
 
     pub(super) fn bodies(&mut self) {
@@ -166,10 +166,16 @@ impl<'f> Lister<'f, '_> {
     }
 
     /// ` at FILE:LINE:COLUMN`, or the number that stands for a location without a record.
-    fn location(&self, offset: LocationOffset) -> String {
-        match self.file.location(offset) {
-            Some(location) => format!(" at {location} (+{})", offset.0),
-            None => format!(" at {:#x}, where no record is", offset.0),
+    fn location(&mut self, offset: LocationOffset) -> String {
+        if let Some(known) = self.locations.get(&offset) {
+            return known.clone();
         }
+        let text = match self.file.location(offset) {
+            Some(location) => shortened(location, PIECE_TEXT_BYTES),
+            None => return format!(" at {:#x}, where no record is", offset.0),
+        };
+        let text = format!(" at {text} (+{})", offset.0);
+        self.locations.insert(offset, text.clone());
+        text
     }
 }
