@@ -176,10 +176,15 @@ fn source_location(file: &BefFile, offset: LocationOffset) -> Option<SourceLocat
     })
 }
 
+/// Problems after which nobody looks for more, even if they say the same: each may be long.
+const MAX_FOUND: usize = 4 * LoadError::MAX_KEPT;
+
 struct Loader<'a> {
     file: &'a BefFile,
     host: &'a HostContext,
     problems: Vec<LoadProblem>,
+    /// Those that are kept, and those that say the same as one that is.
+    n_found: usize,
 }
 
 impl<'a> Loader<'a> {
@@ -188,6 +193,7 @@ impl<'a> Loader<'a> {
             file,
             host,
             problems: Vec::new(),
+            n_found: 0,
         }
     }
 
@@ -258,7 +264,7 @@ impl<'a> Loader<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.problems.len() >= LoadError::MAX_KEPT
+        self.problems.len() >= LoadError::MAX_KEPT || self.n_found >= MAX_FOUND
     }
 
     fn problem(
@@ -278,6 +284,7 @@ impl<'a> Loader<'a> {
             message,
             help,
         };
+        self.n_found += 1;
         // Operations of one place, and without one, may have the same to say.
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
