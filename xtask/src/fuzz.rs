@@ -43,11 +43,15 @@ pub fn run(steps: &mut Steps, target: &str, seconds: Option<&str>) -> bool {
 
 fn command(target: &str, seconds: &str) -> Command {
     let mut command = cargo(&["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", target]);
-    let kept = format!("tests/fuzz/{target}");
+    let kept = match target {
+        "parse" | "round_trip" => "tests/fuzz/text",
+        "open" | "reopen" => "tests/fuzz/bytes",
+        _ => "tests/fuzz/choices",
+    };
     let regressions = format!("tests/fuzz/regressions/{target}");
     command.arg(format!("fuzz/corpus/{target}"));
-    for folder in [kept, regressions] {
-        if root().join(&folder).exists() {
+    for folder in [kept, &*regressions] {
+        if root().join(folder).exists() {
             command.arg(folder);
         }
     }

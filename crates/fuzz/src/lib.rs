@@ -27,8 +27,10 @@ pub mod walk;
 /// A property and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called on the command line, and in `tests/fuzz/`.
+    /// What it is called on the command line.
     pub name: &'static str,
+    /// Where under `tests/fuzz/` its corpus is; targets that take the same share one.
+    pub corpus: &'static str,
     /// Checks it for some bytes.
     pub check: fn(&[u8]),
 }
@@ -37,22 +39,27 @@ pub struct Target {
 pub const TARGETS: [Target; 5] = [
     Target {
         name: "parse",
+        corpus: "text",
         check: text::parse,
     },
     Target {
         name: "round_trip",
+        corpus: "text",
         check: text::round_trip,
     },
     Target {
         name: "open",
+        corpus: "bytes",
         check: bytes::open,
     },
     Target {
         name: "reopen",
+        corpus: "bytes",
         check: bytes::reopen,
     },
     Target {
         name: "execute",
+        corpus: "choices",
         check: execute::execute,
     },
 ];

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
 use tfrt_fuzz::bench::Bench;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
@@ -101,7 +101,7 @@ fn measured(input: &[u8], work: &dyn Fn(&[u8])) -> Cost {
 }
 
 /// Lengths that inputs have, about, each twice the one before.
-const LENGTHS: [usize; 4] = [1 << 14, 1 << 15, 1 << 16, 1 << 17];
+const LENGTHS: [usize; 4] = [1 << 13, 1 << 14, 1 << 15, 1 << 16];
 
 /// What an input may take.
 struct Bounds {
@@ -116,11 +116,11 @@ struct Bounds {
 /// Bytes that any file may take.
 const FILE_BASE: usize = 1 << 16;
 
-/// Bytes that loading may take: a hundred problems, at locations that say 64 KiB each.
-const LOAD_BASE: usize = 1 << 25;
+/// Bytes that loading may take all in all: a few hundred problems, at locations that say 64 KiB.
+const LOAD_BASE: usize = 1 << 27;
 
 /// Bytes that any text may take, all in all: nesting to the limit, diagnostics to theirs.
-const TEXT_BASE: usize = 1 << 22;
+const TEXT_BASE: usize = 1 << 24;
 
 /// Times that the largest input may cost per byte what the smallest does. Work that grows with the
 /// square of the length would cost eight times as much; time is not measured exactly.
@@ -219,13 +219,32 @@ fn decompiling_takes_time_and_memory_in_proportion_to_the_file() {
 }
 
 #[test]
+fn listing_takes_time_and_memory_in_proportion_to_the_file() {
+    let list = |bytes: &[u8]| {
+        if let Ok(file) = BefFile::open(BefBuffer::from_vec(bytes.to_vec())) {
+            let mut len = 0;
+            listing::list(&file, &mut |piece| len += piece.text.len());
+            // A piece has a byte at least, and says a line or two.
+            assert!(len <= 300 * bytes.len(), "{len} bytes of text");
+        }
+    };
+    let bounds = Bounds {
+        base: LOAD_BASE,
+        peak: 12,
+        total: 1_024,
+    };
+    check_all(FILES, &bounds, &list);
+}
+
+#[test]
 fn parsing_takes_time_and_memory_in_proportion_to_the_text() {
     check_all(
         TEXTS,
         &Bounds {
             base: TEXT_BASE,
             peak: 64,
-            total: 256,
+            // Each of a hundred diagnostics looks for a name like the one that is not there.
+            total: 4_096,
         },
         &text::parse,
     );

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let folder = seeds::root().join("tests/fuzz");
     let mut trials = Vec::new();
     for target in TARGETS {
-        let corpus = folder.join(target.name);
+        let corpus = folder.join(target.corpus);
         let name = format!("corpus of {}", target.name);
         trials.push(Trial::test(name, move || {
             files(&corpus).iter().for_each(|path| check(target, path));

@@ -38,8 +38,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpState {
-    /// Invariant: there until the operation is made.
-    name: Option<Name>,
+    pub(crate) name: Name,
     pub(crate) definition: Option<&'static OpDef>,
     pub(crate) operands: SmallVec<[ValueId; 4]>,
     pub(crate) result_types: SmallVec<[Type; 2]>,
@@ -60,7 +59,7 @@ impl OpState {
 
     pub(crate) fn with_definition(name: Name, definition: Option<&'static OpDef>) -> OpState {
         OpState {
-            name: Some(name),
+            name,
             definition,
             operands: SmallVec::new(),
             result_types: SmallVec::new(),
@@ -286,7 +285,7 @@ impl Module {
         });
         let first_use = self.link_uses(op, &state.operands);
         self.ops.push(Operation {
-            name: state.name.take().expect("each state makes one operation"),
+            name: state.name.clone(),
             definition: state.definition,
             operands: mem::take(&mut state.operands),
             first_use,

@@ -1,3 +1,0 @@
-"my.loop"() ({
-  func.return
-}) : () -> ()
