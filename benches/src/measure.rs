@@ -36,6 +36,11 @@ impl Times {
         self.0.push(time);
     }
 
+    /// Returns how many times there are.
+    pub fn n_runs(&self) -> usize {
+        self.0.len()
+    }
+
     /// Returns the time that half of the runs were below.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
