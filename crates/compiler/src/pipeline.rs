@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tfrt_ir::{Diagnostics, Module, verifier::verify_unsequenced, verify};
+use tfrt_ir::{Diagnostics, Module, similar, verifier::verify_unsequenced, verify};
 
 use crate::passes;
 
@@ -296,29 +296,11 @@ pub fn find(name: &str) -> Option<&'static Pass> {
 }
 
 fn unknown(name: &str) -> PipelineError {
-    let close = all()
-        .iter()
-        .map(|pass| (distance(name, pass.name), pass.name));
-    let nearest = close.min().filter(|(distance, _)| *distance <= 3);
+    let names = all().iter().map(|pass| pass.name);
     PipelineError::UnknownPass {
         name: name.to_owned(),
-        similar: nearest.map(|(_, name)| name),
+        similar: similar::nearest(name, names),
     }
-}
-
-/// Returns how many letters must be added, removed or replaced.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate().take(100) {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
