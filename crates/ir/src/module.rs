@@ -182,6 +182,11 @@ impl Module {
         &self.blocks[block.index()]
     }
 
+    /// Returns the operation that was made last.
+    pub(crate) fn last_created(&self) -> Option<&Operation> {
+        self.ops.last()
+    }
+
     /// Returns the number of operations that were ever made: all indexes of
     /// ids are below.
     pub fn n_ops(&self) -> usize {

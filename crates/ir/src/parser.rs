@@ -8,6 +8,7 @@
 //!
 //! Nesting of every kind is counted together and ends at [`MAX_DEPTH`].
 
+mod advice;
 mod aliases;
 mod attributes;
 mod blocks;
@@ -478,6 +479,13 @@ impl Parser<'_> {
         Diagnostic::error(code, message).at(self.source, span)
     }
 
+    /// Adds advice to the error that was just made; there is none at a token that is wrong itself.
+    pub(crate) fn help_last(&mut self, help: &str) {
+        if !matches!(self.token.kind, Kind::Bad(_)) {
+            self.diagnostics.help_last(help.to_owned());
+        }
+    }
+
     /// Says what is wrong at a place and gives up.
     pub(crate) fn fail<T>(
         &mut self,
@@ -510,7 +518,8 @@ impl Parser<'_> {
         let message = format!("expected {what}, found '{found}'");
         let error = self.error(code, self.token.span(), message);
         let error = self.point_behind(error);
-        self.push(error);
+        let advice = self.advice(code, what);
+        self.push(advice.into_iter().fold(error, Diagnostic::help));
         Err(Failed)
     }
 
@@ -536,9 +545,19 @@ impl Parser<'_> {
             let is_deeper = self.braces > braces;
             match self.token.kind {
                 Kind::End => break,
+                // A string without an end hides the braces behind it.
+                Kind::Bad(lexer::Bad::String) => {
+                    self.braces = braces;
+                    self.bump();
+                }
                 _ if self.token.start == start => self.bump(),
                 Kind::Mark(Mark::RightBrace) if !is_deeper && braces > 0 => break,
                 _ if !is_deeper && self.starts_line() && self.starts_operation() => break,
+                // What is skipped defines it.
+                Kind::Percent if self.peek().is(Mark::Equal) => {
+                    self.lose_present();
+                    self.bump();
+                }
                 _ => self.bump(),
             }
         }

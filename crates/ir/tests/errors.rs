@@ -79,10 +79,12 @@ func.func @h() { tfrt.return %nowhere : i32 }
               help: there is an operation 'tfrt.add.i32'
             5:32 expected attribute value, found '}'
             6:21 expected 2 operands, found 1
+              help: operands have commas between them
               help: it is written: %done = tfrt.print.i32 %value, %chain
             7:11 use of undeclared SSA value name
               help: nothing in this region defines %undefined
             8:5 cannot name an operation with no results
+              help: it begins with its name, without '='
             13:15 expected type, found '{'
             16:30 use of undeclared SSA value name
               help: nothing in this region defines %nowhere
@@ -119,9 +121,11 @@ fn values() {
               1:1 note: '%a' stands for 2 results
               help: results are numbered from 0
             1:1 cannot name an operation with no results
+              help: it begins with its name, without '='
             1:1 operation defines 2 results but was provided 3 to bind
+              help: a name for each, with commas between, or one for all: '%name:2 = ...'
             1:4 expected number of results, at least 1, found '0'
-            1:25 expected 2 operand types but had 1
+            1:15 expected 2 operand types but had 1
             1:7 invalid SSA value result number
             1:23 redefinition of SSA value '%a'
               1:14 note: previously defined here
@@ -222,6 +226,7 @@ fn literals() {
             1:18 expected string containing hex digits starting with `0x`
             1:18 expected element of type 'i32', found i1
             1:23 elements literal type must have static shape
+              - note: its elements are more than can be counted
             1:19 invalid dimension: it must fit in 63 bits
             1:19 vector types must have positive constant sizes
             1:20 invalid element type for complex
@@ -273,7 +278,7 @@ fn forms() {
         ],
         expect![[r#"
             1:1 custom op 'foo.bar' is unknown
-              help: write it in generic form: "foo.bar"(...) : (...) -> ...
+              help: a kernel of your own is written in generic form: "foo.bar"(...) : (...) -> ...
             1:1 custom op 'tfrt.minus.i32' has no custom form
               help: write it in generic form: %difference = "tfrt.minus.i32"(%lhs, %rhs) : (i32, i32) -> i32
             1:1 custom op 'tfrt.cal' is unknown
@@ -283,13 +288,16 @@ fn forms() {
             1:1 expected operation name in quotes
             1:5 expected '(', found ':'
             1:9 expected function type, found 'i32'
+              help: it is written (types of the operands) -> (types of the results)
             1:10 expected operation name in quotes or an operation, found ':'
             1:19 expected '}' to end a region, found the end of the text
               1:8 note: the region begins here
             1:16 expected '}' to end a region, found the end of the text
               1:16 note: the region begins here
             1:16 expected non-empty function body
+              help: a body ends in tfrt.return
             1:19 expected no body, as the arguments have no names, found '{'
+              help: give each argument a name: %name: type
             1:23 expected argument name, as before, found 'i32'
             1:16 expected 2 operands, found 1
               help: it is written: %sum = tfrt.add.i32 %lhs, %rhs
@@ -300,8 +308,10 @@ fn forms() {
             1:17 expected trip count, found '{'
               help: it is written: %results... = tfrt.repeat.i32 %trip_count, %loop_operands... [ : types] {...}
             2:2 expected 'else' in 'tfrt.if' with result values
+              1:61 note: the text before ends here
               help: it is written: %results... = tfrt.if %condition, %operands... : (types) -> (types) {...} [else {...}]
             1:40 region entry argument '%c' is already in use
+              help: operands give their names to the region's arguments; in generic form, arguments have names of their own
             1:48 expected ':' and the types of the operands, found '{'
               help: it is written: %results... = tfrt.repeat.i32 %trip_count, %loop_operands... [ : types] {...}
             1:27 expected name of a setting, found '{'
@@ -423,7 +433,9 @@ fn verifier_checks_returns() {
             1:10 'func.return' op expects parent op 'func.func'
             1:25 'tfrt_test.benchmark' op incorrect number of return values. One return value is expected
             1:53 region entry argument '%x' is already in use
+              help: operands give their names to the region's arguments; in generic form, arguments have names of their own
             1:53 region entry argument '%x' is already in use
+              help: operands give their names to the region's arguments; in generic form, arguments have names of their own
             1:85 'tfrt.return' op operand types don't match 'tfrt.parallel_for.i32' result
             1:24 'tfrt.if' op expected tfrt.return in body
             1:24 'tfrt.if' op incorrect number of arguments to 'else' block

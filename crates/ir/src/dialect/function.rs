@@ -266,19 +266,18 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
             .flatten()
     });
     if n_inputs.is_some_and(|function| function.inputs.len() != arguments.len()) {
-        return parser.expected(
-            codes::UNNAMED_ARGUMENTS,
-            "no body, as the arguments have no names",
-        );
+        let what = "no body, as the arguments have no names";
+        let failed = parser.expected(codes::UNNAMED_ARGUMENTS, what);
+        parser.help_last("give each argument a name: %name: type");
+        return failed;
     }
     let opening = parser.token.span();
     let region = parser.region_with(arguments)?;
     if parser.module.entry_block(region).is_none() {
-        return parser.fail(
-            codes::EMPTY_BODY,
-            opening,
-            "expected non-empty function body",
-        );
+        let message = "expected non-empty function body";
+        let error = parser.error(codes::EMPTY_BODY, opening, message);
+        parser.push(error.help("a body ends in tfrt.return"));
+        return Err(Failed);
     }
     parts.state.regions.push(region);
     Ok(())
@@ -312,6 +311,13 @@ fn argument<'a>(
         );
     }
     if !is_named {
+        let lacks_sigil = parser.token.kind == Kind::Word && parser.peek().is(Mark::Colon);
+        if lacks_sigil {
+            let name = parser.token_text();
+            let failed = parser.expected(codes::EXPECTED_TYPE, "type");
+            parser.help_last(&format!("names of arguments begin with '%': %{name}"));
+            return failed;
+        }
         let ty = parser.ty()?;
         let attributes = dictionary_behind(parser)?;
         inputs.types.push(ty);
@@ -319,7 +325,11 @@ fn argument<'a>(
         return Ok(());
     }
     let name = parser.operand()?;
-    parser.expect(Mark::Colon)?;
+    if !parser.eat(Mark::Colon) {
+        let failed = parser.expected(codes::UNEXPECTED_TOKEN, "':'");
+        parser.help_last(&format!("an argument has a type: {}: type", name.name));
+        return failed;
+    }
     let ty = parser.ty()?;
     let attributes = dictionary_behind(parser)?;
     let location = match parser.at_word("loc") {

@@ -8,7 +8,7 @@
 //! but printing writes it out. What all uses stand for together is therefore
 //! limited in proportion to the text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Parsed, Parser};
 use crate::{
@@ -35,6 +35,8 @@ pub(super) struct Aliases<'a> {
     /// Bytes of text that using aliases has stood for.
     expanded: usize,
     limit: usize,
+    /// Those whose definitions could not be read, with their sigils.
+    broken: HashSet<&'a str, TextHash>,
 }
 
 struct Alias<T> {
@@ -55,6 +57,7 @@ impl Aliases<'_> {
             constants: HashMap::default(),
             expanded: 0,
             limit: text_len.saturating_mul(MAX_GROWTH).saturating_add(FREE),
+            broken: HashSet::default(),
         }
     }
 }
@@ -92,6 +95,15 @@ impl<'a> Parser<'a> {
         }
         self.bump();
         self.mention(span, Role::Definition, Subject::Alias);
+        let defined = self.alias_meaning(kind, name, span);
+        if defined.is_err() {
+            self.aliases.broken.insert(text);
+        }
+        defined
+    }
+
+    /// Parses what stands behind the name of an alias.
+    fn alias_meaning(&mut self, kind: Kind, name: &'a str, span: Span) -> Parsed<()> {
         self.expect(Mark::Equal)?;
         let (start, expanded) = (self.token.start, self.aliases.expanded);
         self.deepest = self.depth;
@@ -158,6 +170,7 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);
         let Some(alias) = self.aliases.types.get(name) else {
+            self.known_alias()?;
             let error = self.error(
                 codes::UNDEFINED_ALIAS,
                 span,
@@ -198,6 +211,7 @@ impl<'a> Parser<'a> {
             return Ok(Attribute::Location(location.into()));
         }
         let Some(alias) = self.aliases.attributes.get(name) else {
+            self.known_alias()?;
             let message = format!("undefined symbol alias id '{name}'");
             let error = self.error(codes::UNDEFINED_ALIAS, span, message);
             let known = self.aliases.attributes.keys();
@@ -213,6 +227,14 @@ impl<'a> Parser<'a> {
         self.use_alias(span, depth, weight)?;
         self.bump();
         Ok(meaning)
+    }
+
+    /// Gives up without a word if the present token is an alias whose definition is wrong.
+    fn known_alias(&self) -> Parsed<()> {
+        match self.aliases.broken.contains(self.token_text()) {
+            true => Err(super::Failed),
+            false => Ok(()),
+        }
     }
 
     fn use_alias(&mut self, span: Span, depth: usize, weight: usize) -> Parsed<()> {

@@ -116,7 +116,11 @@ impl<'a> Parser<'a> {
         if self.token.kind == Kind::Caret {
             if !arguments.is_empty() {
                 let message = "invalid block name in region with named arguments";
-                return self.fail(codes::LABEL_BEFORE_ARGUMENTS, self.token.span(), message);
+                let span = self.token.span();
+                let error = self.error(codes::LABEL_BEFORE_ARGUMENTS, span, message);
+                let help = "the arguments are those of the first block, which has no label then";
+                self.push(error.help(help));
+                return Err(super::Failed);
             }
             return Ok(None);
         }

@@ -21,7 +21,7 @@ use crate::{
     codes,
     lexer::{self, Kind, Mark},
     source::Span,
-    types::{IntegerType, Signedness, Type},
+    types::{DYNAMIC, IntegerType, Signedness, Type},
 };
 
 /// Elements as written.
@@ -122,11 +122,13 @@ impl<'a> Parser<'a> {
             );
         };
         if element_count(&shape).is_none() {
-            return self.fail(
-                codes::ELEMENTS_TYPE,
-                span,
-                "elements literal type must have static shape",
-            );
+            let message = "elements literal type must have static shape";
+            let error = self.error(codes::ELEMENTS_TYPE, span, message);
+            self.push(match shape.contains(&DYNAMIC) {
+                true => error,
+                false => error.note("its elements are more than can be counted"),
+            });
+            return Err(super::Failed);
         }
         Ok((shape, element.clone()))
     }

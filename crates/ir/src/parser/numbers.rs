@@ -83,11 +83,19 @@ impl<'a> Parser<'a> {
                 number.span,
                 format!("floating point value not valid for type '{ty}'"),
             ),
-            _ => self.fail(
-                codes::LITERAL_TYPE,
-                number.span,
-                format!("integer literal not valid for type '{ty}'"),
-            ),
+            _ => {
+                let message = format!("integer literal not valid for type '{ty}'");
+                let error = self.error(codes::LITERAL_TYPE, number.span, message);
+                let is_tensor = matches!(ty, Type::Tensor(_) | Type::Vector(_));
+                let written = &self.text[number.span.range()];
+                self.push(match is_tensor {
+                    true => {
+                        error.help(format!("for all elements at once: dense<{written}> : {ty}"))
+                    }
+                    false => error,
+                });
+                Err(super::Failed)
+            }
         }
     }
 
@@ -149,7 +157,14 @@ impl<'a> Parser<'a> {
         let Some(digits) = number.text.strip_prefix("0x") else {
             let message = "unexpected decimal integer literal for a floating point value";
             let error = self.error(codes::INTEGER_FOR_FLOAT, number.span, message);
-            self.push(error.help("add a trailing dot to make the literal a float"));
+            // What follows is the exponent of a number without a dot.
+            let behind = &self.text[number.span.range().end..];
+            let exponent = behind.strip_prefix(['e', 'E']).unwrap_or_default();
+            let exponent = exponent.trim_start_matches(['+', '-']);
+            self.push(match exponent.starts_with(|c: char| c.is_ascii_digit()) {
+                true => error.help("a float has a dot before its exponent: 1.0e-3"),
+                false => error.help("add a trailing dot to make the literal a float"),
+            });
             return Err(super::Failed);
         };
         if number.negative {

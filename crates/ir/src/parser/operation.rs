@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use super::{
-    Failed, Parsed, Parser,
+    Failed, Parsed, Parser, advice,
     scope::{Operand, ResultName, Wanted},
 };
 use crate::{
@@ -22,7 +22,6 @@ use crate::{
     lexer::{self, Kind, Mark},
     module::{OpId, OpState},
     name::Name,
-    similar,
     source::Span,
     types::Type,
 };
@@ -50,6 +49,10 @@ impl<'a> Parser<'a> {
             Ok(op) => op,
             Err(Failed) => {
                 self.lose(&names);
+                if names.is_empty() && matches!(self.token.kind, Kind::Bad(_)) {
+                    // It may have been a name.
+                    self.scopes.damage();
+                }
                 return Err(Failed);
             }
         };
@@ -99,16 +102,8 @@ impl<'a> Parser<'a> {
             Kind::String => (self.quoted_name()?, true),
             Kind::Word => (self.operation_name(full_name(self.token_text())), false),
             _ => {
-                let closes = self.at(Mark::RightBrace);
-                let failed = self.expected(
-                    codes::EXPECTED_OPERATION,
-                    "operation name in quotes or an operation",
-                );
-                if closes {
-                    let help = "nothing is open here that this could close";
-                    self.diagnostics.help_last(help.to_owned());
-                }
-                return failed;
+                let what = "operation name in quotes or an operation";
+                return self.expected(codes::EXPECTED_OPERATION, what);
             }
         };
         let mut parts = Parts {
@@ -230,7 +225,10 @@ impl<'a> Parser<'a> {
 
     fn repeated_attribute(&mut self, span: Span, name: &Name) -> Parsed<()> {
         let message = format!("attribute '{name}' occurs more than once in the attribute list");
-        self.fail(codes::DUPLICATE_ATTRIBUTE, span, message)
+        let place = self.key_span(span, name).unwrap_or(span);
+        let error = self.error(codes::DUPLICATE_ATTRIBUTE, place, message);
+        self.push(error.help("the operation's own form has a place for it, outside of the braces"));
+        Err(Failed)
     }
 
     /// Resolves operands with the types that were written or are declared.
@@ -240,7 +238,7 @@ impl<'a> Parser<'a> {
         types: impl ExactSizeIterator<Item = Wanted<'t>>,
     ) -> Parsed<()> {
         if parts.operands.len() != types.len() {
-            let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
+            let span = self.types_span(parts);
             let (n_operands, n_types) = (parts.operands.len(), types.len());
             return self.fail(
                 codes::OPERAND_TYPE_COUNT,
@@ -301,43 +299,23 @@ impl<'a> Parser<'a> {
         let code = last.and_then(Diagnostic::code);
         let is_on_syntax = code.is_some_and(|code| ON_SYNTAX.contains(&code));
         let is_structure = matches!(definition.name(), "func.func" | "builtin.module");
-        if let Some(syntax) = definition.syntax()
+        let is_fixed = definition.rest_def().is_none();
+        if code == Some(codes::TYPE_MISMATCH) && is_fixed {
+            let (name, signature) = (definition.name(), definition.signature());
+            self.diagnostics
+                .help_last(format!("it is {name}{signature}"));
+        }
+        if let Some(syntax) = advice::syntax(definition)
             && is_on_syntax
             && !is_structure
         {
-            // Attributes may stand nearly everywhere, and are never what is missing.
-            let syntax = syntax.replace("[attributes attr-dict]", "");
-            let syntax = syntax.replace(" attr-dict", "").replace("  ", " ");
             self.diagnostics
                 .help_last(format!("it is written: {syntax}"));
         }
     }
 
     fn unknown(&mut self, span: Span, name: &str) -> Parsed<()> {
-        let is_defined = dialect::describe(name).is_some();
-        let error = match is_defined {
-            true => self.error(
-                codes::NO_SHORT_FORM,
-                span,
-                format!("custom op '{name}' has no custom form"),
-            ),
-            false => self.error(
-                codes::UNKNOWN_OPERATION,
-                span,
-                format!("custom op '{name}' is unknown"),
-            ),
-        };
-        let error = match (dialect::describe(name), closest(name)) {
-            (Some(definition), _) => {
-                let form = definition.generic_form();
-                let first = form.lines().next().unwrap_or_default();
-                error.help(format!("write it in generic form: {first}"))
-            }
-            (None, Some(closest)) => error.help(format!("there is an operation '{closest}'")),
-            (None, None) => error.help(format!(
-                "write it in generic form: \"{name}\"(...) : (...) -> ..."
-            )),
-        };
+        let error = self.unknown_operation(span, name);
         self.push(error);
         Err(Failed)
     }
@@ -362,24 +340,4 @@ fn full_name(written: &str) -> &str {
         "module" => "builtin.module",
         name => name,
     }
-}
-
-/// Returns the operation with a form of its own whose name is a slip away.
-fn closest(name: &str) -> Option<&'static str> {
-    let definitions = dialect::definitions();
-    let with_form = definitions
-        .iter()
-        .filter(|definition| definition.assembly().is_some());
-    let names: Vec<&'static str> = with_form.map(|definition| definition.name()).collect();
-    if name.contains('.') {
-        return similar::nearest(name, names);
-    }
-    // The dialect may be what is missing.
-    let without = |full: &&'static str| full.strip_prefix("tfrt.");
-    let close = similar::nearest(name, names.iter().filter_map(without));
-    let meant = names.iter().find(|full| without(full) == Some(name));
-    let close = names
-        .iter()
-        .find(|full| close.is_some() && without(full) == close);
-    meant.or(close).copied()
 }

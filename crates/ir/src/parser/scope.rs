@@ -151,7 +151,11 @@ impl<'a> Parser<'a> {
             spans.sort();
             for span in spans {
                 let name = &self.text[span.range()];
-                let help = format!("nothing in this region defines {name}");
+                let is_number = name[1..].bytes().all(|byte| byte.is_ascii_digit());
+                let help = match is_number {
+                    true => format!("results have the names before '=', here {name}, or none"),
+                    false => format!("nothing in this region defines {name}"),
+                };
                 let outer = self.scopes.open.iter().rev();
                 let outer = outer.filter_map(|scope| scope.values.get(&(name, 0)));
                 let outside = outer
@@ -236,13 +240,21 @@ impl<'a> Parser<'a> {
             let message = format!(
                 "use of value '{name}' expects different type than prior uses: '{ty}' vs '{found}'"
             );
+            if self.is_said(&message, operand.span) {
+                return Err(super::Failed);
+            }
             let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
             let note = match state {
                 State::Forward => format!("prior use here, with the type '{found}'"),
                 _ => format!("defined here, with the type '{found}'"),
             };
             let error = error.note_at(note, Some(self.source), prior);
-            self.push(error);
+            let is_signature =
+                matches!(ty, Type::Function(_)) && !matches!(found, Type::Function(_));
+            self.push(match is_signature {
+                true => error.help("write the types of the operands only, without '->'"),
+                false => error,
+            });
             return Err(super::Failed);
         }
         if operand.number > 0
@@ -374,7 +386,16 @@ impl<'a> Parser<'a> {
                 0 => "cannot name an operation with no results".to_owned(),
                 n => format!("operation defines {n} results but was provided {wanted} to bind"),
             };
-            return self.fail(codes::RESULT_NAME_COUNT, span, message);
+            let error = self.error(codes::RESULT_NAME_COUNT, span, message);
+            let names = match n_results {
+                0 => "it begins with its name, without '='".to_owned(),
+                1 => "one name stands for it: '%name = ...'".to_owned(),
+                n => format!(
+                    "a name for each, with commas between, or one for all: '%name:{n} = ...'"
+                ),
+            };
+            self.push(error.help(names));
+            return Err(super::Failed);
         }
         // Names of results that were used before, and now get their definition.
         let mut forward: SmallVec<[Option<ValueId>; 2]> = SmallVec::new();
@@ -436,6 +457,16 @@ impl<'a> Parser<'a> {
             inner.push(key);
         }
         self.check_forward_type(operand, &old, ty)
+    }
+
+    /// Lets the present token, the name of a value, count as defined.
+    pub(super) fn lose_present(&mut self) {
+        let name = ResultName {
+            name: self.token_text(),
+            count: 1,
+            span: self.token.span(),
+        };
+        self.lose(&[name]);
     }
 
     /// Lets the results of an operation that could not be read count as

@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
             "memref" => self.bracketed(Self::memref_type),
             _ => {
                 let failed = self.expected(codes::EXPECTED_TYPE, "type");
-                if let Some(help) = type_of_other_languages(text) {
+                if let Some(help) = super::advice::type_of_other_languages(text) {
                     self.diagnostics.help_last(help.to_owned());
                 }
                 failed
@@ -368,18 +368,9 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns what a type of another language is called here.
-fn type_of_other_languages(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "int" | "integer" | "int32" | "long" | "int64" | "u8" | "u32" | "u64" => {
-            "integers are i32, i64 and the like, unsigned ones ui32"
-        }
-        "float" | "double" | "float32" | "float64" => "floats are f16, bf16, f32 and f64",
-        "bool" | "boolean" => "a truth value is an i1",
-        "string" | "str" => "strings are of the type !tfrt.string",
-        "chain" => "chains are of the type !tfrt.chain",
-        _ => return None,
-    })
+/// Returns whether a word is the name of a number's type.
+pub(super) fn is_type_name(text: &str) -> bool {
+    integer_type(text).is_some() || float_type(text).is_some() || text == "index"
 }
 
 fn closing(open: u8) -> u8 {

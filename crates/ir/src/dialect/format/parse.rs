@@ -247,6 +247,9 @@ fn resolve_declared<'a>(
         let message = format!("expected {} operands, found {n_operands}", declared.len());
         let error = parser.error(codes::WRITTEN_OPERAND_COUNT, span, message);
         let error = match n_operands < declared.len() {
+            true if parser.token.kind == Kind::Percent => parser
+                .point_behind(error)
+                .help("operands have commas between them"),
             true => parser.point_behind(error),
             false => error,
         };
@@ -312,7 +315,11 @@ fn region_arguments<'a>(
         let operand = parts.operands[index];
         if !seen.insert((operand.name, operand.number)) {
             let message = format!("region entry argument '{}' is already in use", operand.name);
-            return parser.fail(codes::REPEATED_ARGUMENT, operand.span, message);
+            let error = parser.error(codes::REPEATED_ARGUMENT, operand.span, message);
+            let help = "operands give their names to the region's arguments; in generic form, \
+                        arguments have names of their own";
+            parser.push(error.help(help));
+            return Err(Failed);
         }
         let ty = parser
             .module
@@ -347,12 +354,11 @@ fn trivial_else<'a>(
 ) -> Parsed<()> {
     if !parts.state.result_types.is_empty() {
         let name = definition.name();
-        let span = parser.token.span();
-        return parser.fail(
-            codes::MISSING_ELSE,
-            span,
-            format!("expected 'else' in '{name}' with result values"),
-        );
+        let message = format!("expected 'else' in '{name}' with result values");
+        let error = parser.error(codes::MISSING_ELSE, parser.token.span(), message);
+        let error = parser.point_behind(error);
+        parser.push(error);
+        return Err(Failed);
     }
     let region = parser.module.create_region();
     let block = parser.module.create_block(region);

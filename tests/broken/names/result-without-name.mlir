@@ -1,0 +1,4 @@
+func.func @main() -> i32 {
+  tfrt.constant.i32 1
+  tfrt.return %0 : i32
+}

@@ -1,0 +1,4 @@
+func.func @main(x: i32) -> i32 {
+  y = tfrt.add.i32 x, x
+  tfrt.return y : i32
+}

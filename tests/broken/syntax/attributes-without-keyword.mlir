@@ -1,0 +1,3 @@
+func.func @main() {tfrt.sync} {
+  tfrt.return
+}

@@ -1,0 +1,4 @@
+func.func @helper(%a: i32) -> i32
+func.func @main() {
+  tfrt.return
+}
