@@ -1,5 +1,7 @@
 //! Properties of texts: whatever they are, there is an answer.
 
+use std::ops::Range;
+
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_ir::{Diagnostics, Module, PrintOptions, Source, print, verify};
@@ -23,13 +25,14 @@ const FORMS: [PrintOptions; 2] = [
 ///
 /// # Panics
 ///
-/// If a diagnostic is not inside the text, or if the gate refuses what the compiler writes for a
+/// If tokens leave out more than blanks and comments, if a diagnostic is not inside the text, or if the gate refuses what the compiler writes for a
 /// text that verifies.
 pub fn parse(bytes: &[u8]) {
     let source = match Source::from_bytes(NAME, bytes.to_vec()) {
         Ok(source) => source,
         Err(diagnostics) => return look_at(&diagnostics),
     };
+    lex(source.text());
     let module = match tfrt_ir::parse(&source) {
         Ok(module) => module,
         Err(diagnostics) => return look_at(&diagnostics),
@@ -47,6 +50,24 @@ pub fn parse(bytes: &[u8]) {
         },
         Err(diagnostics) => look_at(&diagnostics),
     }
+}
+
+/// Checks that nothing but blanks and comments lies between tokens.
+fn lex(text: &str) {
+    let is_nothing = |line: &str| line.is_empty() || line.starts_with("//");
+    let between = |range: Range<usize>| {
+        for line in text[range].lines() {
+            assert!(is_nothing(line.trim_start()), "no token has {line:?}");
+        }
+    };
+    let mut end = 0;
+    for span in tfrt_ir::tokens(text) {
+        let range = span.range();
+        assert!(!range.is_empty(), "a token of nothing at {}", range.start);
+        between(end..range.start);
+        end = range.end;
+    }
+    between(end..text.len());
 }
 
 /// Prints a text that parses, and parses what was printed.

@@ -165,6 +165,24 @@ impl Token {
     }
 }
 
+/// Cuts a text into tokens: words, numbers, strings, marks, and what is none of these.
+///
+/// # Examples
+///
+/// ```
+/// let text = "%x = tfrt.constant.i32 41 // a comment";
+/// let tokens: Vec<&str> = tfrt_ir::tokens(text).map(|span| &text[span.range()]).collect();
+/// assert_eq!(tokens, ["%x", "=", "tfrt.constant.i32", "41"]);
+/// ```
+pub fn tokens(text: &str) -> impl Iterator<Item = Span> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let token = token(text, from);
+        from = token.end;
+        (token.kind != Kind::End).then(|| token.span())
+    })
+}
+
 /// Returns the first token at or behind an offset.
 pub(crate) fn token(text: &str, from: usize) -> Token {
     let bytes = text.as_bytes();

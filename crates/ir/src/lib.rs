@@ -66,6 +66,7 @@ pub use attributes::Attribute;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use dialect::OpDef;
 pub use integer::Integer;
+pub use lexer::tokens;
 pub use location::Location;
 pub use module::{
     Block, BlockId, Def, Module, OpId, OpState, Operation, Region, RegionId, ValueId, ValueUse,
