@@ -272,6 +272,40 @@ fn loops_keep_the_order_of_their_turns() {
 }
 
 #[test]
+fn turns_wait_for_what_the_one_before_did_to_a_buffer_that_it_hands_on() {
+    check(
+        r#"func.func private @turn(%a: !A) -> (!A, i1) {
+             %x = GET(%a)?
+             %p = tfrt.constant.i1 false
+             %b = CREATE
+             INC(%b)+
+             tfrt.return %b, %p : !A, i1
+           }
+           func.func @main(%p: i1) {
+             %a = CREATE
+             %r = tfrt.while %p @turn(%a) parallel_iterations(4) : (!A) -> (!A)
+             tfrt.return
+           }"#,
+        expect![[r#"
+            func.func private @turn(%arg0: !test.atomic.i32, %arg1: !tfrt.chain) -> (!test.atomic.i32, !tfrt.chain, i1) {
+              %0:2 = "tfrt_test.atomic.get.i32"(%arg0, %arg1) : (!test.atomic.i32, !tfrt.chain) -> (i32, !tfrt.chain)
+              %1 = tfrt.constant.i1 false
+              %2 = "tfrt_test.atomic.create.i32"() : () -> !test.atomic.i32
+              %3 = "tfrt_test.atomic.inc.i32"(%2, %arg1) : (!test.atomic.i32, !tfrt.chain) -> !tfrt.chain
+              %4 = tfrt.merge.chains %0#1, %3 : !tfrt.chain, !tfrt.chain
+              tfrt.return %2, %4, %1 : !test.atomic.i32, !tfrt.chain, i1
+            }
+            func.func @main(%arg0: i1) {
+              %0 = "tfrt_test.atomic.create.i32"() : () -> !test.atomic.i32
+              %1 = tfrt.new.chain
+              %2:2 = tfrt.while %arg0 @turn(%0, %1) parallel_iterations(4) : (!test.atomic.i32, !tfrt.chain) -> (!test.atomic.i32, !tfrt.chain)
+              tfrt.return
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn recursion_and_choices_are_seen_through() {
     check(
         r#"func.func private @down(%p: i1, %x: i32) {

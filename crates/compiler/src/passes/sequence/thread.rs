@@ -13,7 +13,7 @@ use tfrt_ir::{
 };
 
 use super::{
-    access::Accesses,
+    access::{Accesses, Object, Objects},
     analysis::{Analysis, Facts, body, is_visible},
     order::{Edge, Node, Order},
     plan::Plan,
@@ -76,7 +76,7 @@ impl Threader<'_> {
         let entry = last.filter(|&last| self.module.value_type(last).is_chain());
         let before = match (entry, self.plan.is_loop_body(function)) {
             (None, _) => Accesses::default(),
-            (Some(_), true) => self.all_accesses(block, facts),
+            (Some(_), true) => self.earlier_turns(block, facts),
             (Some(_), false) => Accesses::everything(),
         };
         let over = self.block(block, facts, entry, &before);
@@ -87,11 +87,29 @@ impl Threader<'_> {
         self.set_signature(function, block);
     }
 
-    /// Returns all that is touched in a block.
-    fn all_accesses(&self, block: BlockId, facts: &Facts) -> Accesses {
+    /// Returns what earlier turns of a loop may have touched, as its body knows it: what the body
+    /// touches, and for new buffers that a turn hands on the arguments as which the next gets them.
+    fn earlier_turns(&self, block: BlockId, facts: &Facts) -> Accesses {
+        let block = self.module.block(block);
+        let returned = block.last().map(|end| self.module.op(end).operands());
+        let handed_on: Vec<Objects> = returned
+            .unwrap_or_default()
+            .iter()
+            .map(|&value| facts.objects(self.module, value))
+            .collect();
         let mut all = Accesses::default();
-        for &op in self.module.block(block).operations() {
+        for &op in block.operations() {
             all.merge(&self.accesses(op, facts));
+            for (object, access) in facts.accesses(op).iter() {
+                if !matches!(object, Object::Local(_)) {
+                    continue;
+                }
+                for (argument, objects) in (0..).zip(&handed_on) {
+                    if objects.contains(object) || objects.contains(Object::Any) {
+                        all.add(facts.class(Object::Argument(argument)), access);
+                    }
+                }
+            }
         }
         all
     }
