@@ -175,11 +175,20 @@ fn recursions() -> Vec<Case> {
         "  %a = tfrt.call @main() : () -> i32\n  %b = tfrt.call @main() : () -> i32\n  %x = tfrt.add.i32 %a, %b\n",
     );
     vec![
-        Case::fault("recursion without end", "", &plain, 5)
+        // As deep as it gets: one way of running, since that takes a while.
+        Case::line("recursion without end", "run --queue single FILE", 5)
+            .file(&*plain)
             .stdout("<<error: call depth exceeds the limit of 1000000>>")
             .stderr(
                 "input.mlir:2:8: error: runtime error: call depth exceeds the limit of 1000000",
             ),
+        Case::fault(
+            "recursion without end, --max-depth 100000",
+            "--max-depth 100000",
+            &plain,
+            5,
+        )
+        .stdout("<<error: call depth exceeds the limit of 100000>>"),
         Case::fault(
             "recursion without end, --max-depth",
             "--max-depth 10",
@@ -189,8 +198,13 @@ fn recursions() -> Vec<Case> {
         .stdout("<<error: call depth exceeds the limit of 10>>"),
         Case::fault("no call at all, --max-depth 0", "--max-depth 0", &plain, 5)
             .stdout("<<error: call depth exceeds the limit of 0>>"),
-        Case::fault("recursion through tasks without end", "", tasks, 5)
-            .stdout("<<error: call depth exceeds the limit of 1000000>>"),
+        Case::fault(
+            "recursion through tasks without end",
+            "--max-depth 50000",
+            tasks,
+            5,
+        )
+        .stdout("<<error: call depth exceeds the limit of 50000>>"),
         Case::fault(
             "recursion through tasks, --deadline",
             "--deadline 50ms",
@@ -200,7 +214,7 @@ fn recursions() -> Vec<Case> {
         .stdout("<<error: Deadline exceeded>>"),
         Case::fault(
             "recursion that doubles, --max-steps",
-            "--max-steps 100000",
+            "--max-steps 20000",
             &twice,
             5,
         )
@@ -340,7 +354,11 @@ fn memory() -> Vec<Case> {
             .stdout("'main' returned <<error: cannot ask for 9223372036854775807 bytes>>"),
         Case::fault("fixed allocator without a byte", "--allocator fixed:0", &main("  %x = tfrt.constant.i32 1\n"), 5)
             .stdout("'main' returned <<error: no memory for a call of 'main'"),
-        Case::fault("string that doubles", "", doubling, 5).stdout("'main' returned <<error: "),
+        Case::line("string that doubles", "run --queue single FILE", 5)
+            .file(doubling)
+            .stdout("'main' returned <<error: a string exceeds the limit of 1073741824 bytes>>"),
+        Case::fault("string that doubles, --max-memory", "--max-memory 10MiB", doubling, 5)
+            .stdout("'main' returned <<error: a string exceeds the limit of 10485760 bytes>>"),
         Case::line("value that leaks", "run --allocator leak-check FILE", 6)
             .file("func.func @main() {\n  \"tfrt_test.memory_leak_one_int32\"() : () -> ()\n  tfrt.return\n}\n")
             .stdout("Memory leak detected: 1 alive allocations, 4 alive bytes"),
