@@ -53,7 +53,9 @@ fn help(code: &str) -> Option<&'static str> {
         }
         codes::NO_BODY => "give it a body, or mark it with 'tfrt.native' if kernels provide it",
         codes::NO_RETURN => "end it in tfrt.return",
-        codes::SYNC_RESULTS => "return a copy",
+        codes::SYNC_RESULTS => {
+            "return what a kernel makes of it; tfrt.add_s.i32 with zero copies a number"
+        }
         codes::SEVERAL_BLOCKS => {
             "put what depends on a condition into functions, and call them with tfrt.cond"
         }
@@ -268,7 +270,9 @@ impl<'m> Walk<'m> {
     ) {
         let error = self.module.error_at(code, op, message);
         let error = error.narrowed(self.module.source(), part);
-        self.diagnostics.push(match help(code) {
+        let jumps = code == codes::NO_RETURN && !self.module.op(op).successors().is_empty();
+        let about = if jumps { codes::SEVERAL_BLOCKS } else { code };
+        self.diagnostics.push(match help(about) {
             Some(help) => error.help(help),
             None => error,
         });

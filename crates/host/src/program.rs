@@ -44,6 +44,8 @@ pub struct LoadProblem {
     pub message: String,
     /// What might be meant instead.
     pub help: Option<String>,
+    /// The native function that it is about: files do not say where one is declared.
+    pub native: Option<String>,
 }
 
 /// Everything that keeps a program from being loaded; of very much, the first
@@ -59,6 +61,15 @@ impl LoadError {
     pub fn retain(mut self, keep: impl FnMut(&LoadProblem) -> bool) -> Option<LoadError> {
         self.0.retain(keep);
         (!self.0.is_empty()).then_some(self)
+    }
+
+    /// Gives problems on native functions the places that `find` knows by their names.
+    pub fn place_natives(&mut self, mut find: impl FnMut(&str) -> Option<SourceLocation>) {
+        for problem in &mut self.0 {
+            if let Some(native) = &problem.native {
+                problem.location = find(native);
+            }
+        }
     }
 
     /// The problems, in the order of the file; at least one.
@@ -259,6 +270,7 @@ impl<'a> Loader<'a> {
                     malformed
                 ),
                 help: None,
+                native: None,
             }])
         })
     }
@@ -283,7 +295,31 @@ impl<'a> Loader<'a> {
             location,
             message,
             help,
+            native: None,
         };
+        self.add(problem);
+    }
+
+    /// Reports a problem on a native function.
+    fn native_problem(
+        &mut self,
+        code: &'static str,
+        name: &str,
+        message: String,
+        help: Option<String>,
+    ) {
+        if !self.is_full() {
+            self.add(LoadProblem {
+                code,
+                location: None,
+                message,
+                help,
+                native: Some(name.to_owned()),
+            });
+        }
+    }
+
+    fn add(&mut self, problem: LoadProblem) {
         self.n_found += 1;
         // Operations of one place, and without one, may have the same to say.
         if !self.problems.contains(&problem) {
@@ -313,7 +349,7 @@ impl<'a> Loader<'a> {
             );
             let close = self.host.registry().nearest_native(name);
             let help = close.map(|close| format!("there is a native function '{close}'"));
-            return self.problem(codes::UNKNOWN_NATIVE, None, message, help);
+            return self.native_problem(codes::UNKNOWN_NATIVE, name, message, help);
         };
         let signature = entry.signature();
         let (n_arguments, n_results) = (function.n_arguments(), function.n_results());
@@ -322,7 +358,7 @@ impl<'a> Loader<'a> {
             let message = format!(
                 "native function '{name}' is {signature}, but is declared with {n_arguments} arguments and {n_results} results"
             );
-            self.problem(codes::NATIVE_SIGNATURE, None, message, None);
+            self.native_problem(codes::NATIVE_SIGNATURE, name, message, None);
         }
     }
 

@@ -64,6 +64,7 @@ impl Kind {
 pub fn check(source: &Source, diagnostics: &Diagnostics) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::default();
     let mut open = expectations(source, &mut problems);
+    let mut elsewhere: Vec<(u32, &str)> = Vec::new();
     for diagnostic in diagnostics {
         let kind = match diagnostic.severity() {
             Severity::Error => Kind::Error,
@@ -73,6 +74,7 @@ pub fn check(source: &Source, diagnostics: &Diagnostics) -> Result<(), Diagnosti
         let line = diagnostic.line_column().map(|(line, _)| line);
         if !take(&mut open, kind, line, diagnostic.message()) {
             problems.push(unexpected(diagnostic, kind));
+            elsewhere.extend(line.map(|line| (line, diagnostic.message())));
         }
         for note in diagnostic.notes() {
             let line = note.line_column().map(|(line, _)| line).or(line);
@@ -84,7 +86,15 @@ pub fn check(source: &Source, diagnostics: &Diagnostics) -> Result<(), Diagnosti
             kind, text, span, ..
         } = expectation;
         let message = format!("expected {} \"{text}\" was not produced", kind.name());
-        problems.push(Diagnostic::error(codes::NOT_PRODUCED, message).at(source, span));
+        let error = Diagnostic::error(codes::NOT_PRODUCED, message).at(source, span);
+        let elsewhere = elsewhere.iter().find(|(_, message)| message.contains(&text));
+        problems.push(match elsewhere {
+            Some((line, _)) => {
+                let help = format!("it came on line {line}; '@+1' means the next line");
+                error.help(help)
+            }
+            None => error,
+        });
     }
     problems.into_result()
 }

@@ -97,15 +97,24 @@ impl Source {
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source::new(name, text)),
             Err(error) => {
+                let bytes = error.as_bytes();
                 let valid = error.utf8_error().valid_up_to();
-                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let text = String::from_utf8_lossy(bytes).into_owned();
                 let source = Source::new(name, text);
-                let bad = error.as_bytes()[valid];
+                let bad = bytes[valid];
                 let message = format!("expected UTF-8 text, found the byte 0x{bad:02x}");
                 let span = Span::new(valid, valid + char::REPLACEMENT_CHARACTER.len_utf8());
-                Err(Diagnostics::from(
-                    Diagnostic::error(codes::NOT_UTF8, message).at(&source, span),
-                ))
+                let error = Diagnostic::error(codes::NOT_UTF8, message).at(&source, span);
+                let help = match bytes {
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                        "it begins like UTF-16; save it as UTF-8"
+                    }
+                    _ if bytes.contains(&0) => {
+                        "it is no text; files of bytes for tfrt begin with the bytes 0x0b 0xef"
+                    }
+                    _ => "save it as UTF-8",
+                };
+                Err(Diagnostics::from(error.help(help)))
             }
         }
     }

@@ -89,8 +89,11 @@ impl Talk {
             .iter()
             .for_each(|problem| self.tell(problem));
         let n_dropped = diagnostics.n_dropped();
-        if n_dropped > 0 && self.format != MessageFormat::Json {
+        let is_json = self.format == MessageFormat::Json;
+        if n_dropped > 0 && !is_json {
             self.say(&format!("and {n_dropped} more that are not shown\n"));
+        } else if diagnostics.is_full() && diagnostics.has_errors() && !is_json {
+            self.say("no more is looked for after so many errors\n");
         }
     }
 

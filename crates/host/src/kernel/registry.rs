@@ -123,7 +123,15 @@ impl KernelRegistry {
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.kernels.keys())
+        nearest(name, self.kernels.keys()).or_else(|| self.of_another_dialect(name))
+    }
+
+    /// Finds a kernel that has the same name in another dialect.
+    fn of_another_dialect(&self, name: &str) -> Option<&str> {
+        let (_, meant) = name.split_once('.')?;
+        let is_meant = |other: &str| other.split_once('.').is_some_and(|(_, rest)| rest == meant);
+        let mut names = self.kernels.keys();
+        names.find(|other| is_meant(other)).map(|found| &**found)
     }
 
     /// The same for native functions.

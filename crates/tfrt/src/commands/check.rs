@@ -110,7 +110,8 @@ pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<Ope
         .and_then(|file| Program::from_file(file, runtime));
     let later = match loaded {
         // What is wrong with an operation is told once, by the stage that comes first.
-        Err(OpenError::Load(error)) => {
+        Err(OpenError::Load(mut error)) => {
+            error.place_natives(|name| declaration(module, source, name));
             let is_news = |problem: &LoadProblem| match &problem.location {
                 Some(SourceLocation::FileLineCol { file, line, .. }) => {
                     *file != **source.name() || !told.contains(line)
@@ -123,4 +124,17 @@ pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<Ope
         _ => None,
     };
     verified.into_iter().chain(later).collect()
+}
+
+/// Where a function is declared.
+fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLocation> {
+    let mut functions = module.children(module.top());
+    let function = functions.find(|&op| module.symbol_name(op) == Some(name))?;
+    let span = module.op(function).span();
+    let (line, column) = source.line_column(span.range().start);
+    (!span.is_none()).then(|| SourceLocation::FileLineCol {
+        file: source.name().to_string(),
+        line,
+        column,
+    })
 }

@@ -216,7 +216,7 @@ impl Threader<'_> {
                 op,
                 "has effects that must wait, but is marked non-strict",
             );
-            return self.diagnostics.push(error);
+            return self.diagnostics.push(error.help("remove 'bef.nonstrict'"));
         }
         if !data.regions().is_empty() && effects.is_some_and(|effects| effects.is_nested()) {
             return self.regions(op, accesses, &chains, walk);
