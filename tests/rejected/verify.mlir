@@ -11,9 +11,9 @@ func.func @several(%x: i32, %y: i64) -> i32 {
 
 // -----
 
-func.func @second_program_of_the_file(%y: i64) -> i32 {
+func.func @second_program_of_the_file(%y: i64, %z: f32) -> i32 {
   // expected-error @+2 {{operand #0}}
   // expected-error @+1 {{operand #1}}
-  %a = "tfrt.add.i32"(%y, %y) : (i64, i64) -> i32
+  %a = "tfrt.add.i32"(%y, %z) : (i64, f32) -> i32
   tfrt.return %a : i32
 }

@@ -174,8 +174,8 @@ impl<'m> Verifier<'m> {
         let module = self.module();
         let data = module.op(op);
         self.terminator_place(op);
+        let before = self.diagnostics.len();
         if let Some(definition) = data.definition() {
-            let before = self.diagnostics.len();
             definition::check(module, op, definition, self.chains, &mut self.diagnostics);
             if before == self.diagnostics.len()
                 && let Some(verify) = definition.verifier()
@@ -183,8 +183,11 @@ impl<'m> Verifier<'m> {
                 verify(&self.context, op, &mut self.diagnostics);
             }
         }
+        // How its regions end has been told then.
+        let mut told = self.diagnostics.iter().skip(before);
+        let lacks_return = told.any(|told| told.code() == Some(codes::NO_RETURN_IN_REGION));
         for &region in data.regions() {
-            self.region(op, region);
+            self.region(op, region, lacks_return);
         }
         self.dominance
             .check_operands(module, op, &mut self.diagnostics);
@@ -217,7 +220,7 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    fn region(&mut self, op: OpId, region: RegionId) {
+    fn region(&mut self, op: OpId, region: RegionId, lacks_return: bool) {
         let module = self.module();
         let blocks = module.region(region).blocks();
         let mut errors = Vec::new();
@@ -232,9 +235,14 @@ impl<'m> Verifier<'m> {
             .into_iter()
             .for_each(|error| self.diagnostics.push(error));
         for &block in blocks {
-            self.block(op, block, blocks.len() == 1);
+            if !lacks_return {
+                self.block(op, block, blocks.len() == 1);
+            }
             for &child in module.block(block).operations() {
-                self.operation(child);
+                let is_told = lacks_return && module.op(child).name() == "func.return";
+                if !is_told {
+                    self.operation(child);
+                }
             }
         }
     }
@@ -266,7 +274,15 @@ impl<'m> Verifier<'m> {
             // An operation that nobody knows may end a block.
             None => true,
         };
-        if !ends_block {
+        // One that stands too early has been told.
+        let has_terminator = || {
+            let mut operations = module.block(block).operations().iter();
+            operations.any(|&op| {
+                let definition = module.op(op).definition();
+                definition.is_some_and(|definition| definition.is(Traits::TERMINATOR))
+            })
+        };
+        if !ends_block && !has_terminator() {
             let text = printer::print_op_line(module, last);
             let message = format!("block with no terminator, has {text}");
             let error = module.error_at(codes::NO_TERMINATOR, last, message);

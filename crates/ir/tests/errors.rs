@@ -363,12 +363,10 @@ fn verifier_checks_structure() {
             1:18 'tfrt.return' op must be the last operation in the parent block
             1:18 empty block: expect at least a terminator
             1:1 'func.func' op symbol declaration cannot have public visibility
-              help: write 'private' before the name, or give the function a body
+              help: give the function a body; if it is native, write 'private' before the name, and 'attributes {tfrt.native}' at the end
             2:19 redefinition of symbol named 'f'
               1:19 note: see existing symbol definition here
             1:36 operand #0 does not dominate this use
-              2:7 note: operand defined here (op in the same block)
-            1:40 operand #1 does not dominate this use
               2:7 note: operand defined here (op in the same block)
             4:10 operand #1 does not dominate this use
               6:7 note: operand defined here
@@ -384,8 +382,6 @@ fn verifier_checks_structure() {
             2:16 'tfrt.add.i32' op operand #0 must be 32-bit signless integer, but got 'f32'
               1:6 note: the operand is defined here
               help: it is tfrt.add.i32(lhs: i32, rhs: i32) -> (sum: i32)
-            2:20 'tfrt.add.i32' op operand #1 must be 32-bit signless integer, but got 'f32'
-              1:6 note: the operand is defined here
             1:1 'tfrt.new.chain' op requires one result
               help: it is tfrt.new.chain() -> (chain: !tfrt.chain)
             1:1 'tfrt.constant.i32' op requires attribute 'value'
@@ -422,8 +418,10 @@ fn verifier_checks_returns() {
         expect![[r#"
             1:25 'tfrt.return' op has 1 operands, but enclosing function returns 0
               1:1 note: the function returns ()
-            1:40 type of return operand 0 ('i32') doesn't match function result type ('!tfrt.chain')
+            1:52 type of return operand 0 ('i32') doesn't match function result type ('!tfrt.chain')
+              1:1 note: the function returns (!tfrt.chain)
             1:64 'tfrt.return' op operand types don't match 'tfrt.if' result
+              1:33 note: it returns (i32), the results are ()
             1:58 use of undeclared SSA value name
               1:14 note: it is defined outside
               help: nothing in this region defines %x
@@ -437,7 +435,10 @@ fn verifier_checks_returns() {
             1:53 region entry argument '%x' is already in use
               help: operands give their names to the region's arguments; in generic form, arguments have names of their own
             1:85 'tfrt.return' op operand types don't match 'tfrt.parallel_for.i32' result
+              1:38 note: it returns (i32), the results are (!tfrt.chain)
             1:24 'tfrt.if' op expected tfrt.return in body
+              1:41 note: the region ends in 't'
+              help: a region ends in tfrt.return, with what it gives to the operation
             1:24 'tfrt.if' op incorrect number of arguments to 'else' block
               - note: the operands are (), the region's arguments are (i32)
         "#]],
@@ -479,7 +480,9 @@ fn verifier_checks_calls() {
         expect![[r#"
             6:11 'tfrt.call' op 'missing' does not reference a valid function
             6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
-            6:1 'tfrt.call' op requires a 'callee' symbol reference attribute
+              help: name the function: callee = @name
+            6:16 'tfrt.call' op requires a 'callee' symbol reference attribute
+              help: name the function: callee = @name
             6:1 'tfrt.call' op incorrect number of operands for callee
               1:1 note: 'f' is (i32) -> i32
             6:1 'tfrt.call' op operand type mismatch
@@ -497,7 +500,9 @@ fn verifier_checks_calls() {
             6:1 'tfrt.cond' op incorrect number of results for false function
               2:1 note: 'g' is () -> (i32, i32)
             6:1 'tfrt.cond' op requires a 'a_true_fn' symbol reference attribute
+              help: name the function: a_true_fn = @name
             6:1 'tfrt.cond' op requires a 'a_false_fn' symbol reference attribute
+              help: name the function: b_false_fn = @name
             6:17 'tfrt.cond' op 'missing' does not reference a valid function
             6:1 'tfrt.parallel_call.i32' op incorrect number of callee operands
               1:1 note: 'f' is (i32) -> i32
@@ -536,14 +541,18 @@ fn verifier_checks_symbols_and_their_attributes() {
         ],
         expect![[r#"
             1:1 'builtin.module' op can only contain attributes with dialect-prefixed names, found: 'plain'
+              help: put a dialect before the name, such as 'my.plain'
             1:1 'func.func' op arguments may only have dialect attributes
+              help: put a dialect before the name, such as 'my.plain'
             1:1 'func.func' op results may only have dialect attributes
+              help: put a dialect before the name, such as 'my.plain'
             1:1 'func.func' op expects argument attribute array to have the same number of elements as the number of function arguments, got 1, but expected 0
             1:92 'func.func' op attribute 'res_attrs' failed to satisfy constraint: Array of dictionary attributes
               - note: the attribute is 1 : i64
               help: it is func.func() {sym_name: string, function_type: function type, sym_visibility?: string, arg_attrs?: array of dictionaries, res_attrs?: array of dictionaries} ({...}) -> ()
             1:1 'func.func' op visibility expected to be one of ["public", "private", "nested"], but got "secret"
             1:18 'func.func' op symbol's parent must have the SymbolTable trait
+              help: functions stand next to each other in the module, not within each other
         "#]],
     );
 }

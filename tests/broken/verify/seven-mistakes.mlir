@@ -1,4 +1,4 @@
-// Seven mistakes, all told at once.
+// Seven mistakes: those of the syntax are told first, and keep the others from being seen.
 func.func @main(%a: i32, %f: f32) -> i32 {
   %x = tfrt.ad.i32 %a, %a
   %y = "tfrt.add.i32"(%a, %f) : (i32, f32) -> i32

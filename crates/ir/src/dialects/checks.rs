@@ -99,10 +99,12 @@ impl<'c> Check<'c> {
             .attribute(attribute)
             .and_then(Attribute::as_symbol);
         let Some(symbol) = symbol.filter(|symbol| symbol.nested.is_empty()) else {
-            self.fail(
-                codes::NO_CALLEE,
-                &format!("requires a '{shown}' symbol reference attribute"),
-            );
+            let message = format!("requires a '{shown}' symbol reference attribute");
+            let error = self.module.op_error(codes::NO_CALLEE, self.op, message);
+            let span = parts::attribute(self.module, self.op, attribute);
+            let error = error.narrowed(self.module.source(), span);
+            let help = format!("name the function: {attribute} = @name");
+            self.diagnostics.push(error.help(help));
             return None;
         };
         let found = self.context.lookup(self.op, symbol);
@@ -130,11 +132,29 @@ impl<'c> Check<'c> {
         let table = module.nearest_symbol_table(self.op);
         let functions = table.into_iter().flat_map(|table| module.children(table));
         let names = functions.filter_map(|function| module.symbol_name(function));
-        let error = match similar::nearest(&name, names) {
-            Some(close) => error.help(format!("there is a function '{close}'")),
-            None => error,
+        let error = match (similar::nearest(&name, names), self.hidden(&name)) {
+            (_, Some(hidden)) => {
+                let span = parts::symbol(module, hidden, &name);
+                let span = span.unwrap_or(module.op(hidden).span());
+                let note = "there is one in another module, which is not seen from here";
+                error.note_at(note, module.source(), span)
+            }
+            (Some(close), None) => error.help(format!("there is a function '{close}'")),
+            (None, None) => error,
         };
         self.diagnostics.push(error);
+    }
+
+    /// Returns the function of this name in a module within the program's.
+    fn hidden(&self, name: &str) -> Option<OpId> {
+        const MAX_SEARCHED: usize = 10_000;
+        let module = self.module;
+        let inner = module.children(module.top()).take(MAX_SEARCHED);
+        let inner = inner.filter(|&op| module.op(op).name() == "builtin.module");
+        inner
+            .flat_map(|inner| module.children(inner))
+            .take(MAX_SEARCHED)
+            .find(|&function| module.symbol_name(function) == Some(name))
     }
 
     /// Compares operands and results with a function's type; `suffix` says
@@ -179,7 +199,17 @@ impl<'c> Check<'c> {
             .and_then(|block| self.module.block(block).last());
         let found = last.filter(|&op| self.module.op(op).name() == "tfrt.return");
         if found.is_none() {
-            self.fail(codes::NO_RETURN_IN_REGION, missing);
+            let module = self.module;
+            let error = module.op_error(codes::NO_RETURN_IN_REGION, self.op, missing);
+            let error = match last {
+                Some(last) => {
+                    let note = format!("the region ends in '{}'", module.op(last).name());
+                    error.note_at(note, module.source(), module.op(last).span())
+                }
+                None => error,
+            };
+            let help = "a region ends in tfrt.return, with what it gives to the operation";
+            self.diagnostics.push(error.help(help));
         }
         found
     }
@@ -189,12 +219,23 @@ impl<'c> Check<'c> {
         let Some(end) = self.region_return(region, "expected tfrt.return in body") else {
             return;
         };
-        if self.types(self.module.op(end).operands()) != wanted {
-            let name = self.module.op(self.op).name();
-            let message = format!("operand types don't match '{name}' result");
-            self.diagnostics
-                .push(self.module.op_error(codes::REGION_RESULTS, end, message));
+        let returned = self.types(self.module.op(end).operands());
+        if returned != wanted {
+            self.wrong_results(end, &returned, wanted);
         }
+    }
+
+    /// Reports a return in a region that does not give the operation's results.
+    fn wrong_results(&mut self, end: OpId, returned: &[Type], wanted: &[Type]) {
+        let module = self.module;
+        let name = module.op(self.op).name();
+        let message = format!("operand types don't match '{name}' result");
+        let error = module.op_error(codes::REGION_RESULTS, end, message);
+        let (returned, wanted) = (listed(returned), listed(wanted));
+        let note = format!("it returns ({returned}), the results are ({wanted})");
+        let span = module.op(self.op).span();
+        self.diagnostics
+            .push(error.note_at(note, module.source(), span));
     }
 
     fn region_argument_types(&self, region: RegionId) -> Vec<Type> {
@@ -258,8 +299,14 @@ pub(super) fn function(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut 
             let error = check
                 .module
                 .op_error(codes::PUBLIC_DECLARATION, op, message);
-            let help = "write 'private' before the name, or give the function a body";
-            check.diagnostics.push(error.help(help));
+            let is_native = data.attribute("tfrt.native").is_some();
+            check.diagnostics.push(error.help(match is_native {
+                true => "write 'private' before the name",
+                false => {
+                    "give the function a body; if it is native, write 'private' before the name, \
+                     and 'attributes {tfrt.native}' at the end"
+                }
+            }));
         }
         return;
     }
@@ -403,11 +450,13 @@ fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, St
                 "type of return operand {index} ('{operand}') doesn't match function result type \
                  ('{result}'){long}"
             );
-            check.diagnostics.push(check.module.error_at(
-                codes::RETURNED_VALUES,
-                check.op,
-                message,
-            ));
+            let module = check.module;
+            let error = module.error_at(codes::RETURNED_VALUES, check.op, message);
+            let span = parts::operand(module, check.op, index);
+            let error = error.narrowed(module.source(), span);
+            check
+                .diagnostics
+                .push(error.note_at(note(), module.source(), data.span()));
         }
     }
 }
@@ -457,11 +506,9 @@ pub(super) fn parallel_for(context: &VerifyContext<'_>, op: OpId, diagnostics: &
         return;
     };
     let returned = check.types(check.module.op(end).operands());
-    if !returned.is_empty() && returned != check.result_types() {
-        let message = "operand types don't match 'tfrt.parallel_for.i32' result";
-        check
-            .diagnostics
-            .push(check.module.op_error(codes::REGION_RESULTS, end, message));
+    let results = check.result_types();
+    if !returned.is_empty() && returned != results {
+        check.wrong_results(end, &returned, &results);
     }
 }
 

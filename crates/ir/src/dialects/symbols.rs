@@ -2,11 +2,12 @@
 //! for their dialects, in the words of MLIR.
 
 use crate::{
-    attributes::{Attribute, Dictionary},
+    attributes::Attribute,
     codes,
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{Module, OpId},
+    parts,
     types::FunctionType,
     verifier::VerifyContext,
 };
@@ -17,16 +18,15 @@ pub(super) fn symbol(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Di
     if module.symbol_name(op).is_none() {
         return;
     }
-    let mut fail = |code, message: &str| diagnostics.push(module.op_error(code, op, message));
     let parent = module.parent_op(op).map(|parent| module.op(parent));
     // What nobody has defined might hold symbols.
     if let Some(definition) = parent.and_then(|parent| parent.definition())
         && !definition.is(Traits::SYMBOL_TABLE)
     {
-        fail(
-            codes::SYMBOL_PARENT,
-            "symbol's parent must have the SymbolTable trait",
-        );
+        let message = "symbol's parent must have the SymbolTable trait";
+        let error = module.op_error(codes::SYMBOL_PARENT, op, message);
+        let help = "functions stand next to each other in the module, not within each other";
+        diagnostics.push(error.help(help));
     }
     let visibility = module.op(op).attribute("sym_visibility");
     if let Some(visibility) = visibility.and_then(Attribute::as_str)
@@ -36,7 +36,7 @@ pub(super) fn symbol(context: &VerifyContext<'_>, op: OpId, diagnostics: &mut Di
             "visibility expected to be one of [\"public\", \"private\", \"nested\"], but got \
              \"{visibility}\""
         );
-        fail(codes::ATTRIBUTE_KIND, &message);
+        diagnostics.push(module.op_error(codes::ATTRIBUTE_KIND, op, message));
     }
 }
 
@@ -47,7 +47,9 @@ pub(super) fn module_attributes(module: &Module, op: OpId, diagnostics: &mut Dia
         if !is_own && !name.contains('.') {
             let message =
                 format!("can only contain attributes with dialect-prefixed names, found: '{name}'");
-            diagnostics.push(module.op_error(codes::UNPREFIXED_ATTRIBUTE, op, message));
+            let error = module.op_error(codes::UNPREFIXED_ATTRIBUTE, op, message);
+            let error = error.narrowed(module.source(), parts::attribute(module, op, name));
+            diagnostics.push(error.help(prefix(name)));
             return;
         }
     }
@@ -78,17 +80,22 @@ pub(super) fn argument_attributes(
             diagnostics.push(module.op_error(codes::ATTRIBUTE_KIND, op, message));
             continue;
         }
-        let of_dialects = |dictionary: &Dictionary| {
-            let mut names = dictionary.entries().iter().map(|(name, _)| name);
-            names.all(|name| name.contains('.'))
+        let without_dialect = |dictionary: &Attribute| match dictionary {
+            Attribute::Dictionary(dictionary) => {
+                let mut names = dictionary.entries().iter().map(|(name, _)| name);
+                names.find(|name| !name.contains('.')).cloned()
+            }
+            _ => None,
         };
-        let all_of_dialects = dictionaries.iter().all(|dictionary| match dictionary {
-            Attribute::Dictionary(dictionary) => of_dialects(dictionary),
-            _ => true,
-        });
-        if !all_of_dialects {
+        if let Some(name) = dictionaries.iter().find_map(without_dialect) {
             let message = format!("{what}s may only have dialect attributes");
-            diagnostics.push(module.op_error(codes::UNPREFIXED_ATTRIBUTE, op, message));
+            let error = module.op_error(codes::UNPREFIXED_ATTRIBUTE, op, message);
+            diagnostics.push(error.help(prefix(&name)));
         }
     }
+}
+
+/// Returns the advice on an attribute that lacks its dialect.
+fn prefix(name: &str) -> String {
+    format!("put a dialect before the name, such as 'my.{name}'")
 }

@@ -5,7 +5,7 @@ use crate::{
     codes,
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
-    module::{Module, OpId},
+    module::{Module, OpId, ValueId},
     parts, similar,
     verifier::Chains,
 };
@@ -75,14 +75,25 @@ fn explained(
         (Part::Attribute(name), Some(codes::MISSING_ATTRIBUTE)) => {
             let names = data.attributes().iter().map(|(name, _)| name.as_str());
             match similar::nearest(name, names) {
-                Some(close) => error.help(format!("there is an attribute '{close}'")),
+                Some(close) => error.help(format!("is '{close}' meant to be '{name}'?")),
                 None => error,
             }
         }
         (Part::Attribute(name), _) => match data.attribute(name) {
             // A number without a type is one of 64 bits, which is easily forgotten.
             Some(Attribute::Integer(number)) => {
-                error.note(format!("the attribute is {} : {}", number.value, number.ty))
+                let error =
+                    error.note(format!("the attribute is {} : {}", number.value, number.ty));
+                let declared = definition.attribute_defs().iter();
+                let mut declared = declared.filter(|declared| declared.name == name);
+                match declared.next().map(|declared| declared.kind) {
+                    Some(AttributeKind::Typed(ValueKind::I32))
+                        if number.value.fits_signed(i32::BITS) =>
+                    {
+                        error.help(format!("give it its type: {} : i32", number.value))
+                    }
+                    _ => error,
+                }
             }
             Some(found) => {
                 const MAX_SHOWN: usize = 80;
@@ -150,9 +161,15 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             Part::Whole,
         );
     }
+    // A value that is passed twice for the same is told once.
+    let mut told: Vec<(ValueId, ValueKind)> = Vec::new();
     for (index, (wanted, &operand)) in without(declared, missing).zip(operands).enumerate() {
         let ty = module.value_type(operand);
         if !wanted.kind.accepts(ty) {
+            if told.contains(&(operand, wanted.kind)) {
+                continue;
+            }
+            told.push((operand, wanted.kind));
             let description = wanted.kind.description();
             report(
                 codes::OPERAND_TYPE,

@@ -105,9 +105,13 @@ impl Dominance {
 
     /// Reports operands that are not visible where an operation stands.
     pub fn check_operands(&self, module: &Module, op: OpId, diagnostics: &mut Diagnostics) {
+        // A value that is used twice is told once.
+        let mut told: Vec<ValueId> = Vec::new();
         for (index, &value) in module.op(op).operands().iter().enumerate() {
             match self.visibility(module, value, op) {
                 Visibility::Visible => {}
+                _ if told.contains(&value) => {}
+                _ if diagnostics.is_full() => return,
                 Visibility::Isolated(around) => {
                     let error = module.op_error(
                         codes::UNDEFINED_VALUE,
@@ -116,6 +120,7 @@ impl Dominance {
                     );
                     let note = "required by region isolation constraints";
                     let span = module.op(around).span();
+                    told.push(value);
                     diagnostics.push(error.note_at(note, module.source(), span));
                 }
                 Visibility::NotDominating => {
@@ -135,6 +140,7 @@ impl Dominance {
                             error = error.help("an operation cannot use its own result");
                         }
                     }
+                    told.push(value);
                     diagnostics.push(error);
                 }
             }

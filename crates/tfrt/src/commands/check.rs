@@ -7,7 +7,7 @@ use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
 use tfrt::input::Input;
-use tfrt::ir::{Module, Source, parse, verify};
+use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify};
 use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
 use super::{print_json, print_line};
@@ -90,11 +90,7 @@ fn in_text(source: &Source, runtime: &Runtime) -> Vec<OpenError> {
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
     let wrong = verify(module).err();
     let is_verified = wrong.is_none();
-    let told: HashSet<u32> = wrong
-        .iter()
-        .flatten()
-        .filter_map(|diagnostic| Some(diagnostic.line_column()?.0))
-        .collect();
+    let told: HashSet<u32> = wrong.iter().flatten().flat_map(told_lines).collect();
     let verified = wrong.map(OpenError::Text);
     let bytes = match tfrt::compiler::compile(module, &Default::default()) {
         Ok(bytes) => bytes,
@@ -137,4 +133,16 @@ fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLoc
         line,
         column,
     })
+}
+
+/// The lines on which an error lets nothing else be news.
+fn told_lines(error: &Diagnostic) -> impl Iterator<Item = u32> {
+    // What ends the region, which the note shows, is not what was to end it.
+    let notes = match error.code() {
+        Some(codes::NO_RETURN_IN_REGION) => error.notes(),
+        _ => &[],
+    };
+    let noted = notes.iter().filter_map(|note| note.line_column());
+    let lines = error.line_column().into_iter().chain(noted);
+    lines.map(|(line, _)| line)
 }

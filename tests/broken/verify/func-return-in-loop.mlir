@@ -1,0 +1,3 @@
+"my.loop"() ({
+  func.return
+}) : () -> ()
