@@ -437,10 +437,10 @@ impl<'a> Loader<'a> {
             (!(spec.readable)(attribute)).then(|| {
                 let name = view.attribute_name(index).map(|name| format!(" '{name}'"));
                 let name = name.unwrap_or_default();
-                format!(
-                    "takes {} as attribute {index}{name}, but is given something else",
-                    spec.kind
-                )
+                let found = self.file.attribute_type(AttributeOffset(*offset));
+                let found = found.map_or("something else".to_owned(), |found| found.to_string());
+                let wanted = spec.kind;
+                format!("takes {wanted} as attribute {index}{name}, but is given {found}")
             })
         })
     }

@@ -87,7 +87,9 @@ pub fn check(source: &Source, diagnostics: &Diagnostics) -> Result<(), Diagnosti
         } = expectation;
         let message = format!("expected {} \"{text}\" was not produced", kind.name());
         let error = Diagnostic::error(codes::NOT_PRODUCED, message).at(source, span);
-        let elsewhere = elsewhere.iter().find(|(_, message)| message.contains(&text));
+        let elsewhere = elsewhere
+            .iter()
+            .find(|(_, message)| message.contains(&text));
         problems.push(match elsewhere {
             Some((line, _)) => {
                 let help = format!("it came on line {line}; '@+1' means the next line");
