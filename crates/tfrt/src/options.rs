@@ -144,7 +144,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub print_error_code: bool,
 
-    /// Print what begins and ends to standard output
+    /// Print what begins and ends to standard output; with --json, to standard error
     #[arg(long)]
     pub trace_stdout: bool,
 
@@ -152,7 +152,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "LEVEL", default_value = "default", value_enum)]
     pub trace_level: TraceLevel,
 
-    /// Print one JSON object with results, errors and what the program printed, and nothing else
+    /// Print one JSON object with results, errors and what the program printed; what else there
+    /// is to tell goes to standard error
     #[arg(long)]
     pub json: bool,
 

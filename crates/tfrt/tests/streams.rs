@@ -125,6 +125,31 @@ fn documents_are_one_object_each() {
 }
 
 #[test]
+fn document_of_a_run_is_all_of_standard_output() {
+    let text =
+        "func.func @main() -> i32 {\n  %x = tfrt.constant.i32 7\n  tfrt.return %x : i32\n}\n";
+    let leaks = "func.func @main() {\n  \"tfrt_test.memory_leak_one_int32\"() : () -> ()\n  \
+                 tfrt.return\n}\n";
+    for (options, text, status, told) in [
+        ("--trace-stdout", text, 0, "Scope:Bef Executor\n"),
+        ("--trace-stdout --trace-level debug", text, 0, "End Scope\n"),
+        ("--allocator profiled", text, 0, "HostAllocator profile:\n"),
+        ("--allocator leak-check", text, 0, ""),
+        ("--allocator leak-check", leaks, 6, "Memory leak detected: "),
+        ("--allocator fixed:1MiB", text, 0, ""),
+    ] {
+        let options = options.split(' ');
+        let line: Vec<&str> = ["run", "-", "--json"].into_iter().chain(options).collect();
+        let output = with_stdin(&line, text);
+        assert_eq!(output.status.code(), Some(status), "{line:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["exit_status"], status, "{line:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(told), "{line:?}: {stderr}");
+    }
+}
+
+#[test]
 fn messages_are_first_lines_or_objects_if_asked() {
     let text = "func.func @main() -> i32 {\n  %y = tfrt.constant.i32 1\n  \
                 %x = tfrt.add.i32 %y, %z\n  tfrt.return %x : i32\n}\n";

@@ -17,7 +17,7 @@ use tfrt::report::{failure_line, result_line};
 use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Output, Program, Runtime};
 
 use super::print_line;
-use super::trace::StdoutTrace;
+use super::trace::{LineTrace, Stream};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{QueueOption, RunOptions};
 use crate::talk::{Problem, Talk};
@@ -99,8 +99,12 @@ fn runtime(
         .limits(options.limits.limits())
         .output(output)
         .diagnostics(move |error| errors.hear(error));
+    let to = match options.json {
+        true => Stream::StandardError,
+        false => Stream::StandardOutput,
+    };
     let builder = match options.trace_stdout {
-        true => builder.trace(Arc::new(StdoutTrace(options.trace_level.into()))),
+        true => builder.trace(Arc::new(LineTrace::new(options.trace_level.into(), to))),
         false => builder,
     };
     Ok(builder.build())

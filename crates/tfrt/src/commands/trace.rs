@@ -1,23 +1,47 @@
-//! `--trace-stdout`: what begins and ends, as lines of standard output.
+//! `--trace-stdout`: what begins and ends, as lines.
 
 use std::io::{self, Write};
 
 use tfrt::host::trace::{Level, TraceSink};
 
 /// Prints `Scope:NAME` and `End Scope`.
-pub struct StdoutTrace(pub Level);
+pub struct LineTrace {
+    level: Level,
+    to: Stream,
+}
 
-impl TraceSink for StdoutTrace {
+/// Where the lines go.
+pub enum Stream {
+    StandardOutput,
+    /// Where standard output is one document.
+    StandardError,
+}
+
+impl LineTrace {
+    /// Makes a sink that listens up to `level`.
+    pub fn new(level: Level, to: Stream) -> LineTrace {
+        LineTrace { level, to }
+    }
+
+    fn print(&self, line: &str) {
+        // The command itself notices when standard output is gone.
+        let _ = match self.to {
+            Stream::StandardOutput => writeln!(io::stdout().lock(), "{line}"),
+            Stream::StandardError => writeln!(io::stderr().lock(), "{line}"),
+        };
+    }
+}
+
+impl TraceSink for LineTrace {
     fn level(&self) -> Level {
-        self.0
+        self.level
     }
 
     fn begin(&self, name: &str) {
-        // The command itself notices when standard output is gone.
-        let _ = writeln!(io::stdout().lock(), "Scope:{name}");
+        self.print(&format!("Scope:{name}"));
     }
 
     fn end(&self) {
-        let _ = writeln!(io::stdout().lock(), "End Scope");
+        self.print("End Scope");
     }
 }
