@@ -1,8 +1,10 @@
 //! The commands, a module each; each reads like its help text.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
+use tfrt::input::STANDARD_INPUT;
 
 use crate::failure::Failure;
 
@@ -20,6 +22,20 @@ mod output;
 pub mod run;
 mod testing;
 mod trace;
+
+/// Refuses to read standard input twice: the second time there would be nothing left.
+fn refuse_second_stdin<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+    let paths = paths.into_iter();
+    match paths
+        .filter(|path| *path == Path::new(STANDARD_INPUT))
+        .count()
+    {
+        0 | 1 => Ok(()),
+        n => Err(Failure::Usage(format!(
+            "'{STANDARD_INPUT}' is given {n} times, but standard input can be read once only"
+        ))),
+    }
+}
 
 /// Writes a line to standard output, and sees to it that it is seen at once.
 fn print_line(line: &str) -> Result<(), Failure> {

@@ -273,7 +273,7 @@ Examples:
   tfrt check *.mlir
   tfrt check --json program.bef")]
 pub struct CheckOptions {
-    /// Programs: MLIR text or BEF bytes, or - for standard input
+    /// Programs: MLIR text or BEF bytes, or - once for standard input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 

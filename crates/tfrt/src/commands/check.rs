@@ -1,7 +1,7 @@
 //! `tfrt check`: every reason why programs would not compile or load, at once; runs nothing.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tfrt::bef::BefFile;
@@ -10,13 +10,14 @@ use tfrt::input::Input;
 use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify};
 use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
-use super::{print_json, print_line};
+use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CheckOptions;
 use crate::talk::{Problem, Talk};
 
 /// Checks each file.
 pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
     let mut files = Vec::new();

@@ -15,13 +15,14 @@ use tfrt::compiler::decompile;
 use tfrt::input::Input;
 use tfrt::ir::Module;
 
-use super::{print_json, print_line};
+use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DiffOptions;
 use crate::talk::Talk;
 
 /// Compares two programs.
 pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    refuse_second_stdin([&*options.old, &*options.new])?;
     let old = restored(&options.old, talk)?;
     let new = restored(&options.new, talk)?;
     let differences = compare::modules(&old, &new);

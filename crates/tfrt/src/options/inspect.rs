@@ -66,7 +66,7 @@ pub struct DiffOptions {
     #[arg(value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub old: PathBuf,
 
-    /// The other one
+    /// The other one; only one of both may be -
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath)]
     pub new: PathBuf,
 

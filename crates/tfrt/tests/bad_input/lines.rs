@@ -113,6 +113,18 @@ pub fn cases() -> Vec<Case> {
             "--color green run FILE",
             "[possible values: auto, always, never]",
         ),
+        line(
+            "standard input compared with itself",
+            "diff - -",
+            "tfrt: error: '-' is given 2 times, but standard input can be read once only",
+        )
+        .stdin(PROGRAM),
+        line(
+            "standard input checked again",
+            "check - FILE - --json -",
+            "tfrt: error: '-' is given 3 times, but standard input can be read once only",
+        )
+        .stdin(PROGRAM),
         Case::line("unknown function", "run --function mian FILE", 1)
             .file(PROGRAM)
             .stderr("tfrt: error: couldn't find function mian [TF0005]")
