@@ -35,7 +35,7 @@ codes! {
     NOT_ENCODABLE = "TF0511", "an attribute or name that files cannot hold";
     STATED_STREAMS = "TF0512", "streams that do not fit the operations";
     NONSTRICT_EFFECTS = "TF0513", "an operation that must wait and is marked not to";
-    NOTHING_TO_WAIT_FOR = "TF0514", "an operation with effects and without results";
+    NOTHING_TO_WAIT_FOR = "TF0514", "an operation with effects that cannot wait or be waited for";
     BROKEN_UNIT = "TF0515", "the text of a compiled module that cannot be parsed";
 
     SECTIONS_MISSING = "TF0801", "a file without the sections that names and types come from";

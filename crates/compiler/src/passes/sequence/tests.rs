@@ -306,6 +306,37 @@ fn turns_wait_for_what_the_one_before_did_to_a_buffer_that_it_hands_on() {
 }
 
 #[test]
+fn results_of_functions_that_keep_their_signature_wait_for_their_effects() {
+    check(
+        r#"func.func private @native(i32) -> i32 attributes {tfrt.native}
+           func.func @prints(%x: i32) -> i32 {
+             tfrt.print.i32 %x
+             tfrt.return %x : i32
+           }
+           func.func @main(%p: i1, %x: i32) -> i32 {
+             %r = tfrt.cond %p @native @prints (%x) : (i32) -> (i32)
+             tfrt.print.i32 %r
+             tfrt.return %r : i32
+           }"#,
+        expect![[r#"
+            func.func private @native(i32) -> i32 attributes {tfrt.native}
+            func.func @prints(%arg0: i32) -> i32 {
+              %0 = tfrt.new.chain
+              %1 = tfrt.print.i32 %arg0, %0
+              %2 = "tfrt.alias.value"(%1, %arg0) : (!tfrt.chain, i32) -> i32
+              tfrt.return %2 : i32
+            }
+            func.func @main(%arg0: i1, %arg1: i32) -> (i32, !tfrt.chain) {
+              %0 = tfrt.cond %arg0 @native @prints (%arg1) : (i32) -> (i32)
+              %1 = tfrt.merge.chains %0 : i32
+              %2 = tfrt.print.i32 %0, %1
+              tfrt.return %0, %2 : i32, !tfrt.chain
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn recursion_and_choices_are_seen_through() {
     check(
         r#"func.func private @down(%p: i1, %x: i32) {

@@ -83,6 +83,9 @@ impl Threader<'_> {
         if let Some(index) = self.plan.chain_result(function) {
             let is_there = !self.plan.adds_result(function);
             self.give(block, over, Some(index), is_there);
+        } else {
+            // Who calls a function that keeps its signature waits for what it returns.
+            self.delay_results(block, over, entry);
         }
         self.set_signature(function, block);
     }
@@ -332,6 +335,14 @@ impl Threader<'_> {
         let Some(callee) = first.filter(|&callee| self.plan.is_chained(callee)) else {
             if accesses.is_empty() {
                 return;
+            }
+            if !chains.is_empty() && self.module.op(op).operands().is_empty() {
+                let message = "must wait for earlier effects, but takes nothing that could wait";
+                let error = self
+                    .module
+                    .op_error(codes::NOTHING_TO_WAIT_FOR, op, message);
+                let help = "give the function a chain as an argument";
+                return self.diagnostics.push(error.help(help));
             }
             return self.unknown(op, chains, walk);
         };
