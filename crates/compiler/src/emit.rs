@@ -11,7 +11,7 @@ mod locations;
 mod streams;
 
 use std::{
-    collections::{BTreeSet, HashMap, hash_map},
+    collections::{BTreeSet, HashMap},
     hash::Hash,
     ops::Range,
 };
@@ -85,16 +85,14 @@ impl<T: Clone + Eq + Hash> Table<T> {
 
     /// Returns the index of an entity, which is added if it is new.
     fn insert(&mut self, entity: &T) -> u32 {
-        match self.indexes.entry(entity.clone()) {
-            hash_map::Entry::Occupied(entry) => *entry.get(),
-            hash_map::Entry::Vacant(entry) => {
-                // A module has fewer entities than its text has bytes, which are below 4 GiB.
-                let index = self.entries.len() as u32;
-                entry.insert(index);
-                self.entries.push(entity.clone());
-                index
-            }
+        if let Some(index) = self.indexes.get(entity) {
+            return *index;
         }
+        // A module has fewer entities than its text has bytes, which are below 4 GiB.
+        let index = self.entries.len() as u32;
+        self.indexes.insert(entity.clone(), index);
+        self.entries.push(entity.clone());
+        index
     }
 }
 

@@ -38,7 +38,8 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpState {
-    pub(crate) name: Name,
+    /// Invariant: there until the operation is made.
+    name: Option<Name>,
     pub(crate) definition: Option<&'static OpDef>,
     pub(crate) operands: SmallVec<[ValueId; 4]>,
     pub(crate) result_types: SmallVec<[Type; 2]>,
@@ -59,7 +60,7 @@ impl OpState {
 
     pub(crate) fn with_definition(name: Name, definition: Option<&'static OpDef>) -> OpState {
         OpState {
-            name,
+            name: Some(name),
             definition,
             operands: SmallVec::new(),
             result_types: SmallVec::new(),
@@ -285,7 +286,7 @@ impl Module {
         });
         let first_use = self.link_uses(op, &state.operands);
         self.ops.push(Operation {
-            name: state.name.clone(),
+            name: state.name.take().expect("each state makes one operation"),
             definition: state.definition,
             operands: mem::take(&mut state.operands),
             first_use,

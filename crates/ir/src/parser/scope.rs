@@ -5,7 +5,10 @@
 //! what they added. A name used before its definition stands for a forward
 //! value, which its definition fills in.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+};
 
 use smallvec::SmallVec;
 
@@ -56,7 +59,28 @@ impl Wanted<'_> {
     }
 }
 
-type Key<'a> = (&'a str, u32);
+/// `%name`, or `%name#number`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key<'a> {
+    name: &'a str,
+    number: u32,
+}
+
+impl<'a> Key<'a> {
+    fn new(name: &'a str, number: u32) -> Key<'a> {
+        Key { name, number }
+    }
+}
+
+/// In as few steps as tell keys apart: every operand is looked up.
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write(self.name.as_bytes());
+        if self.number > 0 {
+            hasher.write_u32(self.number);
+        }
+    }
+}
 
 struct Entry {
     value: ValueId,
@@ -93,9 +117,9 @@ impl<'a> Scope<'a> {
         }
         let defined = self.values.iter();
         let defined = defined.filter(|(_, entry)| entry.state == State::Defined);
-        let close = similar::nearest(name, defined.map(|((name, _), _)| *name))?;
-        let ((close, _), entry) = self.values.get_key_value(&(close, 0))?;
-        Some((close, entry.span))
+        let close = similar::nearest(name, defined.map(|(key, _)| key.name))?;
+        let (close, entry) = self.values.get_key_value(&Key::new(close, 0))?;
+        Some((close.name, entry.span))
     }
 }
 
@@ -157,7 +181,7 @@ impl<'a> Parser<'a> {
                     false => format!("nothing in this region defines {name}"),
                 };
                 let outer = self.scopes.open.iter().rev();
-                let outer = outer.filter_map(|scope| scope.values.get(&(name, 0)));
+                let outer = outer.filter_map(|scope| scope.values.get(&Key::new(name, 0)));
                 let outside = outer
                     .filter(|entry| entry.state == State::Defined)
                     .map(|entry| entry.span)
@@ -224,7 +248,7 @@ impl<'a> Parser<'a> {
 
     /// Returns the value that an operand stands for, given its type.
     pub(crate) fn resolve(&mut self, operand: Operand<'a>, wanted: Wanted<'_>) -> Parsed<ValueId> {
-        let key = (operand.name, operand.number);
+        let key = Key::new(operand.name, operand.number);
         let scope = self.scopes.top();
         if let Some(entry) = scope.values.get(&key) {
             let (value, prior, state) = (entry.value, entry.span, entry.state);
@@ -260,13 +284,13 @@ impl<'a> Parser<'a> {
         if operand.number > 0
             && scope
                 .values
-                .get(&(operand.name, 0))
+                .get(&Key::new(operand.name, 0))
                 .is_some_and(|entry| entry.state == State::Defined)
         {
             let results =
-                (0..operand.number).map(|number| scope.values.get(&(operand.name, number)));
+                (0..operand.number).map(|number| scope.values.get(&Key::new(operand.name, number)));
             let n_results = results.take_while(Option::is_some).count();
-            let defined = scope.values.get(&(operand.name, 0));
+            let defined = scope.values.get(&Key::new(operand.name, 0));
             let defined = defined.map(|entry| entry.span).unwrap_or_default();
             let note = match n_results {
                 1 => format!("'{}' stands for one result", operand.name),
@@ -297,7 +321,7 @@ impl<'a> Parser<'a> {
         if self.index.is_none() {
             return;
         }
-        let key = (operand.name, operand.number);
+        let key = Key::new(operand.name, operand.number);
         if let Some(entry) = self.scopes.top().values.get(&key) {
             let subject = Subject::Value(entry.value);
             self.mention(operand.span, Role::Use, subject);
@@ -309,7 +333,7 @@ impl<'a> Parser<'a> {
         let Some(index) = &mut self.index else {
             return;
         };
-        let key = (operand.name, operand.number);
+        let key = Key::new(operand.name, operand.number);
         let prior = self.scopes.top().values.get(&key);
         if let Some(prior) = prior.filter(|entry| entry.state == State::Forward) {
             index.replace(prior.value, value);
@@ -320,7 +344,7 @@ impl<'a> Parser<'a> {
     /// Makes a name stand for a value that exists, a block argument.
     pub(crate) fn define(&mut self, operand: Operand<'a>, value: ValueId) -> Parsed<()> {
         self.mention_definition(operand, value);
-        let key = (operand.name, operand.number);
+        let key = Key::new(operand.name, operand.number);
         let scope = self.scopes.top();
         let entry = Entry {
             value,
@@ -403,7 +427,7 @@ impl<'a> Parser<'a> {
         if scope.n_forward > 0 {
             for name in names {
                 for number in 0..name.count {
-                    let entry = scope.values.get(&(name.name, number));
+                    let entry = scope.values.get(&Key::new(name.name, number));
                     let entry = entry.filter(|entry| entry.state == State::Forward);
                     forward.push(entry.map(|entry| entry.value));
                 }
@@ -435,7 +459,7 @@ impl<'a> Parser<'a> {
     }
 
     fn define_result(&mut self, operand: Operand<'a>, value: ValueId, ty: &Type) -> Parsed<()> {
-        let key = (operand.name, operand.number);
+        let key = Key::new(operand.name, operand.number);
         let scope = self.scopes.top();
         let is_forward = scope
             .values
@@ -475,7 +499,7 @@ impl<'a> Parser<'a> {
         const MAX_LOST: u32 = 64;
         for name in names {
             for number in 0..name.count.min(MAX_LOST) {
-                let key = (name.name, number);
+                let key = Key::new(name.name, number);
                 let value = self.module.create_forward_value(Type::None);
                 let scope = self.scopes.top();
                 let is_defined = scope
