@@ -55,7 +55,11 @@ pub fn read_all(file: &BefFile) {
 }
 
 /// Reads an attribute as everything that it may be.
-fn read_attribute(attribute: AttributeView<'_>, depth: usize) {
+///
+/// # Panics
+///
+/// If a reader does, or if aggregates nest deeper than the gate lets them.
+pub fn read_attribute(attribute: AttributeView<'_>, depth: usize) {
     attribute.as_bool();
     attribute.as_i8();
     attribute.as_i16();

@@ -7,89 +7,14 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use tfrt_bef::{
-    AttributeOffset, AttributeType, AttributeView, BefBuffer, BefFile, BefWriter, DType,
-    FunctionBody, FunctionEntry, FunctionKind, KernelEntry, KernelIndex, LocationOffset, Payload,
-    RegisterIndex, SectionId, assemble, dump,
+    AttributeOffset, AttributeType, BefBuffer, BefFile, BefWriter, DType, FunctionBody,
+    FunctionEntry, FunctionKind, KernelEntry, LocationOffset, Payload, SectionId, assemble,
 };
+use tfrt_fuzz::walk::{read_all, read_attribute};
 
 /// Copies bytes to a box of just their size, so that reading past it is noticed.
 fn exact(bytes: &[u8]) -> BefBuffer {
     BefBuffer::from_vec(Vec::from(bytes.to_vec().into_boxed_slice()))
-}
-
-/// Reads everything that a file has.
-fn read_all(file: &BefFile) {
-    for function in file.functions() {
-        assert_eq!(function.name(), file.function(function.index()).name());
-        for ty in function.argument_types().chain(function.result_types()) {
-            file.type_name(ty);
-        }
-        let Some(body) = function.body() else {
-            continue;
-        };
-        file.location(body.location());
-        for register in (0..body.n_registers() as u32).map(RegisterIndex) {
-            body.register_type(register);
-            body.use_count(register);
-        }
-        let mut edges = body.result_registers().len();
-        edges += (0..body.n_arguments())
-            .map(|i| body.argument_users(i).len())
-            .sum::<usize>();
-        let mut operands = 0;
-        for kernel in body.kernels() {
-            assert!(!kernel.name().contains('\0'));
-            file.location(kernel.location());
-            file.debug_name(kernel.location());
-            operands += kernel.operands().len();
-            edges += (0..kernel.results().len())
-                .map(|i| kernel.users(i).len())
-                .sum::<usize>();
-            for (position, offset) in kernel.attributes().iter().enumerate() {
-                kernel.attribute_name(position);
-                read_attribute(file.attribute(AttributeOffset(*offset)), 0);
-            }
-            file.nonstrict(function.index(), kernel.index());
-        }
-        assert_eq!(edges, operands + body.result_registers().len());
-        assert_eq!(body.use_counts().iter().sum::<u32>() as usize, edges);
-        file.nonstrict(function.index(), KernelIndex(u32::MAX));
-    }
-    for (offset, kind) in file.attribute_types() {
-        assert_eq!(file.attribute_type(offset), Some(kind));
-        read_attribute(file.attribute(offset), 0);
-    }
-    dump(file);
-}
-
-/// Reads an attribute as everything that it may be.
-fn read_attribute(attribute: AttributeView<'_>, depth: usize) {
-    attribute.as_bool();
-    attribute.as_i8();
-    attribute.as_i16();
-    attribute.as_i32();
-    attribute.as_i64();
-    attribute.as_f32();
-    attribute.as_f64();
-    attribute.as_f16_bits();
-    attribute.as_dtype();
-    attribute.as_str();
-    attribute.as_bytes();
-    attribute.dtypes();
-    attribute.array::<u8>();
-    attribute.array::<u16>();
-    attribute.array::<i32>();
-    attribute.array::<f64>();
-    attribute.array::<[f64; 2]>();
-    attribute.shape();
-    attribute.dense();
-    attribute.symbol();
-    assert!(depth <= 64);
-    if let Some(aggregate) = attribute.aggregate() {
-        for (_, element) in aggregate.iter() {
-            read_attribute(element, depth + 1);
-        }
-    }
 }
 
 fn kernel(operands: &[u32], results: &[u32]) -> KernelEntry {
@@ -185,8 +110,8 @@ fn samples() -> Vec<Vec<u8>> {
     vec![
         everything().finish().as_bytes().to_vec(),
         stripped.finish().as_bytes().to_vec(),
-        include_bytes!("golden/constant.bef").to_vec(),
-        include_bytes!("golden/arguments.bef").to_vec(),
+        include_bytes!("../../bef/tests/golden/constant.bef").to_vec(),
+        include_bytes!("../../bef/tests/golden/arguments.bef").to_vec(),
     ]
 }
 
