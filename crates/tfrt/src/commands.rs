@@ -19,6 +19,7 @@ pub mod kernels;
 pub mod lsp;
 pub mod opt;
 mod output;
+pub mod rejection;
 pub mod run;
 mod testing;
 mod trace;

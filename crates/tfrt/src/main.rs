@@ -60,7 +60,14 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     };
     done.unwrap_or_else(|failure| {
         talk.failure(&failure);
-        failure.status()
+        let status = failure.status();
+        match commands::rejection::report(command, &failure) {
+            Ok(()) => status,
+            Err(unwritten) => {
+                talk.failure(&unwritten);
+                status.max(unwritten.status())
+            }
+        }
     })
 }
 

@@ -63,13 +63,9 @@ impl Talk {
         match failure {
             Failure::Open(error) => self.open_error(error),
             Failure::Text(diagnostics) => self.diagnostics(diagnostics),
-            other => {
-                if let Some(message) = other.message() {
-                    let mut problem = Problem::of_command(other.code(), message);
-                    problem.help.extend(other.help().map(str::to_owned));
-                    self.tell(&problem);
-                }
-            }
+            other => Problem::all_of_failure(other)
+                .iter()
+                .for_each(|problem| self.tell(problem)),
         }
     }
 

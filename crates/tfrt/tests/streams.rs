@@ -150,6 +150,45 @@ fn document_of_a_run_is_all_of_standard_output() {
 }
 
 #[test]
+fn rejected_input_gets_the_object_of_the_command() {
+    let undeclared = "func.func @main() -> i32 {\n  tfrt.return %x : i32\n}\n";
+    let unloadable = "func.func @main() {\n  \"no.such\"() : () -> ()\n  tfrt.return\n}\n";
+    for (line, text, code, place) in [
+        ("run -", undeclared, "TF0201", Some(("-", 2))),
+        ("run -", unloadable, "TF0701", Some(("-", 2))),
+        ("run nowhere.mlir", "", "TF0001", None),
+        ("run - --function mian", "", "TF0005", None),
+        ("dump -", undeclared, "TF0201", Some(("-", 2))),
+        ("dump nowhere.bef", "", "TF0001", None),
+        ("diff - nowhere.bef", "", "TF0001", None),
+        ("diff /dev/null -", undeclared, "TF0201", Some(("-", 2))),
+    ] {
+        let words: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+        let output = with_stdin(&words, text);
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["schema"], format!("tfrt.{}/1", words[0]));
+        let is_run = words[0] == "run";
+        assert_eq!(document.get("exit_status"), is_run.then_some(&1.into()));
+        let file = (words[0] != "diff").then(|| words[1].into());
+        assert_eq!(document.get("file"), file.as_ref());
+        let problem = &document["problems"][0];
+        assert_eq!(problem["severity"], "error");
+        assert_eq!(problem["code"], code, "{line}");
+        if let Some((file, line)) = place {
+            assert_eq!(problem["file"], file);
+            assert_eq!(problem["line"], line);
+        }
+        let message = problem["message"].as_str().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(message), "{line}: {stderr}");
+    }
+    let senseless = with_stdin(&["run", "-", "--json", "--arg", "1"], "");
+    assert_eq!(senseless.status.code(), Some(2));
+    assert!(senseless.stdout.is_empty());
+}
+
+#[test]
 fn messages_are_first_lines_or_objects_if_asked() {
     let text = "func.func @main() -> i32 {\n  %y = tfrt.constant.i32 1\n  \
                 %x = tfrt.add.i32 %y, %z\n  tfrt.return %x : i32\n}\n";

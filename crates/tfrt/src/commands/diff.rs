@@ -20,6 +20,9 @@ use crate::failure::{ExitStatus, Failure};
 use crate::options::DiffOptions;
 use crate::talk::Talk;
 
+/// The form of the report.
+pub const SCHEMA: &str = "tfrt.diff/1";
+
 /// Compares two programs.
 pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     refuse_second_stdin([&*options.old, &*options.new])?;
@@ -29,7 +32,7 @@ pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let same = differences.is_empty();
     if options.json {
         print_json(&Document {
-            schema: "tfrt.diff/1",
+            schema: SCHEMA,
             same,
             differences,
         })?;

@@ -12,6 +12,9 @@ use tfrt::input::Input;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DumpOptions;
 
+/// The form of the report.
+pub const SCHEMA: &str = "tfrt.dump/1";
+
 /// Bytes of a piece that are shown.
 const SHOWN_BYTES: usize = 8;
 
@@ -22,7 +25,7 @@ pub fn dump(options: &DumpOptions) -> Result<ExitStatus, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if options.json {
         let document = Document {
-            schema: "tfrt.dump/1",
+            schema: SCHEMA,
             file: input.name(),
             len_bytes: file.buffer().as_bytes().len(),
             pieces: Pieces(&file),

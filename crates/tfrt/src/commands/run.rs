@@ -32,6 +32,8 @@ use allocator::Allocator;
 use document::{Document, Outcome};
 use errors::Errors;
 
+pub use document::SCHEMA;
+
 /// How long a request that nothing can bring forward has until it is found stuck and failed.
 const STUCK_GRACE: Duration = Duration::from_millis(200);
 

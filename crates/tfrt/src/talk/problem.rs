@@ -5,6 +5,8 @@ use tfrt::host::LoadProblem;
 use tfrt::ir::{Diagnostic, Diagnostics};
 use tfrt::{Error, OpenError, SourceLocation};
 
+use crate::failure::Failure;
+
 /// One thing that is wrong, as documents show it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
@@ -169,6 +171,22 @@ impl Problem {
             OpenError::Text(diagnostics) => Problem::all_of_text(diagnostics),
             OpenError::Load(error) => error.problems().iter().map(Problem::of_load).collect(),
             other => vec![Problem::of_command(other.code(), other.message())],
+        }
+    }
+
+    /// All that made a command stop.
+    pub fn all_of_failure(failure: &Failure) -> Vec<Problem> {
+        match failure {
+            Failure::Open(error) => Problem::all_of_open(error),
+            Failure::Text(diagnostics) => Problem::all_of_text(diagnostics),
+            other => {
+                let told = other.message().map(|message| {
+                    let mut problem = Problem::of_command(other.code(), message);
+                    problem.help.extend(other.help().map(str::to_owned));
+                    problem
+                });
+                told.into_iter().collect()
+            }
         }
     }
 

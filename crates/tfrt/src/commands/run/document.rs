@@ -7,6 +7,9 @@ use tfrt::{AnyAsyncValue, Error, Function};
 
 use crate::talk::Problem;
 
+/// The form of the report.
+pub const SCHEMA: &str = "tfrt.run/1";
+
 /// The results of a function: settled, each a value or an error.
 pub type Outcome = Vec<AnyAsyncValue>;
 
@@ -49,7 +52,7 @@ impl Document {
     /// Begins a document.
     pub fn new(file: &str) -> Document {
         Document {
-            schema: "tfrt.run/1",
+            schema: SCHEMA,
             file: file.to_owned(),
             functions: Vec::new(),
             output: String::new(),
