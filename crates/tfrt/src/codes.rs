@@ -1,8 +1,11 @@
 //! All codes of diagnostics, those of the layers and our own, in order.
 
 mod explanations;
+mod statuses;
 
 use std::sync::LazyLock;
+
+pub use statuses::status;
 
 /// A file of one kind where the other is needed.
 pub const TEXT_EXPECTED: &str = "TF0004";

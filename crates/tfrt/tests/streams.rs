@@ -263,7 +263,7 @@ fn codes_are_explained_and_listed() {
     let explain = |code: &str| with_stdin(&["explain", code], "");
     let text = explain("TF0103").stdout;
     assert!(text.starts_with(b"# TF0103: "));
-    for same in ["tf0103", "0103", "103"] {
+    for same in ["tf0103", "0103", "103", "[TF0103]"] {
         assert_eq!(explain(same).stdout, text);
     }
     let unknown = explain("TF0193");
@@ -271,6 +271,14 @@ fn codes_are_explained_and_listed() {
     let said = String::from_utf8(unknown.stderr).unwrap();
     let expected = "tfrt: error: no diagnostic has the code 'TF0193'\nhelp: there is TF01";
     assert!(said.starts_with(expected), "{said}");
+    for status in ["InvalidArgument", "[invalidargument]"] {
+        let explained = explain(status);
+        assert_eq!(explained.status.code(), Some(1));
+        let said = String::from_utf8(explained.stderr).unwrap();
+        let expected = "tfrt: error: 'InvalidArgument' is no code of a diagnostic, but a status of \
+                        errors at run time: a kernel was given";
+        assert!(said.starts_with(expected), "{said}");
+    }
     let list = with_stdin(&["explain"], "").stdout;
     assert_eq!(list, with_stdin(&["explain", "--list"], "").stdout);
     let lines = String::from_utf8(list).unwrap();

@@ -29,14 +29,33 @@ fn list() -> String {
     codes::all().iter().map(line).collect()
 }
 
-/// `103`, `0103` and `tf0103` are `TF0103`.
+/// `103`, `0103`, `tf0103` and, as messages have it, `[TF0103]` are `TF0103`.
 fn normalized(asked: &str) -> String {
-    let upper = asked.trim().to_uppercase();
+    let upper = bare(asked).to_uppercase();
     let digits = upper.strip_prefix("TF").unwrap_or(&upper);
     format!("TF{digits:0>4}")
 }
 
+/// Returns what stands between spaces and brackets.
+fn bare(asked: &str) -> &str {
+    let asked = asked.trim();
+    let inner = asked.strip_prefix('[').and_then(|a| a.strip_suffix(']'));
+    inner.unwrap_or(asked).trim()
+}
+
 fn unknown(asked: &str, code: &str) -> Failure {
+    if let Some((status, meaning)) = codes::status(bare(asked)) {
+        let message = format!(
+            "'{status}' is no code of a diagnostic, but a status of errors at run time: {meaning}"
+        );
+        let advice =
+            "the message of the error says more; `tfrt kernels NAME` tells when a kernel fails";
+        return Failure::Rejected {
+            code: None,
+            message,
+            help: Some(advice.to_owned()),
+        };
+    }
     let differing = |known: &str| {
         let pairs = known.chars().zip(code.chars());
         pairs.filter(|(a, b)| a != b).count()
@@ -64,7 +83,9 @@ mod tests {
 
     #[test]
     fn codes_may_be_written_short_or_small() {
-        for asked in ["TF0103", "tf0103", "0103", "103", " 103 "] {
+        for asked in [
+            "TF0103", "tf0103", "0103", "103", " 103 ", "[TF0103]", "[103]",
+        ] {
             assert_eq!(normalized(asked), "TF0103");
         }
     }

@@ -80,7 +80,7 @@ pub struct DiffOptions {
 #[command(after_help = "\
 Examples:
   tfrt explain TF0103   what the code means and what to do about it
-  tfrt explain 103      the same
+  tfrt explain 103      the same, as '[TF0103]' is
   tfrt explain          all codes, with a line for each")]
 pub struct ExplainOptions {
     /// The code
