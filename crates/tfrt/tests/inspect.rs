@@ -147,6 +147,63 @@ fn differences_are_told_where_they_are() {
 }
 
 #[test]
+fn stripped_file_differs_in_nothing_that_it_lacks() {
+    let folder = Folder::new("differs-stripped");
+    let program = "\
+func.func @count(%from: i32, %c: !tfrt.chain) -> (i32, i64) {
+  %a = tfrt.constant.i32 42
+  %b = tfrt.call @double(%a) : (i32) -> i32
+  %t = tfrt.constant.i1 true
+  %r = tfrt.if %t, %b, %from : (i32, i32) -> i32 {
+    %sum = tfrt.add.i32 %b, %from
+    tfrt.return %sum : i32
+  } else {
+    tfrt.return %b : i32
+  }
+  %l = tfrt.constant.i64 1
+  tfrt.return %r, %l : i32, i64
+}
+func.func @double(%x: i32) -> i32 {
+  %y = tfrt.add.i32 %x, %x
+  tfrt.return %y : i32
+}
+";
+    folder.write("a.mlir", program);
+    folder.check("compile a.mlir", 0);
+    folder.check("compile --strip a.mlir -o stripped.bef", 0);
+    for line in [
+        "diff a.bef stripped.bef",
+        "diff stripped.bef a.mlir",
+        "diff stripped.bef stripped.bef",
+    ] {
+        let output = folder.tfrt(line);
+        let told = String::from_utf8(output.stderr).unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed, "", "{line}");
+        assert!(
+            told.starts_with("stripped.bef: warning: this file is stripped, so "),
+            "{told}"
+        );
+        let n_stripped = line.matches("stripped").count();
+        assert_eq!(told.matches("warning: ").count(), n_stripped, "{told}");
+        assert_eq!(output.status.code(), Some(0), "{line}");
+    }
+    let document = folder.check("diff --json a.bef stripped.bef", 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["not_compared"][0], "attributes");
+    // What it has is compared.
+    folder.write(
+        "b.mlir",
+        &program.replace("add.i32 %b, %from", "add.i32 %b, %b"),
+    );
+    assert_eq!(
+        folder.check("diff stripped.bef b.mlir", 1),
+        "@count tfrt.if 4 region 0 tfrt.add.i32 1: reads another value\n  \
+         - operand 1 is argument 1\n  + operand 1 is argument 0\n"
+    );
+}
+
+#[test]
 fn kernels_are_listed_with_the_names_of_what_they_take_and_give() {
     let folder = Folder::new("kernels");
     let listed = folder.check("kernels tfrt.div.i*", 0);

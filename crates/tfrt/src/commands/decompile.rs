@@ -59,7 +59,7 @@ fn text_of(input: &Input, options: &DecompileOptions, talk: &Talk) -> Result<Str
 }
 
 /// Places what has no place in the file as a whole.
-fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
+pub fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
     let mut all = Diagnostics::default();
     for diagnostic in diagnostics {
         let is_placed = *diagnostic.location() != Location::Unknown;

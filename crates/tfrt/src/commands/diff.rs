@@ -11,14 +11,18 @@ mod compare;
 use std::path::Path;
 
 use serde::Serialize;
+use tfrt::compiler::codes::SECTIONS_MISSING;
 use tfrt::compiler::decompile;
 use tfrt::input::Input;
-use tfrt::ir::Module;
+use tfrt::ir::{Diagnostic, Diagnostics, Module};
 
+use super::decompile::placed;
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DiffOptions;
 use crate::talk::Talk;
+
+use compare::Detail;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.diff/1";
@@ -26,14 +30,22 @@ pub const SCHEMA: &str = "tfrt.diff/1";
 /// Compares two programs.
 pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     refuse_second_stdin([&*options.old, &*options.new])?;
-    let old = restored(&options.old, talk)?;
-    let new = restored(&options.new, talk)?;
-    let differences = compare::modules(&old, &new);
+    let (old, old_detail) = restored(&options.old, talk)?;
+    let (new, new_detail) = restored(&options.new, talk)?;
+    let detail = match (old_detail, new_detail) {
+        (Detail::Full, Detail::Full) => Detail::Full,
+        _ => Detail::Stripped,
+    };
+    let differences = compare::modules(&old, &new, detail);
     let same = differences.is_empty();
     if options.json {
         print_json(&Document {
             schema: SCHEMA,
             same,
+            not_compared: match detail {
+                Detail::Full => &[],
+                Detail::Stripped => &STRIPPED,
+            },
             differences,
         })?;
     } else {
@@ -51,15 +63,40 @@ pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
 struct Document {
     schema: &'static str,
     same: bool,
+    /// What the programs may differ in all the same.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    not_compared: &'static [&'static str],
     differences: Vec<compare::Difference>,
 }
 
-/// Returns the program in a file, with no more than bytes can say.
-fn restored(path: &Path, talk: &Talk) -> Result<Module, Failure> {
-    let file = Input::read(path)?.open()?;
-    let restored = decompile(&file)?;
-    if !restored.warnings.is_empty() {
-        talk.failure(&restored.warnings.into());
+/// What a stripped file does not say.
+const STRIPPED: [&str; 2] = ["attributes", "types of results"];
+
+/// Returns the program in a file, with no more than bytes can say, and how much of it is known.
+fn restored(path: &Path, talk: &Talk) -> Result<(Module, Detail), Failure> {
+    let input = Input::read(path)?;
+    let file = input.open()?;
+    let restored = decompile(&file).map_err(|errors| placed(&errors, input.name()))?;
+    let detail = match file.has_optional_sections() {
+        true => Detail::Full,
+        false => Detail::Stripped,
+    };
+    let mut warnings = Diagnostics::default();
+    for warning in &restored.warnings {
+        warnings.push(match warning.code() {
+            Some(SECTIONS_MISSING) => stripped_warning(),
+            _ => warning.clone(),
+        });
     }
-    Ok(restored.module)
+    talk.diagnostics(&placed(&warnings, input.name()));
+    Ok((restored.module, detail))
+}
+
+/// Says what the sections that are missing mean for a comparison.
+fn stripped_warning() -> Diagnostic {
+    let [attributes, types] = STRIPPED;
+    Diagnostic::warning(
+        SECTIONS_MISSING,
+        format!("this file is stripped, so {attributes} and {types} are counted, not compared"),
+    )
 }

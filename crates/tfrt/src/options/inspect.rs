@@ -60,7 +60,7 @@ Examples:
   tfrt diff program.mlir program.bef
 
 The exit status is 1 if the programs differ. Names of values, order of functions, locations and
-streams make no difference.")]
+streams make no difference; nor do, if a file is stripped, attributes and types of results.")]
 pub struct DiffOptions {
     /// One program: MLIR text, BEF bytes, or - for standard input
     #[arg(value_name = "OLD", value_hint = ValueHint::FilePath)]

@@ -40,9 +40,26 @@ impl fmt::Display for Difference {
 /// Says what the compiler does with an operation, not what that does.
 const NOT_COMPARED: [&str; 2] = ["_tfrt_streams", "_tfrt_cost"];
 
+/// Says that one operand is enough; a flag of the kernel rather than an attribute.
+const NONSTRICT: &str = "bef.nonstrict";
+
+/// How much of the programs is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All that bytes can say.
+    Full,
+    /// What is left in a stripped file: of attributes and results only how many there are, but for
+    /// the functions that are referred to.
+    Stripped,
+}
+
+/// The operation that is a function, whose attributes all are parts of its own.
+const FUNCTION: &str = "func.func";
+
 /// Compares two modules.
-pub fn modules(old: &Module, new: &Module) -> Vec<Difference> {
+pub fn modules(old: &Module, new: &Module, detail: Detail) -> Vec<Difference> {
     let mut comparison = Comparison {
+        detail,
         old,
         new,
         differences: Vec::new(),
@@ -54,6 +71,7 @@ pub fn modules(old: &Module, new: &Module) -> Vec<Difference> {
 }
 
 struct Comparison<'c> {
+    detail: Detail,
     old: &'c Module,
     new: &'c Module,
     differences: Vec<Difference>,
@@ -101,22 +119,7 @@ impl Comparison<'_> {
             let [before, after] = names;
             return self.tell(place, "is another operation", before, after);
         }
-        let mut names: Vec<&Name> = data.attributes().iter().map(|(name, _)| name).collect();
-        names.extend(other.attributes().iter().map(|(name, _)| name));
-        names.sort();
-        names.dedup();
-        for name in names {
-            let (before, after) = (data.attribute(name), other.attribute(name));
-            let is_compared = |value: Option<&Attribute>| {
-                !NOT_COMPARED.contains(&name.as_str()) && value.is_none_or(|v| callees(v).is_none())
-            };
-            if before != after && is_compared(before) && is_compared(after) {
-                let show = |value: Option<&Attribute>| {
-                    value.map(|value| format!("{name} = {}", shortened(value.to_string())))
-                };
-                self.tell(place, "has another attribute", show(before), show(after));
-            }
-        }
+        self.attributes(place, old, new);
         let (before, after) = (functions(self.old, old), functions(self.new, new));
         if before != after {
             self.tell(
@@ -126,7 +129,8 @@ impl Comparison<'_> {
                 Some(after),
             );
         }
-        let (before, after) = (result_types(self.old, old), result_types(self.new, new));
+        let before = results(self.old, old, self.detail);
+        let after = results(self.new, new, self.detail);
         if before != after {
             self.tell(place, "has other results", Some(before), Some(after));
         }
@@ -145,6 +149,38 @@ impl Comparison<'_> {
                 _ => format!("{place} region {position}"),
             };
             self.region(&inner, *before, *after);
+        }
+    }
+
+    fn attributes(&mut self, place: &str, old: OpId, new: OpId) {
+        let (data, other) = (self.old.op(old), self.new.op(new));
+        let is_known = |name: &Name| match self.detail {
+            Detail::Full => true,
+            Detail::Stripped => is_left(self.old, old, name) && is_left(self.new, new, name),
+        };
+        let mut names: Vec<&Name> = data.attributes().iter().map(|(name, _)| name).collect();
+        names.extend(other.attributes().iter().map(|(name, _)| name));
+        names.sort();
+        names.dedup();
+        names.retain(|name| is_known(name));
+        for name in names {
+            let (before, after) = (data.attribute(name), other.attribute(name));
+            let is_compared = |value: Option<&Attribute>| {
+                !NOT_COMPARED.contains(&name.as_str()) && value.is_none_or(|v| callees(v).is_none())
+            };
+            if before != after && is_compared(before) && is_compared(after) {
+                let show = |value: Option<&Attribute>| {
+                    value.map(|value| format!("{name} = {}", shortened(value.to_string())))
+                };
+                self.tell(place, "has another attribute", show(before), show(after));
+            }
+        }
+        if self.detail == Detail::Stripped {
+            let numbers = [n_values(self.old, old), n_values(self.new, new)];
+            if numbers[0] != numbers[1] {
+                let [before, after] = numbers.map(|n| Some(n.to_string()));
+                self.tell(place, "has another number of attributes", before, after);
+            }
         }
     }
 
@@ -184,7 +220,7 @@ impl Comparison<'_> {
         for (a, op) in olds.iter().enumerate() {
             match partner_of_old[a] {
                 None => {
-                    let text = line(self.old, *op);
+                    let text = line(self.old, *op, self.detail);
                     self.tell(place, "lacks an operation", Some(text), None);
                 }
                 Some(b) => {
@@ -201,7 +237,7 @@ impl Comparison<'_> {
 
     fn added(&mut self, place: &str, ops: &[OpId], has_partner: &[bool]) {
         for (op, _) in ops.iter().zip(has_partner).filter(|(_, has)| !**has) {
-            let text = line(self.new, *op);
+            let text = line(self.new, *op, self.detail);
             self.tell(place, "has one more operation", None, Some(text));
         }
     }
@@ -209,15 +245,17 @@ impl Comparison<'_> {
     /// Pairs the operations of two blocks: those that are the same in all but operands and
     /// regions, then of those that are left between two pairs those with the same name.
     fn pairs(&self, olds: &[OpId], news: &[OpId]) -> Vec<(usize, usize)> {
-        let keys = |module: &Module, ops: &[OpId], key: fn(&Module, OpId) -> String| {
-            let hashes = ops.iter().map(|op| self.hash.hash_one(key(module, *op)));
+        let keys = |module: &Module, ops: &[OpId], key: fn(&Module, OpId, Detail) -> String| {
+            let hashes = ops
+                .iter()
+                .map(|op| self.hash.hash_one(key(module, *op, self.detail)));
             hashes.collect::<Vec<u64>>()
         };
         let exact = align(
             &keys(self.old, olds, signature),
             &keys(self.new, news, signature),
         );
-        let name = |module: &Module, op: OpId| module.op(op).name().to_string();
+        let name = |module: &Module, op: OpId, _| module.op(op).name().to_string();
         let (old_names, new_names) = (keys(self.old, olds, name), keys(self.new, news, name));
         let mut pairs = Vec::with_capacity(exact.len());
         let (mut a, mut b) = (0, 0);
@@ -236,13 +274,20 @@ impl Comparison<'_> {
     fn edges(&mut self, place: &str, old: OpId, new: OpId) {
         let (before, after) = (self.old.op(old).operands(), self.new.op(new).operands());
         if before.len() != after.len() {
-            let (before, after) = (types(self.old, before), types(self.new, after));
+            let before = known_types(self.old, before, self.detail);
+            let after = known_types(self.new, after, self.detail);
             return self.tell(place, "has other operands", Some(before), Some(after));
         }
         for (position, (value, other)) in before.iter().zip(after).enumerate() {
             if self.same_values.get(value) != Some(other) {
-                let old = format!("operand {position} is {}", origin(self.old, *value));
-                let new = format!("operand {position} is {}", origin(self.new, *other));
+                let old = format!(
+                    "operand {position} is {}",
+                    origin(self.old, *value, self.detail)
+                );
+                let new = format!(
+                    "operand {position} is {}",
+                    origin(self.new, *other, self.detail)
+                );
                 self.tell(place, "reads another value", Some(old), Some(new));
             }
         }
@@ -250,12 +295,16 @@ impl Comparison<'_> {
 }
 
 /// Returns what an operation is, without operands and regions.
-fn signature(module: &Module, op: OpId) -> String {
+fn signature(module: &Module, op: OpId, detail: Detail) -> String {
     let data = module.op(op);
-    let mut text = format!("{} {}", data.name(), result_types(module, op));
+    let mut text = format!("{} {}", data.name(), results(module, op, detail));
     let functions = functions(module, op);
     if !functions.is_empty() {
         text.push_str(&format!(" functions {functions}"));
+    }
+    if detail == Detail::Stripped {
+        text.push_str(&format!(" attributes: {}", n_values(module, op)));
+        return text;
     }
     for (name, value) in data.attributes() {
         if !NOT_COMPARED.contains(&name.as_str()) && callees(value).is_none() {
@@ -283,12 +332,46 @@ fn functions(module: &Module, op: OpId) -> String {
 }
 
 /// Returns an operation as one line for people.
-fn line(module: &Module, op: OpId) -> String {
-    shortened(signature(module, op))
+fn line(module: &Module, op: OpId, detail: Detail) -> String {
+    shortened(signature(module, op, detail))
 }
 
-fn result_types(module: &Module, op: OpId) -> String {
-    types(module, module.op(op).results())
+/// Returns the types of the results, or how many there are.
+fn results(module: &Module, op: OpId, detail: Detail) -> String {
+    known_types(module, module.op(op).results(), detail)
+}
+
+fn known_types(module: &Module, values: &[ValueId], detail: Detail) -> String {
+    match detail {
+        Detail::Full => types(module, values),
+        Detail::Stripped => format!("({})", values.len()),
+    }
+}
+
+/// Tells whether a stripped file has an attribute, by name and value.
+fn is_left(module: &Module, op: OpId, name: &Name) -> bool {
+    let data = module.op(op);
+    if data.name().as_str() != FUNCTION {
+        return name.as_str() == NONSTRICT;
+    }
+    // The types of what a function returns are those of its registers.
+    let mut regions = data.regions().iter();
+    name.as_str() != "function_type"
+        || regions.all(|region| module.region(*region).blocks().is_empty())
+}
+
+/// Counts the attributes that are known by number only.
+fn n_values(module: &Module, op: OpId) -> usize {
+    let data = module.op(op);
+    if data.name().as_str() == FUNCTION {
+        return 0;
+    }
+    let attributes = data.attributes().iter();
+    let values = attributes.filter(|(name, value)| {
+        let name = name.as_str();
+        !NOT_COMPARED.contains(&name) && name != NONSTRICT && callees(value).is_none()
+    });
+    values.count()
 }
 
 fn types(module: &Module, values: &[ValueId]) -> String {
@@ -299,10 +382,10 @@ fn types(module: &Module, values: &[ValueId]) -> String {
 }
 
 /// Says where a value comes from.
-fn origin(module: &Module, value: ValueId) -> String {
+fn origin(module: &Module, value: ValueId, detail: Detail) -> String {
     match module.value_def(value) {
         Def::Argument(_, index) => format!("argument {index}"),
-        Def::Result(op, index) => format!("result {index} of {}", line(module, op)),
+        Def::Result(op, index) => format!("result {index} of {}", line(module, op, detail)),
     }
 }
 
