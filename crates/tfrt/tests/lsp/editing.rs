@@ -26,12 +26,12 @@ fn each_stage_says_what_is_wrong() {
             "1:2-1:13 1 custom op 'tfrt.retrun' is unknown\n\
              help: there is an operation 'tfrt.return'\n\
              2:2-2:8 1 custom op 'oops.a' is unknown\n\
-             help: write it in generic form: \"oops.a\"(...) : (...) -> ...\n",
+             help: a kernel of your own is written in generic form: \"oops.a\"(...) : (...) -> ...\n",
         ),
         // Verify.
         (
             "func.func @f() -> i32 {\n  %x = tfrt.constant.i64 1\n  tfrt.return %x : i64\n}",
-            "2:2-2:13 1 type of return operand 0 ('i64') doesn't match function result type \
+            "2:14-2:16 1 type of return operand 0 ('i64') doesn't match function result type \
              ('i32')\n",
         ),
         // Load.
@@ -49,7 +49,7 @@ fn each_stage_says_what_is_wrong() {
         (
             "func.func @f() {\n  \"é🦀\"() {a = \"🦀\"} : () -> () oops\n  tfrt.return\n}",
             "1:32-1:36 1 custom op 'oops' is unknown\n\
-             help: write it in generic form: \"oops\"(...) : (...) -> ...\n",
+             help: operations are named with their dialect, as 'tfrt.return' is\n",
         ),
         ("func.func @f() {\r\n  tfrt.return\r\n}\r\n", ""),
         ("\u{feff}func.func @f() {\n  tfrt.return\n}", ""),
