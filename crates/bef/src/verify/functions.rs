@@ -143,6 +143,8 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
         return Err(BefError::new(codes::LAYOUT, section.start, message));
     };
     let mut least = 0;
+    // Used for one function after the other, so that small ones take no memory of their own.
+    let (mut wait_counts, mut registers) = (Vec::new(), Vec::new());
     for function in 0..gate.index.functions.len() {
         let FunctionRecord { kind, offset, .. } = gate.index.functions[function];
         if kind == FunctionKind::Native {
@@ -160,14 +162,16 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
                 message,
             ));
         }
-        let wait_counts = frame(gate, function)?;
-        least = graph::records(gate, function, words, &wait_counts, locations)? * size_of::<u32>();
+        frame(gate, function, &mut wait_counts)?;
+        let place = graph::Place { function, words };
+        let end = graph::records(gate, place, &wait_counts, &mut registers, locations)?;
+        least = end * size_of::<u32>();
     }
     Ok(())
 }
 
-/// Reads a body up to its kernel records; returns the kernels' wait counts.
-fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
+/// Reads a body up to its kernel records, and the kernels' wait counts.
+fn frame(gate: &mut Gate<'_>, function: usize, wait_counts: &mut Vec<u32>) -> Result<(), BefError> {
     const KERNEL_BYTES: usize = 3;
     let FunctionRecord {
         kind,
@@ -199,7 +203,8 @@ fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
     let kernels = &mut gate.index.kernels;
     reserve(kernels, n_kernels, cursor.position())?;
     let first_kernel = kernels.len();
-    let mut wait_counts = reserved(n_kernels, cursor.position())?;
+    wait_counts.clear();
+    reserve(wait_counts, n_kernels, cursor.position())?;
     for _ in 0..n_kernels {
         let position = cursor.position();
         let offset = cursor.varint32()?;
@@ -242,5 +247,5 @@ fn frame(gate: &mut Gate<'_>, function: usize) -> Result<Vec<u32>, BefError> {
         kernels: kernel_span,
         results,
     });
-    Ok(wait_counts)
+    Ok(())
 }

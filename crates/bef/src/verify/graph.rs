@@ -26,12 +26,12 @@ struct Graph<'g, 'a> {
     /// The Functions section, and where it starts.
     words: &'a [u32],
     section_start: usize,
-    registers: Vec<Register>,
+    registers: &'g mut Vec<Register>,
 }
 
 /// What the kernels say on a register.
 #[derive(Clone, Copy)]
-struct Register {
+pub(super) struct Register {
     /// The kernel that writes it.
     writer: u32,
     /// Where the list of its users lies.
@@ -40,18 +40,29 @@ struct Register {
     next_user: u32,
 }
 
-/// Checks the records of a function; returns the word where the last one ends.
+/// The function that is looked at, and the Functions section.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub function: usize,
+    pub words: &'a [u32],
+}
+
+/// Checks the records of a function; returns the word where the last one ends. `registers` is
+/// scratch space.
 pub(super) fn records(
     gate: &mut Gate<'_>,
-    function: usize,
-    words: &[u32],
+    Place { function, words }: Place<'_>,
     wait_counts: &[u32],
+    registers: &mut Vec<Register>,
     locations: &LocationTable,
 ) -> Result<usize, BefError> {
     let record = gate.index.functions[function];
     let body = record.body.expect("the frame was read before");
     let section_start = gate.section_range(SectionId::Functions).start;
     let n_registers = body.registers.len();
+    registers.clear();
+    reserve(registers, n_registers, section_start)?;
+    registers.resize(n_registers, Register::UNKNOWN);
     let mut graph = Graph {
         gate,
         function,
@@ -59,7 +70,7 @@ pub(super) fn records(
         body,
         words,
         section_start,
-        registers: filled(Register::UNKNOWN, n_registers, section_start)?,
+        registers,
     };
     if !locations.admits(body.location) {
         let message = format!("no location record starts at {}", body.location);
@@ -89,7 +100,6 @@ pub(super) fn records(
         _ if order.is_textual => {}
         _ => graph.order()?,
     }
-    let registers = graph.registers;
     let table = &mut gate.index.users;
     reserve(table, n_registers, section_start)?;
     table.extend(registers.iter().map(|register| register.users.start));
@@ -403,7 +413,8 @@ impl Graph<'_, '_> {
             register.next_user = register.next_user.saturating_add(1);
         }
         let use_counts = &self.gate.index.use_counts[self.body.registers.range()];
-        for (number, (count, register)) in use_counts.iter().zip(&self.registers).enumerate() {
+        for (number, (count, register)) in use_counts.iter().zip(self.registers.iter()).enumerate()
+        {
             // The visit, and each result, went one place on.
             let reads = register.next_user - register.users.start;
             if *count != reads {

@@ -120,12 +120,15 @@ impl<'a> Gate<'a> {
     }
 }
 
+/// Strings that are remembered; a prime, so that strings of one length don't meet.
+const N_RECENT: usize = 31;
+
 /// A section of NUL-terminated strings.
 pub(super) struct Strings {
     /// Where each NUL is, in ascending order.
     ends: Vec<u32>,
-    /// The string that was read last; the next is often the same.
-    last: Cell<Span>,
+    /// Strings that were read before, each at the slot of its offset; most are read often.
+    recent: [Cell<Span>; N_RECENT],
 }
 
 impl Strings {
@@ -164,7 +167,7 @@ impl Strings {
         ends.extend(positions.map(|(position, _)| position));
         Ok(Strings {
             ends,
-            last: Cell::default(),
+            recent: Default::default(),
         })
     }
 
@@ -184,9 +187,10 @@ impl Strings {
     pub(super) fn read_span(&self, cursor: &mut Cursor<'_>) -> Result<Span, BefError> {
         let position = cursor.position();
         let offset = cursor.varint32()?;
-        let last = self.last.get();
-        if last.start == offset && last.len() > 0 {
-            return Ok(last);
+        let slot = &self.recent[offset as usize % N_RECENT];
+        let recent = slot.get();
+        if recent.start == offset && recent.len() > 0 {
+            return Ok(recent);
         }
         let no_string = || {
             cursor.error_at(
@@ -196,7 +200,7 @@ impl Strings {
             )
         };
         let span = self.span(offset).ok_or_else(no_string)?;
-        self.last.set(span);
+        slot.set(span);
         Ok(span)
     }
 }
@@ -246,7 +250,9 @@ pub(super) fn by_name(gate: &mut Gate<'_>) -> Result<(), BefError> {
     let name_of = |index: &u32| functions[*index as usize].name;
     by_name.sort_unstable_by_key(|index| (name_of(index).start, Reverse(*index)));
     by_name.dedup_by_key(|index| name_of(index).start);
-    by_name.sort_unstable_by_key(|index| (gate.text(name_of(index)), Reverse(*index)));
+    // The order of bytes is that of the text.
+    let strings = &gate.bytes[gate.section_range(SectionId::Strings)];
+    by_name.sort_unstable_by_key(|index| (&strings[name_of(index).range()], Reverse(*index)));
     gate.index.by_name = by_name;
     Ok(())
 }
