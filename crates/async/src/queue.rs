@@ -153,6 +153,23 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     /// Returns how many compute tasks can run at the same time.
     fn parallelism(&self) -> usize;
 
+    /// Returns how many workers have nothing to do and are awake, looking for work. What is added
+    /// now, one of them takes at once, for the price of a few cache lines.
+    ///
+    /// A hint, as old as it is when it is read: at most one relaxed load, so that it can be asked
+    /// between tasks. A queue without workers has none.
+    fn idle_workers(&self) -> usize {
+        0
+    }
+
+    /// Returns how many workers sleep. Adding work wakes one, which costs its system call here and
+    /// some ten microseconds until it runs: worth it for more work than that.
+    ///
+    /// A hint, as [`idle_workers`](Self::idle_workers).
+    fn sleeping_workers(&self) -> usize {
+        0
+    }
+
     /// Tells whether the calling thread is running a compute task of this queue.
     fn is_worker_thread(&self) -> bool;
 

@@ -65,7 +65,8 @@ impl Word {
         self.0 & COUNT
     }
 
-    fn searchers(self) -> u64 {
+    /// Returns how many workers are awake and look for work.
+    pub(super) fn searchers(self) -> u64 {
         (self.0 / SEARCHER) & COUNT
     }
 

@@ -164,12 +164,6 @@ impl MultiThreadedWorkQueue {
         }
     }
 
-    /// Returns how many workers sleep.
-    #[cfg(test)]
-    pub(super) fn n_asleep(&self) -> u64 {
-        self.core.n_asleep()
-    }
-
     /// Tells whether the calling thread runs a task of this queue, of either kind.
     fn is_inside_task(&self) -> bool {
         worker::is_thread_of(&self.core) || worker::is_blocking_for(&self.core)
@@ -217,6 +211,14 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
 
     fn parallelism(&self) -> usize {
         self.n_workers
+    }
+
+    fn idle_workers(&self) -> usize {
+        self.core.n_idle().0
+    }
+
+    fn sleeping_workers(&self) -> usize {
+        self.core.n_idle().1
     }
 
     fn is_worker_thread(&self) -> bool {

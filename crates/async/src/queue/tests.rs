@@ -476,10 +476,11 @@ fn idle_workers_sleep() {
     queue.quiesce().unwrap();
     // All that are awake find nothing, and sleep for good.
     let deadline = Instant::now() + Duration::from_secs(60);
-    while queue.n_asleep() < 4 {
+    while queue.sleeping_workers() < 4 {
         assert!(Instant::now() < deadline, "workers stay awake without work");
         thread::yield_now();
     }
+    assert_eq!(queue.idle_workers(), 0);
 }
 
 /// A random tree of tasks of all kinds, from a seed.

@@ -224,10 +224,12 @@ impl Core {
         self.rest.wait(&self.idle, &self.tally);
     }
 
-    /// Returns how many workers sleep.
-    #[cfg(test)]
-    pub(super) fn n_asleep(&self) -> u64 {
-        self.idle.peek().sleepers()
+    /// Returns how many workers look for work, and how many sleep.
+    #[inline]
+    pub(super) fn n_idle(&self) -> (usize, usize) {
+        let word = self.idle.peek();
+        let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
+        (count(word.searchers()), count(word.sleepers()))
     }
 
     fn discard(&self, task: Task) {
