@@ -1,6 +1,10 @@
-//! What benchmarks share: programs of any size, and medians.
+//! What benchmarks share: programs of any size, graphs, hosts that run them, peers, and medians.
 
 #![forbid(unsafe_code)]
 
+pub mod cases;
+pub mod graph;
+pub mod kernels;
 pub mod measure;
+pub mod ours;
 pub mod programs;

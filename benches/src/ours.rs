@@ -1,0 +1,149 @@
+//! Programs on our host, ready to be called over and over.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::{
+    AnyAsyncValue, Error, ExecutionContext, Function, HostContext, HostContextBuilder, Program,
+    RequestContext,
+};
+use tfrt_ir::{Source, parse, verify};
+
+use crate::kernels;
+
+/// How a function's kernels are brought into an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Once, when the program is loaded, where the program allows it.
+    Static,
+    /// While it runs, by counting what each kernel waits for.
+    Dynamic,
+}
+
+impl Order {
+    /// Both, in the order of tables.
+    pub const BOTH: [Order; 2] = [Order::Static, Order::Dynamic];
+
+    /// Sets what a host does.
+    fn set(self, builder: HostContextBuilder) -> HostContextBuilder {
+        builder
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Order::Static => "ordered",
+            Order::Dynamic => "dynamic",
+        })
+    }
+}
+
+/// Which threads run a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// The calling one.
+    Caller,
+    /// The calling one and so many workers.
+    CallerAnd(usize),
+    /// So many workers; the caller waits.
+    Workers(usize),
+}
+
+/// Turns text into a file.
+///
+/// # Panics
+///
+/// If the text is no program.
+pub fn bytes_of(text: &str) -> BefBuffer {
+    let module = parse(&Source::new("bench.mlir", text)).expect("the program is right");
+    verify(&module).expect("the program is right");
+    compile(&module, &CompileOptions::default()).expect("the program is right")
+}
+
+/// A function of a loaded program, with a request to call it in.
+#[derive(Clone)]
+pub struct Ours {
+    function: Function,
+    context: ExecutionContext,
+    threads: Threads,
+}
+
+impl Ours {
+    /// Loads the function `main` of a program.
+    ///
+    /// # Panics
+    ///
+    /// If the text is no program, or threads can't be started.
+    pub fn new(text: &str, order: Order, threads: Threads) -> Ours {
+        Ours::open(bytes_of(text), order, threads)
+    }
+
+    /// Loads the function `main` of a file.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are no program, or threads can't be started.
+    pub fn open(bytes: BefBuffer, order: Order, threads: Threads) -> Ours {
+        let queue: Arc<dyn ConcurrentWorkQueue> = match threads {
+            Threads::Caller => Arc::new(SingleThreadedWorkQueue::new()),
+            Threads::CallerAnd(n_workers) | Threads::Workers(n_workers) => {
+                Arc::new(MultiThreadedWorkQueue::new(n_workers, 1).expect("threads can be started"))
+            }
+        };
+        let builder = HostContext::builder(kernels::registry()).queue(queue);
+        let host = order.set(builder).build();
+        let file = BefFile::open(bytes).expect("the program is right");
+        let program = Program::load(file, &host).expect("its kernels are known");
+        Ours {
+            function: program.function("main").expect("it has one"),
+            context: ExecutionContext::new(&RequestContext::new(&host)),
+            threads,
+        }
+    }
+
+    /// Returns the same function in a request of its own.
+    pub fn in_new_request(&self) -> Ours {
+        let request = RequestContext::new(self.context.host());
+        Ours {
+            context: ExecutionContext::new(&request),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the request that calls belong to.
+    pub fn request(&self) -> &Arc<RequestContext> {
+        self.context.request()
+    }
+
+    /// Calls the function, waits for all its work, and returns its first result.
+    ///
+    /// # Errors
+    ///
+    /// The error that the result is.
+    pub fn call(&self, arguments: &[i32]) -> Result<i32, Error> {
+        let arguments = arguments.iter().map(|word| AnyAsyncValue::new(*word));
+        let arguments = arguments.collect();
+        let results = match self.threads {
+            Threads::Caller | Threads::CallerAnd(_) => {
+                self.function.execute(&self.context, arguments)
+            }
+            Threads::Workers(_) => self.function.spawn(&self.context, arguments),
+        };
+        if !results.iter().all(AnyAsyncValue::is_settled) {
+            let waited = self.context.queue().await_all(&results);
+            waited.expect("the caller is no worker");
+        }
+        match results.into_iter().next().map(AnyAsyncValue::settled) {
+            None => Ok(0),
+            Some(result) => match (result.get_in_place::<i32>(), result.error()) {
+                (Some(number), _) => Ok(number),
+                (None, Some(error)) => Err(error.clone()),
+                (None, None) => unreachable!("programs of benchmarks give numbers"),
+            },
+        }
+    }
+}
