@@ -3,8 +3,13 @@
 #![forbid(unsafe_code)]
 
 pub mod cases;
+pub mod compare;
+pub mod counted;
 pub mod graph;
+pub mod hand_off;
 pub mod kernels;
 pub mod measure;
 pub mod ours;
+pub mod peers;
 pub mod programs;
+pub mod table;

@@ -1,21 +1,38 @@
 //! Times of the same work done several times, and what to say of them.
 //!
 //! Times are the processor time of the thread: what else runs on the machine makes them no longer,
-//! but for what it does to caches and to the other half of the core. Things that are compared are
-//! run in turns, so that this falls on all of them alike. The median says how long, the quartiles
-//! how sure.
+//! but for what it does to caches and to the other half of the core. What runs on other threads is
+//! timed by another [`Clock`]. Things that are compared are run in turns, so that the machine's
+//! moods fall on all of them alike. The median says how long, the quartiles how sure.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns how long this thread has run.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanoseconds)
+/// What time is taken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The processor time of the calling thread.
+    Thread,
+    /// The processor time of all threads of the process.
+    Process,
+    /// The time that passes.
+    Wall,
+}
+
+impl Clock {
+    /// Returns how long it has run.
+    pub fn now(self) -> Duration {
+        let time = clock_gettime(match self {
+            Clock::Thread => ClockId::ThreadCPUTime,
+            Clock::Process => ClockId::ProcessCPUTime,
+            Clock::Wall => ClockId::Monotonic,
+        });
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+        Duration::new(seconds, nanoseconds)
+    }
 }
 
 /// How long one thing took, over and over.
@@ -25,15 +42,20 @@ pub struct Times(Vec<Duration>);
 impl Times {
     /// Runs `work` and keeps its time; what it returns is dropped outside of it.
     pub fn take<T>(&mut self, work: impl FnOnce() -> T) {
-        let start = thread_time();
+        let start = Clock::Thread.now();
         let result = black_box(work());
-        self.0.push(thread_time().saturating_sub(start));
+        self.0.push(Clock::Thread.now().saturating_sub(start));
         drop(result);
     }
 
     /// Adds a time that was taken elsewhere.
     pub fn push(&mut self, time: Duration) {
         self.0.push(time);
+    }
+
+    /// Returns all times, in the order in which they were taken.
+    pub fn all(&self) -> &[Duration] {
+        &self.0
     }
 
     /// Returns how many times there are.

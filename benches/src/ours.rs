@@ -12,7 +12,10 @@ use tfrt_host::{
 };
 use tfrt_ir::{Source, parse, verify};
 
+use crate::cases::Case;
+use crate::compare::Contender;
 use crate::kernels;
+use crate::measure::Clock;
 
 /// How a function's kernels are brought into an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,29 @@ impl Ours {
             context: ExecutionContext::new(&RequestContext::new(&host)),
             threads,
         }
+    }
+
+    /// Loads a case, to be compared with others.
+    ///
+    /// # Panics
+    ///
+    /// When it runs: if the case fails.
+    pub fn contender(case: &Case, order: Order, threads: Threads) -> Contender {
+        let ours = Ours::new(&case.text, order, threads);
+        let arguments = case.arguments.clone();
+        let (name, clock) = match threads {
+            Threads::Caller => (format!("tfrt, {order}"), Clock::Process),
+            Threads::CallerAnd(n_workers) => (
+                format!("tfrt, {order}, caller and {n_workers}"),
+                Clock::Wall,
+            ),
+            Threads::Workers(n_workers) => {
+                (format!("tfrt, {order}, {n_workers} workers"), Clock::Wall)
+            }
+        };
+        Contender::new(name, clock, move || {
+            ours.call(&arguments).expect("the case has an answer")
+        })
     }
 
     /// Returns the same function in a request of its own.

@@ -1,0 +1,52 @@
+//! Graphs of trivial kernels on one thread: nanoseconds for a kernel, ours beside our peers.
+//!
+//! Each graph is the same for all, and so are its values. Ours are kernels of the library, with
+//! errors, places and cancellation; `ordered` is what anybody gets, `dynamic` counts what each
+//! kernel waits for though it could be known before. `cargo bench --bench graphs -- chain` measures
+//! what has the word in its name.
+
+#![forbid(unsafe_code)]
+
+use tfrt_benches::cases::{Case, NAMES};
+use tfrt_benches::compare::{Contender, Subject};
+use tfrt_benches::ours::{Order, Ours, Threads};
+use tfrt_benches::peers::native::{ONE_TBB, TASKFLOW};
+use tfrt_benches::peers::shared::Body;
+use tfrt_benches::peers::{deques, loops, spawning};
+use tfrt_benches::table::{Bench, skip};
+
+fn main() {
+    let bench = Bench::from_environment();
+    bench.begin("graphs on one thread; processor time");
+    let native: Vec<_> = [TASKFLOW, ONE_TBB]
+        .into_iter()
+        .filter_map(|library| library.build().map_err(|why| skip(&why)).ok())
+        .collect();
+    for name in NAMES.into_iter().filter(|name| bench.is_wanted(name)) {
+        let case = Case::find(name).expect("each name has a case");
+        let Some(graph) = &case.graph else { continue };
+        let ours = Order::BOTH.map(|order| Ours::contender(&case, order, Threads::Caller));
+        let mut contenders = Vec::from(ours);
+        contenders.extend([
+            loops::plain_loop(graph, Body::Add),
+            loops::ready_counts(graph),
+            deques::st3(graph, Body::Add, 1),
+            deques::crossbeam(graph, Body::Add, 1),
+            spawning::rayon(graph, Body::Add, 1),
+            spawning::tokio(graph, Body::Add, None),
+            spawning::tokio(graph, Body::Add, Some(1)),
+            spawning::async_executor(graph, Body::Add, 1),
+        ]);
+        let started = native
+            .iter()
+            .map(|program| -> Contender { program.start(graph, Body::Add, 1) });
+        contenders.extend(started);
+        let subject = Subject {
+            name,
+            unit: case.unit,
+            n_units: case.n_units,
+            answer: case.answer,
+        };
+        bench.compare(subject, &mut contenders);
+    }
+}
