@@ -10,6 +10,7 @@ use std::process::ExitCode;
 mod checkers;
 mod fuzz;
 mod planted;
+mod size;
 mod steps;
 mod tidy;
 
@@ -24,6 +25,7 @@ Usage: cargo xtask COMMAND
   loom      interleaving models of values, queues and the executor
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
   miri      values and bytes under Miri (nightly compiler with the component)
+  size      build tfrt-run for small devices: its bytes, its start, its panics
   planted   build with one known bug at a time, and see that its checker finds it
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)";
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         ["loom"] => checkers::loom(&mut steps, checkers::Depth::Full),
         ["asan"] => checkers::asan(&mut steps),
         ["miri"] => checkers::miri(&mut steps),
+        ["size"] => size::check(&mut steps, size::Depth::Full),
         ["planted"] => planted::find_all(&mut steps, ""),
         ["planted", name] => planted::find_all(&mut steps, name),
         ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {
@@ -81,4 +84,5 @@ fn ci(steps: &mut Steps) {
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     checkers::loom(steps, checkers::Depth::Short);
+    size::check(steps, size::Depth::Short);
 }

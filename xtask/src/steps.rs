@@ -67,6 +67,11 @@ impl Steps {
         });
     }
 
+    /// Does some work, which tells whether it succeeded.
+    pub fn work(&mut self, name: &str, work: impl FnOnce() -> bool) {
+        self.step(name, |_| work());
+    }
+
     /// Counts something that could not be run.
     pub fn skip(&mut self, name: &str, tool: &str) {
         println!("SKIPPED: {name}: {tool} is not installed");

@@ -38,12 +38,17 @@ fn refuse_second_stdin<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<
     }
 }
 
-/// Writes a line to standard output, and sees to it that it is seen at once.
+/// Writes a line to standard output, or fails the command.
 fn print_line(line: &str) -> Result<(), Failure> {
+    write_line(line).map_err(Failure::Output)
+}
+
+/// Writes a line to standard output, and sees to it that it is seen at once.
+fn write_line(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(line.as_bytes())?;
     out.write_all(b"\n")?;
-    Ok(out.flush()?)
+    out.flush()
 }
 
 /// Writes a document as one line of JSON.

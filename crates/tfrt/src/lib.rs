@@ -72,6 +72,7 @@ pub use tfrt_compiler as compiler;
 pub use tfrt_host as host;
 pub use tfrt_ir as ir;
 pub use tfrt_kernels as kernels;
+pub use tfrt_run::report;
 
 pub use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
@@ -89,7 +90,6 @@ mod context;
 mod error;
 pub mod input;
 mod program;
-pub mod report;
 mod runtime;
 #[cfg(feature = "tracing")]
 mod tracing;

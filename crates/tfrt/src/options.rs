@@ -5,17 +5,13 @@ mod inspect;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use tfrt::host::DEFAULT_BLOCKING_THREADS;
+use tfrt::Limits;
 use tfrt::host::trace::Level;
-use tfrt::{
-    ConcurrentWorkQueue, Error, Limits, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
-    available_parallelism,
-};
 use tfrt_compiler::pipeline::Pipeline;
+use tfrt_run::QueueOption;
 
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 
@@ -326,62 +322,6 @@ pub struct CompletionsOptions {
     pub shell: clap_complete::Shell,
 }
 
-/// `single`, or `multi[:THREADS[:BLOCKING]]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueOption {
-    Single,
-    Multi {
-        threads: Option<usize>,
-        blocking: Option<usize>,
-    },
-}
-
-impl QueueOption {
-    /// Starts the queue.
-    pub fn start(self) -> Result<Arc<dyn ConcurrentWorkQueue>, Error> {
-        Ok(match self {
-            QueueOption::Single => Arc::new(SingleThreadedWorkQueue::new()),
-            QueueOption::Multi { threads, blocking } => Arc::new(MultiThreadedWorkQueue::new(
-                threads.unwrap_or_else(available_parallelism),
-                blocking.unwrap_or(DEFAULT_BLOCKING_THREADS),
-            )?),
-        })
-    }
-}
-
-/// More threads than any machine has use for, and few enough to be started.
-const MAX_THREADS: usize = 4096;
-
-impl FromStr for QueueOption {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.split(':');
-        let kind = parts.next().unwrap_or_default();
-        let mut number = |least: usize| match parts.next() {
-            None => Ok(None),
-            Some(digits) => match digits.parse() {
-                Ok(n) if (least..=MAX_THREADS).contains(&n) => Ok(Some(n)),
-                _ => Err(format!(
-                    "expected a number from {least} to {MAX_THREADS}, found '{digits}'"
-                )),
-            },
-        };
-        let queue = match kind {
-            "single" => QueueOption::Single,
-            "multi" => QueueOption::Multi {
-                threads: number(1)?,
-                blocking: number(0)?,
-            },
-            _ => return Err("expected `single` or `multi[:THREADS[:BLOCKING]]`".to_owned()),
-        };
-        match parts.next() {
-            None => Ok(queue),
-            Some(rest) => Err(format!("nothing was expected where ':{rest}' stands")),
-        }
-    }
-}
-
 /// `system`, `profiled`, `leak-check` or `fixed:BYTES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocatorOption {
@@ -474,31 +414,6 @@ mod tests {
     #[test]
     fn command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn queues_are_read() {
-        let multi = |threads, blocking| QueueOption::Multi { threads, blocking };
-        let cases = [
-            ("single", QueueOption::Single),
-            ("multi", multi(None, None)),
-            ("multi:4", multi(Some(4), None)),
-            ("multi:4:16", multi(Some(4), Some(16))),
-        ];
-        for (text, queue) in cases {
-            assert_eq!(text.parse(), Ok(queue));
-        }
-        for text in [
-            "",
-            "mulit",
-            "single:1",
-            "multi:",
-            "multi:0",
-            "multi:1:2:3",
-            "multi:99999",
-        ] {
-            text.parse::<QueueOption>().unwrap_err();
-        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("corert", &["host", "tensor"]),
     ("gpu", &["host", "tensor", "corert"]),
     ("dist", &["host", "tensor", "corert"]),
+    ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
     (
@@ -31,7 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "compiler", "import", "host", "tensor", "kernels", "capi",
-            "corert", "gpu", "dist", "lsp",
+            "corert", "gpu", "dist", "lsp", "run",
         ],
     ),
 ];

@@ -4,38 +4,31 @@
 //! allocator and the queue that it chose. Errors that kernels report are told after the line of
 //! the function's results, so that the two streams keep an order when they are one.
 
+use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use tfrt::bef::FunctionKind;
 use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
 use tfrt::ir::similar;
-use tfrt::report::{failure_line, result_line};
-use tfrt::{AnyAsyncValue, Context, Error, ErrorCode, Function, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, Function, Output, Program, Runtime};
+use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
-use super::print_line;
 use super::trace::{LineTrace, Stream};
+use super::write_line;
 use crate::failure::{ExitStatus, Failure};
-use crate::options::{QueueOption, RunOptions};
+use crate::options::RunOptions;
 use crate::talk::{Problem, Talk};
 
 mod allocator;
-mod arguments;
 mod document;
-mod errors;
 mod interrupt;
 
 use allocator::Allocator;
-use document::{Document, Outcome};
-use errors::Errors;
+use document::Document;
 
 pub use document::SCHEMA;
-
-/// How long a request that nothing can bring forward has until it is found stuck and failed.
-const STUCK_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
 pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
@@ -51,31 +44,39 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         true => Output::captured(),
         false => (Output::standard(), Captured::default()),
     };
-    let mut session = Session {
+    let runtime = runtime(options, &allocator, &errors, output)?;
+    let session = Session {
+        host: runtime.host().clone(),
+        queue: options.queue,
+        errors,
+        print_error_code: options.print_error_code,
+    };
+    let mut run = Run {
         options,
         talk,
-        errors: errors.clone(),
-        runtime: runtime(options, &allocator, &errors, output)?,
+        session,
+        runtime,
         document: Document::new(input.name()),
         printed,
         status: ExitStatus::Fine,
     };
-    let program = Program::from_file(file, &session.runtime)?;
-    let functions = session.select(&program)?;
+    let program = Program::from_file(file, &run.runtime)?;
+    let functions = run.select(&program)?;
     interrupt::listen();
-    session.run_all(&functions)?;
+    run.run_all(&functions)?;
     drop((functions, program));
-    let Session {
+    let Run {
         runtime,
+        session,
         mut document,
         mut status,
         printed,
         ..
-    } = session;
+    } = run;
     if let Some(kind) = runtime.host().output().failure() {
         return Err(Failure::Output(kind.into()));
     }
-    drop(runtime);
+    drop((session, runtime));
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
     }
@@ -113,10 +114,10 @@ fn runtime(
 }
 
 /// One run of the command.
-struct Session<'a> {
+struct Run<'a> {
     options: &'a RunOptions,
     talk: &'a Talk,
-    errors: Arc<Errors>,
+    session: Session,
     runtime: Runtime,
     document: Document,
     /// What the program prints, if that goes into the document.
@@ -144,7 +145,7 @@ fn no_such_function(program: &Program, name: &str) -> Failure {
     }
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// The functions to run, in order.
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
@@ -160,7 +161,9 @@ impl Session<'_> {
             selected.retain(|function| function.name() != init.name());
             selected.insert(0, init);
         }
-        arguments::check(&selected, self.options)?;
+        let hosted: Vec<_> = selected.iter().map(Function::as_host_function).collect();
+        arguments::check(&hosted, &self.options.functions, &self.options.arguments)
+            .map_err(Failure::Usage)?;
         Ok(selected)
     }
 
@@ -171,11 +174,14 @@ impl Session<'_> {
             if interrupt::is_interrupted() {
                 break;
             }
-            let Some(arguments) = arguments::for_function(function, self.options)? else {
-                self.skip(function)?;
+            let hosted = function.as_host_function();
+            let arguments = arguments::for_function(hosted, &self.options.arguments);
+            let Some(arguments) = arguments.map_err(Failure::Usage)? else {
+                self.document.skipped(function.name());
+                self.print(&not_running_line(hosted))?;
                 continue;
             };
-            self.print(&format!("--- Running '{}':", function.name()))?;
+            self.print(&running_line(hosted))?;
             // The original buffers what it traces, so that its first scope follows this line.
             if scope.is_none() {
                 scope = sink
@@ -187,136 +193,35 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn skip(&mut self, function: &Function) -> Result<(), Failure> {
-        let name = function.name();
-        self.document.skipped(name);
-        self.print(&format!(
-            "--- Not running '{name}' because it has arguments."
-        ))
-    }
-
     fn run_one(
         &mut self,
         function: &Function,
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Failure> {
-        let cells_before = tfrt::asynchronous::counters().live_cells;
         let mut context = self.runtime.context_builder();
         if let Some(deadline) = self.options.deadline {
             context = context.deadline(deadline);
         }
         let context = context.build();
         let interruptible = interrupt::Interruptible::new(&context);
-        let outcome = match function.as_host_function().kind() {
-            FunctionKind::Sync => self.run_in_order(function, &context, &arguments)?,
-            _ => self.run_as_dataflow(function, &context, arguments)?,
-        };
+        let hosted = function.as_host_function();
+        let print = &mut |line: &str| self.write(line);
+        let called = self
+            .session
+            .call(hosted, context.execution(), arguments, print)
+            .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((interruptible, context));
-        self.settle(cells_before);
-        self.judge(&outcome, reason.as_ref());
-        let heard = self.errors.take();
-        heard.iter().for_each(|error| self.tell(error));
-        // Without results nothing else would say why the function was stopped.
-        let stopped = |reason: &&Error| {
-            let code = reason.code();
-            code == ErrorCode::DeadlineExceeded || code == ErrorCode::ResourceExhausted
-        };
-        if let Some(reason) = reason
-            .as_ref()
-            .filter(stopped)
-            .filter(|_| outcome.is_empty())
-        {
-            self.tell(reason);
-        }
-        self.document.ran(function, &outcome, &heard);
+        let is_interrupted = interrupt::is_interrupted();
+        let outcome = self.session.end(called, reason, is_interrupted);
+        self.status = self.status.max(outcome.status);
+        let errors = outcome.errors.iter();
+        errors
+            .chain(&outcome.stopped)
+            .for_each(|error| self.tell(error));
+        self.document
+            .ran(function, &outcome.results, &outcome.errors);
         Ok(())
-    }
-
-    fn run_in_order(
-        &self,
-        function: &Function,
-        context: &Context,
-        arguments: &[AnyAsyncValue],
-    ) -> Result<Outcome, Failure> {
-        let outcome = function
-            .as_host_function()
-            .run_synchronously(context.execution(), arguments);
-        match &outcome {
-            Ok(results) => self.print_results(function, results)?,
-            Err(error) => self.print(&failure_line(function.name(), error))?,
-        }
-        Ok(outcome.unwrap_or_else(|error| vec![AnyAsyncValue::from_error(error)]))
-    }
-
-    fn run_as_dataflow(
-        &self,
-        function: &Function,
-        context: &Context,
-        arguments: Vec<AnyAsyncValue>,
-    ) -> Result<Outcome, Failure> {
-        let results = function.call(context, arguments).wait_each();
-        let results = results.expect("this thread is no worker");
-        // On one thread the order of the original is kept. On many there is none between results
-        // and effects that they do not wait for; people expect to see the effects first.
-        if self.options.queue != QueueOption::Single {
-            self.quiesce();
-        }
-        self.print_results(function, &results)?;
-        self.quiesce();
-        Ok(results)
-    }
-
-    fn print_results(&self, function: &Function, results: &[AnyAsyncValue]) -> Result<(), Failure> {
-        let codes = self.options.print_error_code;
-        match result_line(function.name(), function.result_types(), results, codes) {
-            Some(line) => self.print(&line),
-            None => Ok(()),
-        }
-    }
-
-    /// Waits until nothing is queued or running, and no timer of a kernel is pending.
-    fn quiesce(&self) {
-        loop {
-            self.runtime.quiesce().expect("this thread is no worker");
-            if self.runtime.host().timers().pending() == 0 {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Gives kernels that never resolve a result which nobody has waited for the time to be found
-    /// stuck, so that they are told of too.
-    fn settle(&self, cells_before: u64) {
-        let until = Instant::now() + STUCK_GRACE;
-        while tfrt::asynchronous::counters().live_cells > cells_before && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(2));
-            self.quiesce();
-        }
-    }
-
-    /// Finds what the outcome of a function means for the exit status.
-    fn judge(&mut self, outcome: &Outcome, reason: Option<&Error>) {
-        // What a kernel cancels is an error like any other; we set a deadline and hear of Ctrl-C.
-        let stopped = interrupt::is_interrupted()
-            || reason.is_some_and(|reason| reason.code() == ErrorCode::DeadlineExceeded);
-        let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
-        let failed = || outcome.iter().filter_map(AnyAsyncValue::error);
-        let status = if reason.is_some_and(is_limit)
-            || failed().any(is_limit)
-            || self.errors.any(is_limit)
-        {
-            ExitStatus::LimitExceeded
-        } else if stopped {
-            ExitStatus::Cancelled
-        } else if failed().next().is_some() || (outcome.is_empty() && self.errors.any(|_| true)) {
-            // A function without results has no other way to return what its kernels report.
-            ExitStatus::FunctionFailed
-        } else {
-            ExitStatus::Fine
-        };
-        self.status = self.status.max(status);
     }
 
     fn tell(&self, error: &Error) {
@@ -325,9 +230,13 @@ impl Session<'_> {
 
     /// Prints a line, unless the results come as a document.
     fn print(&self, line: &str) -> Result<(), Failure> {
-        if self.options.json {
-            return Ok(());
+        self.write(line).map_err(Failure::Output)
+    }
+
+    fn write(&self, line: &str) -> io::Result<()> {
+        match self.options.json {
+            true => Ok(()),
+            false => write_line(line),
         }
-        print_line(line)
     }
 }

@@ -10,9 +10,6 @@ use crate::talk::Problem;
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.run/1";
 
-/// The results of a function: settled, each a value or an error.
-pub type Outcome = Vec<AnyAsyncValue>;
-
 /// The whole run.
 #[derive(Serialize)]
 pub struct Document {
@@ -70,8 +67,8 @@ impl Document {
         });
     }
 
-    /// Records what a function returned, and what its kernels reported.
-    pub fn ran(&mut self, function: &Function, outcome: &Outcome, heard: &[Error]) {
+    /// Records what a function returned, settled, and what its kernels reported.
+    pub fn ran(&mut self, function: &Function, outcome: &[AnyAsyncValue], heard: &[Error]) {
         let mut types = function.result_types();
         let results = outcome
             .iter()

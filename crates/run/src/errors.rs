@@ -2,16 +2,16 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tfrt::Error;
+use tfrt_host::Error;
 
 /// Errors of one function that are kept; of further ones only the number.
 const MAX_KEPT: usize = 1_000;
 
 /// A mailbox that any thread may put errors into.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Errors(Mutex<Heard>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Heard {
     errors: Vec<Error>,
     n_more: usize,

@@ -2,70 +2,73 @@
 
 use std::str::FromStr;
 
-use tfrt::{AnyAsyncValue, Chain, Function, Value};
-
-use crate::failure::Failure;
-use crate::options::RunOptions;
+use tfrt_host::{AnyAsyncValue, Chain, Function, Value};
 
 const CHAIN: &str = "!tfrt.chain";
 
-/// Refuses a command line whose arguments fit none of the functions, or not one named on it.
-pub fn check(functions: &[Function], options: &RunOptions) -> Result<(), Failure> {
-    let n_given = options.arguments.len();
+/// Refuses a command line whose arguments fit none of the functions, or not one of those that it
+/// names.
+///
+/// # Errors
+///
+/// What does not fit, in words.
+pub fn check(functions: &[&Function], named: &[String], given: &[String]) -> Result<(), String> {
+    let n_given = given.len();
     if n_given == 0 {
         return Ok(());
     }
+    let times = if n_given == 1 { "time" } else { "times" };
     let misfit = functions.iter().find(|function| {
-        options.functions.iter().any(|name| name == function.name())
-            && function.argument_types().len() > 0
+        named.iter().any(|name| name == function.name())
+            && function.n_arguments() > 0
             && !fits(function, n_given)
     });
     if let Some(function) = misfit {
         let types: Vec<&str> = function.argument_types().collect();
-        return Err(Failure::Usage(format!(
-            "'{}' takes ({}), but --arg is given {n_given} {} (chains are given by themselves)",
+        return Err(format!(
+            "'{}' takes ({}), but --arg is given {n_given} {times} (chains are given by themselves)",
             function.name(),
             types.join(", "),
-            if n_given == 1 { "time" } else { "times" },
-        )));
+        ));
     }
     if functions.iter().any(|function| fits(function, n_given)) {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
-        "--arg is given {n_given} {}, but no function takes so many arguments",
-        if n_given == 1 { "time" } else { "times" },
-    )))
+    Err(format!(
+        "--arg is given {n_given} {times}, but no function takes so many arguments"
+    ))
 }
 
 /// The arguments to call a function with; `None` if it has parameters and nothing fits them.
+///
+/// # Errors
+///
+/// Which text can't be read as a value of its parameter's type.
 pub fn for_function(
     function: &Function,
-    options: &RunOptions,
-) -> Result<Option<Vec<AnyAsyncValue>>, Failure> {
-    let mut given = options.arguments.iter();
-    if function.argument_types().len() == 0 {
+    given: &[String],
+) -> Result<Option<Vec<AnyAsyncValue>>, String> {
+    if function.n_arguments() == 0 {
         return Ok(Some(Vec::new()));
     }
-    if given.len() == 0 || !fits(function, given.len()) {
+    if !fits(function, given.len()) {
         return Ok(None);
     }
-    let chains_too = function.argument_types().len() == given.len();
+    let chains_too = function.n_arguments() == given.len();
+    let mut given = given.iter();
     let values = function.argument_types().map(|type_name| {
         if type_name == CHAIN && !chains_too {
             return Ok(AnyAsyncValue::new(Chain));
         }
-        let text = given.next().expect("their number fits");
-        read(type_name, text).map_err(Failure::Usage)
+        read(type_name, given.next().expect("their number fits"))
     });
     values.collect::<Result<_, _>>().map(Some)
 }
 
 /// Tells whether a number of arguments is that of the parameters, with or without chains.
 fn fits(function: &Function, n_given: usize) -> bool {
-    let types = || function.argument_types();
-    n_given > 0
-        && (n_given == types().len() || n_given == types().filter(|name| *name != CHAIN).count())
+    let plain = || function.argument_types().filter(|name| *name != CHAIN);
+    n_given > 0 && (n_given == function.n_arguments() || n_given == plain().count())
 }
 
 /// Reads a value of a type.

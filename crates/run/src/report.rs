@@ -11,7 +11,8 @@ use tfrt_host::{AnyAsyncValue, Error};
 /// # Examples
 ///
 /// ```
-/// use tfrt::{AnyAsyncValue, report::result_line};
+/// use tfrt_host::AnyAsyncValue;
+/// use tfrt_run::report::result_line;
 ///
 /// let results = [AnyAsyncValue::new(42), AnyAsyncValue::new(1.5f64)];
 /// let line = result_line("f", ["i32", "f64"], &results, false);

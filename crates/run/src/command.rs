@@ -1,0 +1,189 @@
+//! The command `tfrt-run`, with any kernels.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::panic;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tfrt_bef::{BefBuffer, BefFile, layout};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{Error, ExecutionContext, Function, HostContext, Program, RequestContext};
+
+use crate::arguments;
+use crate::errors::Errors;
+use crate::exit::ExitStatus;
+use crate::options::{self, HELP, Options, Request};
+use crate::session::{Session, not_running_line, running_line};
+
+/// The offsets in a BEF file have 32 bits.
+const MAX_BEF_BYTES: u64 = 1 << 32;
+
+/// Does what the command line says, with the kernels that `register` adds.
+pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        // A kernel that panics fails its results, which is where its message goes.
+        if !tfrt_host::is_in_kernel() {
+            say(&format!("this is a fault of tfrt-run itself: {info}"));
+        }
+    }));
+    let words = std::env::args_os().skip(1);
+    let request = options::read(words.map(|word| word.to_string_lossy().into_owned()));
+    let outcome = match request {
+        Ok(Request::Help) => print(HELP.trim_end()).map(|()| ExitStatus::Fine),
+        Ok(Request::Version) => {
+            print(concat!("tfrt-run ", env!("CARGO_PKG_VERSION"))).map(|()| ExitStatus::Fine)
+        }
+        Ok(Request::Run(options)) => {
+            let run = || run(&options, register);
+            let caught = panic::catch_unwind(run);
+            caught.unwrap_or(Ok(ExitStatus::Internal))
+        }
+        Err(message) => {
+            say(&format!("{message}; `tfrt-run --help` tells more"));
+            Ok(ExitStatus::Usage)
+        }
+    };
+    match outcome {
+        Ok(status) => status.into(),
+        // Whoever reads our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine.into(),
+        Err(error) => {
+            say(&format!("cannot write to standard output: {error}"));
+            ExitStatus::Rejected.into()
+        }
+    }
+}
+
+/// Runs a program.
+///
+/// # Errors
+///
+/// If standard output can't be written.
+fn run(options: &Options, register: fn(&mut KernelRegistry)) -> io::Result<ExitStatus> {
+    let errors = Arc::new(Errors::default());
+    let host = match start(options, register, errors.clone()) {
+        Ok(host) => host,
+        Err(error) => {
+            say(&format!("couldn't create work queue: {error}"));
+            return Ok(ExitStatus::LimitExceeded);
+        }
+    };
+    let session = Session {
+        host,
+        queue: options.queue,
+        errors,
+        print_error_code: options.print_error_code,
+    };
+    let functions = match open(options, &session.host) {
+        Ok(functions) => functions,
+        Err((status, message)) => {
+            say(&message);
+            return Ok(status);
+        }
+    };
+    let mut status = ExitStatus::Fine;
+    for function in &functions {
+        status = status.max(run_one(&session, function, options)?);
+    }
+    match session.host.output().failure() {
+        Some(kind) => Err(kind.into()),
+        None => Ok(status),
+    }
+}
+
+fn start(
+    options: &Options,
+    register: fn(&mut KernelRegistry),
+    errors: Arc<Errors>,
+) -> Result<HostContext, Error> {
+    let mut registry = KernelRegistry::new();
+    register(&mut registry);
+    let builder = HostContext::builder(registry)
+        .queue(options.queue.start()?)
+        .diagnostics(move |error| errors.hear(error));
+    Ok(builder.build())
+}
+
+/// Reads and loads a program, and finds the functions to run.
+fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, (ExitStatus, String)> {
+    let (file, rejected) = (&options.file, |message| (ExitStatus::Rejected, message));
+    let bytes = read(file)
+        .map_err(|error| rejected(format!("cannot open input file '{file}': {error}")))?;
+    if !bytes.starts_with(&layout::MAGIC) {
+        let message =
+            format!("'{file}' is not a compiled program; `tfrt compile` makes one of text");
+        return Err(rejected(message));
+    }
+    let opened = BefFile::open(BefBuffer::from_vec(bytes));
+    let opened = opened.map_err(|error| rejected(format!("{file}: {error}")))?;
+    let loaded = Program::load(opened, host);
+    let program = loaded.map_err(|error| rejected(error.to_string()))?;
+    let functions: Vec<Function> = match options.functions.as_slice() {
+        [] => program.functions().collect(),
+        names => {
+            let find = |name: &String| {
+                let function = program.function(name);
+                function.ok_or_else(|| rejected(format!("couldn't find function {name}")))
+            };
+            names.iter().map(find).collect::<Result<_, _>>()?
+        }
+    };
+    let hosted: Vec<&Function> = functions.iter().collect();
+    arguments::check(&hosted, &options.functions, &options.arguments)
+        .map_err(|message| (ExitStatus::Usage, message))?;
+    Ok(functions)
+}
+
+fn read(file: &str) -> io::Result<Vec<u8>> {
+    let from: Box<dyn Read> = match file {
+        "-" => Box::new(io::stdin()),
+        path => Box::new(File::open(path)?),
+    };
+    let mut bytes = Vec::new();
+    from.take(MAX_BEF_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn run_one(session: &Session, function: &Function, options: &Options) -> io::Result<ExitStatus> {
+    let arguments = match arguments::for_function(function, &options.arguments) {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => return print(&not_running_line(function)).map(|()| ExitStatus::Fine),
+        Err(message) => {
+            say(&message);
+            return Ok(ExitStatus::Usage);
+        }
+    };
+    print(&running_line(function))?;
+    let context = ExecutionContext::new(&RequestContext::builder(&session.host).build());
+    let called = session.call(function, &context, arguments, &mut print)?;
+    let reason = context.request().cancellation().cloned();
+    drop(context);
+    let outcome = session.end(called, reason, false);
+    outcome.errors.iter().chain(&outcome.stopped).for_each(tell);
+    Ok(outcome.status)
+}
+
+/// Tells of an error that a kernel reported, in the short form of `tfrt run`.
+fn tell(error: &Error) {
+    let message = error.message();
+    let line = match error.location() {
+        Some(location) => format!("{location}: error: runtime error: {message}\n"),
+        None => format!("<unknown>:0: error: runtime error: {message}\n"),
+    };
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+/// Says something on standard error. Nothing can be done if that fails.
+fn say(message: &str) {
+    let line = format!("tfrt-run: error: {message}\n");
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+/// Prints a line, and sees to it that it is seen at once.
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

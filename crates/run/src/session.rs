@@ -1,0 +1,209 @@
+//! [`Session`]: how a command calls functions, one after the other, and what each call came to.
+//!
+//! What is printed is what the original's `bef_executor` prints. Effects and results keep an order
+//! on standard output, and errors are told after the line of the function's results.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tfrt_async::counters;
+use tfrt_host::{
+    AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, FunctionKind, HostContext,
+};
+
+use crate::errors::Errors;
+use crate::exit::ExitStatus;
+use crate::queue::QueueOption;
+use crate::report::{failure_line, result_line};
+
+/// How long a request that nothing can bring forward has until it is found stuck and failed.
+const STUCK_GRACE: Duration = Duration::from_millis(200);
+
+/// Takes a line for standard output.
+pub type Print<'a> = &'a mut dyn FnMut(&str) -> io::Result<()>;
+
+/// What the calls of one command have in common.
+#[derive(Debug)]
+pub struct Session {
+    /// Where the functions run.
+    pub host: HostContext,
+    /// Which queue the host has.
+    pub queue: QueueOption,
+    /// What the host's diagnostic handler puts its errors into.
+    pub errors: Arc<Errors>,
+    /// Whether results show the codes of errors.
+    pub print_error_code: bool,
+}
+
+/// A call whose results are settled.
+#[derive(Debug)]
+#[must_use = "a call ends with `Session::end`"]
+pub struct Called {
+    results: Vec<AnyAsyncValue>,
+    cells_before: u64,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The results: settled, each a value or an error.
+    pub results: Vec<AnyAsyncValue>,
+    /// What kernels reported.
+    pub errors: Vec<Error>,
+    /// Why it was stopped, where nothing else says so.
+    pub stopped: Option<Error>,
+    /// What it means for the process.
+    pub status: ExitStatus,
+}
+
+/// The line before a function's own.
+pub fn running_line(function: &Function) -> String {
+    format!("--- Running '{}':", function.name())
+}
+
+/// The line in place of a function that can't be called.
+pub fn not_running_line(function: &Function) -> String {
+    let name = function.name();
+    format!("--- Not running '{name}' because it has arguments.")
+}
+
+impl Session {
+    /// Calls a function and prints its results.
+    ///
+    /// # Errors
+    ///
+    /// Those of `print`.
+    pub fn call(
+        &self,
+        function: &Function,
+        context: &ExecutionContext,
+        arguments: Vec<AnyAsyncValue>,
+        print: Print<'_>,
+    ) -> io::Result<Called> {
+        let cells_before = counters().live_cells;
+        let results = match function.kind() {
+            FunctionKind::Sync => self.run_in_order(function, context, &arguments, print)?,
+            _ => self.run_as_dataflow(function, context, arguments, print)?,
+        };
+        Ok(Called {
+            results,
+            cells_before,
+        })
+    }
+
+    /// Judges a call, whose request the caller has given back; `reason` is why it was cancelled.
+    pub fn end(&self, called: Called, reason: Option<Error>, is_interrupted: bool) -> Outcome {
+        self.settle(called.cells_before);
+        let results = called.results;
+        let status = self.judge(&results, reason.as_ref(), is_interrupted);
+        // Without results nothing else would say why the function was stopped.
+        let stopped = reason.filter(|reason| {
+            let code = reason.code();
+            let is_limit = code == ErrorCode::ResourceExhausted;
+            results.is_empty() && (is_limit || code == ErrorCode::DeadlineExceeded)
+        });
+        Outcome {
+            results,
+            errors: self.errors.take(),
+            stopped,
+            status,
+        }
+    }
+
+    fn run_in_order(
+        &self,
+        function: &Function,
+        context: &ExecutionContext,
+        arguments: &[AnyAsyncValue],
+        print: Print<'_>,
+    ) -> io::Result<Vec<AnyAsyncValue>> {
+        let outcome = function.run_synchronously(context, arguments);
+        match &outcome {
+            Ok(results) => self.print_results(function, results, print)?,
+            Err(error) => print(&failure_line(function.name(), error))?,
+        }
+        Ok(outcome.unwrap_or_else(|error| vec![AnyAsyncValue::from_error(error)]))
+    }
+
+    fn run_as_dataflow(
+        &self,
+        function: &Function,
+        context: &ExecutionContext,
+        arguments: Vec<AnyAsyncValue>,
+        print: Print<'_>,
+    ) -> io::Result<Vec<AnyAsyncValue>> {
+        let results = function.execute(context, arguments);
+        let waited = context.queue().await_all(&results);
+        waited.expect("this thread is no worker");
+        let results: Vec<_> = results.into_iter().map(AnyAsyncValue::settled).collect();
+        // On one thread the order of the original is kept. On many there is none between results
+        // and effects that they do not wait for; people expect to see the effects first.
+        if self.queue != QueueOption::Single {
+            self.quiesce();
+        }
+        self.print_results(function, &results, print)?;
+        self.quiesce();
+        Ok(results)
+    }
+
+    fn print_results(
+        &self,
+        function: &Function,
+        results: &[AnyAsyncValue],
+        print: Print<'_>,
+    ) -> io::Result<()> {
+        let codes = self.print_error_code;
+        match result_line(function.name(), function.result_types(), results, codes) {
+            Some(line) => print(&line),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until nothing is queued or running, and no timer of a kernel is pending.
+    pub fn quiesce(&self) {
+        loop {
+            let quiet = self.host.queue().quiesce();
+            quiet.expect("this thread is no worker");
+            if self.host.timers().pending() == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Gives kernels that never resolve a result which nobody has waited for the time to be found
+    /// stuck, so that they are told of too.
+    fn settle(&self, cells_before: u64) {
+        let until = Instant::now() + STUCK_GRACE;
+        while counters().live_cells > cells_before && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+            self.quiesce();
+        }
+    }
+
+    /// Finds what the outcome of a call means for the exit status.
+    fn judge(
+        &self,
+        results: &[AnyAsyncValue],
+        reason: Option<&Error>,
+        is_interrupted: bool,
+    ) -> ExitStatus {
+        // What a kernel cancels is an error like any other; the caller may set a deadline.
+        let stopped = is_interrupted
+            || reason.is_some_and(|reason| reason.code() == ErrorCode::DeadlineExceeded);
+        let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
+        let failed = || results.iter().filter_map(AnyAsyncValue::error);
+        if reason.is_some_and(is_limit) || failed().any(is_limit) || self.errors.any(is_limit) {
+            return ExitStatus::LimitExceeded;
+        }
+        if stopped {
+            return ExitStatus::Cancelled;
+        }
+        // A function without results has no other way to return what its kernels report.
+        if failed().next().is_some() || (results.is_empty() && self.errors.any(|_| true)) {
+            return ExitStatus::FunctionFailed;
+        }
+        ExitStatus::Fine
+    }
+}

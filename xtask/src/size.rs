@@ -1,0 +1,255 @@
+//! `cargo xtask size`: how large `tfrt-run` is, how fast it starts, and that it is whole.
+//!
+//! The program is built as it is meant to be shipped: the profile `small` at a fixed address, with
+//! the unwinder linked in, so that it needs nothing but libc. Beside it stand the figures with
+//! panics that abort, and with a standard library that was built anew for size.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::steps::{self, Steps, target};
+
+/// Above this the step fails. What is in it: `nm --size-sort` on a build that is not stripped.
+const MAX_BYTES: u64 = 1_000_000;
+
+/// From the start of the process until the line that the first kernel prints is read.
+const MAX_START: Duration = Duration::from_millis(2);
+
+/// The program whose kernel that is, and the line.
+const START: &str = "crates/run/tests/start.mlir";
+
+/// A program with a kernel that panics, and what it prints nevertheless.
+const ISOLATION: &str = "crates/run/tests/isolation.mlir";
+const ISOLATED: &str = "\
+--- Running 'panics':
+'panics' returned <<error: the kernel panicked: tfrt_test.panic panics>>,1
+--- Running 'goes_on':
+'goes_on' returned 2
+";
+
+/// A way to build.
+struct Build {
+    name: &'static str,
+    toolchain: Option<&'static str>,
+    aborts: bool,
+    arguments: &'static [&'static str],
+}
+
+const SHIPPED: Build = Build {
+    name: "as shipped",
+    toolchain: None,
+    aborts: false,
+    arguments: &[],
+};
+
+const ABORTING: Build = Build {
+    name: "panic=abort",
+    toolchain: None,
+    aborts: true,
+    arguments: &[],
+};
+
+const REBUILT: Build = Build {
+    name: "rebuilt std",
+    toolchain: Some("+nightly"),
+    aborts: false,
+    arguments: &[
+        "-Zbuild-std=std,panic_unwind",
+        "-Zbuild-std-features=panic-unwind,optimize_for_size",
+    ],
+};
+
+const REBUILT_ABORTING: Build = Build {
+    name: "rebuilt std, panic=abort",
+    toolchain: Some("+nightly"),
+    aborts: true,
+    arguments: &[
+        "-Zbuild-std=std,panic_abort",
+        "-Zbuild-std-features=optimize_for_size",
+    ],
+};
+
+/// How much is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// What is shipped.
+    Short,
+    /// And what it is compared with.
+    Full,
+}
+
+/// Builds, measures, and fails if the program is too large, too slow to start, or not whole.
+pub fn check(steps: &mut Steps, depth: Depth) {
+    let Some(triple) = host_triple() else {
+        return steps.skip("size of tfrt-run", "rustc");
+    };
+    steps.work("size of tfrt-run", || {
+        SHIPPED.build(&triple).is_some_and(|bytes| {
+            println!("{:>24} {bytes:>9} bytes, at most {MAX_BYTES}", SHIPPED.name);
+            bytes <= MAX_BYTES
+        })
+    });
+    steps.work("start of tfrt-run", || {
+        starts_quickly(&SHIPPED.program(&triple, "tfrt-run"))
+    });
+    steps.work("panics in tfrt-run", || isolates_panics(&triple));
+    if depth == Depth::Short {
+        return;
+    }
+    let mut others = vec![ABORTING];
+    if has_std_sources() {
+        others.extend([REBUILT, REBUILT_ABORTING]);
+    } else {
+        steps.skip(
+            "size with a rebuilt standard library",
+            "rust-src for nightly",
+        );
+    }
+    steps.work("other sizes of tfrt-run", || {
+        others.iter().all(|build| match build.build(&triple) {
+            Some(bytes) => {
+                println!("{:>24} {bytes:>9} bytes", build.name);
+                true
+            }
+            None => false,
+        })
+    });
+}
+
+impl Build {
+    /// Builds `tfrt-run`, and returns its size in bytes.
+    fn build(&self, triple: &str) -> Option<u64> {
+        succeeds_loudly(&mut self.cargo(triple, &["--bin", "tfrt-run"])).then_some(())?;
+        let facts = fs::metadata(self.program(triple, "tfrt-run")).ok()?;
+        Some(facts.len())
+    }
+
+    fn cargo(&self, triple: &str, what: &[&str]) -> Command {
+        let mut flags = "-Crelocation-model=static".to_owned();
+        if self.aborts {
+            flags.push_str(" -Cforce-unwind-tables=no");
+        }
+        if let Some(folder) = unwinder(triple) {
+            flags.push_str(&format!(" -L native={}", folder.display()));
+        }
+        let mut command = Command::new("cargo");
+        command
+            .args(self.toolchain)
+            .args(["build", "--quiet", "-p", "tfrt-run", "--profile", "small"])
+            .args(["--target", triple])
+            .args(what)
+            .args(self.arguments)
+            .current_dir(steps::root())
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env("RUSTFLAGS", flags)
+            .env("CARGO_TARGET_DIR", self.folder());
+        if self.aborts {
+            command.env("CARGO_PROFILE_SMALL_PANIC", "abort");
+        }
+        command
+    }
+
+    fn folder(&self) -> PathBuf {
+        target("size").join(self.name.replace([' ', ',', '='], "-"))
+    }
+
+    fn program(&self, triple: &str, name: &str) -> PathBuf {
+        self.folder().join(triple).join("small").join(name)
+    }
+}
+
+/// A folder with a `libgcc_s.so` that stands for the static library: rustc asks for the shared one
+/// by name.
+fn unwinder(triple: &str) -> Option<PathBuf> {
+    if !triple.ends_with("-linux-gnu") {
+        return None;
+    }
+    let folder = target("size").join("unwinder");
+    fs::create_dir_all(&folder).ok()?;
+    fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh -lgcc -lc)\n").ok()?;
+    Some(folder)
+}
+
+fn host_triple() -> Option<String> {
+    let output = Command::new("rustc").arg("-vV").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let triple = text.lines().find_map(|line| line.strip_prefix("host: "));
+    triple.map(str::to_owned)
+}
+
+fn has_std_sources() -> bool {
+    let output = Command::new("rustc")
+        .args(["+nightly", "--print", "sysroot"])
+        .output();
+    output.is_ok_and(|output| {
+        let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Path::new(&root)
+            .join("lib/rustlib/src/rust/library/std")
+            .exists()
+    })
+}
+
+fn succeeds_loudly(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Compiles a program with the command `tfrt`.
+fn compile(text: &str) -> Option<PathBuf> {
+    let name = Path::new(text).file_stem()?;
+    let path = target("size").join(name).with_extension("bef");
+    let mut command = steps::cargo(&["run", "--quiet", "-p", "tfrt", "--", "compile", text, "-o"]);
+    succeeds_loudly(command.arg(&path)).then_some(path)
+}
+
+/// Measures the time to the first line that a kernel prints; others may be at work here, so the
+/// best of many starts decides.
+fn starts_quickly(program: &Path) -> bool {
+    let Some(hello) = compile(START) else {
+        return false;
+    };
+    let mut times: Vec<Duration> = (0..51)
+        .filter_map(|_| first_kernel(program, &hello))
+        .collect();
+    times.sort();
+    let (Some(best), Some(median)) = (times.first(), times.get(times.len() / 2)) else {
+        return false;
+    };
+    println!("start to first kernel: median {median:?}, best {best:?}, at most {MAX_START:?}");
+    *best <= MAX_START
+}
+
+fn first_kernel(program: &Path, hello: &Path) -> Option<Duration> {
+    let mut command = Command::new(program);
+    command.arg(hello).stdout(Stdio::piped());
+    let begin = Instant::now();
+    let mut child = command.spawn().ok()?;
+    let mut lines = BufReader::new(child.stdout.take()?).lines();
+    let line = lines.find(|line| line.as_ref().is_ok_and(|line| !line.starts_with("---")));
+    let time = begin.elapsed();
+    // It goes on printing, to nobody if this ends first.
+    lines.for_each(drop);
+    (child.wait().ok()?.success() && line.is_some()).then_some(time)
+}
+
+/// Shows the program a kernel that panics, and another function behind it.
+fn isolates_panics(triple: &str) -> bool {
+    let example = ["--example", "all_kernels"];
+    if !succeeds_loudly(&mut SHIPPED.cargo(triple, &example)) {
+        return false;
+    }
+    let Some(file) = compile(ISOLATION) else {
+        return false;
+    };
+    let program = SHIPPED.program(triple, "examples/all_kernels");
+    let Ok(output) = Command::new(program).arg(file).output() else {
+        return false;
+    };
+    let printed = String::from_utf8_lossy(&output.stdout);
+    if printed != ISOLATED {
+        println!("expected:\n{ISOLATED}found:\n{printed}");
+    }
+    printed == ISOLATED && output.status.code() == Some(3)
+}
