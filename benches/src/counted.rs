@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::folders;
+
 /// What was counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts(Vec<Count>);
@@ -27,10 +29,7 @@ impl Counts {
     /// The file that is kept, or the one that `TFRT_BENCH_INSTRUCTIONS` names.
     pub fn path() -> PathBuf {
         let other = std::env::var_os("TFRT_BENCH_INSTRUCTIONS");
-        other.map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt"),
-            PathBuf::from,
-        )
+        other.map_or_else(|| folders::here().join("instructions.txt"), PathBuf::from)
     }
 
     /// Reads a file; lines that begin with `#` say nothing.
@@ -53,12 +52,21 @@ impl Counts {
         self.0.push(count);
     }
 
-    /// What was counted for a case, if `who` is one of ours by the name that tables have for it.
-    pub fn of(&self, case: &str, who: &str) -> Option<f64> {
-        let order = who.strip_prefix("tfrt, ")?;
+    /// Everything that was counted.
+    pub fn all(&self) -> &[Count] {
+        &self.0
+    }
+
+    /// What was counted for a case that runs in an order.
+    pub fn find(&self, case: &str, order: &str) -> Option<f64> {
         let mut counts = self.0.iter();
         let count = counts.find(|count| count.case == case && count.order == order)?;
         Some(count.instructions)
+    }
+
+    /// What was counted for a case, if `who` is one of ours by the name that tables have for it.
+    pub fn of(&self, case: &str, who: &str) -> Option<f64> {
+        self.find(case, who.strip_prefix("tfrt, ")?)
     }
 }
 

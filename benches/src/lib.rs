@@ -5,6 +5,7 @@
 pub mod cases;
 pub mod compare;
 pub mod counted;
+pub mod folders;
 pub mod graph;
 pub mod hand_off;
 pub mod kernels;

@@ -67,6 +67,32 @@ pub fn bytes_of(text: &str) -> BefBuffer {
     compile(&module, &CompileOptions::default()).expect("the program is right")
 }
 
+/// Makes a host with the kernels of benchmarks.
+///
+/// # Panics
+///
+/// If threads can't be started.
+pub fn host(order: Order, threads: Threads) -> HostContext {
+    let queue: Arc<dyn ConcurrentWorkQueue> = match threads {
+        Threads::Caller => Arc::new(SingleThreadedWorkQueue::new()),
+        Threads::CallerAnd(n_workers) | Threads::Workers(n_workers) => {
+            Arc::new(MultiThreadedWorkQueue::new(n_workers, 1).expect("threads can be started"))
+        }
+    };
+    let builder = HostContext::builder(kernels::registry()).queue(queue);
+    order.set(builder).build()
+}
+
+/// Opens a file and loads it.
+///
+/// # Panics
+///
+/// If the bytes are no program.
+pub fn load(bytes: BefBuffer, host: &HostContext) -> Program {
+    let file = BefFile::open(bytes).expect("the program is right");
+    Program::load(file, host).expect("its kernels are known")
+}
+
 /// A function of a loaded program, with a request to call it in.
 #[derive(Clone)]
 pub struct Ours {
@@ -91,16 +117,8 @@ impl Ours {
     ///
     /// If the bytes are no program, or threads can't be started.
     pub fn open(bytes: BefBuffer, order: Order, threads: Threads) -> Ours {
-        let queue: Arc<dyn ConcurrentWorkQueue> = match threads {
-            Threads::Caller => Arc::new(SingleThreadedWorkQueue::new()),
-            Threads::CallerAnd(n_workers) | Threads::Workers(n_workers) => {
-                Arc::new(MultiThreadedWorkQueue::new(n_workers, 1).expect("threads can be started"))
-            }
-        };
-        let builder = HostContext::builder(kernels::registry()).queue(queue);
-        let host = order.set(builder).build();
-        let file = BefFile::open(bytes).expect("the program is right");
-        let program = Program::load(file, &host).expect("its kernels are known");
+        let host = host(order, threads);
+        let program = load(bytes, &host);
         Ours {
             function: program.function("main").expect("it has one"),
             context: ExecutionContext::new(&RequestContext::new(&host)),

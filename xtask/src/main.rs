@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+mod bench;
 mod checkers;
 mod fuzz;
 mod planted;
@@ -27,6 +28,8 @@ Usage: cargo xtask COMMAND
   miri      values and bytes under Miri (nightly compiler with the component)
   size      build tfrt-run for small devices: its bytes, its start, its panics
   planted   build with one known bug at a time, and see that its checker finds it
+  bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
+  instructions  [--bless]: instructions of what is defended, compared with benches/instructions.txt
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)";
 
 fn main() -> ExitCode {
@@ -44,6 +47,9 @@ fn main() -> ExitCode {
         ["asan"] => checkers::asan(&mut steps),
         ["miri"] => checkers::miri(&mut steps),
         ["size"] => size::check(&mut steps, size::Depth::Full),
+        ["bench"] => bench::run(&mut steps, None),
+        ["bench", word] => bench::run(&mut steps, Some(word)),
+        ["instructions", arguments @ ..] => bench::instructions(&mut steps, arguments),
         ["planted"] => planted::find_all(&mut steps, ""),
         ["planted", name] => planted::find_all(&mut steps, name),
         ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {
@@ -83,6 +89,7 @@ fn ci(steps: &mut Steps) {
     steps.run("first command", &mut steps::cargo(&first_command));
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
+    bench::instructions(steps, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     size::check(steps, size::Depth::Short);
 }

@@ -41,6 +41,11 @@ impl Steps {
         });
     }
 
+    /// Runs something that says whether it went well.
+    pub fn check_that(&mut self, name: &str, work: impl FnOnce() -> bool) {
+        self.step(name, |_| work());
+    }
+
     /// Runs tests that must succeed, and counts them.
     pub fn tests(&mut self, name: &str, command: &mut Command) {
         self.step(name, |steps| {

@@ -7,12 +7,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use crate::cases::{START, STEP};
 use crate::compare::{Contender, Sample};
+use crate::folders;
 use crate::graph::Graph;
 use crate::peers::shared::Body;
 
@@ -58,10 +59,8 @@ impl Library {
                 None => return Err(format!("{}: {variable} is not set", self.name)),
             },
         };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("peers")
-            .join(self.source);
-        let target = target().join("peers");
+        let source = folders::here().join("peers").join(self.source);
+        let target = folders::target("peers");
         fs::create_dir_all(&target).map_err(|error| error.to_string())?;
         let path = target.join(self.source).with_extension("");
         let mut command = Command::new("g++");
@@ -80,15 +79,6 @@ impl Library {
             Err(_) => Err(format!("{}: g++ is not installed", self.name)),
         }
     }
-}
-
-/// The folder of what is built.
-fn target() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-        PathBuf::from,
-    )
 }
 
 /// A program that was built.

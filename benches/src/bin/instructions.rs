@@ -1,0 +1,193 @@
+//! Instructions for each kernel, call or turn of the defended cases, counted under callgrind and
+//! compared with `instructions.txt`.
+//!
+//! `cargo xtask instructions [--bless]` calls it. It starts itself under valgrind; that process runs
+//! each case a few times, then the times that count between two calls of [`end_of_stretch`], at
+//! each of which callgrind writes down what it has counted since the last. So neither start-up nor
+//! the first runs are in the numbers.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::hint::black_box;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use tfrt_bef::BefBuffer;
+use tfrt_benches::cases::{Case, NAMES};
+use tfrt_benches::counted::{Count, Counts};
+use tfrt_benches::folders;
+use tfrt_benches::ours::{self, Order, Ours, Threads};
+
+/// The program runs cases, and counts nothing.
+const INSIDE: &str = "--inside";
+/// More instructions than in the file, as a share, that are too many.
+const TOLERANCE: f64 = 0.05;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [INSIDE] => {
+            run_all();
+            ExitCode::SUCCESS
+        }
+        [] => verdict(count().map(|counts| is_fine(&counts))),
+        ["--bless"] => verdict(count().and_then(|counts| bless(&counts))),
+        ["--write", path] => verdict(count().and_then(|counts| write(&counts, Path::new(path)))),
+        _ => {
+            eprintln!("Usage: instructions [--bless | --write FILE]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn verdict(is_fine: io::Result<bool>) -> ExitCode {
+    match is_fine {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Compares with the file.
+fn is_fine(counts: &Counts) -> bool {
+    let path = Counts::path();
+    let before = Counts::read(&path).unwrap_or_default();
+    let mut is_fine = true;
+    for count in counts.all() {
+        let (case, order, now) = (&count.case, &count.order, count.instructions);
+        let Some(before) = before.find(case, order) else {
+            println!(
+                "{case:<12} {order:<8} {now:10.1}  is not in {}",
+                path.display()
+            );
+            is_fine = false;
+            continue;
+        };
+        let change = now / before - 1.0;
+        let verdict = match change {
+            change if change > TOLERANCE => "TOO MANY",
+            change if change < -TOLERANCE => "fewer: --bless",
+            _ => "",
+        };
+        is_fine &= change <= TOLERANCE;
+        let percent = change * 100.0;
+        println!("{case:<12} {order:<8} {now:10.1}  {before:10.1}  {percent:+6.1}%  {verdict}");
+    }
+    is_fine
+}
+
+fn bless(counts: &Counts) -> io::Result<bool> {
+    write(counts, &Counts::path())
+}
+
+fn write(counts: &Counts, path: &Path) -> io::Result<bool> {
+    const HEAD: &str = "\
+# Instructions for each kernel, call or turn, by `cargo xtask instructions --bless`.
+# More than 5% above a line fails `cargo xtask ci`.
+";
+    fs::write(path, format!("{HEAD}{counts}"))?;
+    print!("{counts}");
+    Ok(true)
+}
+
+/// Runs this program under callgrind, and reads what it has counted.
+fn count() -> io::Result<Counts> {
+    let folder = folders::target("instructions");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let output = folder.join("out");
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--dump-after=*end_of_stretch*"])
+        .arg(format!("--callgrind-out-file={}", output.display()))
+        .arg(std::env::current_exe()?)
+        .arg(INSIDE);
+    let finished = command.output()?;
+    if !finished.status.success() {
+        let told = String::from_utf8_lossy(&finished.stderr).into_owned();
+        return Err(io::Error::other(told));
+    }
+    let told = String::from_utf8_lossy(&finished.stdout).into_owned();
+    let mut counts = Counts::default();
+    // Each case has ended two stretches, of which the second counts.
+    for (index, line) in told.lines().enumerate() {
+        let part = folder.join(format!("out.{}", 2 * index + 2));
+        let mut words = line.split_whitespace();
+        let (Some(case), Some(order), Some(n_units)) = (words.next(), words.next(), words.next())
+        else {
+            return Err(io::Error::other(format!("expected a case, found '{line}'")));
+        };
+        let n_units: f64 = n_units.parse().map_err(io::Error::other)?;
+        counts.push(Count {
+            case: case.to_owned(),
+            order: order.to_owned(),
+            instructions: total(&part)? / n_units,
+        });
+    }
+    Ok(counts)
+}
+
+/// Reads how many instructions callgrind has written down.
+fn total(part: &Path) -> io::Result<f64> {
+    let text = fs::read_to_string(part)?;
+    let mut lines = text.lines();
+    let total = lines.find_map(|line| line.strip_prefix("totals: "));
+    let total = total.and_then(|total| total.trim().parse().ok());
+    total.ok_or_else(|| io::Error::other(format!("{}: no totals", part.display())))
+}
+
+/// Runs all cases, and says of each how many units were counted.
+fn run_all() {
+    for name in NAMES {
+        let case = Case::find(name).expect("each name has a case");
+        let bytes = ours::bytes_of(&case.text);
+        for order in Order::BOTH {
+            if order == Order::Static || case.graph.is_some() {
+                run(&case, &bytes, order);
+            }
+        }
+    }
+    load();
+}
+
+fn run(case: &Case, bytes: &BefBuffer, order: Order) {
+    let ours = Ours::open(bytes.clone(), order, Threads::Caller);
+    let n_runs = (1_000 / case.n_units).max(1);
+    let run = |n_runs: usize| {
+        for _ in 0..n_runs {
+            assert_eq!(ours.call(&case.arguments).ok(), Some(case.answer));
+        }
+    };
+    run(n_runs + 1);
+    end_of_stretch(1);
+    run(n_runs);
+    end_of_stretch(2);
+    println!("{} {order} {}", case.name, n_runs * case.n_units);
+}
+
+/// Loads a program: what each of its kernels costs until it can run.
+fn load() {
+    let case = Case::find("random").expect("it is a case's name");
+    let bytes = ours::bytes_of(&case.text);
+    let load = || ours::load(bytes.clone(), &ours::host(Order::Static, Threads::Caller));
+    drop(load());
+    end_of_stretch(1);
+    let program = load();
+    end_of_stretch(2);
+    drop(program);
+    println!("load once {}", case.n_units);
+}
+
+/// Tells callgrind to write down what it has counted.
+#[inline(never)]
+fn end_of_stretch(which: u32) -> u32 {
+    black_box(which)
+}

@@ -1,0 +1,130 @@
+//! `cargo xtask bench` and `cargo xtask instructions`: what is defended, measured and recorded.
+//!
+//! Times depend on the machine, and are for people; instructions hardly do, and are compared with
+//! `benches/instructions.txt` by `ci`.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::steps::{Steps, cargo, exists, root, target};
+
+/// The counting program, built for speed and without those whom benchmarks compare with.
+const COUNT: [&str; 8] = [
+    "run",
+    "--quiet",
+    "--release",
+    "--package=tfrt-benches",
+    "--no-default-features",
+    "--bin",
+    "instructions",
+    "--",
+];
+
+/// Counts instructions, and compares or writes them.
+pub fn instructions(steps: &mut Steps, arguments: &[&str]) {
+    if !exists("valgrind") {
+        return steps.skip("instructions", "valgrind");
+    }
+    steps.run("instructions", cargo(&COUNT).args(arguments));
+}
+
+/// Runs benchmarks and prints what they say: all, the one called `word`, or of all what has the
+/// word in its name. Whole benchmarks are recorded.
+pub fn run(steps: &mut Steps, word: Option<&str>) {
+    let names = names();
+    let counts = target("instructions.txt");
+    if exists("valgrind") {
+        let path = counts.to_string_lossy();
+        steps.run("instructions", cargo(&COUNT).args(["--write", &*path]));
+    } else {
+        steps.skip("instructions", "valgrind");
+    }
+    let only = word.filter(|word| names.iter().any(|name| name == word));
+    let subject = word.filter(|_| only.is_none());
+    for name in names
+        .iter()
+        .filter(|name| only.is_none_or(|only| only == *name))
+    {
+        let mut command = cargo(&[
+            "bench",
+            "--quiet",
+            "--package=tfrt-benches",
+            "--bench",
+            name,
+        ]);
+        command.env("TFRT_BENCH_INSTRUCTIONS", &counts);
+        command.args(["--"]).args(subject);
+        let mut told = String::new();
+        steps.check_that(name, || tell(&mut command, &mut told));
+        if subject.is_none() {
+            steps.check_that(&format!("record of {name}"), || record(name, &told));
+        }
+    }
+}
+
+/// The files of `benches/benches`, in order.
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(root().join("benches/benches"));
+    let paths = entries.into_iter().flatten().flatten();
+    let mut names: Vec<String> = paths
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".rs")?.to_owned()))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Runs a command, prints what it says, and keeps it.
+fn tell(command: &mut Command, told: &mut String) -> bool {
+    let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else {
+        return false;
+    };
+    let output = child.stdout.take().expect("it is piped");
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        println!("{line}");
+        told.push_str(line.trim_end());
+        told.push('\n');
+    }
+    child.wait().is_ok_and(|status| status.success())
+}
+
+/// Writes what a benchmark said under today's date.
+fn record(name: &str, told: &str) -> bool {
+    let day = answer("date", &["-u", "+%F"]);
+    let head = format!(
+        "# {day}: {name}\n\n`cargo xtask bench {name}` at {}; {}; {}.\n",
+        answer("git", &["rev-parse", "--short", "HEAD"]),
+        machine(),
+        answer("rustc", &["--version"]),
+    );
+    let path = root().join(format!("benches/record/{day}-{name}.md"));
+    fs::write(path, format!("{head}\n```text\n{told}```\n")).is_ok()
+}
+
+/// The processor, and how many there are.
+fn machine() -> String {
+    let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = known.lines().find(|line| line.starts_with(name))?;
+        line.split_once(": ").map(|(_, value)| value.to_owned())
+    };
+    let n_processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!(
+        "{n_processors} processors {} (family {}, model {})",
+        field("model name").unwrap_or_default(),
+        field("cpu family").unwrap_or_default(),
+        field("model\t").unwrap_or_default(),
+    )
+}
+
+/// What a command says, in one line.
+fn answer(command: &str, arguments: &[&str]) -> String {
+    let output = Command::new(command)
+        .args(arguments)
+        .current_dir(Path::new(&root()))
+        .output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    said.unwrap_or_default()
+}
