@@ -8,11 +8,16 @@ use crate::steps::{Steps, cargo, cargo_within, succeeds, target};
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// A group of models. Each is a run of its own, with a time limit.
-pub const MODELS: [Models; 3] = [
+pub const MODELS: [Models; 4] = [
     Models {
         name: "values",
         package: "tfrt-async",
         filter: &["loom::", "--skip", "queue::"],
+    },
+    Models {
+        name: "memory",
+        package: "tfrt-async",
+        filter: &["loom_memory"],
     },
     Models {
         name: "queues",

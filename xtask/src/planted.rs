@@ -42,6 +42,8 @@ pub const PLANTED: &[Planted] = &[
     bug("lost-waiter", Tests("tfrt-async")),
     bug("leak", Asan("tfrt-async")),
     bug("short-block", Asan("tfrt-async")),
+    bug("relaxed-return", Loom("memory")),
+    bug("forgotten-absence", Loom("memory")),
     bug("relaxed-deque-publish", Loom("queues")),
     bug("steal-without-cas", Loom("queues")),
     bug("lost-wakeup", Loom("queues")),

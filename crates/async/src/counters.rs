@@ -55,10 +55,11 @@ pub fn counters() -> Counters {
 /// For models, whose threads are all run by one.
 #[cfg(all(test, loom))]
 pub(crate) fn live_cells_of_this_thread() -> u64 {
-    MINE.with(|mine| {
-        let shard = mine.0.get().unwrap_or_else(|| adopt(mine));
-        shard.live_cells.load(Ordering::Relaxed)
-    })
+    let shard = MINE
+        .get()
+        .or_else(adopt)
+        .expect("a model's thread has not ended");
+    shard.live_cells.load(Ordering::Relaxed)
 }
 
 /// Counts a new cell of `size_bytes`.
@@ -124,45 +125,48 @@ fn registry() -> MutexGuard<'static, Registry> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// This thread's shard, returned to the registry when the thread ends.
-struct Mine(Cell<Option<&'static Shard>>);
+thread_local! {
+    /// This thread's shard: none before it has counted anything, and after its end. Without a
+    /// destructor of its own, so that counting looks at nothing else.
+    static MINE: Cell<Option<&'static Shard>> = const { Cell::new(None) };
+    static END: End = const { End };
+}
 
-impl Drop for Mine {
+/// Returns the thread's shard to the registry when the thread ends.
+struct End;
+
+impl Drop for End {
     fn drop(&mut self) {
-        if let Some(shard) = self.0.take() {
+        if let Some(shard) = MINE.take() {
             registry().free.push(shard);
         }
     }
 }
 
-thread_local! {
-    static MINE: Mine = const { Mine(Cell::new(None)) };
-}
-
-#[inline]
+#[inline(always)]
 fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
-    let counted = MINE.try_with(|mine| {
-        let shard = mine.0.get().unwrap_or_else(|| adopt(mine));
-        change(shard, |counter, more| {
-            let now = counter.load(Ordering::Relaxed).wrapping_add(more);
-            counter.store(now, Ordering::Relaxed);
-        });
-    });
-    if counted.is_err() {
-        change(&LATE, |counter, more| {
+    let Some(shard) = MINE.get().or_else(adopt) else {
+        return change(&LATE, |counter, more| {
             counter.fetch_add(more, Ordering::Relaxed);
         });
-    }
+    };
+    change(shard, |counter, more| {
+        let now = counter.load(Ordering::Relaxed).wrapping_add(more);
+        counter.store(now, Ordering::Relaxed);
+    });
 }
 
+/// Gives the thread a shard, unless it is past its end.
 #[cold]
-fn adopt(mine: &Mine) -> &'static Shard {
+#[inline(never)]
+fn adopt() -> Option<&'static Shard> {
+    END.try_with(|_| ()).ok()?;
     let mut registry = registry();
     let shard = registry.free.pop().unwrap_or_else(|| {
         let shard: &'static Shard = Box::leak(Box::new(Shard::new()));
         registry.all.push(shard);
         shard
     });
-    mine.0.set(Some(shard));
-    shard
+    MINE.set(Some(shard));
+    Some(shard)
 }

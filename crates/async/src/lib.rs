@@ -57,10 +57,7 @@ pub use combine::{Nested, first_error, run_when_settled, when_all};
 pub use counters::{Counters, counters};
 pub use error::{Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
-pub use memory::{
-    AllocatorStats, HostAllocator, RecyclingAllocator, RecyclingStats, SystemAllocator,
-    recycling_stats,
-};
+pub use memory::{AllocatorStats, HostAllocator, MemoryStats, SystemAllocator, memory_stats};
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};
 pub use storage::{Heap, InPlace, Record, Storage, Value};

@@ -1,22 +1,36 @@
 //! [`HostAllocator`]: the contract for memory, and per-thread free lists over the system's.
 //!
-//! Cells, waiters and frames are small, of few sizes, and die soon after they were made. Their
-//! blocks come from free lists that each thread keeps by size class. A block freed by another
-//! thread than the one that took it goes to the list of the thread that freed it; a list that is
-//! full gives blocks back to the system. So a thread never waits for another one, and holds at
-//! most [`MAX_BLOCKS`] idle blocks of each class.
+//! Cells, waiters, frames and buffers are of few sizes and die soon after they were made. Blocks of
+//! up to 32 KiB come from free lists that each thread keeps by size class; larger ones are the
+//! system's. A block that another thread frees goes back to the thread that took it, without a
+//! lock.
 //!
-//! Under loom, Miri and `--cfg tfrt_no_free_lists` (which a build for AddressSanitizer sets)
-//! there are no free lists, since a recycled block hides a use after free.
+//! | Part | Is |
+//! |---|---|
+//! | `memory/class.rs` | the sizes that there are |
+//! | `memory/chunk.rs` | memory from the system, cut into blocks of one size |
+//! | `memory/heap.rs` | the chunks of one thread |
+//! | `memory/thread.rs` | which thread has which heap |
+//! | `memory/remote.rs` | blocks on their way back to their thread |
+//!
+//! Under loom, Miri and `--cfg tfrt_no_free_lists` (which a build for AddressSanitizer sets) all
+//! blocks are the system's, since a recycled block hides a use after free.
 
 use std::{
     alloc::{self, Layout},
-    cell::Cell,
-    fmt,
-    ptr::{self, NonNull},
+    ptr::NonNull,
 };
 
-use crate::sync::statistic::{AtomicU64, Ordering};
+use self::class::Class;
+
+mod chunk;
+mod class;
+mod heap;
+mod remote;
+mod thread;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 /// Where a host gets its memory from.
 ///
@@ -77,7 +91,9 @@ pub struct AllocatorStats {
     pub max_bytes: u64,
 }
 
-/// The system's allocator, as every Rust program uses it.
+/// The system's memory, as every Rust program uses it, behind free lists that each thread has.
+///
+/// What all threads have got is told by [`memory_stats`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemAllocator(());
 
@@ -88,23 +104,26 @@ impl SystemAllocator {
     }
 }
 
-// SAFETY: the blocks are the system allocator's, which makes the same promise.
+// SAFETY: a block comes from the system, or from a free list of blocks that are at least as large
+// and as aligned, which it leaves when it is given out. Neither way unwinds.
 unsafe impl HostAllocator for SystemAllocator {
+    #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if layout.size() == 0 {
-            return Some(layout.dangling_ptr());
+        match Class::of_small(layout) {
+            Some(class) if USES_FREE_LISTS => thread::allocate(class),
+            _ => allocate_rare(layout),
         }
-        // SAFETY: the size is not zero.
-        NonNull::new(unsafe { alloc::alloc(layout) })
     }
 
+    #[inline]
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        if layout.size() == 0 {
-            return;
+        if USES_FREE_LISTS && Class::has(layout) {
+            // SAFETY: the caller says that the block came from `allocate` with this layout, which
+            // took it from there.
+            return unsafe { thread::free(block) };
         }
-        // SAFETY: the caller says that the block came from `allocate`, which for layouts of
-        // this size called `alloc::alloc` with this layout.
-        unsafe { alloc::dealloc(block.as_ptr(), layout) }
+        // SAFETY: as above: layouts without a class are the system's.
+        unsafe { free_large(block, layout) };
     }
 
     fn name(&self) -> &'static str {
@@ -112,77 +131,61 @@ unsafe impl HostAllocator for SystemAllocator {
     }
 }
 
-/// The per-thread free lists that this crate's cells use, for others' small blocks.
+/// What the free lists of all threads have done. Exact while no other thread is at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Blocks in use, large ones included. A block on its way back to another thread than the
+    /// caller is in use until that thread takes it.
+    pub live_blocks: u64,
+    /// The bytes of these blocks, as they were rounded up.
+    pub live_bytes: u64,
+    /// Blocks that were given out again after somebody else had used them.
+    pub hits: u64,
+    /// Blocks that were cut from fresh memory.
+    pub misses: u64,
+    /// Blocks that another thread than their own freed.
+    pub returned: u64,
+    /// Bytes that the free lists have from the system: blocks in use, and idle ones.
+    pub chunk_bytes: u64,
+}
+
+/// Returns what the free lists of all threads have done.
 ///
 /// # Examples
 ///
 /// ```
-/// use std::alloc::Layout;
-/// use tfrt_async::{HostAllocator, RecyclingAllocator};
+/// use tfrt_async::{AsyncValue, memory_stats};
 ///
-/// let allocator = RecyclingAllocator::new();
-/// let layout = Layout::new::<[u64; 8]>();
-/// let block = allocator.allocate(layout).expect("the system has 64 bytes");
-/// // SAFETY: the block came from this allocator, with this layout.
-/// unsafe { allocator.deallocate(block, layout) };
+/// let before = memory_stats();
+/// let (promise, value) = AsyncValue::<i32>::pending();
+/// # if before.chunk_bytes > 0 {
+/// assert_eq!(memory_stats().live_blocks, before.live_blocks + 1);
+/// # }
+/// # drop((promise, value));
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RecyclingAllocator(());
-
-impl RecyclingAllocator {
-    /// Returns the allocator.
-    pub const fn new() -> RecyclingAllocator {
-        RecyclingAllocator(())
+pub fn memory_stats() -> MemoryStats {
+    collect();
+    let sums = thread::sums();
+    MemoryStats {
+        live_blocks: sums
+            .allocated
+            .saturating_sub(sums.freed)
+            .wrapping_add(sums.large_blocks),
+        live_bytes: sums.live_bytes.wrapping_add(sums.large_bytes),
+        hits: sums.allocated.saturating_sub(sums.cut),
+        misses: sums.cut,
+        returned: sums.returned,
+        chunk_bytes: sums.chunk_bytes,
     }
 }
 
-// SAFETY: a block comes from the system allocator or from a free list of its size class, which it
-// leaves when it is given out.
-unsafe impl HostAllocator for RecyclingAllocator {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        Block::with(layout).allocate()
-    }
-
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller says that the block came from `allocate` with this layout.
-        unsafe { free_block(block, Block::with(layout)) }
-    }
-
-    fn name(&self) -> &'static str {
-        "recycling"
+/// Takes blocks that other threads have given back to this one, before it sleeps.
+pub(crate) fn collect() {
+    if USES_FREE_LISTS {
+        thread::collect();
     }
 }
 
-/// Returns how many blocks came from free lists, from the system, and went back to it, by all
-/// threads that have ended or called this; the caller's own are included.
-pub fn recycling_stats() -> RecyclingStats {
-    let _ = LISTS.try_with(FreeLists::publish);
-    RecyclingStats {
-        recycled: RECYCLED.load(Ordering::Relaxed),
-        from_system: FROM_SYSTEM.load(Ordering::Relaxed),
-        to_system: TO_SYSTEM.load(Ordering::Relaxed),
-    }
-}
-
-/// What [`recycling_stats`] returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecyclingStats {
-    /// Blocks that came from a free list.
-    pub recycled: u64,
-    /// Blocks that the system gave.
-    pub from_system: u64,
-    /// Blocks that went back to the system.
-    pub to_system: u64,
-}
-
-static RECYCLED: AtomicU64 = AtomicU64::new(0);
-static FROM_SYSTEM: AtomicU64 = AtomicU64::new(0);
-static TO_SYSTEM: AtomicU64 = AtomicU64::new(0);
-
-/// The granularity of size classes, and the alignment of their blocks.
-const CLASS_BYTES: usize = 16;
-const N_CLASSES: usize = 16;
-const MAX_BLOCKS: u32 = 256;
 const USES_FREE_LISTS: bool = !cfg!(any(loom, miri, tfrt_no_free_lists));
 /// A planted bug: blocks that are a word too short.
 const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
@@ -191,72 +194,55 @@ const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
     0
 };
 
-/// A layout with its size class.
+/// A layout, and where its blocks come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     layout: Layout,
-    /// Which free list it belongs to, or `N_CLASSES` for none.
-    class: usize,
+    /// Where its free list is; `None` for blocks of the system.
+    class: Option<Class>,
 }
 
 impl Block {
     /// Returns the block that a `T` needs.
     pub(crate) const fn of<T>() -> Block {
-        const { Block::with(Layout::new::<T>()) }
+        const {
+            let layout = Layout::new::<T>();
+            let size = layout.size().saturating_sub(MISSING_BYTES);
+            match Layout::from_size_align(size, layout.align()) {
+                Ok(layout) => Block::with(layout),
+                Err(_) => Block::with(layout),
+            }
+        }
     }
 
     const fn with(layout: Layout) -> Block {
-        let class = layout.size().div_ceil(CLASS_BYTES);
-        let fits = layout.size() > 0 && layout.align() <= CLASS_BYTES && class <= N_CLASSES;
-        if !fits || !USES_FREE_LISTS {
-            let size = layout.size().saturating_sub(MISSING_BYTES);
-            return match Layout::from_size_align(size, layout.align()) {
-                Ok(layout) => Block {
-                    layout,
-                    class: N_CLASSES,
-                },
-                Err(_) => Block {
-                    layout,
-                    class: N_CLASSES,
-                },
-            };
-        }
-        match Layout::from_size_align(class * CLASS_BYTES, CLASS_BYTES) {
-            Ok(layout) => Block {
-                layout,
-                class: class - 1,
-            },
-            Err(_) => Block {
-                layout,
-                class: N_CLASSES,
-            },
-        }
+        let class = if USES_FREE_LISTS {
+            Class::of(layout)
+        } else {
+            None
+        };
+        Block { layout, class }
     }
 
     /// Returns the size of a block, in bytes.
     pub(crate) const fn size_bytes(self) -> usize {
-        self.layout.size()
-    }
-
-    #[inline]
-    fn allocate(self) -> Option<NonNull<u8>> {
-        if self.class < N_CLASSES
-            && let Ok(Some(block)) = LISTS.try_with(|lists| lists.pop(self.class))
-        {
-            return Some(block);
+        match self.class {
+            Some(class) => class.size_bytes(),
+            None => self.layout.size(),
         }
-        self.allocate_from_system()
     }
 
-    #[inline(never)]
-    fn allocate_from_system(self) -> Option<NonNull<u8>> {
-        let _ = LISTS.try_with(|lists| lists.from_system.set(lists.from_system.get() + 1));
-        SystemAllocator::new().allocate(self.layout)
+    #[inline(always)]
+    fn allocate(self) -> Option<NonNull<u8>> {
+        match self.class {
+            Some(class) => thread::allocate(class),
+            None => allocate_large(self.layout),
+        }
     }
 }
 
 /// Returns a block; aborts the process if memory is exhausted.
-#[inline]
+#[inline(always)]
 pub(crate) fn allocate_block(block: Block) -> NonNull<u8> {
     block
         .allocate()
@@ -268,135 +254,53 @@ pub(crate) fn allocate_block(block: Block) -> NonNull<u8> {
 /// # Safety
 ///
 /// `address` came from an allocation of the same `block`, by any thread, and is not used again.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn free_block(address: NonNull<u8>, block: Block) {
-    if block.class < N_CLASSES {
-        // SAFETY: the caller says that the block belongs to this class and is not used again.
-        let kept = LISTS.try_with(|lists| unsafe { lists.push(address, block.class) });
-        if kept == Ok(true) {
-            return;
-        }
+    match block.class {
+        // SAFETY: the caller says that it came from there.
+        Some(_) => unsafe { thread::free(address) },
+        // SAFETY: the caller's promise is the same.
+        None => unsafe { free_large(address, block.layout) },
     }
-    // SAFETY: the caller says that the block has this layout. All blocks come from the system.
-    unsafe { free_to_system(address, block.layout) };
+}
+
+/// Returns a block of a layout that is not small.
+#[inline(never)]
+fn allocate_rare(layout: Layout) -> Option<NonNull<u8>> {
+    Block::with(layout).allocate()
+}
+
+/// Returns a block of the system's.
+#[inline(never)]
+fn allocate_large(layout: Layout) -> Option<NonNull<u8>> {
+    if layout.size() == 0 {
+        return Some(layout.dangling_ptr());
+    }
+    // SAFETY: the size is not zero.
+    let block = NonNull::new(unsafe { alloc::alloc(layout) })?;
+    if USES_FREE_LISTS {
+        thread::count_large(1, len_bytes(layout));
+    }
+    Some(block)
 }
 
 /// Gives a block back to the system.
 ///
 /// # Safety
 ///
-/// `address` came from the system with this `layout`, and is not used again.
+/// `address` came from [`allocate_large`] with this `layout`, and is not used again.
 #[inline(never)]
-unsafe fn free_to_system(address: NonNull<u8>, layout: Layout) {
-    let _ = LISTS.try_with(|lists| lists.to_system.set(lists.to_system.get() + 1));
-    // SAFETY: the caller's promise is the same.
-    unsafe { SystemAllocator::new().deallocate(address, layout) };
-}
-
-/// What an idle block holds.
-struct Idle {
-    next: *mut Idle,
-}
-
-struct FreeList {
-    /// Invariant: the head of a list of idle blocks of one class, all ours.
-    head: Cell<*mut Idle>,
-    n_blocks: Cell<u32>,
-}
-
-struct FreeLists {
-    classes: [FreeList; N_CLASSES],
-    recycled: Cell<u64>,
-    from_system: Cell<u64>,
-    to_system: Cell<u64>,
-}
-
-thread_local! {
-    static LISTS: FreeLists = const { FreeLists::new() };
-}
-
-impl FreeLists {
-    const fn new() -> FreeLists {
-        FreeLists {
-            classes: [const {
-                FreeList {
-                    head: Cell::new(ptr::null_mut()),
-                    n_blocks: Cell::new(0),
-                }
-            }; N_CLASSES],
-            recycled: Cell::new(0),
-            from_system: Cell::new(0),
-            to_system: Cell::new(0),
-        }
+unsafe fn free_large(address: NonNull<u8>, layout: Layout) {
+    if layout.size() == 0 {
+        return;
     }
-
-    #[inline]
-    fn pop(&self, class: usize) -> Option<NonNull<u8>> {
-        let list = &self.classes[class];
-        let block = NonNull::new(list.head.get())?;
-        // SAFETY: by the list's invariant this is an idle block, which holds an `Idle`.
-        let next = unsafe { block.as_ref() }.next;
-        list.head.set(next);
-        list.n_blocks.set(list.n_blocks.get() - 1);
-        self.recycled.set(self.recycled.get() + 1);
-        Some(block.cast())
+    if USES_FREE_LISTS {
+        thread::count_large(1_u64.wrapping_neg(), len_bytes(layout).wrapping_neg());
     }
-
-    /// Keeps a block; returns false if the list is full.
-    ///
-    /// # Safety
-    ///
-    /// `address` is a block of this class that nobody uses.
-    #[inline]
-    unsafe fn push(&self, address: NonNull<u8>, class: usize) -> bool {
-        let list = &self.classes[class];
-        if list.n_blocks.get() >= MAX_BLOCKS {
-            return false;
-        }
-        let block = address.cast::<Idle>();
-        // SAFETY: every class has room for an `Idle`, and the caller gives the block away.
-        unsafe {
-            block.write(Idle {
-                next: list.head.get(),
-            })
-        };
-        list.head.set(block.as_ptr());
-        list.n_blocks.set(list.n_blocks.get() + 1);
-        true
-    }
-
-    /// Moves this thread's statistics to the process's.
-    fn publish(&self) {
-        RECYCLED.fetch_add(self.recycled.take(), Ordering::Relaxed);
-        FROM_SYSTEM.fetch_add(self.from_system.take(), Ordering::Relaxed);
-        TO_SYSTEM.fetch_add(self.to_system.take(), Ordering::Relaxed);
-    }
+    // SAFETY: the caller says that the block came from the system, with this layout.
+    unsafe { alloc::dealloc(address.as_ptr(), layout) };
 }
 
-impl Drop for FreeLists {
-    fn drop(&mut self) {
-        for class in 0..N_CLASSES {
-            let size = (class + 1) * CLASS_BYTES;
-            let Ok(layout) = Layout::from_size_align(size, CLASS_BYTES) else {
-                continue;
-            };
-            while let Some(block) = self.pop(class) {
-                self.recycled.set(self.recycled.get() - 1);
-                self.to_system.set(self.to_system.get() + 1);
-                // SAFETY: blocks of this class came from the system with this layout.
-                unsafe { SystemAllocator::new().deallocate(block, layout) };
-            }
-        }
-        self.publish();
-    }
+fn len_bytes(layout: Layout) -> u64 {
+    u64::try_from(layout.size()).unwrap_or(u64::MAX)
 }
-
-impl fmt::Debug for FreeLists {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let blocks = self.classes.iter().map(|list| list.n_blocks.get());
-        f.debug_list().entries(blocks).finish()
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests;

@@ -1,59 +1,185 @@
 use std::{alloc::Layout, sync::mpsc, thread};
 
-use super::{Block, CLASS_BYTES, MAX_BLOCKS, N_CLASSES, allocate_block, free_block};
-use crate::{HostAllocator, RecyclingAllocator, SystemAllocator};
+use super::{Block, USES_FREE_LISTS, allocate_block, free_block};
+use super::{class::Class, thread as blocks};
+use crate::{HostAllocator, SystemAllocator};
 
-/// Fills and frees blocks of many sizes and alignments.
-fn check(allocator: &dyn HostAllocator) {
-    for size in [
-        0, 1, 8, 15, 16, 17, 72, 80, 96, 255, 256, 257, 4096, 100_000,
-    ] {
-        for align in [1, 8, 16, 64, 4096] {
+#[test]
+fn allocator_gives_what_was_asked_for() {
+    let allocator = SystemAllocator::new();
+    let sizes = [
+        0, 1, 8, 15, 16, 17, 72, 80, 96, 255, 256, 257, 4096, 32_768, 32_769, 300_000,
+    ];
+    let mut blocks = Vec::new();
+    for (number, size) in sizes.into_iter().enumerate() {
+        for align in [1, 8, 16, 64, 4096, 8192] {
             let layout = Layout::from_size_align(size, align).unwrap();
             let block = allocator.allocate(layout).unwrap();
             assert_eq!(block.addr().get() % align, 0, "{layout:?}");
+            let mark = u8::try_from(number).unwrap();
             // SAFETY: the block has `size` bytes.
-            unsafe { block.write_bytes(0xa5, size) };
-            // SAFETY: the block came from this allocator with this layout.
-            unsafe { allocator.deallocate(block, layout) };
+            unsafe { block.write_bytes(mark, size) };
+            blocks.push((block, layout, mark));
+        }
+    }
+    for (block, layout, mark) in blocks {
+        // SAFETY: the block has `size` bytes, all of which were written.
+        let bytes = unsafe { std::slice::from_raw_parts(block.as_ptr(), layout.size()) };
+        assert!(bytes.iter().all(|byte| *byte == mark), "{layout:?}");
+        // SAFETY: the block came from this allocator with this layout.
+        unsafe { allocator.deallocate(block, layout) };
+    }
+}
+
+/// Addresses of blocks of one class, on their way between threads.
+struct Blocks(Class, Vec<usize>);
+
+impl Blocks {
+    fn take(class: Class, n: usize) -> Blocks {
+        let take = |_| blocks::allocate(class).unwrap().expose_provenance().get();
+        Blocks(class, (0..n).map(take).collect())
+    }
+
+    fn are_distinct(&self) -> bool {
+        let mut sorted = self.1.clone();
+        sorted.sort_unstable();
+        sorted
+            .windows(2)
+            .all(|pair| pair[1] - pair[0] >= self.0.size_bytes())
+    }
+
+    fn free(self) {
+        for address in self.1 {
+            let block = std::ptr::NonNull::new(std::ptr::with_exposed_provenance_mut(address));
+            // SAFETY: each of them came from `blocks::allocate`, and is freed once.
+            unsafe { blocks::free(block.unwrap()) };
+        }
+    }
+}
+
+fn class(size: usize) -> Class {
+    Class::of(Layout::from_size_align(size, 8).unwrap()).unwrap()
+}
+
+#[test]
+fn blocks_are_distinct_and_are_used_again_over_many_chunks() {
+    for (size, n_blocks) in [(16, 50_000), (256, 5000), (32_768, 50)] {
+        for _ in 0..3 {
+            let blocks = Blocks::take(class(size), n_blocks);
+            assert!(blocks.are_distinct());
+            let first = blocks.1[0];
+            blocks.free();
+            let again = Blocks::take(class(size), n_blocks);
+            assert!(again.are_distinct() && again.1.contains(&first));
+            again.free();
         }
     }
 }
 
 #[test]
-fn allocators_give_what_was_asked_for() {
-    check(&SystemAllocator::new());
-    check(&RecyclingAllocator::new());
+fn blocks_freed_by_another_thread_come_back() {
+    let class = class(1000);
+    let blocks = Blocks::take(class, 600);
+    let before = blocks.1.clone();
+    thread::spawn(move || blocks.free()).join().unwrap();
+    let blocks = Blocks::take(class, 600);
+    let n_same = before
+        .iter()
+        .filter(|block| blocks.1.contains(block))
+        .count();
+    assert!(blocks.are_distinct() && n_same > 300, "{n_same}");
+    blocks.free();
 }
 
 #[test]
-fn every_class_fits_its_sizes() {
-    for size in 1..=N_CLASSES * CLASS_BYTES + 1 {
-        let block = Block::with(Layout::from_size_align(size, 8).unwrap());
-        assert!(block.size_bytes() >= size);
-        assert!(block.class == N_CLASSES || block.size_bytes() == (block.class + 1) * CLASS_BYTES);
+fn blocks_outlive_the_thread_that_took_them() {
+    for size in [48, 2000, 20_000] {
+        let class = class(size);
+        let blocks = thread::spawn(move || Blocks::take(class, 300))
+            .join()
+            .unwrap();
+        assert!(blocks.are_distinct());
+        // Its heap has perhaps another thread now, perhaps none: both take the blocks back.
+        let adopting = thread::spawn(move || Blocks::take(class, 10).free());
+        blocks.free();
+        adopting.join().unwrap();
     }
 }
 
+/// A destructor of a thread that ends after its heap was left.
 #[test]
-fn blocks_freed_by_other_threads_are_reused_or_returned() {
-    let n_blocks = 3 * usize::try_from(MAX_BLOCKS).unwrap();
-    let (sender, receiver) = mpsc::channel();
+fn blocks_can_be_taken_and_freed_while_a_thread_ends() {
+    struct Late(Vec<Blocks>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            for _ in 0..100 {
+                self.0.push(Blocks::take(class(100), 3));
+            }
+            self.0.drain(..).for_each(Blocks::free);
+        }
+    }
+    thread_local! {
+        static LATE: std::cell::RefCell<Late> = const { std::cell::RefCell::new(Late(Vec::new())) };
+    }
+    thread::spawn(|| {
+        // Destructors run in the order in which they were registered, or the other way round.
+        Blocks::take(class(100), 1).free();
+        LATE.with_borrow_mut(|late| late.0.push(Blocks::take(class(100), 1)));
+    })
+    .join()
+    .unwrap();
+    thread::spawn(|| LATE.with_borrow_mut(|late| late.0.push(Blocks::take(class(100), 1))))
+        .join()
+        .unwrap();
+}
+
+/// Four threads hand each other blocks at random, and end now and then.
+#[test]
+fn threads_that_exchange_blocks_do_not_lose_any() {
+    const N_THREADS: usize = 4;
+    let n_rounds = if cfg!(miri) { 20 } else { 300 };
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..N_THREADS).map(|_| mpsc::channel::<Blocks>()).unzip();
+    let threads: Vec<_> = receivers
+        .into_iter()
+        .enumerate()
+        .map(|(index, receiver)| {
+            let senders = senders.clone();
+            thread::spawn(move || {
+                let mut receiver = receiver;
+                for round in 0..n_rounds {
+                    let blocks = Blocks::take(class(64 << (round % 8)), 20);
+                    assert!(blocks.are_distinct());
+                    let _ = senders[(index + round) % N_THREADS].send(blocks);
+                    let part: Vec<Blocks> = receiver.try_iter().collect();
+                    if round % 10 == 9 {
+                        // What is left of this thread's life happens on another one.
+                        receiver = thread::spawn(move || {
+                            part.into_iter().for_each(Blocks::free);
+                            receiver
+                        })
+                        .join()
+                        .unwrap();
+                    } else {
+                        part.into_iter().for_each(Blocks::free);
+                    }
+                }
+                drop(senders);
+                receiver.into_iter().for_each(Blocks::free);
+            })
+        })
+        .collect();
+    drop(senders);
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn cells_have_blocks_of_their_size() {
     let block = Block::of::<[u64; 9]>();
-    let taker = thread::spawn(move || {
-        for _ in 0..n_blocks {
-            sender
-                .send(allocate_block(block).expose_provenance())
-                .unwrap();
-        }
-    });
-    let giver = thread::spawn(move || {
-        for address in receiver {
-            let address = std::ptr::NonNull::with_exposed_provenance(address);
-            // SAFETY: the other thread allocated it as `block` and gave it away.
-            unsafe { free_block(address, block) };
-        }
-    });
-    taker.join().unwrap();
-    giver.join().unwrap();
+    assert!(block.size_bytes() >= 72 && block.class.is_some() == USES_FREE_LISTS);
+    let address = allocate_block(block);
+    // SAFETY: it came from there.
+    unsafe { free_block(address, block) };
 }

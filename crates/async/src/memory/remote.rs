@@ -1,0 +1,184 @@
+//! Blocks on their way back: a list that any thread pushes to and one thread takes from.
+//!
+//! One word holds the newest block, and whether the owner is gone. Pushing exchanges the word,
+//! taking swaps it, so nobody waits, and a block is never seen twice.
+//!
+//! # Invariant
+//!
+//! A block is pushed by whoever frees it, and belongs to whoever takes the list from then on.
+//! A push that finds the owner gone says so: that thread sees to it that somebody takes the list.
+
+use std::ptr::{self, NonNull};
+
+use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
+
+/// How a push publishes its block.
+const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-return") {
+    Ordering::Relaxed
+} else {
+    Ordering::Release
+};
+
+/// Tells nobody that the owner is gone: a bug that the models must find.
+const FORGETS_ABSENCE: bool = cfg!(tfrt_planted = "forgotten-absence");
+
+/// What an idle block begins with.
+pub(super) struct Idle {
+    pub(super) next: UnsafeCell<*mut Idle>,
+}
+
+impl Idle {
+    /// Returns what a block holds that stands before `next`.
+    #[inline(always)]
+    pub(super) fn before(next: *mut Idle) -> Idle {
+        Idle {
+            next: UnsafeCell::new(next),
+        }
+    }
+}
+
+/// Whether somebody takes what is pushed without being told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A thread takes the list when it runs out of blocks.
+    Present,
+    /// Whoever pushes has to take it, or to have it taken.
+    Gone,
+}
+
+/// The bit of the word that says [`Owner::Gone`]; blocks are 16-aligned.
+const GONE: usize = 1;
+
+impl Owner {
+    fn empty_list(self) -> *mut Idle {
+        ptr::without_provenance_mut(match self {
+            Owner::Present => 0,
+            Owner::Gone => GONE,
+        })
+    }
+}
+
+/// The list of one owner.
+pub(super) struct Remote(AtomicPtr<Idle>);
+
+impl Remote {
+    /// Returns an empty list.
+    pub(super) fn new(owner: Owner) -> Remote {
+        Remote(AtomicPtr::new(owner.empty_list()))
+    }
+
+    /// Adds a block; tells whether there is an owner that will take it.
+    ///
+    /// # Safety
+    ///
+    /// `block` belongs to the caller, who gives it away, and has room for an [`Idle`].
+    pub(super) unsafe fn push(&self, block: NonNull<Idle>) -> Owner {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            let gone = seen.addr() & GONE;
+            let next = seen.map_addr(|address| address & !GONE);
+            // SAFETY: the block is the caller's until the exchange succeeds, and has the room.
+            unsafe { block.write(Idle::before(next)) };
+            let word = block.as_ptr().map_addr(|address| address | gone);
+            // Ordering: releases the link, and what was done with the block, to `take`.
+            match self
+                .0
+                .compare_exchange_weak(seen, word, PUBLISH, Ordering::Relaxed)
+            {
+                Ok(_) if gone != 0 && !FORGETS_ABSENCE => return Owner::Gone,
+                Ok(_) => return Owner::Present,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes the list, newest first, and says who looks after it from now on.
+    pub(super) fn take(&self, owner: Owner) -> *mut Idle {
+        // Ordering: pairs with the release in `push`.
+        let list = self.0.swap(owner.empty_list(), Ordering::Acquire);
+        list.map_addr(|address| address & !GONE)
+    }
+
+    /// Tells whether the list seems to be empty.
+    pub(super) fn seems_empty(&self) -> bool {
+        // Ordering: a hint.
+        self.0.load(Ordering::Relaxed).addr() & !GONE == 0
+    }
+}
+
+/// Interleaving models.
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::sync::{Arc, Mutex, thread};
+
+    /// A list whose blocks are boxes.
+    struct Boxes {
+        list: Remote,
+        /// How many were taken, by anybody. The lock stands for that of the registry.
+        n_taken: Mutex<usize>,
+    }
+
+    impl Boxes {
+        fn new(owner: Owner) -> Arc<Boxes> {
+            Arc::new(Boxes {
+                list: Remote::new(owner),
+                n_taken: Mutex::new(0),
+            })
+        }
+
+        fn push(&self) {
+            let block = NonNull::from(Box::leak(Box::new(Idle::before(ptr::null_mut()))));
+            // SAFETY: the box is given away.
+            if unsafe { self.list.push(block) } == Owner::Gone {
+                self.take(Owner::Gone);
+            }
+        }
+
+        fn take(&self, owner: Owner) {
+            let mut n_taken = self.n_taken.lock().unwrap();
+            let mut next = self.list.take(owner);
+            while !next.is_null() {
+                // SAFETY: what was taken is a box that belongs to this thread.
+                let block = unsafe { Box::from_raw(next) };
+                // SAFETY: nobody else has it.
+                next = block.next.with(|next| unsafe { *next });
+                *n_taken += 1;
+            }
+        }
+
+        fn n_taken(&self) -> usize {
+            *self.n_taken.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn loom_memory_push_push_take() {
+        loom::model(|| {
+            let boxes = Boxes::new(Owner::Present);
+            let pushing =
+                [boxes.clone(), boxes.clone()].map(|boxes| thread::spawn(move || boxes.push()));
+            boxes.take(Owner::Present);
+            pushing
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
+            boxes.take(Owner::Present);
+            assert_eq!(boxes.n_taken(), 2);
+        });
+    }
+
+    /// The owner leaves while two others give blocks back; nothing stays in the list.
+    #[test]
+    fn loom_memory_push_push_leave() {
+        loom::model(|| {
+            let boxes = Boxes::new(Owner::Present);
+            let pushing =
+                [boxes.clone(), boxes.clone()].map(|boxes| thread::spawn(move || boxes.push()));
+            boxes.take(Owner::Gone);
+            pushing
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
+            assert_eq!(boxes.n_taken(), 2);
+        });
+    }
+}

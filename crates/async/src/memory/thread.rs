@@ -1,0 +1,213 @@
+//! The heap of each thread: where blocks are taken and given back.
+//!
+//! # Threads that end
+//!
+//! Heaps live forever, in a registry; a thread that begins takes one over whose thread has
+//! ended. A thread that ends releases all chunks that nobody has blocks of. What still comes back
+//! to its heap is put in order by the thread that gives it, under the registry's lock.
+
+use std::{
+    cell::Cell,
+    ptr::{self, NonNull},
+};
+
+use super::{
+    chunk::{CHUNK_BYTES, Chunk},
+    class::Class,
+    heap::Heap,
+    remote::{Idle, Owner},
+};
+use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
+
+thread_local! {
+    /// The heap of this thread, or null: before the first block, and after the thread's end.
+    static HEAP: Cell<*const Heap> = const { Cell::new(ptr::null()) };
+    static END: End = const { End };
+}
+
+/// Leaves the thread's heap when the thread ends.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // SAFETY: what is there is a heap of the registry, which lives forever.
+        if let Some(heap) = unsafe { HEAP.replace(ptr::null()).as_ref() } {
+            registry().leave(heap);
+        }
+    }
+}
+
+/// Returns a block of a class, if the system has memory.
+#[inline(always)]
+pub(super) fn allocate(class: Class) -> Option<NonNull<u8>> {
+    // SAFETY: what is there is a heap of the registry, which lives forever.
+    if let Some(heap) = unsafe { HEAP.get().as_ref() }
+        && let Some(block) = heap.pop(class)
+    {
+        return Some(block);
+    }
+    allocate_slowly(class)
+}
+
+/// Takes a block back.
+///
+/// # Safety
+///
+/// The block came from [`allocate`], in any thread, and is not used again.
+#[inline(always)]
+pub(super) unsafe fn free(block: NonNull<u8>) {
+    let chunk = Chunk::of(block);
+    // SAFETY: by `heap.rs`'s second invariant the chunk is there.
+    let owner = unsafe { chunk.as_ref() }.owner();
+    // SAFETY: heaps live forever.
+    let owner = unsafe { &*owner };
+    if !ptr::eq(owner, HEAP.get()) {
+        return return_to(owner, block.cast());
+    }
+    // SAFETY: the block is one of this chunk of our heap, and the caller's to give.
+    unsafe { owner.take_back(chunk, block.cast()) };
+}
+
+/// Counts blocks that come from the system directly: so many more, of so many bytes; both wrap.
+pub(super) fn count_large(n: u64, len_bytes: u64) {
+    // SAFETY: what is there is a heap of the registry, which lives forever.
+    if let Some(heap) = unsafe { HEAP.get().as_ref() } {
+        heap.large_blocks.add(n);
+        heap.large_bytes.add(len_bytes);
+        return;
+    }
+    // Ordering: statistics.
+    LATE.0.fetch_add(n, Ordering::Relaxed);
+    LATE.1.fetch_add(len_bytes, Ordering::Relaxed);
+}
+
+/// The blocks, and their bytes, that threads without a heap have counted.
+static LATE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+
+/// Takes blocks that other threads have returned to this thread's heap.
+pub(super) fn collect() {
+    // SAFETY: what is there is a heap of the registry, which lives forever.
+    if let Some(heap) = unsafe { HEAP.get().as_ref() }
+        && !heap.remote.seems_empty()
+    {
+        heap.collect(Owner::Present);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_slowly(class: Class) -> Option<NonNull<u8>> {
+    // SAFETY: what is there is a heap of the registry, which lives forever.
+    if let Some(heap) = unsafe { HEAP.get().as_ref() } {
+        return heap.pop_or_refill(class);
+    }
+    if END.try_with(|_| ()).is_ok() {
+        let heap = registry().enter();
+        HEAP.set(heap);
+        return heap.pop_or_refill(class);
+    }
+    // The thread is past its end: it has a heap for this block only.
+    let mut registry = registry();
+    let heap = registry.enter();
+    let block = heap.pop_or_refill(class);
+    registry.leave(heap);
+    block
+}
+
+/// Returns a block to the heap of another thread.
+#[cold]
+#[inline(never)]
+fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
+    // SAFETY: the block was given to the caller, and every class has room for an `Idle`.
+    if unsafe { owner.remote.push(block) } == Owner::Gone {
+        registry().tidy(owner);
+    }
+}
+
+/// All heaps.
+struct Registry {
+    all: Vec<&'static Heap>,
+    /// Those without a thread.
+    free: Vec<&'static Heap>,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+        all: Vec::new(),
+        free: Vec::new(),
+    });
+    // Nothing panics while it holds this lock.
+    REGISTRY
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Registry {
+    /// Returns a heap for the calling thread.
+    fn enter(&mut self) -> &'static Heap {
+        let Some(heap) = self.free.pop() else {
+            let heap: &'static Heap = Box::leak(Box::new(Heap::new()));
+            self.all.push(heap);
+            return heap;
+        };
+        heap.collect(Owner::Present);
+        heap
+    }
+
+    /// Leaves a heap without a thread.
+    fn leave(&mut self, heap: &'static Heap) {
+        // Whoever returns a block from here on is told so, and waits for the lock.
+        heap.collect(Owner::Gone);
+        heap.close();
+        self.free.push(heap);
+    }
+
+    /// Takes back what was returned to a heap without a thread.
+    fn tidy(&mut self, heap: &'static Heap) {
+        if self.free.iter().any(|free| ptr::eq(*free, heap)) {
+            heap.collect(Owner::Gone);
+            heap.release_spare();
+        }
+    }
+}
+
+/// The sums of all heaps' counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) allocated: u64,
+    pub(super) freed: u64,
+    pub(super) live_bytes: u64,
+    pub(super) cut: u64,
+    pub(super) returned: u64,
+    pub(super) chunk_bytes: u64,
+    pub(super) large_blocks: u64,
+    pub(super) large_bytes: u64,
+}
+
+/// Adds the counters of all heaps up.
+pub(super) fn sums() -> Sums {
+    let mut sums = Sums {
+        // Ordering: statistics.
+        large_blocks: LATE.0.load(Ordering::Relaxed),
+        large_bytes: LATE.1.load(Ordering::Relaxed),
+        ..Sums::default()
+    };
+    let bytes = |class: Class| u64::try_from(class.size_bytes()).unwrap_or(u64::MAX);
+    let chunk_bytes = u64::try_from(CHUNK_BYTES).unwrap_or(u64::MAX);
+    for heap in &registry().all {
+        for class in Class::all() {
+            let slot = heap.slot(class);
+            let (allocated, freed) = (slot.allocated.get(), slot.freed.get());
+            sums.allocated += allocated;
+            sums.freed += freed;
+            // The two are read at different times.
+            sums.live_bytes += allocated.saturating_sub(freed) * bytes(class);
+        }
+        sums.cut += heap.n_cut.get();
+        sums.returned += heap.n_returned.get();
+        sums.chunk_bytes += heap.n_chunks.get() * chunk_bytes;
+        sums.large_blocks = sums.large_blocks.wrapping_add(heap.large_blocks.get());
+        sums.large_bytes = sums.large_bytes.wrapping_add(heap.large_bytes.get());
+    }
+    sums
+}
