@@ -12,6 +12,7 @@ use tfrt_benches::compare::{Contender, Subject};
 use tfrt_benches::measure::Clock;
 use tfrt_benches::ours::{Order, Ours, Threads};
 use tfrt_benches::table::Bench;
+use tfrt_host::RequestContext;
 
 fn main() {
     let bench = Bench::from_environment();
@@ -77,7 +78,7 @@ fn new_request(case: &Case) -> Contender {
     let ours = Ours::new(&case.text, Order::Static, Threads::Caller);
     let arguments = case.arguments.clone();
     Contender::new("tfrt, in a new request", Clock::Process, move || {
-        let ours = ours.in_new_request();
+        let ours = ours.in_request(&RequestContext::new(ours.host()));
         ours.call(&arguments).expect("the case has an answer")
     })
 }

@@ -1,9 +1,12 @@
-//! Kernels of benchmarks: sums of three and four, and kernels that take a microsecond.
+//! Kernels of benchmarks: sums of three and four, kernels that take a microsecond, and one that
+//! stops a run in its middle.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::kernel::{KernelRegistry, Rest};
+use tfrt_host::{Error, ExecutionContext};
 
 /// Returns all kernels of the host runtime, and those of this file.
 pub fn registry() -> KernelRegistry {
@@ -12,6 +15,7 @@ pub fn registry() -> KernelRegistry {
     registry
         .add("bench.sum3", sum3)
         .add("bench.sum4", sum4)
+        .add("bench.trip", trip)
         .add("bench.slow_sum2", |a: i32, b: i32| {
             spin();
             a.wrapping_add(b)
@@ -33,6 +37,53 @@ fn sum3(a: i32, b: i32, c: i32) -> i32 {
 
 fn sum4(a: i32, b: i32, c: i32, d: i32) -> i32 {
     sum3(a, b, c).wrapping_add(d)
+}
+
+/// What `bench.trip` does to a request that has one of these as its data.
+#[derive(Debug)]
+pub struct Trip {
+    stop: Stop,
+    n_left: AtomicU32,
+}
+
+/// How a run is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The kernel fails.
+    Fail,
+    /// The kernel cancels the request, and gives its sum.
+    Cancel,
+}
+
+impl Trip {
+    /// Stops the run when the kernel has run so many times before.
+    pub fn after(n_times: u32, stop: Stop) -> Trip {
+        let n_left = AtomicU32::new(n_times);
+        Trip { stop, n_left }
+    }
+
+    /// Tells whether the run was stopped.
+    pub fn is_over(&self) -> bool {
+        // Ordering: only the number matters.
+        self.n_left.load(Ordering::Relaxed) > u32::MAX / 2
+    }
+}
+
+/// `%sum = "bench.trip"(%a, %b, ...)`: the sum, unless the request has a [`Trip`] that is over.
+fn trip(operands: Rest, context: &ExecutionContext) -> Result<i32, Error> {
+    let numbers = operands.iter().filter_map(|one| one.get_in_place::<i32>());
+    let sum = numbers.fold(0, i32::wrapping_add);
+    let Some(trip) = context.request().data::<Trip>() else {
+        return Ok(sum);
+    };
+    // Ordering: only the number matters.
+    if trip.n_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+        match trip.stop {
+            Stop::Fail => return Err(Error::unknown("tripped")),
+            Stop::Cancel => context.request().cancel(),
+        }
+    }
+    Ok(sum)
 }
 
 /// Computes for a microsecond: a number of turns that was measured once, so that a thread that is

@@ -117,11 +117,18 @@ impl Ours {
     ///
     /// If the bytes are no program, or threads can't be started.
     pub fn open(bytes: BefBuffer, order: Order, threads: Threads) -> Ours {
-        let host = host(order, threads);
-        let program = load(bytes, &host);
+        Ours::of(&load(bytes, &host(order, threads)), threads)
+    }
+
+    /// The function `main` of a program that was loaded on a host for `threads`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn of(program: &Program, threads: Threads) -> Ours {
         Ours {
             function: program.function("main").expect("it has one"),
-            context: ExecutionContext::new(&RequestContext::new(&host)),
+            context: ExecutionContext::new(&RequestContext::new(program.host())),
             threads,
         }
     }
@@ -149,18 +156,17 @@ impl Ours {
         })
     }
 
-    /// Returns the same function in a request of its own.
-    pub fn in_new_request(&self) -> Ours {
-        let request = RequestContext::new(self.context.host());
+    /// Returns the same function in another request of its host.
+    pub fn in_request(&self, request: &Arc<RequestContext>) -> Ours {
         Ours {
-            context: ExecutionContext::new(&request),
+            context: ExecutionContext::new(request),
             ..self.clone()
         }
     }
 
-    /// Returns the request that calls belong to.
-    pub fn request(&self) -> &Arc<RequestContext> {
-        self.context.request()
+    /// Returns the host.
+    pub fn host(&self) -> &HostContext {
+        self.context.host()
     }
 
     /// Calls the function, waits for all its work, and returns its first result.
