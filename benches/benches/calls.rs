@@ -46,7 +46,11 @@ fn peers(case: &Case) -> Vec<Contender> {
         "call" => vec![here("Rust", |x| {
             (0..1_000).fold(x, |x, _| black_box(next as fn(i32) -> i32)(x))
         })],
-        "fib" => vec![here("Rust", fib)],
+        "fib" => {
+            let mut peers = vec![here("Rust", fib)];
+            peers.extend(joins(argument));
+            peers
+        }
         "while" => vec![here("Rust", |n| {
             let (mut i, mut sum) = (n, 0i32);
             while 1 <= i {
@@ -101,6 +105,28 @@ fn graphs(name: &str) -> Vec<Contender> {
         spawning::async_executor(&graph, Add, 1),
         spawning::rayon(&graph, Add, 1),
     ]
+}
+
+/// The same recursion, in which either half may run elsewhere.
+#[cfg(feature = "peers")]
+fn joins(argument: i32) -> Option<Contender> {
+    fn fib(n: i32) -> i32 {
+        if n <= 1 {
+            return n;
+        }
+        let (a, b) = rayon::join(|| fib(n - 1), || fib(n - 2));
+        black_box(a) + black_box(b)
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
+    let pool = pool.build().expect("a thread can be started");
+    Some(Contender::new("rayon join", Clock::Process, move || {
+        pool.install(|| fib(black_box(argument)))
+    }))
+}
+
+#[cfg(not(feature = "peers"))]
+fn joins(_: i32) -> Option<Contender> {
+    None
 }
 
 #[cfg(not(feature = "peers"))]

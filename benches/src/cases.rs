@@ -59,6 +59,38 @@ pub const NAMES: [&str; 15] = [
     "repeat",
 ];
 
+/// What a unit may cost on one thread, in nanoseconds, where the plain loop over `chain` takes
+/// [`REFERENCE_NS`] for a node: the case, the goal in static order, and that with ready counts.
+const GOALS: [(&str, f64, Option<f64>); 14] = [
+    ("chain", 4.0, Some(6.0)),
+    ("fan", 4.0, Some(8.0)),
+    ("merge", 4.0, Some(8.0)),
+    ("wave", 4.0, Some(8.0)),
+    ("tree", 4.0, Some(6.0)),
+    ("random", 8.0, Some(16.0)),
+    ("lanes", 4.0, Some(6.0)),
+    ("synchronous", 2.0, None),
+    ("async_chain", 40.0, None),
+    ("async_fan", 40.0, None),
+    ("empty", 30.0, None),
+    ("fib", 12.0, None),
+    ("while", 25.0, None),
+    ("repeat", 25.0, None),
+];
+
+/// Nanoseconds for a node of the plain loop on the machine that goals are meant for.
+pub const REFERENCE_NS: f64 = 1.4;
+
+/// Returns the goal for a case, if `who` is one of ours by the name that tables have for it.
+pub fn goal(case: &str, who: &str) -> Option<f64> {
+    let (_, ordered, dynamic) = GOALS.iter().find(|(name, ..)| *name == case)?;
+    match who {
+        "tfrt, ordered" => Some(*ordered),
+        "tfrt, dynamic" => *dynamic,
+        _ => None,
+    }
+}
+
 /// What programs of graphs begin from.
 pub const START: i32 = 17;
 /// What programs of graphs add.

@@ -1,5 +1,6 @@
 //! What benchmarks print: a heading for each subject, and a line for each who was compared.
 
+use crate::cases::{REFERENCE_NS, START, STEP, goal};
 use crate::compare::{Contender, Row, Subject, compare};
 use crate::counted::Counts;
 use crate::graph::Graph;
@@ -34,42 +35,52 @@ impl Bench {
         self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
     }
 
-    /// Says what is measured, and how fast the machine is today.
+    /// Says what is measured.
     pub fn begin(&self, what: &str) {
-        let graph = Graph::chain(10_000);
-        let subject = Subject {
-            name: "yardstick",
-            unit: "node",
-            n_units: graph.n_nodes(),
-            answer: graph.result(crate::cases::START, crate::cases::STEP),
-        };
-        let rows = compare(subject, &mut [plain_loop(&graph, Body::Add)], self.n_rounds);
-        println!(
-            "{what}; medians of {} interleaved rounds; spread is half the interquartile range",
-            self.n_rounds
-        );
-        println!(
-            "yardstick: {:.2} ns per node of the plain loop over a chain of 10,000",
-            rows[0].ns
-        );
+        // The machine may have slept until now.
+        yardstick(200);
+        println!("{what}; medians of {} interleaved rounds", self.n_rounds);
+        println!("yardstick: a node of the plain loop over a chain of 10,000, before and after");
+        println!("spread: half the interquartile range; ratio: to the first, round by round");
+        println!("goals are scaled by the yardstick, from {REFERENCE_NS} ns");
     }
 
-    /// Compares, and prints what came of it. Instructions are those of `benches/instructions.txt`.
+    /// Compares, and prints what came of it. Instructions are those that were counted last.
     pub fn compare(&self, subject: Subject<'_>, contenders: &mut [Contender]) -> Vec<Row> {
-        println!("{}: {} {}s", subject.name, subject.n_units, subject.unit);
+        let before = yardstick(self.n_rounds);
         let rows = compare(subject, contenders, self.n_rounds);
+        let after = yardstick(self.n_rounds);
+        let Subject {
+            name,
+            unit,
+            n_units,
+            ..
+        } = subject;
+        println!("\n{name}: {n_units} {unit}s; yardstick {before:.2} ns, {after:.2} ns");
+        println!(
+            "  {:<30}{:>11}{:>8}{:>9}{:>14}{:>8}",
+            "",
+            format!("ns/{unit}"),
+            "spread",
+            "ratio",
+            "instructions",
+            "goal"
+        );
         for row in &rows {
-            let counted = self.counts.of(subject.name, &row.name);
-            let counted =
-                counted.map_or(String::new(), |count| format!("  {count:8.1} instructions"));
-            println!(
-                "  {:<30} {:9.2} ns/{:<6}  +-{:<3.0}%  x{:<8.3}{counted}",
+            let or_nothing =
+                |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.1}"));
+            let scale = (before + after) / 2.0 / REFERENCE_NS;
+            let goal = goal(name, &row.name).map(|goal| goal * scale);
+            let line = format!(
+                "  {:<30}{:>11.2}{:>7.0}%{:>9.3}{:>14}{:>8}",
                 row.name,
                 row.ns,
-                subject.unit,
                 row.spread * 100.0,
                 row.ratio,
+                or_nothing(self.counts.of(name, &row.name)),
+                or_nothing(goal),
             );
+            println!("{}", line.trim_end());
         }
         rows
     }
@@ -81,6 +92,19 @@ impl Bench {
         println!("  hand-off: {before} before; {} after", HandOff::measure());
         rows
     }
+}
+
+/// Nanoseconds for a node of the plain loop over a chain: how fast the machine is now.
+fn yardstick(n_rounds: usize) -> f64 {
+    let graph = Graph::chain(10_000);
+    let subject = Subject {
+        name: "yardstick",
+        unit: "node",
+        n_units: graph.n_nodes(),
+        answer: graph.result(START, STEP),
+    };
+    let rows = compare(subject, &mut [plain_loop(&graph, Body::Add)], n_rounds);
+    rows[0].ns
 }
 
 /// Says why somebody is not there.
