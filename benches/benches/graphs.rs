@@ -8,11 +8,11 @@
 #![forbid(unsafe_code)]
 
 use tfrt_benches::cases::{Case, NAMES};
-use tfrt_benches::compare::{Contender, Subject};
+use tfrt_benches::compare::Subject;
 use tfrt_benches::ours::{Order, Ours, Threads};
+use tfrt_benches::peers;
 use tfrt_benches::peers::native::{ONE_TBB, TASKFLOW};
 use tfrt_benches::peers::shared::Body;
-use tfrt_benches::peers::{deques, loops, spawning};
 use tfrt_benches::table::{Bench, skip};
 
 fn main() {
@@ -27,19 +27,10 @@ fn main() {
         let Some(graph) = &case.graph else { continue };
         let ours = Order::BOTH.map(|order| Ours::contender(&case, order, Threads::Caller));
         let mut contenders = Vec::from(ours);
-        contenders.extend([
-            loops::plain_loop(graph, Body::Add),
-            loops::ready_counts(graph),
-            deques::st3(graph, Body::Add, 1),
-            deques::crossbeam(graph, Body::Add, 1),
-            spawning::rayon(graph, Body::Add, 1),
-            spawning::tokio(graph, Body::Add, None),
-            spawning::tokio(graph, Body::Add, Some(1)),
-            spawning::async_executor(graph, Body::Add, 1),
-        ]);
+        contenders.extend(peers::on_one_thread(graph));
         let started = native
             .iter()
-            .map(|program| -> Contender { program.start(graph, Body::Add, 1) });
+            .map(|program| program.start(graph, Body::Add, 1));
         contenders.extend(started);
         let subject = Subject {
             name,

@@ -15,7 +15,7 @@ use tfrt_benches::graph::{Graph, Kernels};
 use tfrt_benches::ours::{Order, Ours, Threads};
 use tfrt_benches::peers::native::{ONE_TBB, Program, TASKFLOW};
 use tfrt_benches::peers::shared::Body;
-use tfrt_benches::peers::{deques, loops, spawning};
+use tfrt_benches::peers::{self, spawning};
 use tfrt_benches::table::{Bench, skip};
 
 fn main() {
@@ -66,14 +66,7 @@ fn ours(case: &Case) -> Vec<Contender> {
 }
 
 fn peers(graph: &Graph, body: Body, native: &[Program]) -> Vec<Contender> {
-    let mut peers = vec![
-        loops::plain_loop(graph, body),
-        deques::st3(graph, body, 2),
-        deques::crossbeam(graph, body, 2),
-        spawning::rayon(graph, body, 2),
-        spawning::tokio(graph, body, Some(2)),
-        spawning::async_executor(graph, body, 2),
-    ];
+    let mut peers = peers::on_two_threads(graph, body);
     peers.extend(native.iter().map(|program| program.start(graph, body, 2)));
     peers
 }

@@ -1,7 +1,8 @@
 //! Instructions for each unit of the defended cases, as `instructions.txt` has them.
 //!
-//! A line is a case, an order, and a number: `chain ordered 120.4`. `cargo xtask instructions`
-//! counts them again under callgrind and compares; `--bless` writes the file.
+//! A line is a case, a number, and whose it is by the name that tables have for it: `chain 120.4
+//! tfrt, ordered`. `cargo xtask instructions` counts them again under callgrind and compares;
+//! `--bless` writes the file.
 
 use std::fmt;
 use std::fs;
@@ -19,10 +20,10 @@ pub struct Counts(Vec<Count>);
 pub struct Count {
     /// The case.
     pub case: String,
-    /// The order in which its kernels run, or another word for how it is run.
-    pub order: String,
     /// Instructions for a unit.
     pub instructions: f64,
+    /// Who ran it.
+    pub who: String,
 }
 
 impl Counts {
@@ -42,7 +43,7 @@ impl Counts {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let counts: Option<Vec<Count>> = lines.map(Count::parse).collect();
         counts.map(Counts).ok_or_else(|| {
-            let message = format!("{}: expected lines 'CASE ORDER NUMBER'", path.display());
+            let message = format!("{}: expected lines 'CASE NUMBER WHO'", path.display());
             io::Error::new(io::ErrorKind::InvalidData, message)
         })
     }
@@ -57,36 +58,31 @@ impl Counts {
         &self.0
     }
 
-    /// What was counted for a case that runs in an order.
-    pub fn find(&self, case: &str, order: &str) -> Option<f64> {
-        let mut counts = self.0.iter();
-        let count = counts.find(|count| count.case == case && count.order == order)?;
-        Some(count.instructions)
-    }
-
-    /// What was counted for a case, if `who` is one of ours by the name that tables have for it.
+    /// What was counted for a case that somebody ran.
     pub fn of(&self, case: &str, who: &str) -> Option<f64> {
-        self.find(case, who.strip_prefix("tfrt, ")?)
+        let mut counts = self.0.iter();
+        let count = counts.find(|count| count.case == case && count.who == who)?;
+        Some(count.instructions)
     }
 }
 
 impl Count {
     fn parse(line: &str) -> Option<Count> {
-        let mut words = line.split_whitespace();
-        let count = Count {
-            case: words.next()?.to_owned(),
-            order: words.next()?.to_owned(),
-            instructions: words.next()?.parse().ok()?,
-        };
-        words.next().is_none().then_some(count)
+        let (case, rest) = line.split_once(' ')?;
+        let (instructions, who) = rest.trim_start().split_once(' ')?;
+        Some(Count {
+            case: case.to_owned(),
+            instructions: instructions.parse().ok()?,
+            who: who.trim_start().to_owned(),
+        })
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for count in &self.0 {
-            let (case, order) = (&count.case, &count.order);
-            writeln!(f, "{case:<12} {order:<12} {:8.1}", count.instructions)?;
+            let (case, who) = (&count.case, &count.who);
+            writeln!(f, "{case:<12} {:9.1}  {who}", count.instructions)?;
         }
         Ok(())
     }
@@ -102,8 +98,8 @@ mod tests {
         for (case, instructions) in [("chain", 120.5), ("fan", 9.0)] {
             counts.push(Count {
                 case: case.to_owned(),
-                order: "ordered".to_owned(),
                 instructions,
+                who: "tfrt, ordered".to_owned(),
             });
         }
         let text = counts.to_string();
@@ -111,6 +107,6 @@ mod tests {
         assert_eq!(read, Some(counts.0.clone()));
         assert_eq!(counts.of("fan", "tfrt, ordered"), Some(9.0));
         assert_eq!(counts.of("fan", "tokio"), None);
-        assert_eq!(Count::parse("fan ordered many"), None);
+        assert_eq!(Count::parse("fan many tfrt"), None);
     }
 }

@@ -11,6 +11,10 @@
 //! Everybody computes the value of each node, and none of them can fail, be cancelled, or say where
 //! a node came from.
 
+use crate::compare::Contender;
+use crate::graph::Graph;
+use shared::Body;
+
 #[cfg(feature = "peers")]
 pub mod deques;
 pub mod loops;
@@ -19,10 +23,47 @@ pub mod shared;
 #[cfg(feature = "peers")]
 pub mod spawning;
 
+/// Those in this process, on one thread, with nodes that add.
+pub fn on_one_thread(graph: &Graph) -> Vec<Contender> {
+    let loops = [
+        loops::plain_loop(graph, Body::Add),
+        loops::ready_counts(graph),
+    ];
+    let libraries = libraries(graph, Body::Add, 1);
+    loops.into_iter().chain(libraries).collect()
+}
+
+/// The same on two threads, but for the loop, which has one, and without ready counts.
+pub fn on_two_threads(graph: &Graph, body: Body) -> Vec<Contender> {
+    let libraries = libraries(graph, body, 2);
+    let plain_loop = loops::plain_loop(graph, body);
+    std::iter::once(plain_loop).chain(libraries).collect()
+}
+
+#[cfg(feature = "peers")]
+fn libraries(graph: &Graph, body: Body, n_threads: usize) -> Vec<Contender> {
+    let mut libraries = vec![
+        deques::st3(graph, body, n_threads),
+        deques::crossbeam(graph, body, n_threads),
+        spawning::rayon(graph, body, n_threads),
+        spawning::tokio(graph, body, Some(n_threads)),
+        spawning::async_executor(graph, body, n_threads),
+    ];
+    if n_threads == 1 {
+        libraries.push(spawning::tokio(graph, body, None));
+    }
+    libraries
+}
+
+#[cfg(not(feature = "peers"))]
+fn libraries(_: &Graph, _: Body, _: usize) -> Vec<Contender> {
+    Vec::new()
+}
+
 #[cfg(all(test, feature = "peers"))]
 mod tests {
     use super::shared::Body;
-    use super::{deques, loops, native, spawning};
+    use super::{loops, native};
     use crate::cases::{START, STEP};
     use crate::graph::Graph;
 
@@ -36,20 +77,13 @@ mod tests {
             Graph::lanes(10, 10),
         ] {
             for body in [Body::Add, Body::Slow] {
-                let mut contenders = vec![loops::plain_loop(&graph, body)];
+                let mut contenders = super::on_two_threads(&graph, body);
+                contenders.extend(super::libraries(&graph, body, 1));
                 contenders.push(loops::ready_counts(&graph));
                 for n_threads in [1, 2] {
-                    contenders.extend([
-                        deques::st3(&graph, body, n_threads),
-                        deques::crossbeam(&graph, body, n_threads),
-                        spawning::rayon(&graph, body, n_threads),
-                        spawning::tokio(&graph, body, Some(n_threads)),
-                        spawning::async_executor(&graph, body, n_threads),
-                    ]);
                     let built = native.iter().flatten();
                     contenders.extend(built.map(|one| one.start(&graph, body, n_threads)));
                 }
-                contenders.push(spawning::tokio(&graph, body, None));
                 let answer = graph.result(START, STEP);
                 for mut contender in contenders {
                     let given = (contender.work)(3).answer;

@@ -10,24 +10,20 @@ use std::process::{Command, Stdio};
 
 use crate::steps::{Steps, cargo, exists, root, target};
 
-/// The counting program, built for speed and without those whom benchmarks compare with.
-const COUNT: [&str; 8] = [
-    "run",
-    "--quiet",
-    "--release",
-    "--package=tfrt-benches",
-    "--no-default-features",
-    "--bin",
-    "instructions",
-    "--",
-];
+/// The counting program, built for speed.
+fn count(features: &[&str]) -> Command {
+    let mut command = cargo(&["run", "--quiet", "--release", "--package=tfrt-benches"]);
+    command.args(features).args(["--bin=instructions", "--"]);
+    command
+}
 
 /// Counts instructions, and compares or writes them.
 pub fn instructions(steps: &mut Steps, arguments: &[&str]) {
     if !exists("valgrind") {
         return steps.skip("instructions", "valgrind");
     }
-    steps.run("instructions", cargo(&COUNT).args(arguments));
+    let mut count = count(&["--no-default-features"]);
+    steps.run("instructions", count.args(arguments));
 }
 
 /// Runs benchmarks and prints what they say: all, the one called `word`, or of all what has the
@@ -37,7 +33,9 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
     let counts = target("instructions.txt");
     if exists("valgrind") {
         let path = counts.to_string_lossy();
-        steps.run("instructions", cargo(&COUNT).args(["--write", &*path]));
+        let mut count = count(&[]);
+        count.args(["--write", &*path, "--peers"]);
+        steps.run("instructions", &mut count);
     } else {
         steps.skip("instructions", "valgrind");
     }

@@ -4,7 +4,8 @@
 //! `cargo xtask instructions [--bless]` calls it. It starts itself under valgrind; that process runs
 //! each case a few times, then the times that count between two calls of [`end_of_stretch`], at
 //! each of which callgrind writes down what it has counted since the last. So neither start-up nor
-//! the first runs are in the numbers.
+//! the first runs are in the numbers. With `--peers` those whom we compare with are counted too, on
+//! graphs and in this process.
 
 #![forbid(unsafe_code)]
 
@@ -16,12 +17,16 @@ use std::process::{Command, ExitCode};
 
 use tfrt_bef::BefBuffer;
 use tfrt_benches::cases::{Case, NAMES};
+use tfrt_benches::compare::Contender;
 use tfrt_benches::counted::{Count, Counts};
 use tfrt_benches::folders;
 use tfrt_benches::ours::{self, Order, Ours, Threads};
+use tfrt_benches::peers;
 
 /// The program runs cases, and counts nothing.
 const INSIDE: &str = "--inside";
+/// It runs our peers too.
+const PEERS: &str = "--peers";
 /// More instructions than in the file, as a share, that are too many.
 const TOLERANCE: f64 = 0.05;
 
@@ -29,15 +34,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [INSIDE] => {
-            run_all();
+        [INSIDE, options @ ..] => {
+            run_all(options.contains(&PEERS));
             ExitCode::SUCCESS
         }
-        [] => verdict(count().map(|counts| is_fine(&counts))),
-        ["--bless"] => verdict(count().and_then(|counts| bless(&counts))),
-        ["--write", path] => verdict(count().and_then(|counts| write(&counts, Path::new(path)))),
+        [] => verdict(count(&[]).map(|counts| is_fine(&counts))),
+        ["--bless"] => verdict(count(&[]).and_then(|counts| write(&counts, &Counts::path()))),
+        ["--write", path, options @ ..] => {
+            verdict(count(options).and_then(|counts| write(&counts, Path::new(path))))
+        }
         _ => {
-            eprintln!("Usage: instructions [--bless | --write FILE]");
+            eprintln!("Usage: instructions [--bless | --write FILE [--peers]]");
             ExitCode::from(2)
         }
     }
@@ -60,10 +67,10 @@ fn is_fine(counts: &Counts) -> bool {
     let before = Counts::read(&path).unwrap_or_default();
     let mut is_fine = true;
     for count in counts.all() {
-        let (case, order, now) = (&count.case, &count.order, count.instructions);
-        let Some(before) = before.find(case, order) else {
+        let (case, who, now) = (&count.case, &count.who, count.instructions);
+        let Some(before) = before.of(case, who) else {
             println!(
-                "{case:<12} {order:<8} {now:10.1}  is not in {}",
+                "{case:<12} {who:<14} {now:10.1}  is not in {}",
                 path.display()
             );
             is_fine = false;
@@ -77,13 +84,9 @@ fn is_fine(counts: &Counts) -> bool {
         };
         is_fine &= change <= TOLERANCE;
         let percent = change * 100.0;
-        println!("{case:<12} {order:<8} {now:10.1}  {before:10.1}  {percent:+6.1}%  {verdict}");
+        println!("{case:<12} {who:<14} {now:10.1}  {before:10.1}  {percent:+6.1}%  {verdict}");
     }
     is_fine
-}
-
-fn bless(counts: &Counts) -> io::Result<bool> {
-    write(counts, &Counts::path())
 }
 
 fn write(counts: &Counts, path: &Path) -> io::Result<bool> {
@@ -97,7 +100,7 @@ fn write(counts: &Counts, path: &Path) -> io::Result<bool> {
 }
 
 /// Runs this program under callgrind, and reads what it has counted.
-fn count() -> io::Result<Counts> {
+fn count(options: &[&str]) -> io::Result<Counts> {
     let folder = folders::target("instructions");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -109,7 +112,8 @@ fn count() -> io::Result<Counts> {
         .args(["--tool=callgrind", "--dump-after=*end_of_stretch*"])
         .arg(format!("--callgrind-out-file={}", output.display()))
         .arg(std::env::current_exe()?)
-        .arg(INSIDE);
+        .arg(INSIDE)
+        .args(options);
     let finished = command.output()?;
     if !finished.status.success() {
         let told = String::from_utf8_lossy(&finished.stderr).into_owned();
@@ -120,16 +124,16 @@ fn count() -> io::Result<Counts> {
     // Each case has ended two stretches, of which the second counts.
     for (index, line) in told.lines().enumerate() {
         let part = folder.join(format!("out.{}", 2 * index + 2));
-        let mut words = line.split_whitespace();
-        let (Some(case), Some(order), Some(n_units)) = (words.next(), words.next(), words.next())
+        let mut words = line.splitn(3, '\t');
+        let (Some(case), Some(n_units), Some(who)) = (words.next(), words.next(), words.next())
         else {
             return Err(io::Error::other(format!("expected a case, found '{line}'")));
         };
         let n_units: f64 = n_units.parse().map_err(io::Error::other)?;
         counts.push(Count {
             case: case.to_owned(),
-            order: order.to_owned(),
             instructions: total(&part)? / n_units,
+            who: who.to_owned(),
         });
     }
     Ok(counts)
@@ -145,13 +149,18 @@ fn total(part: &Path) -> io::Result<f64> {
 }
 
 /// Runs all cases, and says of each how many units were counted.
-fn run_all() {
+fn run_all(with_peers: bool) {
     for name in NAMES {
         let case = Case::find(name).expect("each name has a case");
         let bytes = ours::bytes_of(&case.text);
         for order in Order::BOTH {
             if order == Order::Static || case.graph.is_some() {
                 run(&case, &bytes, order);
+            }
+        }
+        if with_peers && let Some(graph) = &case.graph {
+            for peer in peers::on_one_thread(graph) {
+                run_peer(&case, peer);
             }
         }
     }
@@ -170,7 +179,16 @@ fn run(case: &Case, bytes: &BefBuffer, order: Order) {
     end_of_stretch(1);
     run(n_runs);
     end_of_stretch(2);
-    println!("{} {order} {}", case.name, n_runs * case.n_units);
+    println!("{}\t{}\ttfrt, {order}", case.name, n_runs * case.n_units);
+}
+
+fn run_peer(case: &Case, mut peer: Contender) {
+    (peer.work)(2);
+    end_of_stretch(1);
+    let answer = (peer.work)(1).answer;
+    end_of_stretch(2);
+    assert_eq!(answer, case.answer, "{}: {}", case.name, peer.name);
+    println!("{}\t{}\t{}", case.name, case.n_units, peer.name);
 }
 
 /// Loads a program: what each of its kernels costs until it can run.
@@ -183,7 +201,7 @@ fn load() {
     let program = load();
     end_of_stretch(2);
     drop(program);
-    println!("load once {}", case.n_units);
+    println!("load\t{}\ttfrt", case.n_units);
 }
 
 /// Tells callgrind to write down what it has counted.
