@@ -1,8 +1,9 @@
 //! The same work done by several, in turns.
 //!
-//! In each round everybody works once, for about a millisecond. Medians of the rounds say how long
-//! each takes; since who is compared ran at nearly the same time, the median of the rounds' ratios
-//! says who is faster even where the machine changes its speed meanwhile.
+//! In each round everybody works once, for about a millisecond, each round in another order.
+//! Medians of the rounds say how long each takes; since who is compared ran at nearly the same time,
+//! the median of the rounds' ratios says who is faster even where the machine changes its speed
+//! meanwhile.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -90,11 +91,17 @@ pub fn compare(subject: Subject<'_>, contenders: &mut [Contender], n_rounds: usi
         .iter_mut()
         .map(|contender| n_times(&subject, contender))
         .collect();
-    let mut rounds = vec![Times::default(); contenders.len()];
-    for _ in 0..n_rounds {
-        let turns = contenders.iter_mut().zip(&n_times).zip(&mut rounds);
-        for ((contender, n_times), times) in turns {
-            times.push(checked(&subject, contender, *n_times));
+    let n_contenders = contenders.len();
+    let mut rounds = vec![Times::default(); n_contenders];
+    for round in 0..n_rounds {
+        // What one leaves in the caches is the luck of the next, who is not always the same.
+        for turn in 0..n_contenders {
+            let index = match round % 2 {
+                0 => (turn + round) % n_contenders,
+                _ => (round + n_contenders - turn) % n_contenders,
+            };
+            let time = checked(&subject, &mut contenders[index], n_times[index]);
+            rounds[index].push(time);
         }
     }
     let units = |index: usize| f64::from(n_times[index]) * subject.n_units as f64;

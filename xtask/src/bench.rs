@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 
 use crate::steps::{Steps, cargo, exists, root, target};
 
+/// Benchmarks that show the instructions of peers.
+const COUNTED: [&str; 2] = ["calls", "graphs"];
+
 /// The counting program, built for speed.
 fn count(features: &[&str]) -> Command {
     let mut command = cargo(&["run", "--quiet", "--release", "--package=tfrt-benches"]);
@@ -31,12 +34,14 @@ pub fn instructions(steps: &mut Steps, arguments: &[&str]) {
 pub fn run(steps: &mut Steps, word: Option<&str>) {
     let names = names();
     let counts = target("instructions.txt");
-    if exists("valgrind") {
+    // For the rest, and for single subjects, those that are kept will do.
+    let with_counts = word.is_none_or(|word| COUNTED.contains(&word));
+    if with_counts && exists("valgrind") {
         let path = counts.to_string_lossy();
         let mut count = count(&[]);
         count.args(["--write", &*path, "--peers"]);
         steps.run("instructions", &mut count);
-    } else {
+    } else if with_counts {
         steps.skip("instructions", "valgrind");
     }
     let only = word.filter(|word| names.iter().any(|name| name == word));
@@ -52,7 +57,9 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
             "--bench",
             name,
         ]);
-        command.env("TFRT_BENCH_INSTRUCTIONS", &counts);
+        if with_counts && counts.exists() {
+            command.env("TFRT_BENCH_INSTRUCTIONS", &counts);
+        }
         command.args(["--"]).args(subject);
         let mut told = String::new();
         steps.check_that(name, || tell(&mut command, &mut told));
@@ -93,7 +100,7 @@ fn record(name: &str, told: &str) -> bool {
     let day = answer("date", &["-u", "+%F"]);
     let head = format!(
         "# {day}: {name}\n\n`cargo xtask bench {name}` at {}; {}; {}.\n",
-        answer("git", &["rev-parse", "--short", "HEAD"]),
+        answer("git", &["describe", "--always", "--dirty"]),
         machine(),
         answer("rustc", &["--version"]),
     );
