@@ -1,4 +1,4 @@
-//! Others who can run a [`Graph`](crate::graph::Graph): loops, deques, executors, libraries.
+//! Others who can run a [`Graph`]: loops, deques, executors, libraries.
 //!
 //! | Module | What it adds |
 //! | --- | --- |
