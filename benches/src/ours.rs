@@ -32,7 +32,7 @@ impl Order {
 
     /// Sets what a host does.
     fn set(self, builder: HostContextBuilder) -> HostContextBuilder {
-        builder
+        builder.dynamic_order(self == Order::Dynamic)
     }
 }
 

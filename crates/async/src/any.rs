@@ -88,6 +88,13 @@ impl AnyAsyncValue {
         self.0.is_plain()
     }
 
+    /// Returns true if copies of the bytes must be counted: of errors, handles, and values on the
+    /// heap. One bit.
+    #[inline(always)]
+    pub fn is_counted(&self) -> bool {
+        self.0.owns()
+    }
+
     /// Returns the tag word, for diagnostics.
     pub fn tag(&self) -> usize {
         self.0.tag()

@@ -238,6 +238,12 @@ impl Repr {
         self.tag.0.addr() > TAG_BITS
     }
 
+    /// Returns true if clone and drop have anything to do.
+    #[inline(always)]
+    pub(crate) fn owns(&self) -> bool {
+        self.tag.owns()
+    }
+
     /// Returns true if this is a handle.
     #[inline]
     pub(crate) fn is_handle(&self) -> bool {

@@ -63,6 +63,7 @@ struct Inner {
     diagnostics: Arc<DiagnosticHandler>,
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
+    counts_always: bool,
     devices: DeviceManager,
     shared: Mutex<HashMap<TypeId, SharedCell>>,
     timers: Arc<TimerQueue>,
@@ -81,6 +82,7 @@ pub struct HostContextBuilder {
     diagnostics: Option<Arc<DiagnosticHandler>>,
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
+    counts_always: bool,
     limits: Limits,
 }
 
@@ -115,6 +117,13 @@ impl HostContextBuilder {
         self
     }
 
+    /// Finds the order of kernels while they run, by counting what each waits for, also where load has
+    /// found one: for comparisons. Functions marked synchronous keep theirs.
+    pub fn dynamic_order(mut self, always: bool) -> Self {
+        self.counts_always = always;
+        self
+    }
+
     /// Sets what a request may use.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -141,6 +150,7 @@ impl HostContextBuilder {
             diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
             output: self.output,
             trace: self.trace,
+            counts_always: self.counts_always,
             devices,
             shared: Mutex::default(),
             timers: Arc::new(TimerQueue::new()),
@@ -179,6 +189,7 @@ impl HostContext {
             diagnostics: None,
             output: Output::standard(),
             trace: None,
+            counts_always: false,
             limits: Limits::default(),
         }
     }
@@ -220,11 +231,13 @@ impl HostContext {
     }
 
     /// What a request may use.
+    #[inline]
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
     /// Who hears what begins and ends.
+    #[inline]
     pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
         self.0.trace.as_ref()
     }
@@ -243,6 +256,11 @@ impl HostContext {
         };
         let instance = cell.get_or_init(|| Arc::new(make(self))).clone();
         instance.downcast().expect("the map is keyed by the type")
+    }
+
+    /// Whether kernels are counted even where their order is known.
+    pub(crate) fn counts_always(&self) -> bool {
+        self.0.counts_always
     }
 
     pub(crate) fn tell(&self, error: &Error) {

@@ -5,17 +5,23 @@
 //! to zero owns that kernel and runs it. Nothing here blocks, and nothing here takes a lock while
 //! kernels run.
 //!
+//! Where no kernel of a function, and of those that it calls, can end after it has returned, all of
+//! this is known before: such calls run in an order found at load, without counts ([`straight`]).
+//!
 //! # The story of a call
 //!
-//! 1. [`Executor::enter`] readies the kernels without operands and fills the arguments.
-//! 2. [`Executor::drive`] runs ready kernels of the current stream, the last to become ready first,
-//!    and hands those of other streams to the work queue ([`ready`]).
-//! 3. [`run_kernel`] skips a kernel with an error among its strict operands, or of a cancelled
-//!    request: its results are that error. Otherwise it calls the kernel.
-//! 4. [`publish`] fills a result's register and counts down its users. A result that is still to
-//!    come is published by a continuation on its value ([`resume`]).
+//! 1. [`call`] takes the straight road if the function allows it and all arguments are there. Else
+//!    [`Executor::enter`] lists the kernels without operands and fills the arguments.
+//! 2. [`ReadyList::run`] runs ready kernels of the current stream, the last to become ready first. As
+//!    long as they return values, it fills registers and counts their users down by itself.
+//! 3. [`Executor::drive`] attends to the rest: hands kernels of other streams to the work queue
+//!    ([`ready`]); gives the results of a kernel the error of an operand, of the kernel, or of the
+//!    request.
+//! 4. [`publish`] fills a register and counts down its users. A result that is still to come is
+//!    published by a continuation on its value ([`resume`]).
 //! 5. A kernel that asks for a call suspends: the callee's frame goes on a stack of ours, runs as
 //!    far as it can, and the kernel goes on with its results. The thread's stack does not grow.
+//!    Steps that wait return first and go on later ([`detached`]).
 //!
 //! # Order
 //!
@@ -33,23 +39,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tfrt_async::queue::Task;
-use tfrt_async::{AnyAsyncValue, AnyPromise, Error, run_when_settled};
+use tfrt_async::{AnyAsyncValue, Error};
 
-use crate::kernel::control::{Begin, Resume, StepKind, Wake};
-use crate::kernel::{Call, Flow, KernelFrame, Step};
+use crate::function::Function;
+use crate::kernel::control::{Resume, StepKind, Wake};
+use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
 use crate::request::RequestContext;
-use crate::trace::{Level, Scope};
 
+mod detached;
 pub(crate) mod frame;
 pub(crate) mod live;
+mod order;
 mod ready;
 pub(crate) mod registers;
 pub(crate) mod shape;
+pub(crate) mod slots;
+mod stack;
+pub(crate) mod straight;
 pub(crate) mod topology;
 
-use frame::{Claim, Frame, Running, SharedFrame, Suspended};
-use ready::{Group, ReadyQueue};
-use registers::{Fill, Ready};
+use detached::Detached;
+use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
+use slots::{Activation, Aside, Cursor};
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
 const MAX_CONTINUATION_DEPTH: u32 = 100;
@@ -79,17 +90,17 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
         // Its producer comes too late, and has nobody left to fail.
         return;
     };
-    let topology = frame.topology();
     let value = value.settled();
-    let (stream, value) = match frame.shape().producer(register) {
-        Some(kernel) => (topology.stream(kernel), located(&frame, kernel, value)),
-        None => (topology.root_stream(), value),
+    let shape = frame.shape();
+    let (stream, value) = match shape.producer(register) {
+        Some(kernel) => (shape.stream(kernel), located(&frame, kernel, value)),
+        None => (shape.root_stream(), value),
     };
     match claim {
-        Claim::Fill(fill) => {
-            let mut queue = ReadyQueue::new(stream);
-            publish_settled(&frame, &mut queue, fill, value);
-            Executor::with(frame, queue).drive();
+        Claim::Fill(right) => {
+            let mut list = ReadyList::new(frame, stream);
+            publish_settled(&mut list, right, value);
+            Executor::with(list).drive();
         }
         Claim::Promise(promise) => promise.forward(value),
     }
@@ -99,7 +110,7 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
 pub(crate) fn describe(frame: &Arc<Frame>, register: u32) -> Option<String> {
     let kernel = frame.shape().producer(register)?;
     let context = frame.context_of(kernel);
-    let name = frame.topology().kernel(kernel).name();
+    let (_, name) = frame.topology().place(kernel);
     Some(match context.location() {
         Some(location) => format!("kernel '{name}' at {location}"),
         None => format!("kernel '{name}'"),
@@ -110,8 +121,8 @@ pub(crate) fn describe(frame: &Arc<Frame>, register: u32) -> Option<String> {
 enum Returns {
     /// To whoever holds the frame, or nowhere.
     Nowhere,
-    /// They are the results of a kernel of the activation below, or its control step goes on with
-    /// them. The operands of that kernel are held until then.
+    /// They are the results of a kernel of the call below, or its control step goes on with them. The
+    /// operands of that kernel are held until then.
     Kernel {
         kernel: Suspended,
         held: Vec<AnyAsyncValue>,
@@ -125,27 +136,17 @@ enum Returns {
     },
 }
 
-/// A control kernel that has returned before its results were there.
-struct Detached {
-    frame: SharedFrame,
-    kernel: u32,
-    results: Vec<AnyPromise>,
-}
-
 /// A call in progress on this thread.
-struct Activation {
-    frame: Arc<Frame>,
-    queue: ReadyQueue,
+struct InProgress {
+    list: ReadyList,
     returns: Returns,
 }
 
 /// One thread's stack of calls.
 #[derive(Default)]
 struct Executor {
-    stack: Vec<Activation>,
-    /// The results of the kernel that is running.
-    results: Vec<AnyAsyncValue>,
-    n_steps: u64,
+    stack: Vec<InProgress>,
+    scratch: Scratch,
     /// How many tasks were handed over since this thread last let the queue come to them.
     n_handed: u64,
 }
@@ -153,52 +154,28 @@ struct Executor {
 /// Loops let the queue come to the tasks that they left, after this many.
 const TASKS_PER_TURN: u64 = 1 << 16;
 
-/// Counts a thread as busy while it is inside the executor.
-struct Busy(Arc<RequestContext>);
-
-impl Busy {
-    fn new(request: Arc<RequestContext>) -> Self {
-        request.host().live_frames().enter();
-        Busy(request)
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.host().live_frames().leave();
-    }
-}
-
 impl Executor {
     /// A stack with one call in progress that returns to nobody.
-    fn with(frame: Arc<Frame>, queue: ReadyQueue) -> Self {
-        let stack = vec![Activation {
-            frame,
-            queue,
-            returns: Returns::Nowhere,
-        }];
+    fn with(list: ReadyList) -> Self {
+        let returns = Returns::Nowhere;
         Executor {
-            stack,
+            stack: vec![InProgress { list, returns }],
             ..Executor::default()
         }
     }
 
     /// Puts a new call on the stack, its arguments filled.
     fn enter(&mut self, frame: Arc<Frame>, arguments: Vec<AnyAsyncValue>, returns: Returns) {
-        self.n_steps += 1;
-        let mut queue = ReadyQueue::new(frame.topology().root_stream());
-        let (entry, fills) = frame.begin();
-        for ready in entry {
-            queue.push(&frame, ready);
+        frame.request().count_steps(1);
+        let stream = frame.shape().root_stream();
+        let mut list = ReadyList::new(frame, stream);
+        let mut rights = list.begin();
+        for value in arguments {
+            if let Some(right) = list.next_argument(&mut rights) {
+                publish(&mut list, None, right, value);
+            }
         }
-        for (fill, value) in fills.into_iter().zip(arguments) {
-            publish(&frame, &mut queue, None, fill, value);
-        }
-        self.stack.push(Activation {
-            frame,
-            queue,
-            returns,
-        });
+        self.stack.push(InProgress { list, returns });
     }
 
     /// Runs what is ready, until nothing is left on the stack.
@@ -206,43 +183,123 @@ impl Executor {
         let Some(bottom) = self.stack.first() else {
             return;
         };
-        let busy = Busy::new(bottom.frame.request().clone());
-        let steps_per_count = busy.0.steps_per_count();
+        let request = bottom.list.frame().request().clone();
+        let _busy = live::Busy::new(&request);
         while let Some(top) = self.stack.last_mut() {
-            count(&top.frame, &mut self.n_steps, steps_per_count);
-            for group in top.queue.turn() {
-                self.n_handed += 1;
-                hand_over(&top.frame, group);
-            }
-            match top.queue.pop() {
-                Some(ready) => {
-                    self.n_steps += 1;
-                    count(&top.frame, &mut self.n_steps, steps_per_count);
-                    let flow = run_kernel(&top.frame, &mut top.queue, ready, &mut self.results);
-                    if let Some((kernel, flow)) = flow {
-                        self.follow(kernel, flow);
-                    }
-                }
-                None => {
+            let mut started = None;
+            let (list, scratch) = (&mut top.list, &mut self.scratch);
+            let pause = guarded(|| match request.is_watched() {
+                true => list.run::<true>(scratch, &mut started),
+                false => list.run::<false>(scratch, &mut started),
+            });
+            match pause {
+                Ok(Pause::Unsettled(running, status)) => self.attend(running, status),
+                Ok(Pause::Empty) => {
                     let ended = self.stack.pop().expect("there is a top");
                     self.end(ended);
                 }
+                Ok(Pause::Elsewhere) => {
+                    let n_handed = &mut self.n_handed;
+                    list.turn(|group| {
+                        *n_handed += 1;
+                        hand_over(group);
+                    });
+                }
+                Ok(Pause::Cancelled(running, reason)) => {
+                    finish(list, running, Vec::new(), Some(reason));
+                }
+                Ok(Pause::Marked(running)) => self.run_marked(running),
+                Err(panic) => {
+                    let running = started.expect("nothing but kernels runs guarded");
+                    let error = report(list.frame(), running.kernel(), panic);
+                    finish(list, running, Vec::new(), Some(error));
+                }
             }
         }
-        busy.0.count_steps(self.n_steps);
+    }
+
+    fn top(&mut self) -> &mut ReadyList {
+        let top = self.stack.last_mut();
+        &mut top.expect("a kernel's call is below its callees").list
+    }
+
+    /// Does what a kernel of the call on top has left to do.
+    fn attend(&mut self, mut running: Running, status: Status) {
+        if status.is_flow() {
+            let kernel = self.top().suspend(running);
+            return match self.scratch.flow.take() {
+                Some(Flow::Call(call)) => self.call(kernel, call),
+                Some(Flow::Loop(turns, values)) => {
+                    let begun = guarded(|| looping(turns, values));
+                    self.follow(kernel, begun.unwrap_or_else(Step::fail));
+                }
+                Some(Flow::Step(step)) => self.follow(kernel, step),
+                None => unreachable!("the status says that there is one"),
+            };
+        }
+        running.has_put(self.scratch.n_put);
+        let failure = self.scratch.failure.take();
+        let list = self.top();
+        let failure = failure.map(|error| match status.is_skipped() {
+            true => error,
+            false => report(list.frame(), running.kernel(), error),
+        });
+        finish(list, running, Vec::new(), failure);
+    }
+
+    /// Runs a marked kernel of the call on top, with handles for operands.
+    #[cold]
+    fn run_marked(&mut self, running: Running) {
+        let top = self.stack.last_mut().expect("there is a top");
+        let (list, scratch) = (&mut top.list, &mut self.scratch);
+        let frame = list.frame().clone();
+        let kernel = running.kernel();
+        let record = frame.shape().record(kernel);
+        let aside = Aside::new(record, list.handles(&running));
+        let mut around = Surroundings {
+            program: frame.program(),
+            request: frame.request(),
+            topology: frame.topology(),
+            kernel,
+            is_marked: true,
+            scratch,
+        };
+        let entry = frame.topology().entry(kernel);
+        let mut status = Status::PLAIN;
+        let values = guarded(|| {
+            aside.run(|activation| {
+                status = entry.kernel.call(activation, &mut around);
+                match status {
+                    Status::PLAIN => record.n_results(),
+                    _ => around.scratch.n_put,
+                }
+            })
+        });
+        match values {
+            Ok(_) if status.is_flow() => self.attend(running, status),
+            Ok(values) => {
+                let failure = self.scratch.failure.take();
+                let failure = failure.map(|error| report(&frame, kernel, error));
+                finish(self.top(), running, values, failure);
+            }
+            Err(panic) => {
+                let error = report(&frame, kernel, panic);
+                finish(self.top(), running, Vec::new(), Some(error));
+            }
+        }
     }
 
     /// A call has run as far as it could.
-    fn end(&mut self, ended: Activation) {
+    fn end(&mut self, ended: InProgress) {
         match ended.returns {
             Returns::Nowhere => {}
             Returns::Kernel { kernel, held, then } => {
-                let results = ended.frame.take_results();
-                drop(ended.frame);
+                let results = ended.list.frame().take_results();
+                drop(ended.list);
                 self.returned(kernel, held, then, results);
             }
             Returns::Detached { step, held, then } => {
-                let results = ended.frame.take_results();
+                let results = ended.list.frame().take_results();
                 drop(held);
                 match guarded(|| then(results)) {
                     Ok(next) => self.detached(step, next),
@@ -263,24 +320,19 @@ impl Executor {
         drop(held);
         match then {
             Some(then) => match guarded(|| then(results)) {
-                Ok(step) => self.follow(kernel, Flow::Step(step)),
-                Err(error) => self.complete(kernel, Vec::new(), Some(error)),
+                Ok(step) => self.follow(kernel, step),
+                Err(error) => self.complete(kernel, Err(error)),
             },
-            None => self.complete(kernel, results, None),
+            None => self.complete(kernel, Ok(results)),
         }
     }
 
-    /// Does what a kernel of the activation on top asks for.
-    fn follow(&mut self, kernel: Suspended, flow: Flow) {
-        let mut step = match flow {
-            Flow::Done => return self.complete(kernel, Vec::new(), None),
-            Flow::Call(call) => return self.call(kernel, call),
-            Flow::Step(step) => step,
-        };
+    /// Does what a kernel of the call on top asks for.
+    fn follow(&mut self, kernel: Suspended, mut step: Step) {
         loop {
             let (results, then) = match step.0 {
-                StepKind::Done(results) => return self.complete(kernel, results, None),
-                StepKind::Fail(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                StepKind::Done(results) => return self.complete(kernel, Ok(results)),
+                StepKind::Fail(error) => return self.complete(kernel, Err(error)),
                 StepKind::Call(call, then) if self.n_handed >= TASKS_PER_TURN => {
                     let again = Box::new(move |_| Step(StepKind::Call(call, then)));
                     return self.detach(kernel, Vec::new(), Wake::Task, again);
@@ -298,11 +350,11 @@ impl Executor {
                             return self.enter(frame, arguments, returns);
                         }
                         Ok(Begun::Ended(results)) => (results, then),
-                        Err(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                        Err(error) => return self.complete(kernel, Err(error)),
                     }
                 }
                 StepKind::Spawn(call, then) => match cancelled(kernel.frame()) {
-                    Some(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                    Some(error) => return self.complete(kernel, Err(error)),
                     None => (spawn_call(kernel.frame(), call), then),
                 },
                 StepKind::Fork(begin, n_results, then) => {
@@ -319,167 +371,48 @@ impl Executor {
             };
             step = match guarded(|| then(results)) {
                 Ok(step) => step,
-                Err(error) => return self.complete(kernel, Vec::new(), Some(error)),
+                Err(error) => return self.complete(kernel, Err(error)),
             };
         }
     }
 
-    /// Runs a function for a kernel of the activation on top, whose results it gives.
+    /// Runs a function for a kernel of the call on top, whose results it gives.
     fn call(&mut self, kernel: Suspended, call: Call) {
         match begin_call(kernel.frame(), call) {
             Ok(Begun::Frame(frame, arguments)) => {
                 let (held, then) = (arguments.clone(), None);
                 self.enter(frame, arguments, Returns::Kernel { kernel, held, then });
             }
-            Ok(Begun::Ended(results)) => self.complete(kernel, results, None),
-            Err(error) => self.complete(kernel, Vec::new(), Some(error)),
+            Ok(Begun::Ended(results)) => self.complete(kernel, Ok(results)),
+            Err(error) => self.complete(kernel, Err(error)),
         }
     }
 
-    /// Publishes the results of a suspended kernel of the activation on top.
-    fn complete(
-        &mut self,
-        mut kernel: Suspended,
-        results: Vec<AnyAsyncValue>,
-        failure: Option<Error>,
-    ) {
-        let top = self
-            .stack
-            .last_mut()
-            .expect("a kernel's activation is below its calls");
-        assert!(
-            Arc::ptr_eq(kernel.frame(), &top.frame),
-            "the kernel belongs to the top"
-        );
-        self.results.clear();
-        self.results.extend(results);
-        finish(kernel.resume(), &mut top.queue, &mut self.results, failure);
+    /// Publishes the results of a suspended kernel of the call on top, or its failure.
+    fn complete(&mut self, kernel: Suspended, results: Result<Vec<AnyAsyncValue>, Error>) {
+        let list = self.top();
+        let running = list.resume(kernel);
+        let n_results = list.frame().shape().record(running.kernel()).n_results() as usize;
+        let results = results.and_then(|results| match results.len() {
+            n_found if n_found == n_results => Ok(results),
+            // Nobody can tell which result is which.
+            n_found => Err(wrong_result_count(n_found, n_results)),
+        });
+        match results {
+            Ok(results) => finish(list, running, results, None),
+            Err(error) => {
+                let error = report(list.frame(), running.kernel(), error);
+                finish(list, running, Vec::new(), Some(error));
+            }
+        }
     }
 
     /// Lets a control kernel return before its results are there; its steps go on as tasks.
     fn detach(&mut self, kernel: Suspended, values: Vec<AnyAsyncValue>, wake: Wake, then: Resume) {
-        let n_results = kernel.frame().shape().n_results_of(kernel.kernel());
-        let (step, handles) = Detached::new(&kernel, n_results);
+        let record = kernel.frame().shape().record(kernel.kernel());
+        let (step, handles) = Detached::new(&kernel, record.n_results() as usize);
         step.wait(values, wake, then);
-        self.complete(kernel, handles, None);
-    }
-
-    /// Goes on with a detached control step.
-    fn detached(&mut self, detached: Detached, mut step: Step) {
-        loop {
-            let (results, then) = match step.0 {
-                StepKind::Done(results) => return detached.finish(results),
-                StepKind::Fail(error) => return detached.fail(error),
-                StepKind::Call(call, then) if self.n_handed >= TASKS_PER_TURN => {
-                    let again = Box::new(move |_| Step(StepKind::Call(call, then)));
-                    return detached.wait(Vec::new(), Wake::Task, again);
-                }
-                StepKind::Call(call, then) => {
-                    let caller = detached.frame.local();
-                    let begun = match cancelled(caller) {
-                        Some(error) => Err(error),
-                        None => begin_call(caller, call),
-                    };
-                    match begun {
-                        Ok(Begun::Frame(frame, arguments)) => {
-                            let held = arguments.clone();
-                            let returns = Returns::Detached {
-                                step: detached,
-                                held,
-                                then,
-                            };
-                            return self.enter(frame, arguments, returns);
-                        }
-                        Ok(Begun::Ended(results)) => (results, then),
-                        Err(error) => return detached.fail(error),
-                    }
-                }
-                StepKind::Spawn(call, then) => match cancelled(detached.frame.local()) {
-                    Some(error) => return detached.fail(error),
-                    None => (spawn_call(detached.frame.local(), call), then),
-                },
-                StepKind::Fork(begin, n_results, then) => {
-                    let (step, results) = detached.sibling(n_results);
-                    step.begin(begin);
-                    (results, then)
-                }
-                StepKind::Await(values, wake, then) => {
-                    if !values.iter().all(AnyAsyncValue::is_settled) {
-                        return detached.wait(values, wake, then);
-                    }
-                    (values, then)
-                }
-            };
-            step = match guarded(|| then(results)) {
-                Ok(step) => step,
-                Err(error) => return detached.fail(error),
-            };
-        }
-    }
-}
-
-impl Detached {
-    /// Makes steps with so many results to come.
-    fn new(kernel: &Suspended, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
-        Self::of(kernel.frame().share(), kernel.kernel(), n_results)
-    }
-
-    /// Makes further steps of the same kernel.
-    fn sibling(&self, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
-        Self::of(self.frame.clone(), self.kernel, n_results)
-    }
-
-    fn of(frame: SharedFrame, kernel: u32, n_results: usize) -> (Self, Vec<AnyAsyncValue>) {
-        let (results, handles) = (0..n_results).map(|_| AnyAsyncValue::pending()).unzip();
-        let step = Detached {
-            frame,
-            kernel,
-            results,
-        };
-        (step, handles)
-    }
-
-    /// Starts as a task.
-    fn begin(self, begin: Begin) {
-        let queue = self.frame.local().request().queue().clone();
-        queue.add_task(Task::new(move || self.go_on(begin)));
-    }
-
-    /// Goes on when all values are settled.
-    fn wait(self, values: Vec<AnyAsyncValue>, wake: Wake, then: Resume) {
-        let queue = self.frame.local().request().queue().clone();
-        let awaited = values.clone();
-        run_when_settled(&awaited, move || match wake {
-            Wake::Task => queue.add_task(Task::new(move || self.go_on(|| then(values)))),
-            Wake::Inline => continue_with(self.frame.clone(), move |_| self.go_on(|| then(values))),
-        });
-    }
-
-    /// Takes the next step, and those after it as far as they go on this thread.
-    fn go_on(self, next: impl FnOnce() -> Step) {
-        let mut executor = Executor::default();
-        match guarded(next) {
-            Ok(step) => executor.detached(self, step),
-            Err(error) => self.fail(error),
-        }
-        executor.drive();
-    }
-
-    fn finish(self, results: Vec<AnyAsyncValue>) {
-        if results.len() != self.results.len() {
-            let error = wrong_result_count(results.len(), self.results.len());
-            return self.fail(error);
-        }
-        for (promise, value) in self.results.into_iter().zip(results) {
-            promise.forward(value);
-        }
-    }
-
-    fn fail(self, error: Error) {
-        let error = report(self.frame.local(), self.kernel, error);
-        for promise in self.results {
-            promise.fail(error.clone());
-        }
+        self.complete(kernel, Ok(handles));
     }
 }
 
@@ -492,113 +425,96 @@ fn cancelled(frame: &Frame) -> Option<Error> {
 enum Begun {
     /// It is to be run, with these arguments.
     Frame(Arc<Frame>, Vec<AnyAsyncValue>),
-    /// A synchronous function has no activation: it ran to its end at once.
+    /// It ran to its end at once, on the straight road.
     Ended(Vec<AnyAsyncValue>),
 }
 
 /// Begins a call from inside of `caller`.
 fn begin_call(caller: &Arc<Frame>, call: Call) -> Result<Begun, Error> {
-    let Call {
-        function,
-        arguments,
-    } = call;
-    Ok(match function.frame_for_call(caller, &arguments)? {
-        Some(frame) => Begun::Frame(frame, arguments),
-        None => Begun::Ended(function.run_in_order(caller, &arguments)),
+    let Call { target, arguments } = call;
+    let function = target.function(caller.program())?;
+    begin(&function, caller.request(), caller.depth() + 1, arguments)
+}
+
+/// Begins a call that `depth` calls are around.
+fn begin(
+    function: &Function,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    mut arguments: Vec<AnyAsyncValue>,
+) -> Result<Begun, Error> {
+    function.check_arguments(&arguments)?;
+    if function.runs_straight(request, depth) {
+        if arguments.iter().all(AnyAsyncValue::is_settled) {
+            return Ok(Begun::Ended(function.run_straight(
+                request,
+                depth,
+                &mut arguments,
+            )));
+        }
+        if function.is_synchronous() {
+            return Ok(Begun::Ended(function.run_later(request, depth, arguments)));
+        }
+    }
+    let frame = function.frame(request, depth)?;
+    Ok(Begun::Frame(frame, arguments))
+}
+
+/// Runs a function as far as it goes without waiting.
+pub(crate) fn call(
+    function: &Function,
+    request: &Arc<RequestContext>,
+    arguments: Vec<AnyAsyncValue>,
+) -> Result<Vec<AnyAsyncValue>, Error> {
+    Ok(match begin(function, request, 0, arguments)? {
+        Begun::Ended(results) => results,
+        Begun::Frame(frame, arguments) => {
+            execute(&frame, arguments);
+            frame.take_results()
+        }
     })
 }
 
 /// Starts a function as a task; what can't be started has errors for results.
 fn spawn_call(caller: &Arc<Frame>, call: Call) -> Vec<AnyAsyncValue> {
-    let Call {
-        function,
-        arguments,
-    } = call;
-    match function.frame_for_call(caller, &arguments) {
-        Ok(Some(frame)) => {
-            spawn(&frame, arguments);
-            frame.take_results()
-        }
-        Ok(None) => function.run_in_order(caller, &arguments),
-        Err(error) => {
-            let n_results = function.n_results();
-            (0..n_results)
-                .map(|_| AnyAsyncValue::from_error(error.clone()))
-                .collect()
-        }
-    }
-}
-
-/// Tells the request of the steps that were made, if they are many enough.
-#[inline]
-fn count(frame: &Frame, n_steps: &mut u64, steps_per_count: u64) {
-    if *n_steps >= steps_per_count {
-        frame.request().count_steps(std::mem::take(n_steps));
-    }
+    let Call { target, arguments } = call;
+    let function = match target.function(caller.program()) {
+        Ok(function) => function,
+        Err(error) => return vec![AnyAsyncValue::from_error(error)],
+    };
+    function
+        .spawn_at(caller.request(), caller.depth() + 1, arguments)
+        .unwrap_or_else(|error| function.all_failed(&error))
 }
 
 /// Gives a group of ready kernels to the work queue.
-fn hand_over(frame: &Arc<Frame>, group: Group) {
-    let shared = frame.share();
-    frame.request().queue().add_task(Task::new(move || {
-        Executor::with(shared.into_local(), ReadyQueue::of_group(group)).drive();
-    }));
-}
-
-/// Runs one kernel and publishes its results, or gives back what it asks for.
-fn run_kernel(
-    frame: &Arc<Frame>,
-    queue: &mut ReadyQueue,
-    ready: Ready,
-    results: &mut Vec<AnyAsyncValue>,
-) -> Option<(Suspended, Flow)> {
-    results.clear();
-    let running = frame.start(ready);
-    if let Some(error) = reason_to_skip(&running) {
-        finish_skipped(running, queue, &error);
-        return None;
-    }
-    let node = running.node();
-    let _scope = frame
-        .request()
-        .host()
-        .trace()
-        .map(|sink| Scope::new(sink, Level::Debug, || node.name().to_string()));
-    let mut call = KernelFrame::new(running, results);
-    let flow = guarded(|| node.kernel().call(&mut call));
-    let (mut running, mut failure) = call.end();
-    let flow = flow.unwrap_or_else(|error| {
-        failure = Some(error);
-        Flow::Done
-    });
-    running.release_operands();
-    match flow {
-        Flow::Done => {
-            finish(running, queue, results, failure);
-            None
-        }
-        flow => Some((running.suspend(), flow)),
-    }
+fn hand_over(group: ReadyGroup) {
+    let queue = group.frame().local().request().queue().clone();
+    queue.add_task(Task::new(move || Executor::with(group.into_list()).drive()));
 }
 
 /// Calls into a kernel; a panic becomes an error.
+#[inline]
 pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
     let inside = IN_KERNEL.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
     IN_KERNEL.set(inside);
-    result.map_err(|payload| {
-        let message = payload
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
-        let error = Error::internal(format!("the kernel panicked: {message}"));
-        // A payload may panic when it is dropped; that is no reason to take the worker down.
-        if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
-            return error.with_note("and its panic payload panicked when it was dropped");
-        }
-        error
-    })
+    result.map_err(panicked)
+}
+
+#[cold]
+fn panicked(payload: Box<dyn std::any::Any + Send>) -> Error {
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    let error = Error::internal(format!("the kernel panicked: {message}"));
+    // A payload may panic when it is dropped; that is no reason to take the worker down.
+    if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
+        return error.with_note("and its panic payload panicked when it was dropped");
+    }
+    error
 }
 
 thread_local! {
@@ -611,133 +527,90 @@ pub fn is_in_kernel() -> bool {
     IN_KERNEL.get()
 }
 
-/// The error that becomes the results of a kernel instead of running it: that of the failed strict
-/// operand with the highest number, else the request's cancellation.
-#[inline]
-fn reason_to_skip(running: &Running<'_>) -> Option<Error> {
-    let node = running.node();
-    if !running.all_plain() && !node.is_marked {
-        let signature = node.signature();
-        let mut failed = None;
-        running.any_operand(|index, operand| {
-            if signature.is_strict(index) {
-                failed = operand.error().cloned().or(failed.take());
-            }
-            false
-        });
-        if failed.is_some() {
-            return failed;
-        }
-    }
-    running.frame().request().cancellation().cloned()
+/// The error that becomes the results of a kernel that is not run since its request was cancelled: that
+/// of the failed strict operand with the highest number, else the cancellation. Releases the operands.
+#[cold]
+fn reason_to_skip(around: &Surroundings<'_>, activation: Activation<'_>) -> Error {
+    let cursor = Cursor::new(activation);
+    let signature = &around.topology.entry(around.kernel).signature;
+    let failed = (0..cursor.record().n_operands()).rev().find_map(|index| {
+        let operand = cursor.peek_at(index)?;
+        operand
+            .error()
+            .filter(|_| signature.is_strict(index as usize))
+    });
+    let reason = failed.or(around.request.cancellation()).cloned();
+    reason.unwrap_or_else(|| Error::cancelled("Cancelled"))
 }
 
-/// Publishes an error as every result of a kernel that does not run.
-fn finish_skipped(mut running: Running<'_>, queue: &mut ReadyQueue, error: &Error) {
-    running.release_operands();
-    let frame = running.frame();
-    while let Some(fill) = running.next_result() {
-        publish_settled(frame, queue, fill, AnyAsyncValue::from_error(error.clone()));
-    }
-    running.finish();
-}
-
-/// Publishes the results of a kernel that has run.
+/// Publishes the results of a kernel: those that its run has put, or else `values`, or else `failure`.
 fn finish(
-    mut running: Running<'_>,
-    queue: &mut ReadyQueue,
-    results: &mut Vec<AnyAsyncValue>,
+    list: &mut ReadyList,
+    mut running: Running,
+    values: Vec<AnyAsyncValue>,
     failure: Option<Error>,
 ) {
-    let frame = running.frame();
     let kernel = running.kernel();
-    let n_results = running.n_results();
-    let failure = match failure {
-        // Nobody can tell which result is which.
-        None if results.len() != n_results => {
-            let n_given = results.drain(..).len();
-            Some(wrong_result_count(n_given, n_results))
-        }
-        failure => failure,
-    };
-    if let Some(failure) = failure {
-        let error = report(frame, kernel, failure);
-        results.truncate(n_results);
-        results.resize_with(n_results, || AnyAsyncValue::from_error(error.clone()));
+    let mut values = values.into_iter();
+    while let Some((right, put)) = list.next_result(&mut running) {
+        let value = put.or_else(|| values.next()).unwrap_or_else(|| {
+            let missing = || Error::internal("the kernel gave too few results");
+            AnyAsyncValue::from_error(failure.clone().unwrap_or_else(missing))
+        });
+        publish(list, Some(kernel), right, value);
     }
-    for value in results.drain(..) {
-        let fill = running.next_result().expect("the numbers were compared");
-        publish(frame, queue, Some(kernel), fill, value);
-    }
-    running.finish();
-}
-
-fn wrong_result_count(found: usize, expected: usize) -> Error {
-    Error::internal(format!(
-        "the kernel gave {found} results where {expected} are expected"
-    ))
+    list.finish(running);
 }
 
 /// Fills a register and counts its users down, now or when the value is there.
-fn publish(
-    frame: &Arc<Frame>,
-    queue: &mut ReadyQueue,
-    kernel: Option<u32>,
-    fill: Fill,
-    value: AnyAsyncValue,
-) {
+fn publish(list: &mut ReadyList, kernel: Option<u32>, right: Right, value: AnyAsyncValue) {
     if value.is_plain() {
-        return publish_settled(frame, queue, fill, value);
+        return publish_settled(list, right, value);
     }
     let value = value.settled();
     if !value.is_settled() {
-        return publish_pending(frame, queue, kernel, fill, value);
+        return publish_pending(list, kernel, right, value);
     }
     // Only now is it certain whether the value is an error: it may have settled just before.
     let value = match kernel {
-        Some(kernel) => located(frame, kernel, value),
+        Some(kernel) => located(list.frame(), kernel, value),
         None => value,
     };
-    publish_settled(frame, queue, fill, value);
+    publish_settled(list, right, value);
 }
 
 #[inline]
-fn publish_settled(frame: &Arc<Frame>, queue: &mut ReadyQueue, fill: Fill, value: AnyAsyncValue) {
-    let filled = frame.fill(fill, value);
-    frame.count_all(filled, |ready| queue.push(frame, ready));
+fn publish_settled(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
+    let filled = list.fill(right, value);
+    list.count_all(filled);
 }
 
 /// Publishes a value that is still to come: leaves the register to the continuation, or to whoever
 /// fails it from outside.
 ///
 /// Users that can do with a handle start now, with one of ours, so that it can be failed too.
-fn publish_pending(
-    frame: &Arc<Frame>,
-    queue: &mut ReadyQueue,
-    kernel: Option<u32>,
-    fill: Fill,
-    value: AnyAsyncValue,
-) {
+fn publish_pending(list: &mut ReadyList, kernel: Option<u32>, right: Right, value: AnyAsyncValue) {
+    let frame = list.frame().clone();
     let topology = frame.topology();
-    if let Some(origin) = kernel.and_then(|kernel| topology.kernel(kernel).origin.as_ref()) {
+    if let Some(origin) = kernel.and_then(|kernel| topology.entry(kernel).origin.as_ref()) {
         value.set_origin(origin);
     }
     let shared = frame.share();
-    let register = frame.register_of(&fill);
-    if !frame.shape().has_early_users(register) {
-        frame.leave(fill);
+    let register = right.register();
+    let (early, _) = frame.shape().users(register);
+    if early.is_empty() {
+        list.leave(right);
     } else {
         let (promise, handle) = AnyAsyncValue::pending();
-        let mut filled = frame.fill(fill, handle.clone());
+        let mut filled = list.fill(right, handle.clone());
         frame.leave_promise(register, promise);
-        frame.count_early(&mut filled, |ready| queue.push(frame, ready));
-        let (shared, stream) = (shared.clone(), queue.stream());
+        list.count_early(&mut filled);
+        let (shared, stream) = (shared.clone(), list.stream());
         handle.when_settled(move |_| {
             continue_with(shared, move |frame| {
-                let frame = frame.into_local();
-                let mut queue = ReadyQueue::new(stream);
-                frame.count_all(filled, |ready| queue.push(&frame, ready));
-                Executor::with(frame, queue).drive();
+                let mut list = ReadyList::new(frame.into_local(), stream);
+                list.count_all(filled);
+                Executor::with(list).drive();
             });
         });
     }
@@ -783,7 +656,7 @@ pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> 
         Some(error) if error.kernel().is_none() => {
             let error = error.clone();
             // A promise may be dropped before its value is known to be this kernel's.
-            let error = match &frame.topology().kernel(kernel).origin {
+            let error = match &frame.topology().entry(kernel).origin {
                 Some(origin) => origin.name(error),
                 None => error,
             };

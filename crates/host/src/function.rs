@@ -8,8 +8,8 @@ use tfrt_async::{AnyAsyncValue, Error, run_when_settled};
 use tfrt_bef::FunctionKind;
 
 use crate::executor::frame::Frame;
-use crate::executor::{self, topology::Topology};
-use crate::interpreter;
+use crate::executor::topology::{Manner, Topology};
+use crate::executor::{self, straight};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
 use crate::trace::{Level, Scope};
@@ -78,14 +78,8 @@ impl Function {
         arguments: Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
         let _scope = self.scope(context.request());
-        match self.frame(context.request().clone(), 0, &arguments) {
-            Ok(Some(frame)) => {
-                executor::execute(&frame, arguments);
-                frame.take_results()
-            }
-            Ok(None) => self.in_order(context.request(), 0, &arguments),
-            Err(error) => self.all_failed(context.report(error)),
-        }
+        executor::call(self, context.request(), arguments)
+            .unwrap_or_else(|error| self.all_failed(&context.report(error)))
     }
 
     /// Hands the call to the work queue and returns at once; the results are values to come.
@@ -94,14 +88,13 @@ impl Function {
         context: &ExecutionContext,
         arguments: Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
-        match self.frame(context.request().clone(), 0, &arguments) {
-            Ok(Some(frame)) => {
-                executor::spawn(&frame, arguments);
-                frame.take_results()
-            }
-            Ok(None) => self.in_order_later(context.request(), 0, arguments),
-            Err(error) => self.all_failed(context.report(error)),
-        }
+        let results = self
+            .check_arguments(&arguments)
+            .and_then(|()| match self.is_synchronous() {
+                true => Ok(self.run_later(context.request(), 0, arguments)),
+                false => self.spawn_at(context.request(), 0, arguments),
+            });
+        results.unwrap_or_else(|error| self.all_failed(&context.report(error)))
     }
 
     /// Runs a function marked synchronous to its end.
@@ -116,7 +109,7 @@ impl Function {
         arguments: &[AnyAsyncValue],
     ) -> Result<Vec<AnyAsyncValue>, Error> {
         let _scope = self.scope(context.request());
-        if self.kind() != FunctionKind::Sync {
+        if !self.is_synchronous() {
             return Err(Error::invalid_argument(format!(
                 "'{}' is not a synchronous function",
                 self.name()
@@ -129,8 +122,14 @@ impl Function {
                 self.name()
             )));
         }
-        let frame = self.new_frame(context.request().clone(), 0)?;
-        interpreter::run(&frame, arguments)
+        let mut arguments = arguments.to_vec();
+        straight::run(
+            &self.program,
+            self.index,
+            context.request(),
+            0,
+            &mut arguments,
+        )
     }
 
     fn scope<'a>(&self, request: &'a RequestContext) -> Option<Scope<'a>> {
@@ -140,74 +139,44 @@ impl Function {
         }))
     }
 
-    /// The frame for a call from inside another, or `None` if the function runs in order.
-    pub(crate) fn frame_for_call(
-        &self,
-        caller: &Arc<Frame>,
-        arguments: &[AnyAsyncValue],
-    ) -> Result<Option<Arc<Frame>>, Error> {
-        self.frame(caller.request().clone(), caller.depth() + 1, arguments)
+    /// Whether it is marked synchronous.
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.kind() == FunctionKind::Sync
     }
 
-    fn frame(
-        &self,
-        request: Arc<RequestContext>,
-        depth: u32,
-        arguments: &[AnyAsyncValue],
-    ) -> Result<Option<Arc<Frame>>, Error> {
-        self.check_arguments(arguments)?;
-        if self.kind() == FunctionKind::Sync {
-            return Ok(None);
+    /// Its number in `program`, if it is one of that.
+    pub(crate) fn index_in(&self, program: &ProgramRef) -> Option<u32> {
+        Arc::ptr_eq(&self.program, program).then_some(self.index)
+    }
+
+    /// Whether a call that so many calls are around runs in an order found at load, once its arguments
+    /// are there.
+    pub(crate) fn runs_straight(&self, request: &RequestContext, depth: u32) -> bool {
+        match self.topology().manner {
+            Manner::Counted => false,
+            _ if self.is_synchronous() => true,
+            _ if request.host().counts_always() => false,
+            Manner::Ordered => true,
+            // Several threads have something to do with several streams.
+            _ if request.queue().parallelism() > 1 => false,
+            Manner::OneThread => true,
+            Manner::Alone => depth == 0,
         }
-        self.new_frame(request, depth).map(Some)
     }
 
-    fn new_frame(&self, request: Arc<RequestContext>, depth: u32) -> Result<Arc<Frame>, Error> {
-        let max_depth = request.host().limits().max_depth;
-        if depth >= max_depth {
-            return Err(Error::resource_exhausted(format!(
-                "call depth exceeds the limit of {max_depth}"
-            )));
-        }
-        Frame::new(self.program.clone(), self.index, request, depth)
-    }
-
-    fn check_arguments(&self, arguments: &[AnyAsyncValue]) -> Result<(), Error> {
-        let (found, expected) = (arguments.len(), self.n_arguments());
-        if found == expected {
-            return Ok(());
-        }
-        Err(Error::invalid_argument(format!(
-            "function '{}' takes {expected} arguments, but is given {found}",
-            self.name()
-        )))
-    }
-
-    /// Runs a synchronous function for a call from inside another.
-    pub(crate) fn run_in_order(
-        &self,
-        caller: &Arc<Frame>,
-        arguments: &[AnyAsyncValue],
-    ) -> Vec<AnyAsyncValue> {
-        self.in_order(caller.request(), caller.depth() + 1, arguments)
-    }
-
-    /// Runs a synchronous function now, or when its arguments are there.
-    fn in_order(
+    /// Runs a call in order; its arguments are settled.
+    pub(crate) fn run_straight(
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
-        arguments: &[AnyAsyncValue],
+        arguments: &mut Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
-        if arguments.iter().any(|argument| !argument.is_settled()) {
-            return self.in_order_later(request, depth, arguments.to_vec());
-        }
-        self.new_frame(request.clone(), depth)
-            .and_then(|frame| interpreter::run(&frame, arguments))
-            .unwrap_or_else(|error| self.all_failed(error))
+        straight::run(&self.program, self.index, request, depth, arguments)
+            .unwrap_or_else(|error| self.all_failed(&error))
     }
 
-    fn in_order_later(
+    /// Runs a synchronous function as a task when its arguments are there.
+    pub(crate) fn run_later(
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
@@ -221,7 +190,9 @@ impl Function {
         run_when_settled(&awaited, move || {
             let queue = request.queue().clone();
             queue.add_task(Task::new(move || {
-                let results = function.in_order(&request, depth, &arguments);
+                let settled = arguments.into_iter().map(AnyAsyncValue::settled);
+                let mut arguments = settled.collect();
+                let results = function.run_straight(&request, depth, &mut arguments);
                 for (promise, result) in promises.into_iter().zip(results) {
                     promise.forward(result);
                 }
@@ -230,7 +201,48 @@ impl Function {
         handles
     }
 
-    fn all_failed(&self, error: Error) -> Vec<AnyAsyncValue> {
+    /// Hands a call to the work queue.
+    pub(crate) fn spawn_at(
+        &self,
+        request: &Arc<RequestContext>,
+        depth: u32,
+        mut arguments: Vec<AnyAsyncValue>,
+    ) -> Result<Vec<AnyAsyncValue>, Error> {
+        self.check_arguments(&arguments)?;
+        if !self.is_synchronous() {
+            let frame = self.frame(request, depth)?;
+            executor::spawn(&frame, arguments);
+            return Ok(frame.take_results());
+        }
+        Ok(match arguments.iter().all(AnyAsyncValue::is_settled) {
+            true => self.run_straight(request, depth, &mut arguments),
+            false => self.run_later(request, depth, arguments),
+        })
+    }
+
+    /// A new frame for a call.
+    pub(crate) fn frame(
+        &self,
+        request: &Arc<RequestContext>,
+        depth: u32,
+    ) -> Result<Arc<Frame>, Error> {
+        request.check_depth(depth as usize)?;
+        Frame::new(self.program.clone(), self.index, request.clone(), depth)
+    }
+
+    /// Compares the number of arguments with that of the function.
+    pub(crate) fn check_arguments(&self, arguments: &[AnyAsyncValue]) -> Result<(), Error> {
+        if arguments.len() == self.n_arguments() {
+            return Ok(());
+        }
+        Err(self
+            .program
+            .wrong_argument_count(self.index, arguments.len()))
+    }
+
+    /// One error for all results.
+    #[cold]
+    pub(crate) fn all_failed(&self, error: &Error) -> Vec<AnyAsyncValue> {
         (0..self.n_results())
             .map(|_| AnyAsyncValue::from_error(error.clone()))
             .collect()

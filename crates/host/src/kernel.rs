@@ -52,10 +52,13 @@ pub mod returns;
 mod signature;
 mod value;
 
-pub use control::{Call, Flow, Step};
+pub use control::{Call, Callee, Loop, Step, Target, Turn, Turns};
+pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
-pub use function::{Explain, Kernel, KernelFn, explain};
-pub use param::{Attr, KernelParam, Owned, Rest, RestAttributes, RestFunctions, ScalarAttr};
+pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
+pub(crate) use function::Kernel;
+pub use function::{Explain, KernelFn, explain};
+pub use param::{Attr, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr};
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Results};
 pub(crate) use signature::CHAIN;

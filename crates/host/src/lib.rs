@@ -42,25 +42,29 @@ mod context;
 #[cfg(not(loom))]
 mod device;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "frame.rs and registers.rs are listed modules")]
+#[allow(unsafe_code, reason = "frame.rs, registers.rs, slots.rs and stack.rs are listed modules")]
 mod executor;
 #[cfg(all(loom, test))]
 #[allow(
     unsafe_code,
-    reason = "registers.rs is a listed module, and the models share it"
+    reason = "registers.rs and slots.rs are listed modules, and the models share them"
 )]
 #[path = "executor"]
 mod executor {
     mod models;
     #[allow(dead_code, reason = "the models use what they need")]
+    mod order;
+    #[allow(dead_code, reason = "the models use what they need")]
+    mod ready;
+    #[allow(dead_code, reason = "the models use what they need")]
     mod registers;
     #[allow(dead_code, reason = "the models use what they need")]
     mod shape;
+    #[allow(dead_code, reason = "the models use what they need")]
+    mod slots;
 }
 #[cfg(not(loom))]
 mod function;
-#[cfg(not(loom))]
-mod interpreter;
 #[cfg(not(loom))]
 pub mod kernel;
 #[cfg(not(loom))]

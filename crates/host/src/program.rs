@@ -7,8 +7,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use tfrt_async::SourceLocation;
+use tfrt_async::{Error, SourceLocation};
 use tfrt_bef::{
     AttributeOffset, AttributeView, BefFile, Body, FunctionIndex, FunctionKind, FunctionView,
     KernelView, Location, LocationOffset,
@@ -16,7 +17,7 @@ use tfrt_bef::{
 
 use crate::codes;
 use crate::context::HostContext;
-use crate::executor::topology::Topology;
+use crate::executor::topology::{Entry, Topology, find_manners};
 use crate::function::Function;
 use crate::kernel::{CHAIN, Completion, KernelEntry, Signature};
 
@@ -28,6 +29,8 @@ pub struct Program(ProgramRef);
 pub(crate) type ProgramRef = Arc<Loaded>;
 
 pub(crate) struct Loaded {
+    /// Tells programs apart.
+    id: u32,
     file: BefFile,
     host: HostContext,
     functions: Box<[Topology]>,
@@ -105,8 +108,12 @@ impl Program {
     ///
     /// Every kernel that is not registered, and every use that does not fit its kernel.
     pub fn load(file: BefFile, host: &HostContext) -> Result<Program, LoadError> {
+        // Ordering: numbers order nothing. Four thousand million loads may repeat one, which at worst
+        // lets a kernel call a function that exists.
+        static NEXT_ID: AtomicU32 = AtomicU32::new(0);
         let functions = Loader::new(&file, host).load()?;
         Ok(Program(Arc::new(Loaded {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             file,
             host: host.clone(),
             functions,
@@ -149,6 +156,30 @@ impl fmt::Debug for Program {
 }
 
 impl Loaded {
+    #[inline]
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The error of a call with a wrong number of arguments.
+    #[cold]
+    pub(crate) fn wrong_argument_count(&self, function: u32, found: usize) -> Error {
+        let expected = self.topology(function).shape().n_arguments();
+        let name = self.function_name(function);
+        Error::invalid_argument(format!(
+            "function '{name}' takes {expected} arguments, but is given {found}"
+        ))
+    }
+
+    /// The error of a call that the allocator has no memory for.
+    #[cold]
+    pub(crate) fn no_memory(&self, function: u32, size_bytes: usize) -> Error {
+        let name = self.function_name(function);
+        Error::resource_exhausted(format!(
+            "no memory for a call of '{name}': about {size_bytes} bytes were refused"
+        ))
+    }
+
     pub(crate) fn file(&self) -> &BefFile {
         &self.file
     }
@@ -238,17 +269,19 @@ impl<'a> Loader<'a> {
         if !self.problems.is_empty() {
             return Err(LoadError(self.problems));
         }
-        let entries: Vec<KernelEntry> = entries.into_iter().flatten().cloned().collect();
-        self.file
-            .functions()
+        let entries: Arc<[Entry]> = entries.into_iter().flatten().map(Entry::new).collect();
+        let functions = self.file.functions();
+        let mut topologies = functions
             .map(|function| self.topology(&function, &entries))
-            .collect::<Result<_, _>>()
+            .collect::<Result<Box<[Topology]>, LoadError>>()?;
+        find_manners(&mut topologies);
+        Ok(topologies)
     }
 
     fn topology(
         &self,
         function: &FunctionView<'_>,
-        entries: &[KernelEntry],
+        entries: &Arc<[Entry]>,
     ) -> Result<Topology, LoadError> {
         let Some(body) = function.body() else {
             let entry = self.host.registry().get_native(function.name());

@@ -12,9 +12,9 @@ use tfrt_async::{AsyncValue, Error, Promise, SourceLocation, Value};
 use tfrt_bef::LocationOffset;
 
 use crate::context::HostContext;
-use crate::executor::frame::Frame;
 use crate::executor::{guarded, live};
 use crate::program::ProgramRef;
+use crate::trace::{Level, Scope};
 
 /// Named values that live as long as their creator decides.
 ///
@@ -280,6 +280,7 @@ impl RequestContext {
     }
 
     /// Tells whether the request was stopped.
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.get().is_some()
     }
@@ -309,19 +310,39 @@ impl RequestContext {
         }
     }
 
-    /// How many steps are counted at once: each on its own if anybody wants to know.
-    pub(crate) fn steps_per_count(&self) -> u64 {
-        match self.host.limits().max_steps {
-            Some(_) => 1,
-            None => u64::MAX,
+    /// Whether somebody wants to hear of each kernel.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.host.limits().max_steps.is_some() || self.host.trace().is_some()
+    }
+
+    /// Hears that a kernel begins; it ends when what this gives is dropped.
+    pub(crate) fn watch(&self, kernel: &Arc<str>) -> Option<Scope<'_>> {
+        self.count_steps(1);
+        let sink = self.host.trace()?;
+        Some(Scope::new(sink, Level::Debug, || kernel.to_string()))
+    }
+
+    /// Says whether one more call may begin inside of `depth` others.
+    pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Error> {
+        let max_depth = self.host.limits().max_depth;
+        if depth < max_depth as usize {
+            return Ok(());
         }
+        Err(Error::resource_exhausted(format!(
+            "call depth exceeds the limit of {max_depth}"
+        )))
     }
 
     /// Counts kernels run and calls made, and stops the request when they are too many.
+    #[inline]
     pub(crate) fn count_steps(&self, n: u64) {
-        let Some(limit) = self.host.limits().max_steps else {
-            return;
-        };
+        if let Some(limit) = self.host.limits().max_steps {
+            self.count_against(limit, n);
+        }
+    }
+
+    fn count_against(&self, limit: u64, n: u64) {
         // Ordering: a statistic.
         let before = self.n_steps.fetch_add(n, Ordering::Relaxed);
         // Who crosses the limit says so: the steps of a long way out are not worth a word.
@@ -379,14 +400,19 @@ impl ExecutionContext {
         }
     }
 
-    pub(crate) fn for_kernel(frame: &Frame, location: u32, kernel: Arc<str>) -> Self {
+    pub(crate) fn for_kernel(
+        program: &ProgramRef,
+        request: &Arc<RequestContext>,
+        location: u32,
+        kernel: Arc<str>,
+    ) -> Self {
         let place = Place {
-            program: frame.program().clone(),
+            program: program.clone(),
             location,
             kernel,
         };
         ExecutionContext {
-            request: frame.request().clone(),
+            request: request.clone(),
             place: Some(place),
         }
     }

@@ -9,7 +9,7 @@
 //! host in which nothing moved find it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,10 +26,28 @@ const PERIOD: Duration = Duration::from_millis(20);
 #[derive(Default)]
 pub(crate) struct LiveFrames {
     frames: Mutex<Listed>,
-    /// Threads that are inside the executor, and guards of work that goes on elsewhere.
-    busy: AtomicUsize,
-    /// Counts ends of being busy.
-    moves: AtomicUsize,
+    /// In the lower half, how many threads are inside the executor, and guards of work that goes on
+    /// elsewhere; in the upper half, how many have ended.
+    busy: AtomicU64,
+}
+
+/// A thread is busy while it is inside the executor.
+pub(super) struct Busy<'r>(&'r LiveFrames);
+
+impl<'r> Busy<'r> {
+    #[inline]
+    pub(super) fn new(request: &'r RequestContext) -> Self {
+        let live = request.host().live_frames();
+        live.enter();
+        Busy(live)
+    }
+}
+
+impl Drop for Busy<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.leave();
+    }
 }
 
 #[derive(Default)]
@@ -58,16 +76,17 @@ impl Drop for ExternalGuard {
 
 impl LiveFrames {
     /// A thread enters the executor.
-    pub(crate) fn enter(&self) {
+    #[inline]
+    fn enter(&self) {
         // Ordering: read by the watch, which looks twice.
         self.busy.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A thread leaves the executor.
-    pub(crate) fn leave(&self) {
-        // Ordering: as in `enter`; the move is counted before the thread stops being busy.
-        self.moves.fetch_add(1, Ordering::AcqRel);
-        self.busy.fetch_sub(1, Ordering::AcqRel);
+    #[inline]
+    fn leave(&self) {
+        // Ordering: as in `enter`. One more has ended, one less is busy.
+        self.busy.fetch_add((1 << 32) - 1, Ordering::AcqRel);
     }
 
     /// Lists a frame that has just become shared.
@@ -128,7 +147,7 @@ pub(crate) fn abandon(request: &RequestContext, error: &Error) {
 }
 
 /// Looks again after a while.
-fn watch(host: WeakHost, previous: Option<(u64, usize)>) {
+fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
     let Some(strong) = host.upgrade() else { return };
     let timers = strong.watchdog().clone();
     drop(strong);
@@ -148,14 +167,12 @@ fn watch(host: WeakHost, previous: Option<(u64, usize)>) {
 
 impl HostContext {
     /// A mark of the host's progress, if nothing is going on that could make any.
-    fn quiet(&self) -> Option<(u64, usize)> {
-        let live = self.live_frames();
+    fn quiet(&self) -> Option<(u64, u64)> {
+        // Ordering: pairs with `enter` and `leave`.
+        let busy = self.live_frames().busy.load(Ordering::Acquire);
         let activity = self.queue().activity();
-        let idle = activity.in_flight == 0
-            && self.timers().pending() == 0
-            // Ordering: pairs with `enter` and `leave`.
-            && live.busy.load(Ordering::Acquire) == 0;
-        idle.then(|| (activity.epoch, live.moves.load(Ordering::Acquire)))
+        let idle = activity.in_flight == 0 && self.timers().pending() == 0 && busy as u32 == 0;
+        idle.then_some((activity.epoch, busy))
     }
 }
 

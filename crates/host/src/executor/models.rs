@@ -19,7 +19,8 @@ use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
 use super::registers::{Fill, Ready, Registers};
-use super::shape::{Shape, ShapeBuilder};
+use super::shape::{Shape, Wiring};
+use super::slots::Cursor;
 
 /// A value whose every look is checked by loom.
 struct Watched {
@@ -68,36 +69,114 @@ fn graph_with_marks(
     marked: &[usize],
 ) -> StdArc<Shape> {
     let users = |register: u32| -> Vec<u32> {
-        let readers = (0..).zip(kernels).flat_map(|(index, (operands, _))| {
+        let readers = (1..).zip(kernels).flat_map(|(number, (operands, _))| {
             operands
                 .iter()
                 .filter(move |operand| **operand == register)
-                .map(move |_| index)
+                .map(move |_| number)
         });
         readers.collect()
     };
-    let mut shape = ShapeBuilder::default();
-    for argument in 0..n_arguments {
-        shape.argument(argument, &[], &users(argument));
-    }
-    let mut entry = Vec::new();
-    for (index, (operands, filled)) in kernels.iter().enumerate() {
-        shape.kernel(operands, marked.contains(&index));
-        for register in *filled {
-            shape.result(*register, &[], &users(*register));
-        }
-        if operands.is_empty() {
-            entry.push(index as u32);
-        }
-    }
-    StdArc::new(
-        shape
-            .finish(&entry, results, false)
-            .expect("the models wire well"),
-    )
+    let n_registers = kernels
+        .iter()
+        .map(|(_, results)| results.len())
+        .sum::<usize>();
+    let n_registers = n_registers + n_arguments as usize;
+    let without_operands = (1..)
+        .zip(kernels)
+        .filter(|(_, (operands, _))| operands.is_empty());
+    let graph = Graph {
+        n_arguments: n_arguments as usize,
+        kernels,
+        results,
+        marked,
+        users: (0..n_registers as u32).map(users).collect(),
+        entry: without_operands.map(|(number, _)| number).collect(),
+    };
+    StdArc::new(Shape::new(&graph).expect("the models wire well"))
 }
 
-/// Registers that the model has shared, as a frame would be.
+struct Graph<'a> {
+    n_arguments: usize,
+    kernels: &'a [(&'a [u32], &'a [u32])],
+    results: &'a [u32],
+    marked: &'a [usize],
+    users: Vec<Vec<u32>>,
+    entry: Vec<u32>,
+}
+
+impl Wiring for Graph<'_> {
+    fn n_arguments(&self) -> usize {
+        self.n_arguments
+    }
+
+    fn n_registers(&self) -> usize {
+        self.users.len()
+    }
+
+    fn n_kernels(&self) -> usize {
+        self.kernels.len()
+    }
+
+    fn code(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn operands(&self, kernel: u32) -> &[u32] {
+        self.kernels[kernel as usize].0
+    }
+
+    fn results(&self, kernel: u32) -> &[u32] {
+        self.kernels[kernel as usize].1
+    }
+
+    fn attributes(&self, _: u32) -> &[u32] {
+        &[]
+    }
+
+    fn functions(&self, _: u32) -> &[u32] {
+        &[]
+    }
+
+    fn stream(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn root_stream(&self) -> u32 {
+        0
+    }
+
+    fn is_marked(&self, kernel: u32) -> bool {
+        self.marked.contains(&(kernel as usize))
+    }
+
+    fn takes_handle(&self, _: u32, _: u32) -> bool {
+        false
+    }
+
+    fn users(&self, kernel: u32, result: usize) -> &[u32] {
+        &self.users[self.results(kernel)[result] as usize]
+    }
+
+    fn argument_users(&self, argument: usize) -> &[u32] {
+        &self.users[argument]
+    }
+
+    fn entry_users(&self) -> &[u32] {
+        &self.entry
+    }
+
+    fn result_registers(&self) -> &[u32] {
+        self.results
+    }
+
+    /// So that kernels keep their numbers.
+    fn is_textual(&self) -> bool {
+        self.marked.is_empty()
+    }
+}
+
+/// Registers that the model has shared, as a frame would be. Rights are used with them only.
 struct Shared(Registers);
 
 // SAFETY: the models call `share` before they let another thread in, as `SharedFrame` does.
@@ -105,38 +184,75 @@ unsafe impl Send for Shared {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Shared {}
 
-fn registers(graph: StdArc<Shape>) -> Registers {
-    let allocator: StdArc<dyn HostAllocator> = StdArc::new(SystemAllocator::new());
-    Registers::new(graph, &allocator).expect("there is memory")
-}
+impl Shared {
+    fn new(graph: StdArc<Shape>) -> Shared {
+        let allocator: StdArc<dyn HostAllocator> = StdArc::new(SystemAllocator::new());
+        Shared(Registers::new(graph, &allocator).expect("there is memory"))
+    }
 
-/// Runs a kernel that adds its operands, and everything that becomes ready by it.
-fn run(shared: &Registers, ready: Ready, base: u32) {
-    let mut work = vec![ready];
-    while let Some(ready) = work.pop() {
-        let mut started = shared.start(ready);
-        let mut sum = base;
-        while let Some(operand) = shared.take_next(&mut started) {
-            sum += number(&operand);
+    fn begin(&self) -> (Vec<Ready>, Vec<Fill>) {
+        let mut entry = Vec::new();
+        let mut arguments = self.0.begin(|ready| entry.push(ready));
+        let fills = std::iter::from_fn(|| self.0.next_argument(&mut arguments));
+        let fills = fills.collect();
+        (entry, fills)
+    }
+
+    /// Runs a kernel that adds its operands, and everything that becomes ready by it.
+    fn run(&self, ready: Ready, base: u32) {
+        let mut work = vec![ready];
+        while let Some(ready) = work.pop() {
+            // SAFETY: a right of these registers.
+            let (mut started, activation) = unsafe { self.0.start(ready) };
+            let mut sum = base;
+            if let Some(activation) = activation {
+                let mut cursor = Cursor::new(activation);
+                while let Some(operand) = cursor.take() {
+                    sum += number(&operand);
+                }
+                while cursor.put(watched(sum)).is_ok() {}
+                started.has_put(cursor.n_put());
+            } else {
+                let handles = self.0.handles(&started);
+                sum = handles.iter().filter(|handle| handle.is_settled()).count() as u32;
+            }
+            // SAFETY: as above.
+            while let Some((right, put)) = unsafe { self.0.next_result(&mut started) } {
+                let value = put.unwrap_or_else(|| watched(sum));
+                // SAFETY: as above.
+                let filled = unsafe { self.0.fill(right, value) };
+                // SAFETY: as above.
+                unsafe { self.0.count_all(filled, |ready| work.push(ready)) };
+            }
+            // SAFETY: as above.
+            unsafe { self.0.finish(started) };
         }
-        while let Some(fill) = shared.next_result(&mut started) {
-            let filled = shared.fill(fill, watched(sum));
-            shared.count_all(filled, |ready| work.push(ready));
-        }
-        shared.finish(started);
+    }
+
+    fn fill(&self, fill: Fill, value: AnyAsyncValue) {
+        // SAFETY: a right of these registers.
+        let filled = unsafe { self.0.fill(fill, value) };
+        let mut work = Vec::new();
+        // SAFETY: as above.
+        unsafe { self.0.count_all(filled, |ready| work.push(ready)) };
+        work.into_iter().for_each(|ready| self.run(ready, 0));
+    }
+
+    fn results(&self) -> Vec<Option<AnyAsyncValue>> {
+        self.0.take_results().collect()
+    }
+
+    fn leave(&self, fill: Fill) {
+        // SAFETY: a right of these registers.
+        unsafe { self.0.leave(fill) };
     }
 }
 
-fn fill(shared: &Registers, fill: Fill, value: AnyAsyncValue) {
-    let filled = shared.fill(fill, value);
-    shared.count_all(filled, |ready| run(shared, ready, 0));
-}
-
 fn begin_shared(graph: StdArc<Shape>) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
-    let registers = registers(graph);
+    let registers = Shared::new(graph);
     let (entry, fills) = registers.begin();
-    registers.share();
-    (Arc::new(Shared(registers)), entry, fills)
+    registers.0.share();
+    (Arc::new(registers), entry, fills)
 }
 
 #[test]
@@ -145,11 +261,11 @@ fn two_producers_start_one_consumer() {
         // k2 reads what k0 and k1 fill.
         let graph = graph(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
         let (shared, mut entry, _) = begin_shared(graph);
-        let results = shared.0.take_results();
+        let results = shared.results();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
         let other = shared.clone();
-        let thread = thread::spawn(move || run(&other.0, second, 1));
-        run(&shared.0, first, 1);
+        let thread = thread::spawn(move || other.run(second, 1));
+        shared.run(first, 1);
         thread.join().unwrap();
         let result = results.into_iter().next().unwrap().unwrap().settled();
         // Each producer gives 1, and the consumer adds the 1 of the thread that runs it.
@@ -162,17 +278,22 @@ fn two_readers_of_one_register_take_their_own_references() {
     loom::model(|| {
         let graph = graph(0, &[(&[], &[0]), (&[0], &[1]), (&[0], &[2])], &[1, 2]);
         let (shared, mut entry, _) = begin_shared(graph);
-        let results = shared.0.take_results();
+        let results = shared.results();
         let mut ready = Vec::new();
-        let mut started = shared.0.start(entry.pop().unwrap());
-        let right = shared.0.next_result(&mut started).unwrap();
-        let filled = shared.0.fill(right, watched(5));
-        shared.0.count_all(filled, |reader| ready.push(reader));
-        shared.0.finish(started);
+        // SAFETY: a right of these registers.
+        let (mut started, _) = unsafe { shared.0.start(entry.pop().unwrap()) };
+        // SAFETY: as above.
+        let (right, _) = unsafe { shared.0.next_result(&mut started) }.unwrap();
+        // SAFETY: as above.
+        let filled = unsafe { shared.0.fill(right, watched(5)) };
+        // SAFETY: as above.
+        unsafe { shared.0.count_all(filled, |reader| ready.push(reader)) };
+        // SAFETY: as above.
+        unsafe { shared.0.finish(started) };
         let (second, first) = (ready.pop().unwrap(), ready.pop().unwrap());
         let other = shared.clone();
-        let thread = thread::spawn(move || run(&other.0, second, 0));
-        run(&shared.0, first, 0);
+        let thread = thread::spawn(move || other.run(second, 0));
+        shared.run(first, 0);
         thread.join().unwrap();
         for result in results {
             assert_eq!(number(&result.unwrap().settled()), 5);
@@ -185,11 +306,11 @@ fn an_argument_and_a_kernel_race_to_the_last_count() {
     loom::model(|| {
         let graph = graph(1, &[(&[], &[1]), (&[0, 1, 1], &[2])], &[2]);
         let (shared, mut entry, mut fills) = begin_shared(graph);
-        let results = shared.0.take_results();
+        let results = shared.results();
         let (argument, kernel) = (fills.pop().unwrap(), entry.pop().unwrap());
         let other = shared.clone();
-        let thread = thread::spawn(move || fill(&other.0, argument, watched(7)));
-        run(&shared.0, kernel, 0);
+        let thread = thread::spawn(move || other.fill(argument, watched(7)));
+        shared.run(kernel, 0);
         thread.join().unwrap();
         let result = results.into_iter().next().unwrap().unwrap().settled();
         assert_eq!(number(&result), 7);
@@ -201,16 +322,16 @@ fn a_register_that_was_left_is_claimed_once() {
     loom::model(|| {
         let graph = graph(1, &[(&[0], &[1])], &[1]);
         let (shared, _, mut fills) = begin_shared(graph);
-        let results = shared.0.take_results();
-        shared.0.leave(fills.pop().unwrap());
-        let claim = |shared: &Registers, value: u32| {
-            if let Some(right) = shared.claim(0) {
-                fill(shared, right, watched(value));
+        let results = shared.results();
+        shared.leave(fills.pop().unwrap());
+        let claim = |shared: &Shared, value: u32| {
+            if let Some(right) = shared.0.claim(0) {
+                shared.fill(right, watched(value));
             }
         };
         let other = shared.clone();
-        let thread = thread::spawn(move || claim(&other.0, 1));
-        claim(&shared.0, 2);
+        let thread = thread::spawn(move || claim(&other, 1));
+        claim(&shared, 2);
         thread.join().unwrap();
         assert!(matches!(
             number(&results[0].clone().unwrap().settled()),
@@ -224,28 +345,11 @@ fn a_marked_kernel_starts_once_by_whoever_is_first() {
     loom::model(|| {
         let kernels: &[(&[u32], &[u32])] = &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])];
         let (shared, mut entry, _) = begin_shared(graph_with_marks(0, kernels, &[2], &[2]));
-        let results = shared.0.take_results();
-        let produce = |shared: &Registers, ready: Ready| {
-            let mut started = shared.start(ready);
-            let right = shared.next_result(&mut started).unwrap();
-            let filled = shared.fill(right, watched(4));
-            shared.finish(started);
-            shared.count_all(filled, |marked| {
-                let mut started = shared.start(marked);
-                let mut n_settled = 0;
-                while let Some(operand) = shared.take_next(&mut started) {
-                    n_settled += u32::from(operand.is_settled());
-                }
-                let right = shared.next_result(&mut started).unwrap();
-                let filled = shared.fill(right, watched(n_settled));
-                shared.count_all(filled, |_| unreachable!("nobody reads it"));
-                shared.finish(started);
-            });
-        };
+        let results = shared.results();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
         let other = shared.clone();
-        let thread = thread::spawn(move || produce(&other.0, second));
-        produce(&shared.0, first);
+        let thread = thread::spawn(move || other.run(second, 4));
+        shared.run(first, 4);
         thread.join().unwrap();
         assert!(matches!(
             number(&results[0].clone().unwrap().settled()),
@@ -257,15 +361,15 @@ fn a_marked_kernel_starts_once_by_whoever_is_first() {
 #[test]
 fn what_was_filled_before_sharing_is_returned_from_its_slot() {
     loom::model(|| {
-        let registers = registers(graph(0, &[(&[], &[0]), (&[], &[1])], &[0, 1, 0]));
+        let registers = Shared::new(graph(0, &[(&[], &[0]), (&[], &[1])], &[0, 1, 0]));
         let (mut entry, _) = registers.begin();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
-        run(&registers, first, 1);
-        registers.share();
-        let shared = Arc::new(Shared(registers));
+        registers.run(first, 1);
+        registers.0.share();
+        let shared = Arc::new(registers);
         let other = shared.clone();
-        let thread = thread::spawn(move || run(&other.0, second, 2));
-        let results = shared.0.take_results();
+        let thread = thread::spawn(move || other.run(second, 2));
+        let results = shared.results();
         thread.join().unwrap();
         let numbers: Vec<u32> = results
             .into_iter()
@@ -280,12 +384,12 @@ fn a_dropped_right_leaves_nothing_behind() {
     loom::model(|| {
         let graph = graph(0, &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])], &[2]);
         let (shared, mut entry, _) = begin_shared(graph);
-        let results = shared.0.take_results();
+        let results = shared.results();
         let (second, first) = (entry.pop().unwrap(), entry.pop().unwrap());
         let other = shared.clone();
         // The queue drops the task of the second producer.
         let thread = thread::spawn(move || drop((other, second)));
-        run(&shared.0, first, 1);
+        shared.run(first, 1);
         drop(shared);
         thread.join().unwrap();
         // The promise that stood for the result went with the registers.
@@ -300,12 +404,12 @@ fn three_threads_fill_what_one_kernel_reads() {
         let kernels: &[(&[u32], &[u32])] =
             &[(&[], &[0]), (&[], &[1]), (&[], &[2]), (&[0, 1, 2], &[3])];
         let (shared, entry, _) = begin_shared(graph(0, kernels, &[3]));
-        let results = shared.0.take_results();
+        let results = shared.results();
         let threads: Vec<_> = entry
             .into_iter()
             .map(|ready| {
                 let other = shared.clone();
-                thread::spawn(move || run(&other.0, ready, 0))
+                thread::spawn(move || other.run(ready, 0))
             })
             .collect();
         for thread in threads {

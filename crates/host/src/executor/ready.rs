@@ -9,21 +9,18 @@
 //! * when nothing is left to run here, the queue moves to the stream of the first of those that
 //!   wait, and takes all of that stream.
 
-use super::frame::Frame;
-use super::registers::Ready;
-
-/// The ready kernels of one call on one thread.
+/// The ready kernels of one call on one thread: `R` is the right to start one.
 #[derive(Debug)]
-pub(crate) struct ReadyQueue {
+pub(crate) struct ReadyQueue<R> {
     stream: u32,
-    here: Vec<Ready>,
-    elsewhere: Vec<(u32, Ready)>,
+    here: Vec<R>,
+    elsewhere: Vec<(u32, R)>,
 }
 
 /// A group of ready kernels of one stream, for a task.
-pub(crate) type Group = (u32, Vec<Ready>);
+pub(crate) type Group<R> = (u32, Vec<R>);
 
-impl ReadyQueue {
+impl<R> ReadyQueue<R> {
     pub(crate) fn new(stream: u32) -> Self {
         ReadyQueue {
             stream,
@@ -33,7 +30,7 @@ impl ReadyQueue {
     }
 
     /// A queue that starts with the kernels of a group.
-    pub(crate) fn of_group((stream, here): Group) -> Self {
+    pub(crate) fn of_group((stream, here): Group<R>) -> Self {
         ReadyQueue {
             stream,
             here,
@@ -45,10 +42,9 @@ impl ReadyQueue {
         self.stream
     }
 
-    /// Adds a kernel that became ready.
+    /// Adds a kernel of `stream` that became ready.
     #[inline]
-    pub(crate) fn push(&mut self, frame: &Frame, ready: Ready) {
-        let stream = frame.topology().stream(ready.kernel());
+    pub(crate) fn push(&mut self, stream: u32, ready: R) {
         if stream == self.stream {
             self.here.push(ready);
         } else {
@@ -58,14 +54,20 @@ impl ReadyQueue {
 
     /// Takes the next kernel to run here.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Ready> {
+    pub(crate) fn pop(&mut self) -> Option<R> {
         self.here.pop()
+    }
+
+    /// Tells whether kernels of other streams wait for the next turn.
+    #[inline]
+    pub(crate) fn has_others(&self) -> bool {
+        !self.elsewhere.is_empty()
     }
 
     /// Between two kernels: moves to another stream if there is nothing left here, and gives away
     /// what belongs elsewhere.
     #[inline]
-    pub(crate) fn turn(&mut self) -> Vec<Group> {
+    pub(crate) fn turn(&mut self) -> Vec<Group<R>> {
         if self.elsewhere.is_empty() {
             Vec::new()
         } else {
@@ -73,13 +75,13 @@ impl ReadyQueue {
         }
     }
 
-    fn turn_with_others(&mut self) -> Vec<Group> {
+    fn turn_with_others(&mut self) -> Vec<Group<R>> {
         if self.here.is_empty() {
             self.move_to(self.elsewhere[0].0);
         }
         // A stable sort: the original's is, too, for as many kernels as it meets.
         self.elsewhere.sort_by_key(|(stream, _)| *stream);
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<Group<R>> = Vec::new();
         for (stream, ready) in self.elsewhere.drain(..) {
             match groups.last_mut() {
                 Some((last, group)) if *last == stream => group.push(ready),

@@ -10,14 +10,13 @@
 //! | Right | Obtained from | Allows |
 //! | --- | --- | --- |
 //! | [`Ready`] | a wait count that reached zero; the entry | starting one kernel, once |
-//! | [`Started`] | [`Registers::start`] | taking each operand of the kernel, once, in order |
+//! | [`Started`] | [`Registers::start`] | filling each result of the kernel, once, in order |
 //! | [`Fill`] | [`Registers::next_result`], [`Registers::claim`], the arguments | filling one register, once |
 //! | [`Filled`] | [`Registers::fill`] | counting down the register's users, each once |
 //!
-//! None of them can be copied or made elsewhere, and each names the registers that it belongs to,
-//! by the address of their block. An address is used again once a block is given back, so whoever
-//! keeps a right also keeps the call that it is a right of: `Running`, `Suspended`, the tasks and
-//! the continuations of the executor all hold their frame. Everything above is safe Rust.
+//! None of them can be copied or made elsewhere. They do not say which registers they belong to: that
+//! they are used with those is the one promise that the unsafe functions below ask for, and that
+//! `frame.rs` keeps by tying each right to its call.
 //!
 //! # Confined and shared
 //!
@@ -29,14 +28,16 @@
 //! # Invariants
 //!
 //! * I1. A register is filled before a user of it is counted down.
-//! * I2. A slot is written once, with one reference for each use and, unless a forwarding value
-//!   stands for the register, each return. Each reader copies the slot bit by bit and so takes its
-//!   own reference. Nothing writes it again.
-//! * I3. A kernel's word counts down what it waits for, becomes `STARTED` when its [`Ready`] is
-//!   used, and `FINISHED` when its results are filled, or left to whoever claims them.
+//! * I2. A slot is filled with one reference for each use and, unless a forwarding value stands for
+//!   the register, each return. Each reader copies the slot bit by bit and so takes its own
+//!   reference. Between the kernel's own `put`, with one reference, and the filling, nobody else
+//!   looks at the slot.
+//! * I3. A kernel's word counts down what it waits for, becomes [`STARTED`] when its [`Ready`] is
+//!   used, and carries [`PENDING`] while its results wait for a call.
 
 use std::alloc::Layout;
 use std::marker::PhantomData;
+#[cfg(loom)]
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -44,12 +45,15 @@ use std::sync::Arc;
 use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
 
-use super::shape::{Definition, Shape};
+use super::shape::{Output, Shape};
+use super::slots::{Activation, Slot, Slots};
 
-/// A kernel's word once the kernel has been started.
-const STARTED: u32 = u32::MAX;
-/// A kernel's word once its results are filled, or left.
-const FINISHED: u32 = u32::MAX - 1;
+/// In a kernel's word: any one operand starts it.
+pub(super) const MARKED: u32 = 1 << 31;
+/// In a kernel's word: it has been started.
+const STARTED: u32 = 1 << 30;
+/// In a kernel's word: it has returned, but its results are to come from a call.
+const PENDING: u32 = 1 << 29;
 
 /// Planted bug: a shared count that releases nothing, so that a user may miss the register.
 const COUNT_DOWN: Ordering = if cfg!(tfrt_planted = "relaxed-count") {
@@ -72,10 +76,10 @@ const EXTRA_REFERENCES: usize = if cfg!(tfrt_planted = "slot-leak") {
 #[derive(Debug)]
 pub(crate) struct Ready {
     kernel: u32,
-    owner: usize,
 }
 
 impl Ready {
+    #[inline(always)]
     pub(crate) fn kernel(&self) -> u32 {
         self.kernel
     }
@@ -84,36 +88,42 @@ impl Ready {
 /// The right to fill one register.
 #[derive(Debug)]
 pub(crate) struct Fill {
-    definition: u32,
-    owner: usize,
+    register: u32,
+}
+
+impl Fill {
+    pub(crate) fn register(&self) -> u32 {
+        self.register
+    }
 }
 
 /// The right to count down the users of a register that was filled.
 #[derive(Debug)]
 #[must_use = "users that are not counted down never run"]
 pub(crate) struct Filled {
-    definition: u32,
-    owner: usize,
+    register: u32,
     /// Whether those users were counted down that can do with a handle.
     early_done: bool,
 }
 
-/// The right to a started kernel's operands and results.
+/// The right to a started kernel's results.
 #[derive(Debug)]
 pub(crate) struct Started {
     kernel: u32,
-    owner: usize,
-    n_taken: u32,
+    /// How many results the kernel's run has put.
+    n_put: u32,
     n_filled: u32,
 }
 
 impl Started {
+    #[inline(always)]
     pub(crate) fn kernel(&self) -> u32 {
         self.kernel
     }
 
-    pub(crate) fn n_taken(&self) -> u32 {
-        self.n_taken
+    /// The kernel's run, with the activation that came with this right, has put so many results.
+    pub(crate) fn has_put(&mut self, n_put: u32) {
+        self.n_put = n_put;
     }
 }
 
@@ -136,8 +146,6 @@ impl Forward {
         }
     }
 }
-
-type Slot = UnsafeCell<MaybeUninit<AnyAsyncValue>>;
 
 /// An array inside the block.
 struct Part<T> {
@@ -213,7 +221,6 @@ pub(crate) struct Registers {
     allocator: Arc<dyn HostAllocator>,
     block: NonNull<u8>,
     layout: Layout,
-    slots: Part<Slot>,
     /// A bit for each register whose value is awaited: whoever clears it may fill it.
     awaited: Part<AtomicU64>,
     /// A bit for each register whose slot holds references for its returns.
@@ -226,15 +233,15 @@ pub(crate) struct Registers {
     forwards: UnsafeCell<Vec<Forward>>,
     entered: AtomicBool,
     results_taken: AtomicBool,
-    /// How many registers are filled, if kernels run in order.
-    n_filled: AtomicU32,
+    /// How many kernels have ended while these were confined.
+    n_ended: AtomicU32,
 }
 
 impl Registers {
     /// Makes the registers of a new call, all of them empty; `None` if the allocator refuses.
     pub(crate) fn new(shape: Arc<Shape>, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
-        let (n_registers, n_kernels) = (shape.n_registers(), shape.n_kernels());
-        let n_bits = n_registers.div_ceil(64);
+        let n_kernels = shape.n_kernels();
+        let n_bits = shape.n_registers().div_ceil(64);
         let Places {
             layout,
             awaited,
@@ -245,30 +252,27 @@ impl Registers {
             0 => NonNull::without_provenance(layout.align().try_into().ok()?),
             _ => allocator.allocate(layout)?,
         };
-        // SAFETY: `Places` puts the slots at 0, and the block is new.
-        let slots = unsafe {
-            Part::init(block, 0, n_registers, |_| {
+        #[cfg(loom)]
+        // SAFETY: `Places` puts the slots at 0, and the block is new. (Cells of loom have a state.)
+        drop(unsafe {
+            Part::<Slot>::init(block, 0, shape.n_registers(), |_| {
                 UnsafeCell::new(MaybeUninit::uninit())
             })
-        };
+        });
         // SAFETY: `Places` reserves these bits at this offset.
         let awaited = unsafe { Part::init(block, awaited, n_bits, |_| AtomicU64::new(0)) };
         // SAFETY: as above.
         let returning = unsafe { Part::init(block, returning, n_bits, |_| AtomicU64::new(0)) };
-        let word = |kernel| AtomicU32::new(shape.kernel(kernel as u32).wait);
+        let waits = shape.waits();
         // SAFETY: as above.
-        let words = unsafe { Part::init(block, words, n_kernels, word) };
-        let forwards = shape
-            .read_by_marked()
-            .iter()
-            .map(|register| Forward::new(*register));
+        let words = unsafe { Part::init(block, words, n_kernels, |k| AtomicU32::new(waits[k])) };
+        let forwards = shape.read_by_marked().iter().copied().map(Forward::new);
         let forwards = UnsafeCell::new(forwards.collect());
         Some(Registers {
             shape,
             allocator: allocator.clone(),
             block,
             layout,
-            slots,
             awaited,
             returning,
             words,
@@ -276,11 +280,12 @@ impl Registers {
             forwards,
             entered: AtomicBool::new(false),
             results_taken: AtomicBool::new(false),
-            n_filled: AtomicU32::new(0),
+            n_ended: AtomicU32::new(0),
         })
     }
 
-    pub(crate) fn shape(&self) -> &Shape {
+    #[inline(always)]
+    pub(crate) fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
@@ -289,21 +294,19 @@ impl Registers {
         Places::of(shape).map_or(usize::MAX, |places| places.layout.size())
     }
 
-    /// Names these registers in their rights. The block does not move, unlike `self`; a call
-    /// without registers and kernels has no rights to name.
-    fn owner(&self) -> usize {
-        self.block.addr().get()
+    #[inline(always)]
+    fn slots(&self) -> Slots<'_> {
+        // SAFETY: the slots of all registers lie at the start of the block, which lives as long as
+        // `self`.
+        unsafe { Slots::new(self.block.cast()) }
     }
 
-    fn slot(&self, register: u32) -> &Slot {
-        &self.slots.as_slice()[register as usize]
-    }
-
+    #[inline(always)]
     fn word(&self, kernel: u32) -> &AtomicU32 {
         &self.words.as_slice()[kernel as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_shared(&self) -> bool {
         // Ordering: a thread that was let in sees the store, which came before; the confined
         // thread sees its own.
@@ -318,10 +321,10 @@ impl Registers {
         if self.shared.load(Ordering::Relaxed) {
             return false;
         }
+        let returned = self.shape.returned().iter().map(|(register, _)| *register);
         let unfilled =
-            |register: &&u32| !self.holds_returns(**register) && !self.has_forward(**register);
-        let returned = self.shape.returned().iter().filter(unfilled);
-        let more: Vec<Forward> = returned.map(|register| Forward::new(*register)).collect();
+            |register: &u32| !self.holds_returns(*register) && !self.has_forward(*register);
+        let more: Vec<Forward> = returned.filter(unfilled).map(Forward::new).collect();
         self.forwards.with_mut(|forwards| {
             // SAFETY: confined to this thread, which holds no reference into the list.
             let forwards = unsafe { &mut *forwards };
@@ -344,7 +347,6 @@ impl Registers {
         })
     }
 
-    #[inline]
     fn has_forward(&self, register: u32) -> bool {
         self.with_forward(register, |_| ()).is_some()
     }
@@ -361,238 +363,235 @@ impl Registers {
         self.returning.as_slice()[word].load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Begins the call: the rights to start the kernels without operands, and to fill each
-    /// argument.
+    /// Begins the call: gives the rights to start the kernels without operands.
     ///
     /// # Panics
     ///
     /// If the call was begun before.
-    pub(crate) fn begin(&self) -> (Vec<Ready>, Vec<Fill>) {
-        self.enter();
-        let owner = self.owner();
-        // These wait for one thing, which is this.
-        let entry = self.shape.entry_users().iter().map(|kernel| Ready {
-            kernel: *kernel,
-            owner,
-        });
-        (entry.collect(), self.argument_fills())
-    }
-
-    /// Begins a call whose kernels run in textual order: the rights to start them all, to be used
-    /// in that order, and to fill each argument, which comes first.
-    ///
-    /// # Panics
-    ///
-    /// If the call was begun before, or the shape does not allow it.
-    pub(crate) fn begin_in_order(&self) -> (InOrder, Vec<Fill>) {
-        assert!(
-            self.shape.may_run_in_order(),
-            "only synchronous functions run in order"
-        );
-        self.enter();
-        let n_kernels = self.shape.n_kernels() as u32;
-        let n_filled = self.shape.n_arguments() as u32;
-        (
-            InOrder {
-                next: 0,
-                n_kernels,
-                n_filled,
-                owner: self.owner(),
-            },
-            self.argument_fills(),
-        )
-    }
-
-    fn enter(&self) {
+    pub(crate) fn begin(&self, mut ready: impl FnMut(Ready)) -> Arguments {
         // Ordering: one thread comes here first, and nobody waits for another.
         let entered = self.entered.swap(true, Ordering::Relaxed);
         assert!(!entered, "a call is begun once");
+        for kernel in self.shape.entry_users() {
+            // They wait for one thing, which is this.
+            ready(Ready { kernel: *kernel });
+        }
+        Arguments {
+            next: 0,
+            block: self.block,
+        }
     }
 
-    fn argument_fills(&self) -> Vec<Fill> {
-        let owner = self.owner();
-        // The arguments are the first definitions.
-        (0..self.shape.n_arguments() as u32)
-            .map(|definition| Fill { definition, owner })
-            .collect()
+    /// The right to fill the next argument.
+    ///
+    /// # Panics
+    ///
+    /// If `arguments` came from other registers.
+    pub(crate) fn next_argument(&self, arguments: &mut Arguments) -> Option<Fill> {
+        assert!(
+            arguments.block == self.block,
+            "a right of one call is none of another"
+        );
+        let output = self.shape.arguments().outputs().get(arguments.next)?;
+        arguments.next += 1;
+        let register = output.register;
+        Some(Fill { register })
     }
 
     /// Counts down the users of a filled register that can do with a handle.
-    #[inline]
-    pub(crate) fn count_early(&self, filled: &mut Filled, ready: impl FnMut(Ready)) {
-        self.check_owner(filled.owner);
+    ///
+    /// # Safety
+    ///
+    /// `filled` came from these registers.
+    pub(crate) unsafe fn count_early(&self, filled: &mut Filled, ready: impl FnMut(Ready)) {
         if !std::mem::replace(&mut filled.early_done, true) {
-            let (early, _) = self.shape.users(self.shape.definition(filled.definition));
-            early
-                .iter()
-                .filter_map(|user| self.count_down(*user))
-                .for_each(ready);
+            let (early, _) = self.shape.users(filled.register);
+            self.count_list(early, ready);
         }
     }
 
     /// Counts down all users of a filled register that have not been.
-    #[inline]
-    pub(crate) fn count_all(&self, mut filled: Filled, mut ready: impl FnMut(Ready)) {
-        self.count_early(&mut filled, &mut ready);
-        let (_, late) = self.shape.users(self.shape.definition(filled.definition));
-        late.iter()
-            .filter_map(|user| self.count_down(*user))
-            .for_each(ready);
-    }
-
-    /// Counts a kernel down for one of its operands that was filled.
-    #[inline]
-    fn count_down(&self, kernel: u32) -> Option<Ready> {
-        let word = self.word(kernel);
-        let ready = Ready {
-            kernel,
-            owner: self.owner(),
-        };
-        if self.shape.kernel(kernel).is_marked {
-            // Ordering: the winner may read what the publisher it stands for wrote before.
-            let won = word.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed);
-            return won.is_ok().then_some(ready);
-        }
-        if !self.is_shared() {
-            // Ordering: confined.
-            let waits = word.load(Ordering::Relaxed) - 1;
-            word.store(waits, Ordering::Relaxed);
-            return (waits == 0).then_some(ready);
-        }
-        // Ordering: releases the filled register to whoever takes the count to zero, and acquires
-        // what the others who counted down released.
-        (word.fetch_sub(1, COUNT_DOWN) == 1).then_some(ready)
-    }
-
-    /// Starts a kernel.
-    #[inline]
-    pub(crate) fn start(&self, ready: Ready) -> Started {
-        self.check_owner(ready.owner);
-        // Ordering: `Ready` is the only right to this word; the drop of the call reads it.
-        self.word(ready.kernel).store(STARTED, Ordering::Relaxed);
-        Started {
-            kernel: ready.kernel,
-            owner: ready.owner,
-            n_taken: 0,
-            n_filled: 0,
-        }
-    }
-
-    #[inline]
-    fn check_owner(&self, owner: usize) {
-        assert!(
-            owner == self.owner(),
-            "a right of one call is none of another"
-        );
-    }
-
-    /// Takes the next operand of a started kernel.
-    #[inline]
-    pub(crate) fn take_next(&self, started: &mut Started) -> Option<AnyAsyncValue> {
-        self.check_owner(started.owner);
-        let kernel = self.shape.kernel(started.kernel);
-        let register = *self.shape.operands(kernel).get(started.n_taken as usize)?;
-        started.n_taken += 1;
-        if kernel.is_marked {
-            return self.forward_handle(register).map(AnyAsyncValue::settled);
-        }
-        // SAFETY: the kernel was counted down to zero, or runs in order, so the register is filled
-        // (I1), which happened before; `n_taken` makes the kernel take each of its uses once.
-        Some(unsafe { self.take_slot(register) })
-    }
-
-    /// Looks at the operands of a kernel that has not taken any, in order.
-    #[inline]
-    pub(crate) fn any_operand(
-        &self,
-        started: &Started,
-        mut look: impl FnMut(usize, &AnyAsyncValue) -> bool,
-    ) -> bool {
-        self.check_owner(started.owner);
-        assert!(
-            started.n_taken == 0,
-            "operands are looked at before they are taken"
-        );
-        let kernel = self.shape.kernel(started.kernel);
-        let operands = self.shape.operands(kernel);
-        if kernel.is_marked {
-            // `look` gets a handle of its own, so that it may do what it likes with `self`.
-            let handles = operands
-                .iter()
-                .filter_map(|register| self.forward_handle(*register));
-            return handles
-                .enumerate()
-                .any(|(index, handle)| look(index, &handle));
-        }
-        operands.iter().enumerate().any(|(index, register)| {
-            self.slot(*register).with(|slot| {
-                // SAFETY: the slot is filled and never written again (as in `take_next`, I2).
-                let slot = unsafe { &*slot };
-                // SAFETY: filled; the kernel's own reference, not yet taken, keeps it alive.
-                look(index, unsafe { slot.assume_init_ref() })
-            })
-        })
-    }
-
-    /// Tells whether all operands of a kernel that has not taken any are values: no errors, and no
-    /// handles.
-    #[inline]
-    pub(crate) fn all_plain(&self, started: &Started) -> bool {
-        !self.any_operand(started, |_, operand| !operand.is_plain())
-    }
-
-    /// Copies a filled slot, taking over one of its references.
     ///
     /// # Safety
     ///
-    /// The register is filled, that happened before, and the caller owns one of the uses or
-    /// returns that the slot holds references for, and has not taken it yet.
-    unsafe fn take_slot(&self, register: u32) -> AnyAsyncValue {
-        self.slot(register).with(|slot| {
-            // SAFETY: written before (caller's promise), and never again (I2).
-            let slot = unsafe { &*slot };
-            // SAFETY: initialised; the copy stands for the reference that the caller owns.
-            unsafe { slot.assume_init_read() }
-        })
+    /// `filled` came from these registers.
+    pub(crate) unsafe fn count_all(&self, filled: Filled, mut ready: impl FnMut(Ready)) {
+        let (early, late) = self.shape.users(filled.register);
+        if !filled.early_done {
+            self.count_list(early, &mut ready);
+        }
+        self.count_list(late, ready);
     }
 
-    /// The right to fill the next result of a started kernel, in order.
+    #[inline(always)]
+    fn count_list(&self, users: &[u32], mut ready: impl FnMut(Ready)) {
+        for user in users {
+            if let Some(right) = self.count_down(*user) {
+                ready(right);
+            }
+        }
+    }
+
+    /// Counts a kernel down for one of its operands that was filled.
+    #[inline(always)]
+    fn count_down(&self, kernel: u32) -> Option<Ready> {
+        let word = self.word(kernel);
+        // Ordering: confined, or only the mark is looked at, which does not change.
+        let before = word.load(Ordering::Relaxed);
+        let is_last = if before & MARKED != 0 {
+            self.claim_marked(word)
+        } else if !self.is_shared() {
+            // Ordering: confined.
+            word.store(before - 1, Ordering::Relaxed);
+            before == 1
+        } else {
+            // Ordering: releases the filled register to whoever takes the count to zero, and
+            // acquires what the others who counted down released.
+            word.fetch_sub(1, COUNT_DOWN) == 1
+        };
+        is_last.then_some(Ready { kernel })
+    }
+
+    #[cold]
+    fn claim_marked(&self, word: &AtomicU32) -> bool {
+        // Ordering: the winner may read what the publisher it stands for wrote before.
+        let won = word.compare_exchange(MARKED | 1, MARKED, Ordering::AcqRel, Ordering::Relaxed);
+        won.is_ok()
+    }
+
+    /// Starts a kernel: the right to its results, and that to one run of it with its operands. The
+    /// activation of a marked kernel must not be used; see [`Self::handles`].
+    ///
+    /// # Safety
+    ///
+    /// `ready` came from these registers.
+    #[inline(always)]
+    pub(crate) unsafe fn start(&self, ready: Ready) -> (Started, Option<Activation<'_>>) {
+        let word = self.word(ready.kernel);
+        // Ordering: `Ready` is the only right to change this word; the drop of the call reads it.
+        let mark = word.load(Ordering::Relaxed) & MARKED;
+        word.store(STARTED | mark, Ordering::Relaxed);
+        let started = Started {
+            kernel: ready.kernel,
+            n_put: 0,
+            n_filled: 0,
+        };
+        if mark != 0 {
+            return (started, None);
+        }
+        // SAFETY: the kernel was counted down to zero, so each operand is filled (I1) with a
+        // reference for it (I2), and that happened before. `Ready` makes it the only activation.
+        let activation = unsafe { Activation::new(self.slots(), self.shape.record(ready.kernel)) };
+        (started, Some(activation))
+    }
+
+    /// The operands of a marked kernel that was started.
+    pub(crate) fn handles(&self, started: &Started) -> Vec<AnyAsyncValue> {
+        let operands = self.shape.record(started.kernel).operands();
+        let handles = operands
+            .iter()
+            .filter_map(|register| self.forward_handle(*register));
+        handles.map(AnyAsyncValue::settled).collect()
+    }
+
+    /// Gives all results of a kernel to their readers, if they are values in place, and ends it. All
+    /// of them are put.
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
+    #[inline(always)]
+    pub(crate) unsafe fn finish_plain(&self, started: Started, mut ready: impl FnMut(Ready)) {
+        let kernel = started.kernel;
+        let record = self.shape.record(kernel);
+        for output in record.outputs() {
+            if output.may_be_forwarded() {
+                self.fill_special(*output);
+            }
+            let (early, late) = self.shape.users(output.register);
+            self.count_list(early, &mut ready);
+            self.count_list(late, &mut ready);
+        }
+        // SAFETY: the caller says so.
+        unsafe { self.finish(started) };
+    }
+
+    /// Fills a register that is returned, or read by marked kernels, with a value in place that its
+    /// producer has put.
+    #[cold]
+    fn fill_special(&self, output: Output) {
+        // SAFETY: the producer's run has put it, and its users were not counted down yet.
+        let value = unsafe { self.slots().take(output.register) };
+        let _users_are_counted_next = self.fill_with(output, value);
+    }
+
+    /// The right to fill the next result of a started kernel, in order, and its value if the run of
+    /// the kernel has put it.
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
     #[inline]
-    pub(crate) fn next_result(&self, started: &mut Started) -> Option<Fill> {
-        self.check_owner(started.owner);
-        let definition = self
-            .shape
-            .kernel(started.kernel)
-            .results
-            .index(started.n_filled)?;
+    pub(crate) unsafe fn next_result(
+        &self,
+        started: &mut Started,
+    ) -> Option<(Fill, Option<AnyAsyncValue>)> {
+        let outputs = self.shape.record(started.kernel).outputs();
+        let register = outputs.get(started.n_filled as usize)?.register;
+        let is_put = started.n_filled < started.n_put;
         started.n_filled += 1;
-        Some(Fill {
-            definition,
-            owner: started.owner,
-        })
+        // SAFETY: put as one reference, which `n_filled` makes us take once; its users were not
+        // counted down.
+        let value = is_put.then(|| unsafe { self.slots().take(register) });
+        Some((Fill { register }, value))
     }
 
-    /// The register that a right is for.
-    pub(crate) fn register_of(&self, fill: &Fill) -> u32 {
-        self.shape.definition(fill.definition).register
+    /// A kernel's results are to come from a call.
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
+    pub(crate) unsafe fn suspend(&self, started: &Started) {
+        let word = self.word(started.kernel);
+        // Ordering: read when the call is dropped.
+        let value = word.load(Ordering::Relaxed) | PENDING;
+        word.store(value, Ordering::Relaxed);
     }
 
     /// A kernel's results are all filled or left.
-    #[inline]
-    pub(crate) fn finish(&self, started: Started) {
-        self.check_owner(started.owner);
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
+    #[inline(always)]
+    pub(crate) unsafe fn finish(&self, started: Started) {
+        if !self.is_shared() {
+            // Ordering: confined.
+            let n_ended = self.n_ended.load(Ordering::Relaxed) + 1;
+            self.n_ended.store(n_ended, Ordering::Relaxed);
+        }
+        let _ = started;
+    }
+
+    /// The results of a kernel that was suspended have come.
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
+    pub(crate) unsafe fn resume(&self, started: &Started) {
+        let word = self.word(started.kernel);
         // Ordering: read when the call is dropped.
-        self.word(started.kernel).store(FINISHED, Ordering::Relaxed);
+        let value = word.load(Ordering::Relaxed) & !PENDING;
+        word.store(value, Ordering::Relaxed);
     }
 
     /// Leaves a register to be filled by whoever claims it.
-    pub(crate) fn leave(&self, fill: Fill) {
-        self.check_owner(fill.owner);
-        assert!(
-            !self.shape.may_run_in_order(),
-            "the next kernel would not wait"
-        );
-        let (word, bit) = bit(self.register_of(&fill));
+    ///
+    /// # Safety
+    ///
+    /// `fill` came from these registers.
+    pub(crate) unsafe fn leave(&self, fill: Fill) {
+        let (word, bit) = bit(fill.register);
         // Ordering: pairs with the claim, which may come from any thread.
         self.awaited.as_slice()[word].fetch_or(bit, Ordering::Release);
     }
@@ -602,11 +601,7 @@ impl Registers {
         let (word, bit) = bit(register);
         // Ordering: pairs with `leave`, and with the claims that came before.
         let before = self.awaited.as_slice()[word].fetch_and(!bit, Ordering::AcqRel);
-        let definition = self.shape.definition_of(register);
-        (before & bit != 0).then(|| Fill {
-            definition,
-            owner: self.owner(),
-        })
+        (before & bit != 0).then_some(Fill { register })
     }
 
     /// Tells whether a register is left to be claimed, at this moment.
@@ -620,31 +615,28 @@ impl Registers {
     ///
     /// The value may be a handle; then counting down the users that need more than a handle is to
     /// wait until it has settled.
-    #[inline]
-    pub(crate) fn fill(&self, fill: Fill, value: AnyAsyncValue) -> Filled {
-        self.check_owner(fill.owner);
-        let Definition {
-            register,
-            uses,
-            returns,
-            ..
-        } = *self.shape.definition(fill.definition);
-        let (uses, returns) = (uses as usize, returns as usize);
-        if self.shape.may_run_in_order() {
-            // Ordering: confined.
-            self.n_filled
-                .store(self.n_filled.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        }
+    ///
+    /// # Safety
+    ///
+    /// `fill` came from these registers.
+    pub(crate) unsafe fn fill(&self, fill: Fill, value: AnyAsyncValue) -> Filled {
+        self.fill_with(self.shape.output(fill.register), value)
+    }
+
+    /// Fills a register; the caller used the right to it.
+    fn fill_with(&self, output: Output, value: AnyAsyncValue) -> Filled {
+        let register = output.register;
+        let n_references = output.n_references() as usize;
         let promise = self.with_forward(register, |forward| {
-            // SAFETY: `fill` is the only right to fill this register, and only that takes the
-            // promise.
+            // SAFETY: there is one right to fill this register, which the caller used, and only that
+            // takes the promise.
             forward
                 .promise
                 .with_mut(|promise| unsafe { &mut *promise }.take())
         });
-        let promise = promise.flatten();
-        match promise {
+        match promise.flatten() {
             Some(promise) => {
+                let uses = n_references - self.n_returns(output);
                 if uses > 0 {
                     value.retain(uses + EXTRA_REFERENCES);
                     // SAFETY: `uses` references were just retained for the slot, beside `value`.
@@ -652,14 +644,14 @@ impl Registers {
                 }
                 promise.forward(value);
             }
-            None if uses + returns > 0 => {
-                if returns > 0 {
+            None if n_references > 0 => {
+                if output.is_returned() {
                     let (word, bit) = bit(register);
                     let word = &self.returning.as_slice()[word];
                     // Ordering: without a promise these registers are confined.
                     word.store(word.load(Ordering::Relaxed) | bit, Ordering::Relaxed);
                 }
-                value.retain(uses + returns - 1 + EXTRA_REFERENCES);
+                value.retain(n_references - 1 + EXTRA_REFERENCES);
                 // SAFETY: `value` itself is the last of the references for the slot: it is
                 // forgotten at once.
                 unsafe { self.write_slot(register, &value) };
@@ -668,27 +660,33 @@ impl Registers {
             None => drop(value),
         }
         Filled {
-            definition: fill.definition,
-            owner: fill.owner,
+            register,
             early_done: false,
         }
+    }
+
+    /// How often the function returns a register.
+    fn n_returns(&self, output: Output) -> usize {
+        if !output.is_returned() {
+            return 0;
+        }
+        let returned = self.shape.returned();
+        let index = returned.binary_search_by_key(&output.register, |(register, _)| *register);
+        index.map_or(0, |index| returned[index].1 as usize)
     }
 
     /// Writes a slot with a bitwise copy of `value`.
     ///
     /// # Safety
     ///
-    /// The caller used a [`Fill`] for this register, and gives the slot as many references to the
+    /// The caller used the right to fill this register, and gives the slot as many references to the
     /// value as the register has uses (and returns, if no forwarding value stands for it).
     unsafe fn write_slot(&self, register: u32, value: &AnyAsyncValue) {
         // SAFETY: the copy stands for the references that the caller gives.
         let copy = unsafe { std::ptr::read(value) };
-        self.slot(register).with_mut(|slot| {
-            // SAFETY: `Fill` is the only right to write this slot, and nobody reads it before a
-            // count that follows (I1), nor while the call is dropped.
-            let slot = unsafe { &mut *slot };
-            slot.write(copy);
-        });
+        // SAFETY: the right to fill it is the only one to write this slot, and nobody reads it before
+        // a count that follows (I1), nor while the call is dropped.
+        unsafe { self.slots().put(register, copy) };
     }
 
     /// Gives the results to the caller: values, or handles for what is to come. `None` stands for
@@ -700,27 +698,28 @@ impl Registers {
     /// # Panics
     ///
     /// If the results were taken before.
-    pub(crate) fn take_results(&self) -> Vec<Option<AnyAsyncValue>> {
+    pub(crate) fn take_results(&self) -> impl Iterator<Item = Option<AnyAsyncValue>> {
         // Ordering: one thread comes here.
         let taken = self.results_taken.swap(true, Ordering::Relaxed);
         assert!(!taken, "the results of a call are taken once");
-        let results = self.shape.result_registers().iter().map(|register| {
+        self.shape.result_registers().iter().map(|register| {
             if let Some(handle) = self.forward_handle(*register) {
                 return Some(handle.settled());
             }
             // SAFETY: `holds_returns`: filled by this thread while confined, with a reference for
             // each time that the register stands in this list, which is gone through once.
             self.holds_returns(*register)
-                .then(|| unsafe { self.take_slot(*register) })
-        });
-        results.collect()
+                .then(|| unsafe { self.slots().take(*register) })
+        })
     }
 
     /// Tells whether a register is filled, when no one else can reach these registers.
     fn is_filled(&self, register: u32) -> bool {
         let is_finished = match self.shape.producer(register) {
             // Ordering: as the function says.
-            Some(kernel) => self.word(kernel).load(Ordering::Relaxed) == FINISHED,
+            Some(kernel) => {
+                self.word(kernel).load(Ordering::Relaxed) & (STARTED | PENDING) == STARTED
+            }
             None => self.entered.load(Ordering::Relaxed),
         };
         is_finished && !self.is_awaited(register)
@@ -731,54 +730,29 @@ fn bit(register: u32) -> (usize, u64) {
     ((register / 64) as usize, 1 << (register % 64))
 }
 
-/// The rights to start all kernels, in order.
-pub(crate) struct InOrder {
-    next: u32,
-    n_kernels: u32,
-    /// How many registers are filled when the next kernel may start.
-    n_filled: u32,
-    owner: usize,
-}
-
-impl InOrder {
-    /// The right to start the next kernel, once everything that it may read is filled.
-    ///
-    /// # Panics
-    ///
-    /// If an argument, or a result of a kernel before, is not filled yet.
-    pub(crate) fn next(&mut self, registers: &Registers) -> Option<Ready> {
-        registers.check_owner(self.owner);
-        if self.next == self.n_kernels {
-            return None;
-        }
-        // Ordering: confined. No register is filled twice, and each kernel before was started
-        // once, so equal numbers mean that all of their results are filled.
-        let n_filled = registers.n_filled.load(Ordering::Relaxed);
-        assert!(n_filled == self.n_filled, "kernels run one after another");
-        let kernel = self.next;
-        self.next += 1;
-        self.n_filled += registers.shape.n_results_of(kernel) as u32;
-        Some(Ready {
-            kernel,
-            owner: self.owner,
-        })
-    }
+/// The rights to fill the arguments, in order.
+pub(crate) struct Arguments {
+    next: usize,
+    block: NonNull<u8>,
 }
 
 impl Drop for Registers {
     /// Releases what was not taken: a queue may drop tasks, and a failed call may end early.
     fn drop(&mut self) {
-        for kernel in 0..self.shape.n_kernels() as u32 {
+        let n_kernels = self.shape.n_kernels() as u32;
+        // Ordering: `&mut self`.
+        let all_ended = self.n_ended.load(Ordering::Relaxed) == n_kernels;
+        // Kernels that ended took their operands.
+        for kernel in if all_ended { 0..0 } else { 0..n_kernels } {
             // Ordering: `&mut self`.
             let word = self.word(kernel).load(Ordering::Relaxed);
-            let kernel = self.shape.kernel(kernel);
-            if word == STARTED || word == FINISHED || kernel.is_marked {
+            if word & (STARTED | MARKED) != 0 {
                 continue;
             }
-            for register in self.shape.operands(kernel) {
+            for register in self.shape.record(kernel).operands() {
                 if self.is_filled(*register) {
                     // SAFETY: filled, and the kernel, never started, did not take its use.
-                    drop(unsafe { self.take_slot(*register) });
+                    drop(unsafe { self.slots().take(*register) });
                 }
             }
         }
@@ -787,7 +761,7 @@ impl Drop for Registers {
             for register in self.shape.result_registers() {
                 if self.holds_returns(*register) {
                     // SAFETY: filled, and its returns were never taken.
-                    drop(unsafe { self.take_slot(*register) });
+                    drop(unsafe { self.slots().take(*register) });
                 }
             }
         }

@@ -1,73 +1,60 @@
 //! The wiring of a function: which kernel reads and fills which register, and who waits for whom.
 //!
-//! A [`Shape`] is the proof on which the unsafe code of [`registers`](super::registers) stands. It
-//! is made only by [`ShapeBuilder::finish`], which computes or checks, without trusting the gate of
-//! the file, that
+//! A [`Shape`] is the proof on which the unsafe code of [`slots`](super::slots) and
+//! [`registers`](super::registers) stands. It is made only by [`Shape::new`], which computes or
+//! checks, without trusting the gate of the file, that
 //!
 //! * registers and kernels exist wherever they are named;
 //! * each register is an argument or a result of one kernel, once;
 //! * the users of a register are the kernels that read it, once for each operand that is it;
 //! * a kernel waits for as many counts as it has operands (for one if it has none, or is marked),
 //!   and the entry starts exactly those without operands;
-//! * in a function that may run in order, kernels read arguments and results of kernels before.
+//! * if kernels may run in the order of their records ([`Shape::is_ordered`]), each reads arguments
+//!   and results of kernels before it.
+//!
+//! # Memory
+//!
+//! A kernel of two operands and one result with two users takes 72 bytes:
+//!
+//! | Array | Words of a kernel |
+//! | --- | --- |
+//! | records | code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
+//! | users | per result: its references, the number of its users, and these |
+//! | starts | where the record, and the users of each result, start |
+//! | waits, producers, streams if there are several | one each |
+//!
+//! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
+//! reads the records from front to back.
 
 use std::fmt;
 
-/// A stretch of an array.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
-    start: u32,
-    len: u32,
-}
+use super::order;
+use super::slots::{Record, RecordWriter, Records};
 
-impl Span {
-    /// The `len` elements from `start` on.
-    pub(super) fn new(start: usize, len: usize) -> Self {
-        Span {
-            start: start as u32,
-            len: len as u32,
-        }
-    }
-
-    #[inline]
-    pub(super) fn of<T>(self, array: &[T]) -> &[T] {
-        &array[self.start as usize..][..self.len as usize]
-    }
-
-    pub(super) fn len(self) -> u32 {
-        self.len
-    }
-
-    /// The element's index in the array, if the span is that long.
-    #[inline]
-    pub(super) fn index(self, position: u32) -> Option<u32> {
-        (position < self.len).then(|| self.start + position)
-    }
-}
-
-/// What a kernel reads and fills.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelShape {
-    operands: Span,
-    /// Indexes of definitions.
-    pub(super) results: Span,
-    /// How many counts start it.
-    pub(super) wait: u32,
+/// What a shape is made from. Kernels are numbered as in the file: from 1 on where they are named as
+/// users, from 0 on where they are asked about.
+pub(crate) trait Wiring {
+    fn n_arguments(&self) -> usize;
+    fn n_registers(&self) -> usize;
+    fn n_kernels(&self) -> usize;
+    /// What tells a kernel's code, its attributes and functions.
+    fn code(&self, kernel: u32) -> u32;
+    fn operands(&self, kernel: u32) -> &[u32];
+    fn results(&self, kernel: u32) -> &[u32];
+    fn attributes(&self, kernel: u32) -> &[u32];
+    fn functions(&self, kernel: u32) -> &[u32];
+    fn stream(&self, kernel: u32) -> u32;
+    fn root_stream(&self) -> u32;
     /// Any one settled operand starts it; its operands are read as handles.
-    pub(super) is_marked: bool,
-}
-
-/// A register, seen from where it is filled.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Definition {
-    pub(super) register: u32,
-    /// Operands, of kernels that are not marked, that take the value from the register's slot.
-    pub(super) uses: u32,
-    /// How often the function returns it.
-    pub(super) returns: u32,
-    users: Span,
-    /// How many users at the front of the list can do with a handle.
-    n_early: u32,
+    fn is_marked(&self, kernel: u32) -> bool;
+    /// Whether a kernel can do with a handle where it reads `register`.
+    fn takes_handle(&self, kernel: u32, register: u32) -> bool;
+    fn users(&self, kernel: u32, result: usize) -> &[u32];
+    fn argument_users(&self, argument: usize) -> &[u32];
+    fn entry_users(&self) -> &[u32];
+    fn result_registers(&self) -> &[u32];
+    /// Whether kernels are to run in the order of the file.
+    fn is_textual(&self) -> bool;
 }
 
 /// Why wiring is not a graph that can be run.
@@ -80,26 +67,85 @@ impl fmt::Display for Malformed {
     }
 }
 
+/// One register, seen from where it is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Output {
+    pub(crate) register: u32,
+    references: u32,
+}
+
+impl Output {
+    /// The function returns it.
+    const RETURNED: u32 = 1 << 31;
+    /// A marked kernel reads it.
+    const READ_BY_MARKED: u32 = 1 << 30;
+
+    /// How many references its slot holds once it is filled: one for each operand of a kernel that
+    /// is not marked, and one for each return.
+    #[inline(always)]
+    pub(crate) fn n_references(self) -> u32 {
+        self.references & (Self::READ_BY_MARKED - 1)
+    }
+
+    /// Whether a forwarding value may stand for it.
+    #[inline(always)]
+    pub(crate) fn may_be_forwarded(self) -> bool {
+        self.references >= Self::READ_BY_MARKED
+    }
+
+    /// A register that one reader takes.
+    pub(super) fn alone(register: u32) -> Output {
+        Output {
+            register,
+            references: 1,
+        }
+    }
+
+    pub(super) fn words(self) -> [u32; 2] {
+        [self.register, self.references]
+    }
+
+    pub(crate) fn is_returned(self) -> bool {
+        self.references & Self::RETURNED != 0
+    }
+}
+
+/// Marks the number of a list in which some users can do with a handle: their number follows.
+const HAS_EARLY: u32 = 1 << 31;
+
+/// More operands of one kernel, or uses of one register, are refused: the bits above mean more.
+const MAX_COUNT: usize = (1 << 29) - 1;
+
+/// The producer of an argument.
+const ARGUMENT: u32 = u32::MAX;
+
 /// The wiring of a function, checked.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    kernels: Box<[KernelShape]>,
-    definitions: Box<[Definition]>,
-    words: Box<[u32]>,
-    /// The definition of each register.
-    definition_of: Box<[u32]>,
+    /// One for each kernel; and one without operands whose results are the arguments.
+    records: Records,
+    users: Box<[u32]>,
+    /// By register: where its references and users start in `users`.
+    user_starts: Box<[u32]>,
+    waits: Box<[u32]>,
+    /// Empty if all kernels stand in the root stream.
+    streams: Box<[u32]>,
     /// The kernel that fills each register, or [`ARGUMENT`].
     producers: Box<[u32]>,
     n_arguments: u32,
-    entry_users: Span,
-    results: Span,
-    returned: Span,
-    read_by_marked: Span,
-    in_order: bool,
+    root_stream: u32,
+    entry_users: Box<[u32]>,
+    /// Where each kernel stands in the file.
+    numbers: Box<[u32]>,
+    results: Box<[u32]>,
+    /// The returned registers, each once, with the number of their returns.
+    returned: Box<[(u32, u32)]>,
+    /// The registers that marked kernels read, each once.
+    read_by_marked: Box<[u32]>,
+    is_ordered: bool,
+    has_one_stream: bool,
 }
-
-/// Stands for no kernel.
-const ARGUMENT: u32 = u32::MAX;
 
 impl Shape {
     pub(crate) fn n_registers(&self) -> usize {
@@ -107,15 +153,72 @@ impl Shape {
     }
 
     pub(crate) fn n_kernels(&self) -> usize {
-        self.kernels.len()
+        self.waits.len()
     }
 
     pub(crate) fn n_arguments(&self) -> usize {
         self.n_arguments as usize
     }
 
-    pub(crate) fn n_results_of(&self, kernel: u32) -> usize {
-        self.kernel(kernel).results.len() as usize
+    pub(crate) fn root_stream(&self) -> u32 {
+        self.root_stream
+    }
+
+    #[inline]
+    pub(crate) fn stream(&self, kernel: u32) -> u32 {
+        match self.streams.get(kernel as usize) {
+            Some(stream) => *stream,
+            None => self.root_stream,
+        }
+    }
+
+    /// Whether kernels may run in the order of their numbers, one after the other.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+
+    /// Whether all kernels stand in the stream in which the call begins.
+    pub(crate) fn has_one_stream(&self) -> bool {
+        self.has_one_stream
+    }
+
+    /// The number of a kernel in the file.
+    pub(crate) fn number_in_file(&self, kernel: u32) -> u32 {
+        match self.numbers.get(kernel as usize) {
+            Some(number) => *number,
+            None => kernel,
+        }
+    }
+
+    /// What a kernel reads and fills.
+    #[inline(always)]
+    pub(crate) fn record(&self, kernel: u32) -> Record<'_> {
+        self.records.get(kernel)
+    }
+
+    /// The arguments, as results of a kernel that nobody runs.
+    pub(crate) fn arguments(&self) -> Record<'_> {
+        self.records.get(self.waits.len() as u32)
+    }
+
+    /// The users of a register: those that can do with a handle, and those that need the value.
+    #[inline(always)]
+    pub(crate) fn users(&self, register: u32) -> (&[u32], &[u32]) {
+        let list = &self.users[self.user_starts[register as usize] as usize + 1..];
+        let head = list[0];
+        if head & HAS_EARLY == 0 {
+            return (&[], &list[1..=head as usize]);
+        }
+        let n_users = (head & !HAS_EARLY) as usize;
+        list[2..2 + n_users].split_at(list[1] as usize)
+    }
+
+    /// A register, seen from where it is filled.
+    pub(crate) fn output(&self, register: u32) -> Output {
+        Output {
+            register,
+            references: self.users[self.user_starts[register as usize] as usize],
+        }
     }
 
     /// The kernel that fills a register, unless it is an argument.
@@ -124,273 +227,378 @@ impl Shape {
         (producer != ARGUMENT).then_some(producer)
     }
 
-    /// Whether some user of a register can do with a handle.
-    pub(crate) fn has_early_users(&self, register: u32) -> bool {
-        self.definition(self.definition_of(register)).n_early > 0
+    /// How many counts start each kernel; those of marked ones carry [`MARKED`](super::registers).
+    pub(crate) fn waits(&self) -> &[u32] {
+        &self.waits
+    }
+
+    /// The kernels without operands.
+    pub(crate) fn entry_users(&self) -> &[u32] {
+        &self.entry_users
     }
 
     /// The registers that the function returns, in order.
     pub(crate) fn result_registers(&self) -> &[u32] {
-        self.results.of(&self.words)
+        &self.results
     }
 
-    #[inline]
-    pub(super) fn kernel(&self, index: u32) -> &KernelShape {
-        &self.kernels[index as usize]
+    /// The returned registers, each once, and how often they are returned.
+    pub(crate) fn returned(&self) -> &[(u32, u32)] {
+        &self.returned
     }
 
-    #[inline]
-    pub(super) fn operands(&self, kernel: &KernelShape) -> &[u32] {
-        kernel.operands.of(&self.words)
+    pub(crate) fn read_by_marked(&self) -> &[u32] {
+        &self.read_by_marked
     }
 
-    #[inline]
-    pub(super) fn definition(&self, index: u32) -> &Definition {
-        &self.definitions[index as usize]
-    }
-
-    pub(super) fn definition_of(&self, register: u32) -> u32 {
-        self.definition_of[register as usize]
-    }
-
-    /// The users that can do with a handle, and those that need the value.
-    #[inline]
-    pub(super) fn users(&self, definition: &Definition) -> (&[u32], &[u32]) {
-        definition
-            .users
-            .of(&self.words)
-            .split_at(definition.n_early as usize)
-    }
-
-    /// The kernels without operands.
-    pub(super) fn entry_users(&self) -> &[u32] {
-        self.entry_users.of(&self.words)
-    }
-
-    /// The returned registers, each once.
-    pub(super) fn returned(&self) -> &[u32] {
-        self.returned.of(&self.words)
-    }
-
-    /// The registers that marked kernels read, each once.
-    pub(super) fn read_by_marked(&self) -> &[u32] {
-        self.read_by_marked.of(&self.words)
-    }
-
-    /// Whether kernels may run in textual order, without counts.
-    #[inline]
-    pub(super) fn may_run_in_order(&self) -> bool {
-        self.in_order
-    }
-}
-
-/// Collects the wiring of a function, kernel by kernel.
-#[derive(Debug, Default)]
-pub(crate) struct ShapeBuilder {
-    kernels: Vec<KernelShape>,
-    definitions: Vec<Definition>,
-    words: Vec<u32>,
-    n_arguments: u32,
-}
-
-impl ShapeBuilder {
-    fn words(&mut self, words: impl IntoIterator<Item = u32>) -> Span {
-        let start = self.words.len();
-        self.words.extend(words);
-        Span::new(start, self.words.len() - start)
-    }
-
-    /// Adds an argument, before any kernel, with its users: those first that can do with a handle.
-    pub(crate) fn argument(&mut self, register: u32, early: &[u32], late: &[u32]) {
-        self.n_arguments += 1;
-        self.definition(register, early, late);
-    }
-
-    /// Adds a kernel.
-    pub(crate) fn kernel(&mut self, operands: &[u32], is_marked: bool) {
-        let wait = if is_marked {
-            1
-        } else {
-            operands.len().max(1) as u32
-        };
-        let operands = self.words(operands.iter().copied());
-        let results = Span::new(self.definitions.len(), 0);
-        self.kernels.push(KernelShape {
-            operands,
-            results,
-            wait,
-            is_marked,
-        });
-    }
-
-    /// Adds a result of the last kernel, as [`Self::argument`] does.
-    pub(crate) fn result(&mut self, register: u32, early: &[u32], late: &[u32]) {
-        self.definition(register, early, late);
-        if let Some(kernel) = self.kernels.last_mut() {
-            kernel.results.len += 1;
-        }
-    }
-
-    fn definition(&mut self, register: u32, early: &[u32], late: &[u32]) {
-        let users = self.words(early.iter().chain(late).copied());
-        let n_early = early.len() as u32;
-        self.definitions.push(Definition {
-            register,
-            uses: 0,
-            returns: 0,
-            users,
-            n_early,
-        });
-    }
-
-    /// Checks everything.
+    /// Checks wiring and lays it out.
     ///
     /// # Errors
     ///
     /// The first condition of the module's header that does not hold.
-    pub(crate) fn finish(
-        mut self,
-        entry_users: &[u32],
-        results: &[u32],
-        in_order: bool,
-    ) -> Result<Shape, Malformed> {
-        let n_registers = self.definitions.len();
-        let [definition_of, producers] = self.check_definitions(n_registers)?;
-        let mut is_read_by_marked = vec![false; n_registers];
-        for (index, kernel) in self.kernels.iter().enumerate() {
-            for register in kernel.operands.of(&self.words) {
-                let definition = *definition_of
-                    .get(*register as usize)
-                    .ok_or_else(|| Malformed(format!("register {register} does not exist")))?;
-                let producer = producers[*register as usize];
-                if in_order && producer != ARGUMENT && producer as usize >= index {
-                    return Err(Malformed(format!("register {register} is read too early")));
-                }
-                if kernel.is_marked {
-                    is_read_by_marked[*register as usize] = true;
-                } else {
-                    self.definitions[definition as usize].uses += 1;
+    pub(crate) fn new(wiring: &dyn Wiring) -> Result<Shape, Malformed> {
+        let checked = Checked::new(wiring)?;
+        let (order, has_one_stream, is_ordered) = if wiring.is_textual() {
+            checked.check_textual_order()?;
+            ((0..wiring.n_kernels() as u32).collect(), true, true)
+        } else {
+            let simulated = order::simulate(wiring);
+            // A marked kernel may start before all of its operands are there.
+            let no_marks = !(0..wiring.n_kernels() as u32).any(|kernel| wiring.is_marked(kernel));
+            let is_ordered = simulated.is_complete && no_marks;
+            (simulated.order, simulated.has_one_stream, is_ordered)
+        };
+        checked.lay_out(order, has_one_stream, is_ordered)
+    }
+}
+
+/// Wiring that is a graph.
+struct Checked<'w> {
+    wiring: &'w dyn Wiring,
+    /// By register: the kernel that fills it, in the file's numbering, or [`ARGUMENT`].
+    producers: Box<[u32]>,
+    /// By register: references as in [`Output`].
+    references: Box<[u32]>,
+    returned: Box<[(u32, u32)]>,
+    read_by_marked: Box<[u32]>,
+}
+
+impl<'w> Checked<'w> {
+    fn new(wiring: &'w dyn Wiring) -> Result<Self, Malformed> {
+        let producers = check_definitions(wiring)?;
+        let n_registers = producers.len();
+        let mut references = vec![0u32; n_registers].into_boxed_slice();
+        let mut read_by_marked = Vec::new();
+        for kernel in 0..wiring.n_kernels() as u32 {
+            let operands = wiring.operands(kernel);
+            if operands.len() > MAX_COUNT {
+                return Err(Malformed(format!("kernel {kernel} has too many operands")));
+            }
+            let is_marked = wiring.is_marked(kernel);
+            for register in operands {
+                let references = references
+                    .get_mut(*register as usize)
+                    .ok_or_else(|| missing_register(*register))?;
+                if !is_marked {
+                    count(references, *register)?;
+                } else if *references & Output::READ_BY_MARKED == 0 {
+                    *references |= Output::READ_BY_MARKED;
+                    read_by_marked.push(*register);
                 }
             }
         }
-        self.check_users(n_registers)?;
-        let without_operands = (0..)
-            .zip(&self.kernels)
-            .filter(|(_, kernel)| kernel.operands.len == 0);
-        if !entry_users
-            .iter()
-            .copied()
-            .eq(without_operands.map(|(index, _): (u32, _)| index))
-        {
-            let message = "the entry does not start the kernels without operands";
-            return Err(Malformed(message.to_owned()));
-        }
-        let mut returned = Vec::new();
-        for register in results {
-            let definition = *definition_of
-                .get(*register as usize)
-                .ok_or_else(|| Malformed(format!("register {register} does not exist")))?;
-            let definition = &mut self.definitions[definition as usize];
-            if definition.returns == 0 {
-                returned.push(*register);
+        check_users(wiring)?;
+        check_entry(wiring)?;
+        let mut returned: Vec<u32> = wiring.result_registers().to_vec();
+        returned.sort_unstable();
+        let mut counted: Vec<(u32, u32)> = Vec::new();
+        for register in returned {
+            let references = references
+                .get_mut(register as usize)
+                .ok_or_else(|| missing_register(register))?;
+            count(references, register)?;
+            *references |= Output::RETURNED;
+            match counted.last_mut() {
+                Some((last, n)) if *last == register => *n += 1,
+                _ => counted.push((register, 1)),
             }
-            definition.returns += 1;
         }
-        let entry_users = self.words(entry_users.iter().copied());
-        let results = self.words(results.iter().copied());
-        let returned = self.words(returned);
-        let marked = (0..n_registers as u32).filter(|r| is_read_by_marked[*r as usize]);
-        let read_by_marked = self.words(marked);
-        Ok(Shape {
-            kernels: self.kernels.into(),
-            definitions: self.definitions.into(),
-            words: self.words.into(),
-            definition_of,
+        read_by_marked.sort_unstable();
+        Ok(Checked {
+            wiring,
             producers,
-            n_arguments: self.n_arguments,
-            entry_users,
-            results,
-            returned,
-            read_by_marked,
-            in_order,
+            references,
+            returned: counted.into(),
+            read_by_marked: read_by_marked.into(),
         })
     }
 
-    /// The definition and the producer of each register, which is defined once.
-    fn check_definitions(&self, n_registers: usize) -> Result<[Box<[u32]>; 2], Malformed> {
-        let mut definition_of = vec![u32::MAX; n_registers].into_boxed_slice();
-        for (index, definition) in self.definitions.iter().enumerate() {
-            let register = definition.register;
-            let of = definition_of
-                .get_mut(register as usize)
-                .ok_or_else(|| Malformed(format!("register {register} does not exist")))?;
-            if std::mem::replace(of, index as u32) != u32::MAX {
-                return Err(Malformed(format!("register {register} is defined twice")));
-            }
-        }
-        // As many definitions as registers, and none twice: so each register has one.
-        let mut producers = vec![ARGUMENT; n_registers].into_boxed_slice();
-        for (index, kernel) in self.kernels.iter().enumerate() {
-            for definition in kernel.results.of(&self.definitions) {
-                producers[definition.register as usize] = index as u32;
-            }
-        }
-        let arguments = &self.definitions[..self.n_arguments as usize];
-        if (0..)
-            .zip(arguments)
-            .any(|(index, definition)| definition.register != index)
-        {
-            return Err(Malformed(
-                "arguments are not the first registers".to_owned(),
-            ));
-        }
-        Ok([definition_of, producers])
-    }
-
-    /// Holds user lists against operand lists: equal as multisets.
-    fn check_users(&self, n_registers: usize) -> Result<(), Malformed> {
-        // The readers of register `r` end up in `readers[starts[r]..starts[r + 1]]`.
-        let mut starts = vec![0u32; n_registers + 1];
-        let operands = |kernel: &KernelShape| kernel.operands.of(&self.words);
-        for register in self.kernels.iter().flat_map(operands) {
-            starts[*register as usize + 1] += 1;
-        }
-        for index in 0..n_registers {
-            starts[index + 1] += starts[index];
-        }
-        let mut readers = vec![0u32; starts[n_registers] as usize];
-        let mut next = starts.clone();
-        for (index, kernel) in self.kernels.iter().enumerate() {
-            for register in operands(kernel) {
-                let place = &mut next[*register as usize];
-                readers[*place as usize] = index as u32;
-                *place += 1;
-            }
-        }
-        let mut balance = vec![0i64; self.kernels.len()];
-        for definition in &self.definitions {
-            let register = definition.register as usize;
-            let readers = &readers[starts[register] as usize..starts[register + 1] as usize];
-            let users = definition.users.of(&self.words);
-            for reader in readers {
-                balance[*reader as usize] += 1;
-            }
-            let mut fits = users.len() == readers.len();
-            for user in users {
-                match balance.get_mut(*user as usize) {
-                    Some(balance) => *balance -= 1,
-                    None => fits = false,
+    fn check_textual_order(&self) -> Result<(), Malformed> {
+        for kernel in 0..self.wiring.n_kernels() as u32 {
+            for register in self.wiring.operands(kernel) {
+                let producer = self.producers[*register as usize];
+                if producer != ARGUMENT && producer >= kernel {
+                    return Err(Malformed(format!("register {register} is read too early")));
                 }
             }
-            for reader in readers {
-                fits &= balance[*reader as usize] == 0;
-                balance[*reader as usize] = 0;
-            }
-            if !fits {
-                let message = format!("the users of register {register} are not its readers");
-                return Err(Malformed(message));
+            if self.wiring.is_marked(kernel) {
+                return Err(Malformed(format!("kernel {kernel} can't wait for less")));
             }
         }
         Ok(())
     }
+
+    /// Writes all arrays, with kernels numbered by their positions in `order`.
+    fn lay_out(
+        self,
+        order: Vec<u32>,
+        has_one_stream: bool,
+        is_ordered: bool,
+    ) -> Result<Shape, Malformed> {
+        let wiring = self.wiring;
+        let n_kernels = wiring.n_kernels();
+        let mut positions = vec![0u32; n_kernels].into_boxed_slice();
+        for (position, kernel) in (0..).zip(&order) {
+            positions[*kernel as usize] = position;
+        }
+        let mut records = RecordWriter::with_capacity(self.n_record_words(), n_kernels + 1);
+        let mut users = Vec::with_capacity(self.n_user_words());
+        let mut user_starts = vec![0u32; self.producers.len()].into_boxed_slice();
+        let mut waits = Vec::with_capacity(n_kernels);
+        let mut streams = Vec::new();
+        let output = |register: &u32| Output {
+            register: *register,
+            references: self.references[*register as usize],
+        };
+        let mut write_users = |register: u32, list: &[u32]| {
+            user_starts[register as usize] = u32::try_from(users.len()).map_err(|_| too_large())?;
+            users.push(self.references[register as usize]);
+            write_users(wiring, &mut users, register, list, &positions);
+            Ok(())
+        };
+        for kernel in &order {
+            let kernel = *kernel;
+            let operands = wiring.operands(kernel);
+            let results = wiring.results(kernel);
+            let outputs = results.iter().map(output);
+            let (attributes, functions) = (wiring.attributes(kernel), wiring.functions(kernel));
+            records
+                .write(
+                    wiring.code(kernel),
+                    operands,
+                    outputs,
+                    attributes,
+                    functions,
+                )
+                .ok_or_else(too_large)?;
+            for (index, register) in results.iter().enumerate() {
+                write_users(*register, wiring.users(kernel, index))?;
+            }
+            waits.push(if wiring.is_marked(kernel) {
+                super::registers::MARKED | 1
+            } else {
+                operands.len().max(1) as u32
+            });
+            if !has_one_stream {
+                streams.push(wiring.stream(kernel));
+            }
+        }
+        let n_arguments = wiring.n_arguments();
+        let arguments: Vec<Output> = (0..n_arguments as u32).map(|r| output(&r)).collect();
+        records
+            .write(u32::MAX, &[], arguments.into_iter(), &[], &[])
+            .ok_or_else(too_large)?;
+        for argument in 0..n_arguments {
+            write_users(argument as u32, wiring.argument_users(argument))?;
+        }
+        let mut producers = self.producers;
+        for producer in &mut producers {
+            if *producer != ARGUMENT {
+                *producer = positions[*producer as usize];
+            }
+        }
+        let entry = wiring.entry_users().iter();
+        // Functions are mostly written in an order in which they can run.
+        let is_as_written = (0..)
+            .zip(&order)
+            .all(|(position, kernel)| position == *kernel);
+        Ok(Shape {
+            records: records.finish(),
+            users: users.into(),
+            user_starts,
+            waits: waits.into(),
+            streams: streams.into(),
+            producers,
+            n_arguments: n_arguments as u32,
+            root_stream: wiring.root_stream(),
+            entry_users: entry.map(|user| positions[*user as usize - 1]).collect(),
+            numbers: if is_as_written {
+                Box::default()
+            } else {
+                order.into()
+            },
+            results: wiring.result_registers().into(),
+            returned: self.returned,
+            read_by_marked: self.read_by_marked,
+            is_ordered,
+            has_one_stream,
+        })
+    }
+
+    fn n_record_words(&self) -> usize {
+        let wiring = self.wiring;
+        let words = (0..wiring.n_kernels() as u32).map(|kernel| {
+            wiring.operands(kernel).len()
+                + wiring.attributes(kernel).len()
+                + wiring.functions(kernel).len()
+        });
+        words.sum::<usize>() + 4 * (wiring.n_kernels() + 1) + 2 * self.producers.len()
+    }
+
+    fn n_user_words(&self) -> usize {
+        let uses = (0..self.wiring.n_kernels() as u32).map(|k| self.wiring.operands(k).len());
+        uses.sum::<usize>() + 2 * self.producers.len()
+    }
+}
+
+fn too_large() -> Malformed {
+    Malformed("the function, or one of its kernels, is too large".to_owned())
+}
+
+fn missing_register(register: u32) -> Malformed {
+    Malformed(format!("register {register} does not exist"))
+}
+
+fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
+    if *references as usize & MAX_COUNT == MAX_COUNT {
+        return Err(Malformed(format!("register {register} has too many uses")));
+    }
+    *references += 1;
+    Ok(())
+}
+
+/// Appends the list of the users of one register: those first that can do with a handle.
+fn write_users(
+    wiring: &dyn Wiring,
+    words: &mut Vec<u32>,
+    register: u32,
+    users: &[u32],
+    positions: &[u32],
+) {
+    let takes_handle = |user: &&u32| wiring.takes_handle(**user - 1, register);
+    let n_early = users.iter().filter(takes_handle).count();
+    let position = |user: &u32| positions[*user as usize - 1];
+    if n_early == 0 {
+        words.push(users.len() as u32);
+        words.extend(users.iter().map(position));
+        return;
+    }
+    words.extend([users.len() as u32 | HAS_EARLY, n_early as u32]);
+    words.extend(users.iter().filter(takes_handle).map(position));
+    let needs_value = |user: &&u32| !takes_handle(user);
+    words.extend(users.iter().filter(needs_value).map(position));
+}
+
+/// The producer of each register, which is defined once.
+fn check_definitions(wiring: &dyn Wiring) -> Result<Box<[u32]>, Malformed> {
+    /// Stands for registers that nobody has been seen to fill.
+    const NOBODY: u32 = u32::MAX - 1;
+    let (n_registers, n_arguments) = (wiring.n_registers(), wiring.n_arguments());
+    if n_arguments > n_registers {
+        return Err(missing_register(n_registers as u32));
+    }
+    let mut producers = vec![NOBODY; n_registers].into_boxed_slice();
+    producers[..n_arguments].fill(ARGUMENT);
+    for kernel in 0..wiring.n_kernels() as u32 {
+        for register in wiring.results(kernel) {
+            let producer = producers
+                .get_mut(*register as usize)
+                .ok_or_else(|| missing_register(*register))?;
+            if *producer != NOBODY {
+                return Err(Malformed(format!("register {register} is defined twice")));
+            }
+            *producer = kernel;
+        }
+    }
+    match producers.iter().position(|producer| *producer == NOBODY) {
+        Some(register) => Err(Malformed(format!("nothing defines register {register}"))),
+        None => Ok(producers),
+    }
+}
+
+/// Holds user lists against operand lists: equal as multisets. All operands exist.
+fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
+    let n_registers = wiring.n_registers();
+    let n_kernels = wiring.n_kernels();
+    // The readers of register `r` end up in `readers[starts[r]..starts[r + 1]]`.
+    let mut starts = vec![0u32; n_registers + 2];
+    for kernel in 0..n_kernels as u32 {
+        for register in wiring.operands(kernel) {
+            starts[*register as usize + 2] += 1;
+        }
+    }
+    for index in 0..n_registers {
+        starts[index + 2] += starts[index + 1];
+    }
+    let mut readers = vec![0u32; starts[n_registers + 1] as usize];
+    for kernel in 0..n_kernels as u32 {
+        for register in wiring.operands(kernel) {
+            let place = &mut starts[*register as usize + 1];
+            readers[*place as usize] = kernel;
+            *place += 1;
+        }
+    }
+    let mut balance = vec![0i32; n_kernels];
+    let mut check = |register: u32, users: &[u32]| {
+        let register = register as usize;
+        let readers = &readers[starts[register] as usize..starts[register + 1] as usize];
+        let same = users.len() == readers.len()
+            && users
+                .iter()
+                .zip(readers)
+                .all(|(user, reader)| user.checked_sub(1) == Some(*reader));
+        if same {
+            return Ok(());
+        }
+        for reader in readers {
+            balance[*reader as usize] += 1;
+        }
+        let mut fits = users.len() == readers.len();
+        for user in users {
+            let index = user.checked_sub(1);
+            match index.and_then(|index| balance.get_mut(index as usize)) {
+                Some(balance) => *balance -= 1,
+                None => fits = false,
+            }
+        }
+        for reader in readers {
+            fits &= balance[*reader as usize] == 0;
+            balance[*reader as usize] = 0;
+        }
+        if fits {
+            return Ok(());
+        }
+        let message = format!("the users of register {register} are not its readers");
+        Err(Malformed(message))
+    };
+    for argument in 0..wiring.n_arguments() {
+        check(argument as u32, wiring.argument_users(argument))?;
+    }
+    for kernel in 0..n_kernels as u32 {
+        for (index, register) in wiring.results(kernel).iter().enumerate() {
+            check(*register, wiring.users(kernel, index))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_entry(wiring: &dyn Wiring) -> Result<(), Malformed> {
+    let has_none = |kernel: &u32| wiring.operands(*kernel).is_empty();
+    let without_operands = (0..wiring.n_kernels() as u32).filter(has_none);
+    let entry = wiring.entry_users().iter().copied();
+    if entry.eq(without_operands.map(|kernel| kernel + 1)) {
+        return Ok(());
+    }
+    let message = "the entry does not start the kernels without operands";
+    Err(Malformed(message.to_owned()))
 }

@@ -4,68 +4,63 @@
 use std::sync::Arc;
 
 use tfrt_async::Origin;
-use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex, KernelView};
+use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
-use super::shape::{Malformed, Shape, ShapeBuilder, Span};
+use super::shape::{Malformed, Shape, Wiring};
 use crate::kernel::{Completion, Kernel, KernelEntry, Signature};
 
-/// One kernel of a function.
-pub(crate) struct KernelNode {
-    kernel: Arc<dyn Kernel>,
-    name: Arc<str>,
-    signature: Arc<Signature>,
+/// A kernel as the records of one program name it.
+pub(crate) struct Entry {
+    pub(crate) kernel: Arc<dyn Kernel>,
+    pub(crate) name: Arc<str>,
+    pub(crate) signature: Arc<Signature>,
     /// Names the kernel to a value whose promise is dropped; kernels that complete later have one.
     pub(crate) origin: Option<Origin>,
-    /// Where the kernel stands in the source: an offset for the file's location table.
-    pub(crate) location: u32,
-    /// The operation is marked `bef.nonstrict`: any one settled operand starts it.
-    pub(crate) is_marked: bool,
-    /// The number of operands that the kernel takes; one more may follow that only orders.
-    pub(crate) n_declared: u32,
-    attributes: Span,
-    functions: Span,
+    /// The number of operands that the kernel takes at most; one more may follow that only orders.
+    pub(crate) max_operands: u32,
 }
 
-impl KernelNode {
-    fn new(entry: &KernelEntry, n_operands: usize) -> Self {
-        let signature = entry.signature();
+impl Entry {
+    pub(crate) fn new(entry: &KernelEntry) -> Self {
+        let signature = entry.shared_signature().clone();
         let later = signature.completion != Completion::Synchronous;
-        let trailing = usize::from(signature.has_trailing_chain(n_operands));
-        KernelNode {
+        Entry {
             kernel: entry.kernel().clone(),
             name: entry.shared_name().clone(),
-            signature: entry.shared_signature().clone(),
             origin: later.then(|| Origin::new(entry.name().to_owned())),
-            location: u32::MAX,
-            is_marked: false,
-            n_declared: (n_operands - trailing) as u32,
-            attributes: Span::default(),
-            functions: Span::default(),
+            max_operands: if signature.more_operands {
+                u32::MAX
+            } else {
+                signature.operands.len() as u32
+            },
+            signature,
         }
     }
+}
 
-    #[inline]
-    pub(crate) fn kernel(&self) -> &dyn Kernel {
-        &*self.kernel
-    }
-
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    pub(crate) fn signature(&self) -> &Signature {
-        &self.signature
-    }
+/// How a call of a function may run. In order means: one kernel after the other, in the order that
+/// was found at load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Manner {
+    /// By counting: some kernel may end after it has returned.
+    Counted,
+    /// In order on one thread, unless a function makes the call: that would go on while streams of
+    /// this one wait, and what both print would tell.
+    Alone,
+    /// In order on one thread. There are several streams, but nobody can see their order.
+    OneThread,
+    /// In order. There is one stream.
+    Ordered,
 }
 
 /// A function as the executor walks it.
 pub(crate) struct Topology {
     kind: FunctionKind,
-    root_stream: u32,
+    pub(crate) manner: Manner,
     shape: Arc<Shape>,
-    kernels: Box<[KernelNode]>,
-    streams: Box<[u32]>,
-    words: Box<[u32]>,
+    entries: Arc<[Entry]>,
+    /// Where each kernel stands in the source: an offset for the file's location table.
+    locations: Box<[u32]>,
 }
 
 impl Topology {
@@ -78,74 +73,41 @@ impl Topology {
     pub(crate) fn new(
         function: &FunctionView<'_>,
         body: &Body<'_>,
-        entries: &[KernelEntry],
+        entries: &Arc<[Entry]>,
     ) -> Result<Self, Malformed> {
-        let n_kernels = body.n_kernels();
-        let mut kernels = Vec::with_capacity(n_kernels);
-        let mut streams = Vec::with_capacity(n_kernels);
-        let mut words = Vec::new();
-        let mut shape = ShapeBuilder::default();
-        let mut users = Users {
+        let kind = function.kind();
+        let wiring = BodyWiring {
             body,
             entries,
-            early: Vec::new(),
-            late: Vec::new(),
+            is_textual: kind == FunctionKind::Sync,
         };
-        for argument in 0..body.n_arguments() {
-            users.split(argument as u32, body.argument_users(argument));
-            shape.argument(argument as u32, &users.early, &users.late);
-        }
-        for view in body.kernels() {
-            shape.kernel(view.operands(), view.nonstrict());
-            for (index, register) in view.results().iter().enumerate() {
-                users.split(*register, view.users(index));
-                shape.result(*register, &users.early, &users.late);
-            }
-            let entry = &entries[view.code().index()];
-            let mut node = KernelNode::new(entry, view.operands().len());
-            node.location = view.location().0;
-            node.is_marked = view.nonstrict();
-            node.attributes = append(&mut words, view.attributes());
-            node.functions = append(&mut words, view.functions());
-            kernels.push(node);
-            streams.push(view.stream());
-        }
-        users.split(u32::MAX, body.entry_users());
-        let in_order = function.kind() == FunctionKind::Sync;
-        let shape = shape.finish(&users.late, body.result_registers(), in_order)?;
+        let shape = Shape::new(&wiring)?;
+        let locations = (0..shape.n_kernels() as u32).map(|kernel| {
+            let number = shape.number_in_file(kernel) + 1;
+            body.kernel(KernelIndex(number)).location().0
+        });
         Ok(Topology {
-            kind: function.kind(),
-            root_stream: body.root_stream(),
+            kind,
+            manner: Manner::Counted,
+            locations: locations.collect(),
             shape: Arc::new(shape),
-            kernels: kernels.into(),
-            streams: streams.into(),
-            words: words.into(),
+            entries: entries.clone(),
         })
     }
 
     /// A native function: one kernel that takes all arguments and gives all results.
     pub(crate) fn native(entry: &KernelEntry, n_arguments: u32, n_results: u32) -> Self {
-        let mut shape = ShapeBuilder::default();
-        let arguments: Vec<u32> = (0..n_arguments).collect();
-        for argument in &arguments {
-            shape.argument(*argument, &[], &[0]);
-        }
-        shape.kernel(&arguments, false);
-        let results: Vec<u32> = (n_arguments..n_arguments + n_results).collect();
-        for result in &results {
-            shape.result(*result, &[], &[]);
-        }
-        let entry_users: &[u32] = if n_arguments == 0 { &[0] } else { &[] };
-        let shape = shape
-            .finish(entry_users, &results, false)
-            .expect("one kernel, wired in full");
+        let wiring = NativeWiring {
+            registers: (0..n_arguments + n_results).collect(),
+            n_arguments: n_arguments as usize,
+        };
+        let shape = Shape::new(&wiring).expect("one kernel, wired in full");
         Topology {
             kind: FunctionKind::Native,
-            root_stream: 0,
+            manner: Manner::Counted,
             shape: Arc::new(shape),
-            kernels: Box::new([KernelNode::new(entry, arguments.len())]),
-            streams: Box::new([0]),
-            words: Box::default(),
+            entries: Arc::new([Entry::new(entry)]),
+            locations: Box::new([u32::MAX]),
         }
     }
 
@@ -153,70 +115,261 @@ impl Topology {
         self.kind
     }
 
-    pub(crate) fn root_stream(&self) -> u32 {
-        self.root_stream
-    }
-
+    #[inline]
     pub(crate) fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
+    #[inline(always)]
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What is known of a kernel.
     #[inline]
-    pub(crate) fn kernel(&self, index: u32) -> &KernelNode {
-        &self.kernels[index as usize]
+    pub(crate) fn entry(&self, kernel: u32) -> &Entry {
+        &self.entries[self.shape.record(kernel).code() as usize]
     }
 
-    #[inline]
-    pub(crate) fn stream(&self, kernel: u32) -> u32 {
-        self.streams[kernel as usize]
+    /// Where a kernel stands in the source, and its name.
+    pub(crate) fn place(&self, kernel: u32) -> (u32, &Arc<str>) {
+        (self.locations[kernel as usize], &self.entry(kernel).name)
     }
 
-    pub(crate) fn attributes(&self, node: &KernelNode) -> &[u32] {
-        node.attributes.of(&self.words)
+    /// Whether nobody can see in which order its own kernels run.
+    fn has_silent_kernels(&self) -> bool {
+        let mut kernels = 0..self.shape.n_kernels() as u32;
+        kernels.all(|kernel| self.entry(kernel).signature.is_silent())
     }
 
-    pub(crate) fn functions(&self, node: &KernelNode) -> &[u32] {
-        node.functions.of(&self.words)
-    }
-}
-
-fn append(words: &mut Vec<u32>, more: &[u32]) -> Span {
-    let start = words.len();
-    words.extend_from_slice(more);
-    Span::new(start, more.len())
-}
-
-/// Parts the users of a register: those that can do with a handle, and the others. The numbers of
-/// kernels in the file start at 1, ours at 0.
-struct Users<'a> {
-    body: &'a Body<'a>,
-    entries: &'a [KernelEntry],
-    early: Vec<u32>,
-    late: Vec<u32>,
-}
-
-impl Users<'_> {
-    fn split(&mut self, register: u32, users: &[u32]) {
-        self.early.clear();
-        self.late.clear();
-        for user in users {
-            let view = self.body.kernel(KernelIndex(*user));
-            let part = if self.takes_handle(&view, register) {
-                &mut self.early
-            } else {
-                &mut self.late
-            };
-            part.push(user - 1);
+    /// How the function may run as far as its own kernels matter.
+    fn own_manner(&self, is_silent: bool) -> Manner {
+        let ends = |kernel| self.entry(kernel).signature.ends_when_it_returns();
+        let mut kernels = 0..self.shape.n_kernels() as u32;
+        if !self.shape.is_ordered() || !kernels.all(ends) {
+            Manner::Counted
+        } else if self.shape.has_one_stream() {
+            Manner::Ordered
+        } else if is_silent {
+            Manner::OneThread
+        } else {
+            Manner::Alone
         }
     }
 
-    fn takes_handle(&self, view: &KernelView<'_>, register: u32) -> bool {
-        let signature = self.entries[view.code().index()].signature();
+    /// The functions that the executor may call for kernels of this one.
+    fn callees(&self) -> impl Iterator<Item = u32> {
+        let kernels = 0..self.shape.n_kernels() as u32;
+        let calls = |kernel: &u32| self.entry(*kernel).signature.completion == Completion::Calls;
+        let functions = |kernel| self.shape.record(kernel).functions().iter().copied();
+        kernels.filter(calls).flat_map(functions)
+    }
+}
+
+/// Finds how the functions of a program may run.
+pub(crate) fn find_manners(functions: &mut [Topology]) {
+    let mut callers: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
+    for (caller, function) in (0..).zip(&*functions) {
+        for callee in function.callees() {
+            callers[callee as usize].push(caller);
+        }
+    }
+    let silent: Vec<bool> = functions.iter().map(Topology::has_silent_kernels).collect();
+    let silent = fixpoint(&callers, silent, |callee, caller| callee && caller);
+    let own = functions.iter().zip(silent);
+    let own = own.map(|(function, is_silent)| function.own_manner(is_silent));
+    let manners = fixpoint(&callers, own.collect(), |callee, caller| match callee {
+        Manner::Counted | Manner::Alone => Manner::Counted,
+        Manner::OneThread | Manner::Ordered => callee.min(caller),
+    });
+    for (function, manner) in functions.iter_mut().zip(manners) {
+        function.manner = manner;
+    }
+}
+
+/// Lowers what is known of callers by what is known of their callees, until nothing changes.
+fn fixpoint<T: Copy + PartialEq>(
+    callers: &[Vec<u32>],
+    mut known: Vec<T>,
+    lower: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut changed: Vec<u32> = (0..callers.len() as u32).collect();
+    while let Some(callee) = changed.pop() {
+        for caller in &callers[callee as usize] {
+            let lowered = lower(known[callee as usize], known[*caller as usize]);
+            if known[*caller as usize] != lowered {
+                known[*caller as usize] = lowered;
+                changed.push(*caller);
+            }
+        }
+    }
+    known
+}
+
+/// The wiring of a body in a file.
+struct BodyWiring<'a> {
+    body: &'a Body<'a>,
+    entries: &'a [Entry],
+    is_textual: bool,
+}
+
+impl BodyWiring<'_> {
+    fn view(&self, kernel: u32) -> tfrt_bef::KernelView<'_> {
+        self.body.kernel(KernelIndex(kernel + 1))
+    }
+}
+
+impl Wiring for BodyWiring<'_> {
+    fn n_arguments(&self) -> usize {
+        self.body.n_arguments()
+    }
+
+    fn n_registers(&self) -> usize {
+        self.body.n_registers()
+    }
+
+    fn n_kernels(&self) -> usize {
+        self.body.n_kernels()
+    }
+
+    fn code(&self, kernel: u32) -> u32 {
+        self.view(kernel).code().index() as u32
+    }
+
+    fn operands(&self, kernel: u32) -> &[u32] {
+        self.view(kernel).operands()
+    }
+
+    fn results(&self, kernel: u32) -> &[u32] {
+        self.view(kernel).results()
+    }
+
+    fn attributes(&self, kernel: u32) -> &[u32] {
+        self.view(kernel).attributes()
+    }
+
+    fn functions(&self, kernel: u32) -> &[u32] {
+        self.view(kernel).functions()
+    }
+
+    fn stream(&self, kernel: u32) -> u32 {
+        self.view(kernel).stream()
+    }
+
+    fn root_stream(&self) -> u32 {
+        self.body.root_stream()
+    }
+
+    fn is_marked(&self, kernel: u32) -> bool {
+        self.view(kernel).nonstrict()
+    }
+
+    fn takes_handle(&self, kernel: u32, register: u32) -> bool {
+        let view = self.view(kernel);
+        let signature = &self.entries[view.code().index()].signature;
         // Few kernels take handles; the others may have very many operands.
         let some = signature.operands.iter().any(|operand| !operand.strict);
+        if !some || view.nonstrict() {
+            return false;
+        }
         let mut uses = view.operands().iter().enumerate();
-        some && !view.nonstrict()
-            && uses.all(|(index, used)| *used != register || !signature.is_strict(index))
+        uses.all(|(index, used)| *used != register || !signature.is_strict(index))
             && view.operands().contains(&register)
+    }
+
+    fn users(&self, kernel: u32, result: usize) -> &[u32] {
+        self.view(kernel).users(result)
+    }
+
+    fn argument_users(&self, argument: usize) -> &[u32] {
+        self.body.argument_users(argument)
+    }
+
+    fn entry_users(&self) -> &[u32] {
+        self.body.entry_users()
+    }
+
+    fn result_registers(&self) -> &[u32] {
+        self.body.result_registers()
+    }
+
+    fn is_textual(&self) -> bool {
+        self.is_textual
+    }
+}
+
+/// The wiring of a native function.
+struct NativeWiring {
+    registers: Vec<u32>,
+    n_arguments: usize,
+}
+
+impl Wiring for NativeWiring {
+    fn n_arguments(&self) -> usize {
+        self.n_arguments
+    }
+
+    fn n_registers(&self) -> usize {
+        self.registers.len()
+    }
+
+    fn n_kernels(&self) -> usize {
+        1
+    }
+
+    fn code(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn operands(&self, _: u32) -> &[u32] {
+        &self.registers[..self.n_arguments]
+    }
+
+    fn results(&self, _: u32) -> &[u32] {
+        &self.registers[self.n_arguments..]
+    }
+
+    fn attributes(&self, _: u32) -> &[u32] {
+        &[]
+    }
+
+    fn functions(&self, _: u32) -> &[u32] {
+        &[]
+    }
+
+    fn stream(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn root_stream(&self) -> u32 {
+        0
+    }
+
+    fn is_marked(&self, _: u32) -> bool {
+        false
+    }
+
+    fn takes_handle(&self, _: u32, _: u32) -> bool {
+        false
+    }
+
+    fn users(&self, _: u32, _: usize) -> &[u32] {
+        &[]
+    }
+
+    fn argument_users(&self, _: usize) -> &[u32] {
+        &[1]
+    }
+
+    fn entry_users(&self) -> &[u32] {
+        if self.n_arguments == 0 { &[1] } else { &[] }
+    }
+
+    fn result_registers(&self) -> &[u32] {
+        &self.registers[self.n_arguments..]
+    }
+
+    fn is_textual(&self) -> bool {
+        false
     }
 }

@@ -5,20 +5,34 @@
 //! frames. So calls nest as deep as memory goes, whatever the thread's stack, and a user's own
 //! control flow is built from the same two as `tfrt.if` and `tfrt.while`.
 //!
+//! A loop whose turns are calls, one after the other, answers [`Loop`]: the executor keeps its state
+//! in one place and its values in one list, and a turn allocates nothing.
+//!
 //! # Examples
 //!
 //! A kernel that applies a function `n` times:
 //!
 //! ```
-//! use tfrt_host::kernel::{Call, Function, Rest, Step};
+//! use tfrt_host::AnyAsyncValue;
+//! use tfrt_host::kernel::{Callee, Loop, Rest, Turn, Turns};
 //!
-//! fn repeat(n: i32, values: Rest, body: Function) -> Step {
-//!     if n <= 0 {
-//!         return Step::done(values.0);
+//! struct Repeat {
+//!     n_left: u32,
+//!     body: Callee,
+//! }
+//!
+//! impl Turns for Repeat {
+//!     fn next(&mut self, _: &mut Vec<AnyAsyncValue>) -> Turn {
+//!         if self.n_left == 0 {
+//!             return Turn::Done;
+//!         }
+//!         self.n_left -= 1;
+//!         Turn::Call(self.body)
 //!     }
-//!     Step::call(Call::new(body.clone(), values.0), move |results| {
-//!         repeat(n - 1, Rest(results), body)
-//!     })
+//! }
+//!
+//! fn repeat(n: u32, values: Rest, body: Callee) -> Loop<Repeat> {
+//!     Loop::new(Repeat { n_left: n, body }, values.0)
 //! }
 //! ```
 
@@ -27,22 +41,163 @@ use std::fmt;
 use tfrt_async::{AnyAsyncValue, Error};
 
 use crate::function::Function;
+use crate::program::ProgramRef;
+
+/// A function of a kernel's own program, for the executor to call.
+///
+/// It is a number: it keeps nothing alive. A kernel gets it as a parameter; answering with one that
+/// a kernel of another program got is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Callee {
+    program: u32,
+    index: u32,
+    n_arguments: u32,
+    n_results: u32,
+}
+
+impl Callee {
+    pub(super) fn new(program: &ProgramRef, index: u32) -> Callee {
+        let shape = program.topology(index).shape();
+        Callee {
+            program: program.id(),
+            index,
+            n_arguments: shape.n_arguments() as u32,
+            n_results: shape.result_registers().len() as u32,
+        }
+    }
+
+    /// The number of arguments.
+    pub fn n_arguments(self) -> usize {
+        self.n_arguments as usize
+    }
+
+    /// The number of results.
+    pub fn n_results(self) -> usize {
+        self.n_results as usize
+    }
+}
+
+/// What is called.
+#[derive(Debug)]
+pub enum Target {
+    /// A function of the program of the kernel that calls.
+    Own(Callee),
+    /// Any function.
+    Held(Function),
+}
+
+impl From<Callee> for Target {
+    #[inline]
+    fn from(callee: Callee) -> Target {
+        Target::Own(callee)
+    }
+}
+
+impl From<Function> for Target {
+    fn from(function: Function) -> Target {
+        Target::Held(function)
+    }
+}
+
+impl Target {
+    /// Its number in `program`.
+    #[inline]
+    pub(crate) fn index_in(&self, program: &ProgramRef) -> Result<u32, Error> {
+        let index = match self {
+            Target::Own(callee) => (callee.program == program.id()).then_some(callee.index),
+            Target::Held(function) => function.index_in(program),
+        };
+        index.ok_or_else(|| {
+            Error::internal("the kernel calls a function that it was given by another program")
+        })
+    }
+
+    /// The function.
+    pub(crate) fn function(self, program: &ProgramRef) -> Result<Function, Error> {
+        match self {
+            Target::Own(_) => Ok(Function::new(program.clone(), self.index_in(program)?)),
+            Target::Held(function) => Ok(function),
+        }
+    }
+}
 
 /// A function to run with these arguments; its results become the kernel's.
 #[derive(Debug)]
 pub struct Call {
-    pub(crate) function: Function,
+    pub(crate) target: Target,
     pub(crate) arguments: Vec<AnyAsyncValue>,
 }
 
 impl Call {
-    /// Asks for `function` to be run with `arguments`.
+    /// Asks for a [`Callee`] or a [`Function`] to be run with `arguments`.
     ///
     /// The results are errors if the numbers or types do not fit.
-    pub fn new(function: Function, arguments: Vec<AnyAsyncValue>) -> Self {
+    #[inline]
+    pub fn new(target: impl Into<Target>, arguments: Vec<AnyAsyncValue>) -> Self {
         Call {
-            function,
+            target: target.into(),
             arguments,
+        }
+    }
+}
+
+/// The turns of a loop.
+pub trait Turns: Send + 'static {
+    /// Says what comes next. `values` are those that the loop began with, and after a call its
+    /// results; they become the arguments of the next call, or the results of the kernel.
+    fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn;
+}
+
+/// What comes next in a loop.
+#[derive(Debug)]
+pub enum Turn {
+    /// Nothing: the values are the results.
+    Done,
+    /// Nothing: all results are this error, which the kernel reports.
+    Fail(Error),
+    /// A call with the values as arguments, on this thread as far as it goes.
+    Call(Callee),
+    /// The same as a task of its own, where functions may run elsewhere: the next turn has its
+    /// results to come.
+    Spawn(Callee),
+    /// The same question again, when the value of this number is settled; as a task.
+    Wait(usize),
+    /// The same, on the thread that settles the value.
+    WaitInline(usize),
+}
+
+/// A loop that the executor is to run for a kernel.
+#[derive(Debug)]
+pub struct Loop<L> {
+    pub(super) turns: L,
+    pub(super) values: Vec<AnyAsyncValue>,
+}
+
+impl<L: Turns> Loop<L> {
+    /// Begins with these values.
+    pub fn new(turns: L, values: Vec<AnyAsyncValue>) -> Self {
+        Loop { turns, values }
+    }
+}
+
+/// Takes the turns of a loop one step at a time, where they may have to wait.
+pub(crate) fn looping(mut turns: Box<dyn Turns>, mut values: Vec<AnyAsyncValue>) -> Step {
+    match turns.next(&mut values) {
+        Turn::Done => Step::done(values),
+        Turn::Fail(error) => Step::fail(error),
+        Turn::Call(body) => Step::call(Call::new(body, values), move |values| {
+            looping(turns, values)
+        }),
+        Turn::Spawn(body) => Step::spawn(Call::new(body, values), move |values| {
+            looping(turns, values)
+        }),
+        Turn::Wait(index) => {
+            let awaited = values.get(index).cloned().into_iter().collect();
+            Step::wait_for(awaited, move |_| looping(turns, values))
+        }
+        Turn::WaitInline(index) => {
+            let awaited = values.get(index).cloned().into_iter().collect();
+            Step::when_settled(awaited, move |_| looping(turns, values))
         }
     }
 }
@@ -155,13 +310,12 @@ impl fmt::Debug for Step {
     }
 }
 
-/// What the executor does after a kernel has returned.
-#[derive(Debug)]
-pub enum Flow {
-    /// The results are in the frame.
-    Done,
-    /// Run a function for them.
+/// What the executor does for a kernel's results after it has returned.
+pub(crate) enum Flow {
+    /// Run a function.
     Call(Call),
-    /// Go through the steps of a control kernel for them.
+    /// Run the turns of a loop.
+    Loop(Box<dyn Turns>, Vec<AnyAsyncValue>),
+    /// Go through the steps of a control kernel.
     Step(Step),
 }

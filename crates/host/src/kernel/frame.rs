@@ -1,20 +1,25 @@
-//! One call of a kernel: what it takes from and gives to the executor.
+//! One run of a kernel: what it takes from and gives to the executor.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 use tfrt_bef::AttributeView;
 
+use super::control::{Callee, Flow};
 use super::param::HeldAttribute;
 use crate::context::HostContext;
-use crate::executor::frame::Running;
+use crate::executor::slots::{Activation, Cursor};
+use crate::executor::topology::Topology;
 use crate::function::Function;
 use crate::program::ProgramRef;
-use crate::request::ExecutionContext;
+use crate::request::{ExecutionContext, RequestContext};
 
 /// Why a parameter could not be taken off the frame.
 #[derive(Debug)]
 pub enum Mismatch {
+    /// The operand is an error, which becomes the kernel's results.
+    Failed,
     /// The operand holds a value of another type.
     Operand {
         /// Its position.
@@ -38,6 +43,7 @@ pub enum Mismatch {
 impl From<Mismatch> for Error {
     fn from(mismatch: Mismatch) -> Error {
         Error::invalid_argument(match mismatch {
+            Mismatch::Failed => "an operand has failed".to_owned(),
             Mismatch::Operand {
                 index,
                 expected,
@@ -54,74 +60,264 @@ impl From<Mismatch> for Error {
     }
 }
 
-/// One call of a kernel.
-///
-/// Operands, attributes and functions are taken in order, each once; results are put in order.
-/// What is not taken is dropped when the kernel has returned.
-pub struct KernelFrame<'f, 'r> {
-    running: Running<'f>,
-    results: &'r mut Vec<AnyAsyncValue>,
-    failure: Option<Error>,
-    n_attributes_taken: usize,
-    n_functions_taken: usize,
+/// How a kernel has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(u32);
+
+impl Status {
+    /// All results are put; none of them needs a second look.
+    pub(crate) const PLAIN: Status = Status(0);
+    /// All results are put, but some of them are counted, errors, or to come.
+    const COUNTED: u32 = 1;
+    /// Results from [`Scratch::n_put`] on are to become [`Scratch::failure`], the kernel's own.
+    const FAILED: u32 = 2;
+    /// The kernel did not run: all results are to become [`Scratch::failure`], an operand's.
+    const SKIPPED: u32 = 4;
+    /// [`Scratch::flow`] says what to do for the results.
+    const FLOW: u32 = 8;
+
+    pub(crate) fn is_failed(self) -> bool {
+        self.0 & Self::FAILED != 0
+    }
+
+    pub(crate) fn is_skipped(self) -> bool {
+        self.0 & Self::SKIPPED != 0
+    }
+
+    pub(crate) fn is_flow(self) -> bool {
+        self.0 & Self::FLOW != 0
+    }
 }
 
-impl<'f, 'r> KernelFrame<'f, 'r> {
-    pub(crate) fn new(running: Running<'f>, results: &'r mut Vec<AnyAsyncValue>) -> Self {
-        KernelFrame {
-            running,
-            results,
-            failure: None,
-            n_attributes_taken: 0,
-            n_functions_taken: 0,
+/// What kernels leave for the executor besides results, and lists that are used again.
+#[derive(Default)]
+pub struct Scratch {
+    pub(crate) failure: Option<Error>,
+    pub(crate) n_put: u32,
+    pub(crate) flow: Option<Flow>,
+    spare: Vec<Vec<AnyAsyncValue>>,
+}
+
+/// As many lists are kept to be used again.
+const MAX_SPARE: usize = 8;
+
+impl Scratch {
+    /// An empty list, with room if one was used before.
+    #[inline]
+    pub(crate) fn list(&mut self) -> Vec<AnyAsyncValue> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps a list to be used again.
+    #[inline]
+    pub(crate) fn keep(&mut self, mut list: Vec<AnyAsyncValue>) {
+        list.clear();
+        if list.capacity() > 0 && self.spare.len() < MAX_SPARE {
+            self.spare.push(list);
+        }
+    }
+}
+
+/// Where a kernel runs.
+pub struct Surroundings<'f> {
+    pub(crate) program: &'f ProgramRef,
+    pub(crate) request: &'f Arc<RequestContext>,
+    pub(crate) topology: &'f Topology,
+    /// The number of the kernel in its function.
+    pub(crate) kernel: u32,
+    /// It is marked `bef.nonstrict`: errors are handed to it.
+    pub(crate) is_marked: bool,
+    pub(crate) scratch: &'f mut Scratch,
+}
+
+impl Surroundings<'_> {
+    pub(crate) fn execution_context(&self) -> ExecutionContext {
+        let (location, name) = self.topology.place(self.kernel);
+        ExecutionContext::for_kernel(self.program, self.request, location, name.clone())
+    }
+
+    /// Gives an error the kernel's place and name, and tells the diagnostic handler, once.
+    pub(crate) fn report(&self, error: Error) -> Error {
+        if error.kernel().is_some() {
+            error
+        } else {
+            self.execution_context().report(error)
         }
     }
 
-    /// Ends the call: the right to the kernel's registers, and the error that it failed with.
-    pub(crate) fn end(self) -> (Running<'f>, Option<Error>) {
-        (self.running, self.failure)
+    /// Gives an error its place, and reports it, if it is the kernel's own.
+    pub(crate) fn located(&self, value: AnyAsyncValue) -> AnyAsyncValue {
+        match value.error() {
+            // An error that has a kernel's name was reported when it got it.
+            Some(error) if error.kernel().is_none() => {
+                let error = error.clone();
+                // A promise may be dropped before its value is known to be this kernel's.
+                let error = match &self.topology.entry(self.kernel).origin {
+                    Some(origin) => origin.name(error),
+                    None => error,
+                };
+                AnyAsyncValue::from_error(self.report(error))
+            }
+            _ => value,
+        }
+    }
+}
+
+/// One run of a kernel.
+///
+/// Operands, attributes and functions are taken in order, each once; results are put in order.
+/// What is not taken is dropped when the kernel has returned.
+pub struct KernelFrame<'f, 'c> {
+    cursor: Cursor<'c>,
+    around: &'c mut Surroundings<'f>,
+    n_attributes_taken: u32,
+    n_functions_taken: u32,
+    status: u32,
+}
+
+impl<'f, 'c> KernelFrame<'f, 'c> {
+    #[inline(always)]
+    pub(super) fn new(activation: Activation<'c>, around: &'c mut Surroundings<'f>) -> Self {
+        KernelFrame {
+            cursor: Cursor::new(activation),
+            around,
+            n_attributes_taken: 0,
+            n_functions_taken: 0,
+            status: 0,
+        }
+    }
+
+    /// Ends the run.
+    #[inline(always)]
+    pub(super) fn end(mut self) -> Status {
+        if self.cursor.n_put() != self.cursor.record().n_results() {
+            self.end_early();
+        }
+        if self.status != 0 {
+            self.around.scratch.n_put = self.cursor.n_put();
+        }
+        Status(self.status)
+    }
+
+    /// Ends a run that did not put all results.
+    #[cold]
+    fn end_early(&mut self) {
+        let (found, expected) = (self.cursor.n_put(), self.cursor.record().n_results());
+        if self.status & (Status::FLOW | Status::FAILED | Status::SKIPPED) == 0 {
+            self.fail(wrong_result_count(found as usize, expected as usize));
+            // Nobody can tell which result is which.
+            self.cursor.withdraw();
+        }
+    }
+
+    /// Ends a run whose parameters could not be taken: with the error of the failed strict operand
+    /// that has the highest number, or else with what did not fit.
+    #[cold]
+    pub(super) fn end_unfit(mut self, mismatch: Mismatch) -> Status {
+        let n_operands = self.cursor.record().n_operands();
+        let entry = self.around.topology.entry(self.around.kernel);
+        let failed = (self.cursor.n_taken()..n_operands).rev().find_map(|index| {
+            let operand = self.cursor.peek_at(index)?;
+            operand
+                .error()
+                .filter(|_| entry.signature.is_strict(index as usize))
+                .cloned()
+        });
+        match failed {
+            Some(error) if !self.around.is_marked => {
+                self.around.scratch.failure = Some(error);
+                self.status |= Status::SKIPPED;
+            }
+            _ => self.fail(mismatch.into()),
+        }
+        self.end()
+    }
+
+    /// Looks at the operands that no parameter takes, before the kernel runs.
+    #[inline(always)]
+    pub(super) fn check_rest(&self) -> Result<(), Mismatch> {
+        if self.cursor.n_taken() < self.cursor.record().n_operands() {
+            self.check_operands_left()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_operands_left(&self) -> Result<(), Mismatch> {
+        let mut left = self.cursor.n_taken()..self.cursor.record().n_operands();
+        let has_failed = |index| {
+            self.cursor
+                .peek_at(index)
+                .is_some_and(|operand| operand.error().is_some())
+        };
+        if !self.around.is_marked && left.any(has_failed) {
+            return Err(Mismatch::Failed);
+        }
+        Ok(())
     }
 
     /// The number of operands not yet taken.
     pub fn n_operands_left(&self) -> usize {
-        self.running.n_operands_left()
+        let n_operands = self.cursor.record().n_operands();
+        let entry = self.around.topology.entry(self.around.kernel);
+        let n_declared = n_operands.min(entry.max_operands);
+        n_declared.saturating_sub(self.cursor.n_taken()) as usize
     }
 
     /// The index of the operand that is taken next.
     pub fn next_operand(&self) -> usize {
-        self.running.next_operand()
+        self.cursor.n_taken() as usize
     }
 
-    /// Takes the next operand as it is.
+    /// Takes the next operand as it is: a value, an error, or a value to come.
     #[inline]
     pub fn take_operand(&mut self) -> Result<AnyAsyncValue, Mismatch> {
-        self.running
-            .take_operand()
-            .ok_or(Mismatch::Missing("operand"))
+        self.cursor.take().ok_or(Mismatch::Missing("operand"))
+    }
+
+    /// Takes the next operand, which must be a value.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch::Failed`] if it is an error; the kernel is skipped then.
+    #[inline]
+    pub fn take_value(&mut self) -> Result<AnyAsyncValue, Mismatch> {
+        let operand = self.cursor.peek().ok_or(Mismatch::Missing("operand"))?;
+        if !operand.is_plain() && !self.around.is_marked && operand.error().is_some() {
+            return Err(Mismatch::Failed);
+        }
+        self.take_operand()
     }
 
     /// Takes the next operand, a small value of type `T`.
-    #[inline]
+    #[inline(always)]
     pub fn take_copy<T: Value + Copy>(&mut self) -> Result<T, Mismatch> {
-        let value = self.take_operand()?;
-        match value.get_in_place::<T>() {
-            Some(copy) => Ok(copy),
-            None => self.take_copy_slowly(&value),
+        let operand = self.cursor.peek().ok_or(Mismatch::Missing("operand"))?;
+        match operand.get_in_place::<T>() {
+            Some(copy) => {
+                // A value in place owns nothing.
+                std::mem::forget(self.cursor.take());
+                Ok(copy)
+            }
+            None => self.take_copy_slowly(),
         }
     }
 
-    /// The cold path of [`Self::take_copy`]: a heap value, a settled handle, or another type.
+    /// The cold path of [`Self::take_copy`]: a heap value, a settled handle, another type, or an
+    /// error.
     #[cold]
-    fn take_copy_slowly<T: Value + Copy>(&self, value: &AnyAsyncValue) -> Result<T, Mismatch> {
+    fn take_copy_slowly<T: Value + Copy>(&mut self) -> Result<T, Mismatch> {
+        let value = self.take_value()?;
         value
             .get::<T>()
             .copied()
-            .ok_or_else(|| self.wrong_type::<T>(value))
+            .ok_or_else(|| self.wrong_type::<T>(&value))
     }
 
     /// Takes the next operand, a settled value of type `T`.
+    #[inline]
     pub fn take_typed<T: Value>(&mut self) -> Result<AsyncValue<T>, Mismatch> {
-        let value = self.take_operand()?.settled();
+        let value = self.take_value()?.settled();
         if !value.is::<T>() {
             return Err(self.wrong_type::<T>(&value));
         }
@@ -130,6 +326,7 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
             .map_err(|value| self.wrong_type::<T>(&value))
     }
 
+    #[cold]
     fn wrong_type<T: Value>(&self, value: &AnyAsyncValue) -> Mismatch {
         Mismatch::Operand {
             index: self.next_operand() - 1,
@@ -138,23 +335,20 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
         }
     }
 
-    fn attributes(&self) -> &'f [u32] {
-        self.running
-            .frame()
-            .topology()
-            .attributes(self.running.node())
-    }
-
-    fn functions(&self) -> &'f [u32] {
-        self.running
-            .frame()
-            .topology()
-            .functions(self.running.node())
+    /// Takes all operands that are left, which must be values.
+    pub(super) fn take_rest(&mut self) -> Result<Vec<AnyAsyncValue>, Mismatch> {
+        let mut rest = self.around.scratch.list();
+        let n_left = self.n_operands_left();
+        rest.reserve(n_left);
+        for _ in 0..n_left {
+            rest.push(self.take_value()?);
+        }
+        Ok(rest)
     }
 
     /// The number of attributes not yet taken.
     pub fn n_attributes_left(&self) -> usize {
-        self.attributes().len() - self.n_attributes_taken
+        self.cursor.record().attributes().len() - self.n_attributes_taken as usize
     }
 
     /// Takes the next attribute, read by `read`.
@@ -164,7 +358,7 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
         expected: &'static str,
         read: impl FnOnce(AttributeView<'_>) -> Option<T>,
     ) -> Result<T, Mismatch> {
-        let index = self.n_attributes_taken;
+        let index = self.n_attributes_taken as usize;
         let offset = self.next_attribute()?;
         read(self.program().attribute(offset)).ok_or(Mismatch::Attribute { index, expected })
     }
@@ -175,7 +369,7 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
         expected: &'static str,
         readable: impl FnOnce(AttributeView<'_>) -> bool,
     ) -> Result<HeldAttribute, Mismatch> {
-        let index = self.n_attributes_taken;
+        let index = self.n_attributes_taken as usize;
         let offset = self.next_attribute()?;
         if !readable(self.program().attribute(offset)) {
             return Err(Mismatch::Attribute { index, expected });
@@ -183,10 +377,11 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
         Ok(HeldAttribute::new(self.program().clone(), offset))
     }
 
+    #[inline]
     fn next_attribute(&mut self) -> Result<u32, Mismatch> {
-        let attributes = self.attributes();
+        let attributes = self.cursor.record().attributes();
         let offset = *attributes
-            .get(self.n_attributes_taken)
+            .get(self.n_attributes_taken as usize)
             .ok_or(Mismatch::Missing("attribute"))?;
         self.n_attributes_taken += 1;
         Ok(offset)
@@ -194,54 +389,101 @@ impl<'f, 'r> KernelFrame<'f, 'r> {
 
     /// The number of functions not yet taken.
     pub fn n_functions_left(&self) -> usize {
-        self.functions().len() - self.n_functions_taken
+        self.cursor.record().functions().len() - self.n_functions_taken as usize
     }
 
     /// Takes the next function.
     pub fn take_function(&mut self) -> Result<Function, Mismatch> {
-        let functions = self.functions();
-        let index = *functions
-            .get(self.n_functions_taken)
-            .ok_or(Mismatch::Missing("function"))?;
-        self.n_functions_taken += 1;
+        let index = self.next_function()?;
         Ok(Function::new(self.program().clone(), index))
     }
 
-    /// Puts the next result.
+    /// Takes the next function, to be called by the executor.
     #[inline]
+    pub fn take_callee(&mut self) -> Result<Callee, Mismatch> {
+        let index = self.next_function()?;
+        Ok(Callee::new(self.program(), index))
+    }
+
+    #[inline]
+    fn next_function(&mut self) -> Result<u32, Mismatch> {
+        let functions = self.cursor.record().functions();
+        let index = *functions
+            .get(self.n_functions_taken as usize)
+            .ok_or(Mismatch::Missing("function"))?;
+        self.n_functions_taken += 1;
+        Ok(index)
+    }
+
+    /// Puts the next result.
+    #[inline(always)]
     pub fn put_result(&mut self, value: AnyAsyncValue) {
-        self.results.push(value);
+        if value.is_counted() {
+            self.status |= Status::COUNTED;
+        }
+        if let Err(value) = self.cursor.put(value) {
+            self.put_too_many(value);
+        }
+    }
+
+    #[cold]
+    fn put_too_many(&mut self, value: AnyAsyncValue) {
+        drop(value);
+        let n_results = self.n_results();
+        self.fail(wrong_result_count(n_results + 1, n_results));
+        self.cursor.withdraw();
     }
 
     /// The number of results that the program asks for.
     pub fn n_results(&self) -> usize {
-        self.running.n_results()
+        self.cursor.record().n_results() as usize
     }
 
     /// Fails every result that has not been put. The executor reports the error.
+    #[cold]
     pub fn fail(&mut self, error: Error) {
-        self.failure.get_or_insert(error);
+        self.around.scratch.failure.get_or_insert(error);
+        self.status |= Status::FAILED;
+    }
+
+    /// Leaves the results to the executor, which does this for them.
+    #[inline]
+    pub(super) fn follow(&mut self, flow: Flow) {
+        self.around.scratch.flow = Some(flow);
+        self.status |= Status::FLOW;
     }
 
     /// The host.
     pub fn host(&self) -> &HostContext {
-        self.running.frame().request().host()
+        self.around.request.host()
     }
 
     /// The surroundings of this call, with its place in the program.
     pub fn execution_context(&self) -> ExecutionContext {
-        self.running.execution_context()
+        self.around.execution_context()
     }
 
-    pub(crate) fn program(&self) -> &ProgramRef {
-        self.running.frame().program()
+    #[inline]
+    pub(crate) fn program(&self) -> &'f ProgramRef {
+        self.around.program
     }
+}
+
+/// The error of a kernel that gives too few or too many results.
+#[cold]
+pub(crate) fn wrong_result_count(found: usize, expected: usize) -> Error {
+    Error::internal(format!(
+        "the kernel gave {found} results where {expected} are expected"
+    ))
 }
 
 impl fmt::Debug for KernelFrame<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KernelFrame")
-            .field("kernel", &self.running.node().name())
+            .field(
+                "kernel",
+                &self.around.topology.entry(self.around.kernel).name,
+            )
             .field("n_operands_left", &self.n_operands_left())
             .finish()
     }

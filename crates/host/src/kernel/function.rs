@@ -2,19 +2,16 @@
 
 use std::marker::PhantomData;
 
-use super::control::Flow;
-use super::frame::{KernelFrame, Mismatch};
+use super::frame::{KernelFrame, Mismatch, Status, Surroundings};
 use super::param::KernelParam;
 use super::returns::KernelReturn;
 use super::signature::Signature;
+use crate::executor::slots::Activation;
 
-/// A kernel as the executor sees it.
-pub trait Kernel: Send + Sync + 'static {
-    /// What it takes and gives.
-    fn signature(&self) -> Signature;
-
-    /// Runs it once.
-    fn call(&self, frame: &mut KernelFrame<'_, '_>) -> Flow;
+/// A kernel as the executor sees it: [`Erased`] is the only one.
+pub(crate) trait Kernel: Send + Sync + 'static {
+    /// Runs it once. With [`Status::PLAIN`] all its results are put.
+    fn call<'c>(&self, activation: Activation<'c>, around: &'c mut Surroundings<'_>) -> Status;
 }
 
 /// A Rust function that can be registered as a kernel.
@@ -35,7 +32,7 @@ pub trait KernelFn<M>: Send + Sync + 'static {
     /// # Errors
     ///
     /// The first parameter that does not fit what the frame holds.
-    fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<Flow, Mismatch>;
+    fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<(), Mismatch>;
 }
 
 /// A [`KernelFn`] with its type erased.
@@ -48,18 +45,11 @@ impl<F, M> Erased<F, M> {
 }
 
 impl<M: 'static, F: KernelFn<M>> Kernel for Erased<F, M> {
-    fn signature(&self) -> Signature {
-        self.0.signature()
-    }
-
-    #[inline]
-    fn call(&self, frame: &mut KernelFrame<'_, '_>) -> Flow {
-        match self.0.invoke(frame) {
-            Ok(flow) => flow,
-            Err(mismatch) => {
-                frame.fail(mismatch.into());
-                Flow::Done
-            }
+    fn call<'c>(&self, activation: Activation<'c>, around: &'c mut Surroundings<'_>) -> Status {
+        let mut frame = KernelFrame::new(activation, around);
+        match self.0.invoke(&mut frame) {
+            Ok(()) => frame.end(),
+            Err(mismatch) => frame.end_unfit(mismatch),
         }
     }
 }
@@ -86,16 +76,18 @@ macro_rules! kernel_fn {
                 signature
             }
 
-            #[inline]
-            fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<Flow, Mismatch> {
+            #[inline(always)]
+            fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<(), Mismatch> {
                 #[allow(unused_mut, clippy::let_unit_value, reason = "no parameters")]
                 let results = {
                     // A tuple drops its fields in order: the first operand is released first.
                     let mut guards = ($($param::take(frame)?,)*);
+                    frame.check_rest()?;
                     let ($($guard,)*) = &mut guards;
                     (self)($($param::item($guard)),*)
                 };
-                Ok(results.put(frame))
+                results.put(frame);
+                Ok(())
             }
         }
     };

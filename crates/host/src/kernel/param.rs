@@ -10,8 +10,9 @@
 //! | [`Rest`] | all remaining operands, strict, of any type |
 //! | [`Attr<T>`] | an attribute, read in place |
 //! | [`RestAttributes`] | all remaining attributes |
-//! | [`Function`] | a function to call |
-//! | [`RestFunctions`] | all remaining functions |
+//! | [`Callee`] | a function for the executor to call |
+//! | [`Callees`] | all remaining functions, for the executor to call one |
+//! | [`Function`] | a function, to be kept or looked at |
 //! | `&`[`HostContext`], `&`[`ExecutionContext`] | surroundings |
 //!
 //! A parameter is taken off the frame in two steps, so that it can be borrowed for the call:
@@ -27,6 +28,7 @@ use std::ops::Deref;
 use tfrt_async::{AnyAsyncValue, AsyncValue, Value};
 use tfrt_bef::AttributeView;
 
+use super::control::Callee;
 use super::frame::{KernelFrame, Mismatch};
 use super::signature::{AttributeSpec, Signature};
 use crate::context::HostContext;
@@ -189,7 +191,7 @@ impl KernelParam<Itself> for AnyAsyncValue {
     }
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<AnyAsyncValue>, Mismatch> {
-        frame.take_operand().map(Some)
+        frame.take_value().map(Some)
     }
 
     fn item<'a>(guard: &'a mut Option<AnyAsyncValue>) -> AnyAsyncValue {
@@ -218,10 +220,7 @@ impl KernelParam<Itself> for Rest {
     }
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Rest, Mismatch> {
-        let mut rest = Vec::with_capacity(frame.n_operands_left());
-        while frame.n_operands_left() > 0 {
-            rest.push(frame.take_operand()?);
-        }
+        let rest = frame.take_rest()?;
         Ok(Rest(rest))
     }
 
@@ -440,27 +439,46 @@ impl KernelParam<Itself> for Function {
     }
 }
 
+impl KernelParam<Itself> for Callee {
+    type Guard = Callee;
+    type Item<'a> = Callee;
+
+    fn describe(signature: &mut Signature) {
+        signature.n_functions += 1;
+    }
+
+    #[inline]
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Callee, Mismatch> {
+        frame.take_callee()
+    }
+
+    #[inline]
+    fn item<'a>(guard: &'a mut Callee) -> Callee {
+        *guard
+    }
+}
+
 /// All remaining functions: references first, then regions.
 #[derive(Debug, Default)]
-pub struct RestFunctions(pub Vec<Function>);
+pub struct Callees(pub Vec<Callee>);
 
-impl KernelParam<Itself> for RestFunctions {
-    type Guard = RestFunctions;
-    type Item<'a> = RestFunctions;
+impl KernelParam<Itself> for Callees {
+    type Guard = Callees;
+    type Item<'a> = Callees;
 
     fn describe(signature: &mut Signature) {
         signature.more_functions = true;
     }
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<RestFunctions, Mismatch> {
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Callees, Mismatch> {
         let mut rest = Vec::with_capacity(frame.n_functions_left());
         while frame.n_functions_left() > 0 {
-            rest.push(frame.take_function()?);
+            rest.push(frame.take_callee()?);
         }
-        Ok(RestFunctions(rest))
+        Ok(Callees(rest))
     }
 
-    fn item<'a>(guard: &'a mut RestFunctions) -> RestFunctions {
+    fn item<'a>(guard: &'a mut Callees) -> Callees {
         std::mem::take(guard)
     }
 }
@@ -469,7 +487,9 @@ impl KernelParam<Host> for &HostContext {
     type Guard = HostContext;
     type Item<'a> = &'a HostContext;
 
-    fn describe(_: &mut Signature) {}
+    fn describe(signature: &mut Signature) {
+        signature.sees_surroundings = true;
+    }
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HostContext, Mismatch> {
         Ok(frame.host().clone())
@@ -484,7 +504,9 @@ impl KernelParam<Execution> for &ExecutionContext {
     type Guard = ExecutionContext;
     type Item<'a> = &'a ExecutionContext;
 
-    fn describe(_: &mut Signature) {}
+    fn describe(signature: &mut Signature) {
+        signature.sees_surroundings = true;
+    }
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ExecutionContext, Mismatch> {
         Ok(frame.execution_context())

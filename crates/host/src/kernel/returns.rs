@@ -10,13 +10,14 @@
 //! | `Result<R, Error>` | results, or an error on all of them; inside a tuple, on one |
 //! | [`Results`] | as many results as the program asks for, of any type |
 //! | [`Call`] | the results of a function, which the executor calls |
-//! | [`Step`] | control flow: calls of functions, one after another |
+//! | [`Loop`] | those of the last turn of a loop, whose turns the executor calls |
+//! | [`Step`] | control flow: calls, tasks, and waiting |
 //!
 //! As in [`param`](super::param), the type parameter `M` is for the compiler only.
 
 use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 
-use super::control::{Call, Flow, Step};
+use super::control::{Call, Flow, Loop, Step, Turns};
 use super::frame::KernelFrame;
 use super::signature::{Completion, Signature};
 
@@ -31,7 +32,7 @@ pub trait KernelReturn<M> {
     fn describe(signature: &mut Signature);
 
     /// Puts the results into the frame, or says what the executor is to do for them.
-    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow;
+    fn put(self, frame: &mut KernelFrame<'_, '_>);
 }
 
 /// One result among others.
@@ -109,9 +110,8 @@ impl<T: Value> KernelReturn<Plain> for T {
     }
 
     #[inline]
-    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
         frame.put_result(AnyAsyncValue::new(self));
-        Flow::Done
     }
 }
 
@@ -123,10 +123,9 @@ macro_rules! single_results {
                 <$result as KernelResult<Itself>>::describe(signature);
             }
 
-            fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+            fn put(self, frame: &mut KernelFrame<'_, '_>) {
                 frame.put_result(<$result as KernelResult<Itself>>::into_value(self));
-                Flow::Done
-            }
+                    }
         }
     )*};
 }
@@ -136,9 +135,7 @@ single_results!(<T: Value> AsyncValue<T>, <> AnyAsyncValue);
 impl KernelReturn<Itself> for () {
     fn describe(_: &mut Signature) {}
 
-    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
-        Flow::Done
-    }
+    fn put(self, _: &mut KernelFrame<'_, '_>) {}
 }
 
 impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
@@ -146,12 +143,11 @@ impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
         R::describe(signature);
     }
 
-    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
         match self {
             Ok(results) => results.put(frame),
             Err(error) => {
                 frame.fail(error);
-                Flow::Done
             }
         }
     }
@@ -169,10 +165,9 @@ macro_rules! tuple_results {
 
             #[inline]
             #[allow(non_snake_case, reason = "one name per element")]
-            fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+            fn put(self, frame: &mut KernelFrame<'_, '_>) {
                 let ($($result,)+) = self;
                 $(frame.put_result($result.into_value());)+
-                Flow::Done
             }
         }
     };
@@ -196,11 +191,10 @@ impl KernelReturn<Itself> for Results {
         signature.completes(Completion::Asynchronous);
     }
 
-    fn put(self, frame: &mut KernelFrame<'_, '_>) -> Flow {
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
         for value in self.0 {
             frame.put_result(value);
         }
-        Flow::Done
     }
 }
 
@@ -210,8 +204,9 @@ impl KernelReturn<Itself> for Call {
         signature.completes(Completion::Calls);
     }
 
-    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
-        Flow::Call(self)
+    #[inline]
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        frame.follow(Flow::Call(self));
     }
 }
 
@@ -219,9 +214,21 @@ impl KernelReturn<Itself> for Step {
     fn describe(signature: &mut Signature) {
         signature.any_results = true;
         signature.completes(Completion::Calls);
+        signature.detaches = true;
     }
 
-    fn put(self, _: &mut KernelFrame<'_, '_>) -> Flow {
-        Flow::Step(self)
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        frame.follow(Flow::Step(self));
+    }
+}
+
+impl<L: Turns> KernelReturn<Itself> for Loop<L> {
+    fn describe(signature: &mut Signature) {
+        signature.any_results = true;
+        signature.completes(Completion::Calls);
+    }
+
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        frame.follow(Flow::Loop(Box::new(self.turns), self.values));
     }
 }

@@ -65,9 +65,28 @@ pub struct Signature {
     pub any_results: bool,
     /// When the results are there.
     pub completion: Completion,
+    /// Whether the kernel may go on after it has returned, as its [`Step`](super::Step)s do.
+    pub detaches: bool,
+    /// Whether the kernel gets at its host or its request.
+    pub sees_surroundings: bool,
 }
 
 impl Signature {
+    /// Tells whether the results are there, or called for, when the kernel returns.
+    pub(crate) fn ends_when_it_returns(&self) -> bool {
+        self.completion != Completion::Asynchronous && !self.detaches
+    }
+
+    /// Tells whether nobody can see in which order this kernel and others run: it neither takes nor
+    /// gives a chain, and can't print, since it does not get at its host.
+    pub(crate) fn is_silent(&self) -> bool {
+        let mut operands = self.operands.iter().map(|operand| operand.type_name);
+        let mut results = self.results.iter().map(|result| result.type_name);
+        !self.sees_surroundings
+            && operands.all(|name| name != Some(CHAIN))
+            && results.all(|name| name != Some(CHAIN))
+    }
+
     /// Tells whether operand `index` delays the kernel until its value is settled.
     pub fn is_strict(&self, index: usize) -> bool {
         self.operands

@@ -14,7 +14,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tfrt_host::kernel::{Attr, Call, Function, KernelRegistry, Rest, RestFunctions, Step};
+use tfrt_host::kernel::{
+    Attr, Call, Callee, Callees, Function, KernelRegistry, Loop, Rest, Step, Turn, Turns,
+};
 use tfrt_host::{AnyAsyncValue, AnyPromise, Error, ExecutionContext};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -29,18 +31,18 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 }
 
 /// `%r = tfrt.call @f(%a) : (i32) -> i32`
-fn call(arguments: Rest, callee: Function) -> Call {
+fn call(arguments: Rest, callee: Callee) -> Call {
     Call::new(callee, arguments.0)
 }
 
 /// `%r = tfrt.if %c, %x : (i32) -> i32 { .. } else { .. }`, and
 /// `%r = tfrt.cond %c @yes @no (%x) : (i32) -> (i32)`
-fn choose(condition: bool, arguments: Rest, yes: Function, no: Function) -> Call {
+fn choose(condition: bool, arguments: Rest, yes: Callee, no: Callee) -> Call {
     Call::new(if condition { yes } else { no }, arguments.0)
 }
 
 /// `%r = tfrt.case %i [@b0, @b1] (%x) : (i32) -> (i32)`
-fn case(index: i32, arguments: Rest, branches: RestFunctions) -> Result<Call, Error> {
+fn case(index: i32, arguments: Rest, branches: Callees) -> Result<Call, Error> {
     let n_branches = branches.0.len();
     let branch = usize::try_from(index)
         .ok()
@@ -60,81 +62,80 @@ fn while_loop(
     condition: bool,
     values: Rest,
     parallel_iterations: Attr<i64>,
-    body: Function,
-) -> Result<Step, Error> {
+    body: Callee,
+) -> Result<Loop<While>, Error> {
     let n_values = values.len();
     if n_values == 0 {
         return Err(Error::invalid_argument(
             "tfrt.while needs at least one loop value",
         ));
     }
-    expect_shape(&body, n_values, n_values + 1)?;
-    let turns = if *parallel_iterations > 1 {
-        Turns::Spawned
-    } else {
-        Turns::Inline
-    };
+    expect_shape(body, n_values, n_values + 1)?;
     let turns = While {
-        operands: values.0.clone(),
         body,
-        turns,
+        is_spawned: *parallel_iterations > 1,
+        first: Some(condition),
+        failure: None,
+        operands: held(&values),
     };
-    Ok(turns.decide(&AnyAsyncValue::new(condition), values.0))
+    Ok(Loop::new(turns, values.0))
 }
 
-/// How the turns of a `tfrt.while` run.
-#[derive(Clone, Copy)]
-enum Turns {
-    /// One after the other on the current thread.
-    Inline,
-    /// Each as a task.
-    Spawned,
-}
-
+/// A `tfrt.while` between two turns.
 struct While {
+    body: Callee,
+    /// Turns are tasks.
+    is_spawned: bool,
+    /// Before the first turn: its condition.
+    first: Option<bool>,
+    /// The condition has failed; what is still running must not outlive the loop.
+    failure: Option<Error>,
     /// Held until the kernel returns, as those of every kernel are.
     operands: Vec<AnyAsyncValue>,
-    body: Function,
-    turns: Turns,
+}
+
+impl Turns for While {
+    fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn {
+        if let Some(condition) = self.first.take() {
+            return self.decide(condition);
+        }
+        if let Some(failure) = &self.failure {
+            if let Some(running) = values.iter().position(|value| !value.is_settled()) {
+                return Turn::WaitInline(running);
+            }
+            values.fill_with(|| AnyAsyncValue::from_error(failure.clone()));
+            return Turn::Done;
+        }
+        let Some(condition) = values.last() else {
+            return Turn::Fail(Error::internal("the body has a result at least"));
+        };
+        if !condition.is_settled() {
+            self.operands.clear();
+            return Turn::Wait(values.len() - 1);
+        }
+        if let Some(error) = condition.error() {
+            self.failure = Some(error.clone());
+            values.pop();
+            return self.next(values);
+        }
+        let Some(condition) = condition.get::<bool>().copied() else {
+            return Turn::Fail(Error::invalid_argument(format!(
+                "expected i1 as the last result of the loop's body, found {}",
+                condition.type_name().unwrap_or("another type"),
+            )));
+        };
+        values.pop();
+        self.decide(condition)
+    }
 }
 
 impl While {
-    /// Goes on with the next turn, or ends the loop.
-    fn decide(self, condition: &AnyAsyncValue, values: Vec<AnyAsyncValue>) -> Step {
-        if let Some(error) = condition.error() {
-            // What is still running must not outlive the loop.
-            let error = AnyAsyncValue::from_error(error.clone());
-            let n_values = values.len();
-            return Step::when_settled(values, move |_| Step::done(vec![error; n_values]));
+    fn decide(&self, condition: bool) -> Turn {
+        match (condition, self.is_spawned) {
+            (false, _) => Turn::Done,
+            (true, false) => Turn::Call(self.body),
+            (true, true) => Turn::Spawn(self.body),
         }
-        match condition.get::<bool>() {
-            Some(true) => self.turn(values),
-            Some(false) => Step::done(values),
-            None => Step::fail(Error::invalid_argument(format!(
-                "expected i1 as the last result of '{}', found {}",
-                self.body.name(),
-                condition.type_name().unwrap_or("another type"),
-            ))),
-        }
-    }
-
-    fn turn(self, values: Vec<AnyAsyncValue>) -> Step {
-        let call = Call::new(self.body.clone(), values);
-        match self.turns {
-            Turns::Inline => Step::call(call, move |results| self.after(results)),
-            Turns::Spawned => Step::spawn(call, move |results| self.after(results)),
-        }
-    }
-
-    fn after(mut self, mut values: Vec<AnyAsyncValue>) -> Step {
-        let condition = values.pop().expect("the body has a result at least");
-        if condition.is_settled() {
-            return self.decide(&condition, values);
-        }
-        self.operands.clear();
-        Step::wait_for(vec![condition], move |condition| {
-            self.decide(&condition[0], values)
-        })
     }
 }
 
@@ -142,48 +143,53 @@ impl While {
 const BLOCK: u32 = 32;
 
 /// `%x1 = tfrt.repeat.i32 %n, %x : i32 { .. }`
-fn repeat(count: i32, values: Rest, body: Function) -> Result<Step, Error> {
-    let Ok(count) = u32::try_from(count) else {
+fn repeat(count: i32, values: Rest, body: Callee) -> Result<Loop<Repeat>, Error> {
+    let Ok(n_left) = u32::try_from(count) else {
         return Err(Error::invalid_argument(format!(
             "expected a repeat count that is not negative, found {count}"
         )));
     };
-    expect_shape(&body, values.len(), values.len())?;
+    expect_shape(body, values.len(), values.len())?;
     let turns = Repeat {
-        operands: values.0.clone(),
         body,
-        left: count,
-        left_in_block: BLOCK,
+        n_left,
+        n_left_in_block: BLOCK,
+        operands: held(&values),
     };
-    Ok(turns.turn(values.0))
+    Ok(Loop::new(turns, values.0))
 }
 
+/// A `tfrt.repeat.i32` between two turns.
 struct Repeat {
+    body: Callee,
+    n_left: u32,
+    n_left_in_block: u32,
     /// Held until the kernel returns, as those of every kernel are.
     operands: Vec<AnyAsyncValue>,
-    body: Function,
-    left: u32,
-    left_in_block: u32,
 }
 
-impl Repeat {
-    fn turn(mut self, values: Vec<AnyAsyncValue>) -> Step {
-        if self.left == 0 {
-            return Step::done(values);
+impl Turns for Repeat {
+    fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn {
+        if self.n_left == 0 {
+            return Turn::Done;
         }
-        if self.left_in_block == 0 {
-            self.left_in_block = BLOCK;
-            if let Some(first) = values.first().filter(|first| !first.is_settled()) {
-                let first = first.clone();
+        if self.n_left_in_block == 0 {
+            self.n_left_in_block = BLOCK;
+            if values.first().is_some_and(|first| !first.is_settled()) {
                 self.operands.clear();
-                return Step::when_settled(vec![first], move |_| self.turn(values));
+                return Turn::WaitInline(0);
             }
         }
-        self.left -= 1;
-        self.left_in_block -= 1;
-        let call = Call::new(self.body.clone(), values);
-        Step::call(call, move |values| self.turn(values))
+        self.n_left -= 1;
+        self.n_left_in_block -= 1;
+        Turn::Call(self.body)
     }
+}
+
+/// Copies of operands whose lives somebody may see the end of.
+fn held(values: &[AnyAsyncValue]) -> Vec<AnyAsyncValue> {
+    let counted = values.iter().filter(|value| value.is_counted());
+    counted.cloned().collect()
 }
 
 /// `%r = tfrt.once @init(%x) : (i32) -> (i32)`
@@ -253,7 +259,7 @@ impl Drop for First {
 }
 
 /// Compares a body with the loop that runs it.
-fn expect_shape(body: &Function, n_arguments: usize, n_results: usize) -> Result<(), Error> {
+fn expect_shape(body: Callee, n_arguments: usize, n_results: usize) -> Result<(), Error> {
     let (arguments, results) = (body.n_arguments(), body.n_results());
     if (arguments, results) == (n_arguments, n_results) {
         return Ok(());

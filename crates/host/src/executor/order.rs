@@ -1,0 +1,116 @@
+//! The order in which one thread would run the kernels of a function whose kernels all end when
+//! they return, and whose arguments are all there.
+//!
+//! It is found by doing what the executor does, with [`ReadyQueue`] and a queue of tasks, but for
+//! running kernels. The order is topological, and effects that no chain orders come out as they
+//! do when ready kernels are counted.
+
+use std::collections::VecDeque;
+
+use super::ready::{Group, ReadyQueue};
+use super::shape::Wiring;
+
+pub(super) struct Simulated {
+    /// Kernels by the numbers of the file; those that would never run come last.
+    pub(super) order: Vec<u32>,
+    /// Every kernel would run.
+    pub(super) is_complete: bool,
+    /// No kernel stands in another stream than that in which the call begins.
+    pub(super) has_one_stream: bool,
+}
+
+/// Finds the order. The wiring has been checked.
+pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
+    let n_kernels = wiring.n_kernels();
+    let root = wiring.root_stream();
+    let mut simulation = Simulation {
+        wiring,
+        waits: (0..n_kernels as u32)
+            .map(|kernel| match wiring.operands(kernel).len() {
+                _ if wiring.is_marked(kernel) => 1,
+                n => n.max(1) as u32,
+            })
+            .collect(),
+        order: Vec::with_capacity(n_kernels),
+        tasks: VecDeque::new(),
+    };
+    let mut queue = ReadyQueue::new(root);
+    simulation.count_down(&mut queue, wiring.entry_users(), None);
+    for argument in 0..wiring.n_arguments() {
+        let users = wiring.argument_users(argument);
+        simulation.publish(&mut queue, users, argument as u32);
+    }
+    simulation.drive(queue);
+    while let Some(group) = simulation.tasks.pop_front() {
+        simulation.drive(ReadyQueue::of_group(group));
+    }
+    let Simulation {
+        waits, mut order, ..
+    } = simulation;
+    let is_complete = order.len() == n_kernels;
+    if !is_complete {
+        let waits_for_ever = (0..).zip(&waits).filter(|(_, wait)| **wait > 0);
+        order.extend(waits_for_ever.map(|(kernel, _): (u32, _)| kernel));
+    }
+    Simulated {
+        order,
+        is_complete,
+        has_one_stream: (0..n_kernels as u32).all(|kernel| wiring.stream(kernel) == root),
+    }
+}
+
+struct Simulation<'w> {
+    wiring: &'w dyn Wiring,
+    waits: Vec<u32>,
+    order: Vec<u32>,
+    tasks: VecDeque<Group<u32>>,
+}
+
+impl Simulation<'_> {
+    /// Runs what is ready in one call of the executor.
+    fn drive(&mut self, mut queue: ReadyQueue<u32>) {
+        loop {
+            self.tasks.extend(queue.turn());
+            let Some(kernel) = queue.pop() else { return };
+            self.order.push(kernel);
+            for (index, register) in self.wiring.results(kernel).iter().enumerate() {
+                let users = self.wiring.users(kernel, index);
+                self.publish(&mut queue, users, *register);
+            }
+        }
+    }
+
+    /// A register is filled: those users come first that can do with a handle.
+    fn publish(&mut self, queue: &mut ReadyQueue<u32>, users: &[u32], register: u32) {
+        let takes_handle = |user: &u32| self.wiring.takes_handle(*user - 1, register);
+        if users.iter().any(takes_handle) {
+            self.count_down(queue, users, Some((register, true)));
+            self.count_down(queue, users, Some((register, false)));
+        } else {
+            self.count_down(queue, users, None);
+        }
+    }
+
+    /// Counts down the users, all or only those that can (or can't) do with a handle.
+    fn count_down(
+        &mut self,
+        queue: &mut ReadyQueue<u32>,
+        users: &[u32],
+        only: Option<(u32, bool)>,
+    ) {
+        for user in users {
+            let kernel = *user - 1;
+            let wanted = only.is_none_or(|(register, early)| {
+                self.wiring.takes_handle(kernel, register) == early
+            });
+            let wait = &mut self.waits[kernel as usize];
+            // A marked kernel has started with its first operand.
+            if wanted && *wait > 0 {
+                *wait -= 1;
+                if *wait == 0 {
+                    queue.push(self.wiring.stream(kernel), kernel);
+                }
+            }
+        }
+    }
+}
