@@ -39,6 +39,7 @@ pub const PLANTED: &[Planted] = &[
     bug("lost-cell", Loom("values")),
     bug("early-free", Loom("values")),
     bug("double-free", Loom("values")),
+    bug("blind-pop", Loom("values")),
     bug("lost-waiter", Tests("tfrt-async")),
     bug("leak", Asan("tfrt-async")),
     bug("short-block", Asan("tfrt-async")),

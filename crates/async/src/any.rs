@@ -225,9 +225,25 @@ impl AnyAsyncValue {
     /// as [`and_then`](Self::and_then). Costs less than cloning the value into the closure.
     #[inline]
     pub fn when_settled(self, work: impl FnOnce(AnyAsyncValue) + Send + 'static) {
-        match self.0.into_handle() {
+        match self.0.into_any_handle() {
             Ok(handle) => handle.when_settled(move |handle| {
                 work(AnyAsyncValue(Repr::from_handle(handle).settled()));
+            }),
+            Err(settled) => waiter::run_now(move || work(AnyAsyncValue(settled))),
+        }
+    }
+
+    /// As [`when_settled`](Self::when_settled), for a value whose cell, if any, was made for a `T`.
+    #[inline]
+    pub(crate) fn when_settled_as<T: Value>(
+        self,
+        work: impl FnOnce(AnyAsyncValue) + Send + 'static,
+    ) {
+        match self.0.into_any_handle() {
+            Ok(handle) => handle.when_settled(move |handle| match handle.into_copy::<T>() {
+                // Two calls, so that in the first nobody asks what the value is.
+                Ok(value) => work(AnyAsyncValue::new(value)),
+                Err(handle) => work(AnyAsyncValue(Repr::from_handle(handle).settled())),
             }),
             Err(settled) => waiter::run_now(move || work(AnyAsyncValue(settled))),
         }

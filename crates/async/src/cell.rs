@@ -28,6 +28,7 @@
 
 mod claim;
 mod wait;
+mod watch;
 
 use std::{
     marker::PhantomData,
@@ -35,8 +36,8 @@ use std::{
     ptr::{self, NonNull},
 };
 
-pub(crate) use self::claim::Claim;
 use self::wait::add_waiter;
+pub(crate) use self::{claim::Claim, watch::Watch};
 use crate::{
     counters,
     error::Error,
@@ -44,7 +45,7 @@ use crate::{
     origin::{Origin, Source},
     repr::Repr,
     state::{Abandoned, Outcome, References, Reservation, State},
-    storage::{TypeRecord, Value},
+    storage::{TypeRecord, Value, is_in_place},
     sync::{Arc, AtomicPtr, Ordering, UnsafeCell},
     waiter::{self, First},
 };
@@ -95,7 +96,7 @@ impl<P> Cell<P> {
                 payload: UnsafeCell::new(payload),
             })
         };
-        counters::cell_created(Self::BLOCK.size_bytes());
+        counters::cell_created(const { Self::BLOCK.size_bytes() });
         Handle(cell.cast())
     }
 }
@@ -114,7 +115,7 @@ pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
         fn drop(&mut self) {
             // SAFETY: `free`'s caller says that nobody else has this cell, and that it is live.
             unsafe { self.0.drop_in_place() };
-            counters::cell_freed(Cell::<P>::BLOCK.size_bytes());
+            counters::cell_freed(const { Cell::<P>::BLOCK.size_bytes() });
             // SAFETY: the block was allocated as `BLOCK` by `Cell::allocate`.
             unsafe { memory::free_block(self.0.cast(), Cell::<P>::BLOCK) };
         }
@@ -128,7 +129,7 @@ pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
     let origin = cell.header.origin.load(Ordering::Relaxed);
     if !origin.is_null() {
         // SAFETY: only counted pointers are stored there, and this is the last reading.
-        drop(unsafe { Arc::from_raw(origin) });
+        unsafe { drop_origin(origin) };
     }
     cell.payload.with_mut(|payload| {
         if has_value {
@@ -136,6 +137,17 @@ pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
             unsafe { payload.cast::<P>().drop_in_place() };
         }
     });
+}
+
+/// Drops an origin that nobody asked for.
+///
+/// # Safety
+///
+/// `origin` is a counted pointer that belongs to the caller.
+#[inline(never)]
+unsafe fn drop_origin(origin: *mut Source) {
+    // SAFETY: the caller's promise is the same.
+    drop(unsafe { Arc::from_raw(origin) });
 }
 
 /// Copies the payload of a settled cell into a register.
@@ -279,6 +291,28 @@ impl Handle {
         unsafe { add_waiter(cell, move || work(self), exclusive) };
     }
 
+    /// Copies the value out, if the cell is settled with a `T` that is stored in place. What is
+    /// given back may be one all the same.
+    #[inline]
+    pub(crate) fn into_copy<T: Value>(self) -> Result<T, Handle> {
+        let header = self.as_ref().header();
+        let is_value = header.state.load().outcome() == Some(Outcome::Value);
+        if !is_in_place::<T>() || !is_value || !ptr::eq(header.record, TypeRecord::of::<T>()) {
+            return Err(self);
+        }
+        // SAFETY: record and state say that the payload is there.
+        let payload: *const T = unsafe { self.as_ref().payload::<T>() };
+        // SAFETY: as above; types stored in place are `Copy`.
+        let value = unsafe { payload.read() };
+        let cell = self.into_raw();
+        // SAFETY: it was a handle until now, so the cell is alive.
+        if unsafe { cell.as_ref() }.references.release() {
+            // SAFETY: this was the last handle, and the promise has left by settling.
+            unsafe { free::<T>(cell, false) };
+        }
+        Ok(value)
+    }
+
     /// Moves the value out, if this is the only handle to a `T` that is there.
     #[inline]
     pub(crate) fn into_value<T: Value>(self) -> Result<T, Handle> {
@@ -345,13 +379,18 @@ impl Drop for Handle {
 /// `cell` is alive, settled with `outcome`, and belongs to the caller.
 #[inline]
 unsafe fn bury(cell: NonNull<Header>, outcome: Outcome) {
-    let garbage = Garbage { cell, outcome };
     // SAFETY: the caller says that the cell is alive.
-    let nests = outcome == Outcome::Value && unsafe { cell.as_ref() }.record.needs_drop;
-    if nests {
+    let record = unsafe { cell.as_ref() }.record;
+    let garbage = Garbage { cell, outcome };
+    if outcome != Outcome::Value {
+        return drop(garbage);
+    }
+    if record.needs_drop {
         return waiter::destroy(garbage);
     }
-    drop(garbage);
+    mem::forget(garbage);
+    // SAFETY: `free` is made for this cell, which belongs to the caller and holds a payload.
+    unsafe { (record.free)(cell, true) };
 }
 
 /// A settled cell that belongs to nobody else; dropping it frees it.

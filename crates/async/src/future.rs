@@ -1,8 +1,8 @@
 //! Where async Rust meets us: values are futures, on any executor.
 //!
-//! A future registers one continuation with the cell, at the first poll that finds it pending,
-//! and keeps the waker beside it: later polls replace the waker and register nothing. Dropping
-//! the future takes the waker out, so that a forgotten future wakes nobody.
+//! A future leaves its waker with the cell at the first poll that finds it pending; later polls
+//! replace it. Dropping the future takes the waker back, so that a forgotten future wakes nobody.
+//! How that is done is told in `cell/watch.rs`.
 //!
 //! The other way round, [`AsyncValue::from_future`] lets a work queue drive a future.
 
@@ -14,46 +14,12 @@ use std::{
     marker::PhantomData,
     ops::Deref,
     pin::Pin,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 use crate::{
-    any::AnyAsyncValue,
-    error::Error,
-    storage::Value,
-    sync::{Arc, Mutex},
-    value::AsyncValue,
+    any::AnyAsyncValue, cell::Watch, error::Error, repr::Repr, storage::Value, value::AsyncValue,
 };
-
-/// The waker of one future, shared with the continuation.
-#[derive(Default)]
-struct WakerSlot(Mutex<Option<Waker>>);
-
-impl WakerSlot {
-    fn replace(&self, waker: Option<&Waker>) {
-        // Nothing panics while it holds this lock but a foreign waker's clone or drop; the slot
-        // holds a whole waker or none even then.
-        let mut slot = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        match (&mut *slot, waker) {
-            (Some(old), Some(new)) => old.clone_from(new),
-            (slot, new) => *slot = new.cloned(),
-        }
-    }
-
-    fn wake(&self) {
-        let waker = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
 
 /// A settled, successful value that a future gave; derefs to the `T`.
 ///
@@ -72,7 +38,9 @@ pub struct ValueRef<T: Value> {
 }
 
 impl<T: Value> ValueRef<T> {
-    fn new(value: AsyncValue<T>) -> Result<ValueRef<T>, Error> {
+    #[inline(never)]
+    fn new(value: Repr) -> Result<ValueRef<T>, Error> {
+        let value = AsyncValue::from_any(AnyAsyncValue(value.settled()));
         match value.error() {
             Some(error) => Err(error.clone()),
             None => Ok(ValueRef { value }),
@@ -115,62 +83,33 @@ impl<T: Value + fmt::Debug> fmt::Debug for ValueRef<T> {
 
 /// The future of an [`AnyAsyncValue`]: gives its normal form, or its error.
 #[must_use = "futures do nothing unless polled"]
-pub struct AnyAsyncValueFuture {
-    /// `None` after it was given.
-    value: Option<AnyAsyncValue>,
-    slot: Option<Arc<WakerSlot>>,
-}
-
-impl AnyAsyncValueFuture {
-    /// Returns the value in normal form once it is settled.
-    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<AnyAsyncValue> {
-        let value = self
-            .value
-            .take()
-            .expect("a future is not polled after it is complete");
-        if value.is_settled() {
-            return Poll::Ready(value.settled());
-        }
-        let registered = self.slot.is_some();
-        let slot = self.slot.get_or_insert_default();
-        slot.replace(Some(context.waker()));
-        if !registered {
-            let slot = Arc::clone(slot);
-            value.and_then(move || slot.wake());
-        }
-        // It may have been settled before the waker was in the slot.
-        if value.is_settled() {
-            return Poll::Ready(value.settled());
-        }
-        self.value = Some(value);
-        Poll::Pending
-    }
-}
+pub struct AnyAsyncValueFuture(Watch);
 
 impl Future for AnyAsyncValueFuture {
     type Output = Result<AnyAsyncValue, Error>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_settled(context).map(|value| match value.error() {
-            Some(error) => Err(error.clone()),
-            None => Ok(value),
-        })
-    }
-}
-
-impl Drop for AnyAsyncValueFuture {
-    fn drop(&mut self) {
-        if let Some(slot) = &self.slot {
-            slot.replace(None);
+        if !self.0.poll(context.waker()) {
+            return Poll::Pending;
         }
+        let value = match self.0.take() {
+            Ok(handle) => Repr::from_handle(handle).settled(),
+            Err(settled) => settled,
+        };
+        Poll::Ready(match value.error() {
+            Some(error) => Err(error.clone()),
+            None => Ok(AnyAsyncValue(value)),
+        })
     }
 }
 
 impl fmt::Debug for AnyAsyncValueFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyAsyncValueFuture")
-            .field(&self.value)
-            .finish()
+        f.write_str(match self.0.has_value() {
+            true => "AnyAsyncValueFuture",
+            false => "AnyAsyncValueFuture(complete)",
+        })
     }
 }
 
@@ -185,10 +124,22 @@ pub struct AsyncValueFuture<T: Value> {
 impl<T: Value> Future for AsyncValueFuture<T> {
     type Output = Result<ValueRef<T>, Error>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.any
-            .poll_settled(context)
-            .map(|any| ValueRef::new(AsyncValue::from_any(any)))
+        let watch = &mut self.any.0;
+        if !watch.poll(context.waker()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(match watch.take() {
+            Ok(handle) => match handle.into_copy::<T>() {
+                // The straight path: the value goes from the cell to where it is wanted.
+                Ok(value) => Ok(ValueRef {
+                    value: AsyncValue::available(value),
+                }),
+                Err(handle) => ValueRef::new(Repr::from_handle(handle)),
+            },
+            Err(settled) => ValueRef::new(settled),
+        })
     }
 }
 
@@ -197,10 +148,7 @@ impl IntoFuture for AnyAsyncValue {
     type IntoFuture = AnyAsyncValueFuture;
 
     fn into_future(self) -> AnyAsyncValueFuture {
-        AnyAsyncValueFuture {
-            value: Some(self),
-            slot: None,
-        }
+        AnyAsyncValueFuture(Watch::new(self.0))
     }
 }
 

@@ -120,7 +120,7 @@ unsafe impl HostAllocator for SystemAllocator {
         if USES_FREE_LISTS && Class::has(layout) {
             // SAFETY: the caller says that the block came from `allocate` with this layout, which
             // took it from there.
-            return unsafe { thread::free(block) };
+            return unsafe { thread::free_any(block) };
         }
         // SAFETY: as above: layouts without a class are the system's.
         unsafe { free_large(block, layout) };
@@ -258,7 +258,7 @@ pub(crate) fn allocate_block(block: Block) -> NonNull<u8> {
 pub(crate) unsafe fn free_block(address: NonNull<u8>, block: Block) {
     match block.class {
         // SAFETY: the caller says that it came from there.
-        Some(_) => unsafe { thread::free(address) },
+        Some(class) => unsafe { thread::free(address, class) },
         // SAFETY: the caller's promise is the same.
         None => unsafe { free_large(address, block.layout) },
     }

@@ -367,15 +367,33 @@ impl Repr {
     }
 
     /// Returns the handle if the cell is pending, else the normal form.
-    #[inline]
     pub(crate) fn into_handle(self) -> Result<Handle, Repr> {
-        let this = self.settled();
-        if !this.is_handle() {
-            return Err(this);
+        self.settled().into_any_handle()
+    }
+
+    /// Returns the handle, be its cell settled or not, or the normal form.
+    #[inline]
+    pub(crate) fn into_any_handle(self) -> Result<Handle, Repr> {
+        if !self.is_handle() {
+            return Err(self);
         }
-        let this = ManuallyDrop::new(this);
+        let this = ManuallyDrop::new(self);
         // SAFETY: the tag says that a counted pointer is there, and `this` does not drop it.
         let raw = unsafe { this.content::<NonNull<Header>>().read() };
+        // SAFETY: it belongs to us now.
+        Ok(unsafe { Handle::from_raw(raw) })
+    }
+
+    /// Takes what is there out of the register, which holds nothing then: the handle, be its cell
+    /// settled or not, or the normal form.
+    #[inline]
+    pub(crate) fn take_handle(&mut self) -> Result<Handle, Repr> {
+        if !self.is_handle() {
+            return Err(mem::replace(self, Repr::empty()));
+        }
+        self.tag = Tag::EMPTY;
+        // SAFETY: the tag said that a counted pointer is there, and says so no more.
+        let raw = unsafe { self.content::<NonNull<Header>>().read() };
         // SAFETY: it belongs to us now.
         Ok(unsafe { Handle::from_raw(raw) })
     }

@@ -14,6 +14,7 @@
 //! |--------------------|-----------------------|---------------------|----------------------|
 //! | pending            | [`State::push_first`] | pending, first      | a handle             |
 //! | pending            | [`State::push_waiter`]| pending, new head   | a handle             |
+//! | pending, first     | [`State::pop_first`]  | pending             | the handle that pushed it |
 //! | pending, claimed   | [`State::settle`]     | settled             | the promise          |
 //! | pending, claimed   | [`State::abandon`]    | pending, unclaimed  | the last handle      |
 //! | pending, unclaimed | [`State::settle`]     | settled; it frees   | the promise          |
@@ -69,6 +70,7 @@ const LAST_REFERENCE: u32 = if cfg!(tfrt_planted = "early-free") {
 } else {
     1
 };
+const POPS_BLINDLY: bool = cfg!(tfrt_planted = "blind-pop");
 const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "lost-cell");
 
 /// How a cell was settled.
@@ -189,6 +191,25 @@ impl State {
         );
         let flags = seen.flags();
         self.exchange(seen, node.map_addr(|address| address | flags), PUSH)
+    }
+
+    /// Makes the continuation stored in the cell no waiter any more.
+    ///
+    /// Returns the word that stands in the way if it is not `seen` any more. The place in the cell
+    /// is not to be written again: the promise may be reading it, and will find out.
+    #[inline]
+    pub(crate) fn pop_first(&self, seen: Word) -> Result<(), Word> {
+        debug_assert!(seen.is_pending() && seen.has_first(), "it is a waiter");
+        let without = seen.0.map_addr(|address| address & !FIRST);
+        // Ordering: relaxed, since whoever takes the continuation back has stored it; what others
+        // released with the word stays released.
+        match POPS_BLINDLY {
+            true => {
+                self.0.store(without, Ordering::Relaxed);
+                Ok(())
+            }
+            false => self.exchange(seen, without, Ordering::Relaxed),
+        }
     }
 
     /// Settles the cell: publishes what the promise wrote, takes all waiters and gives up the

@@ -108,7 +108,7 @@ impl<T: Value> AsyncValue<T> {
     #[inline]
     pub fn when_settled(self, work: impl FnOnce(AsyncValue<T>) + Send + 'static) {
         self.any
-            .when_settled(move |any| work(AsyncValue::from_any(any)));
+            .when_settled_as::<T>(move |any| work(AsyncValue::from_any(any)));
     }
 
     /// Moves the value out if it is there and nobody else can see it.

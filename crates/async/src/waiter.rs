@@ -1,8 +1,8 @@
 //! Continuations: stored, run in order, bounded in depth.
 //!
 //! A waiter is a closure in one of two places: in the cell ([`First`], the first small one of a
-//! cell) or in a [`Node`] of its own. A settled cell hands over all of them at once as a
-//! [`Detached`] list, newest first, which touches the cell no more.
+//! cell) or in a [`Node`] of its own. A settled cell hands over all of them at once to [`run_all`],
+//! which touches the cell no more.
 //!
 //! # Bounded depth
 //!
@@ -17,6 +17,7 @@
 //! further: the thread that settles a value answers for no one's continuation.
 
 use std::{
+    any::Any,
     cell::Cell,
     mem::{self, MaybeUninit},
     panic::{self, AssertUnwindSafe},
@@ -81,9 +82,15 @@ impl First {
         unsafe { self.closure.as_ptr().cast::<F>().read() }
     }
 
-    fn run(self) {
-        // SAFETY: `call` was made for the type of the stored closure, and `self` is consumed, so
-        // the closure is moved out once.
+    /// Calls the closure.
+    ///
+    /// # Safety
+    ///
+    /// It is not used again.
+    #[inline(always)]
+    unsafe fn run(&mut self) {
+        // SAFETY: `call` was made for the type of the stored closure, which the caller says is
+        // moved out once.
         caught(|| unsafe { (self.call)(&raw const self.closure) });
     }
 }
@@ -171,53 +178,70 @@ unsafe fn call_node<F: FnOnce()>(node: NonNull<Node>) {
     closure();
 }
 
-/// The waiters of a cell that has been settled.
-pub(crate) struct Detached {
+/// Runs the waiters of a cell that has been settled, newest first, now or (at the depth limit)
+/// before the outermost level of this thread returns.
+///
+/// The first waiter, the oldest, is run where it lies and not moved: it was copied out of the cell
+/// a moment ago, and copying that again takes longer than most waiters do.
+///
+/// # Safety
+///
+/// `nodes` is null or the head of a list of nodes. With `has_first`, `first` is initialised. All of
+/// them belong to the caller, who gives them away.
+#[inline(always)]
+pub(crate) unsafe fn run_all(nodes: *mut Node, has_first: bool, first: &mut MaybeUninit<First>) {
+    let Some(_entered) = enter() else {
+        // SAFETY: the caller says that it is there, and it is moved out once.
+        let first = has_first.then(|| unsafe { first.assume_init_read() });
+        return defer(Work::Waiters(Detached { nodes, first }));
+    };
+    if !nodes.is_null() {
+        // SAFETY: the caller gives the list away.
+        unsafe { run_nodes(nodes) };
+    }
+    if has_first {
+        // SAFETY: the caller says that it is there.
+        let first = unsafe { first.assume_init_mut() };
+        // SAFETY: the caller gives it away.
+        unsafe { first.run() };
+    }
+}
+
+/// Waiters that have to wait for the stack to be less deep.
+struct Detached {
     /// Invariant: the head of a list of nodes that belongs to nobody else.
     nodes: *mut Node,
-    /// The oldest.
     first: Option<First>,
 }
 
 impl Detached {
-    /// Takes over a list of waiters.
-    ///
-    /// # Safety
-    ///
-    /// `nodes` is null or the head of a list of nodes that belongs to the caller.
-    #[inline]
-    pub(crate) unsafe fn new(nodes: *mut Node, first: Option<First>) -> Detached {
-        Detached { nodes, first }
-    }
-
-    /// Runs all waiters, newest first, now or (at the depth limit) before the outermost level
-    /// of this thread returns.
-    #[inline]
-    pub(crate) fn run(self) {
-        if self.nodes.is_null() && self.first.is_none() {
-            return;
-        }
-        match enter() {
-            Some(_entered) => self.run_here(),
-            None => defer(Work::Waiters(self)),
+    fn run(self) {
+        // SAFETY: by the field's invariant the list is ours.
+        unsafe { run_nodes(self.nodes) };
+        if let Some(mut first) = self.first {
+            // SAFETY: it is not used again.
+            unsafe { first.run() };
         }
     }
+}
 
-    fn run_here(self) {
-        let mut next = NonNull::new(self.nodes);
-        while let Some(node) = next {
-            // SAFETY: the list belongs to us, so its nodes are alive.
-            let head = unsafe { node.as_ref() };
-            // SAFETY: a node's link is not written after it was pushed.
-            next = NonNull::new(head.next.with(|next| unsafe { *next }));
-            let call = head.call;
-            // SAFETY: `call` was made for this node, whose link was read, and which is not used
-            // again.
-            caught(|| unsafe { call(node) });
-        }
-        if let Some(first) = self.first {
-            first.run();
-        }
+/// Runs a list of waiters.
+///
+/// # Safety
+///
+/// `nodes` is null or the head of a list of nodes that belongs to the caller, who gives it away.
+#[inline(never)]
+unsafe fn run_nodes(nodes: *mut Node) {
+    let mut next = NonNull::new(nodes);
+    while let Some(node) = next {
+        // SAFETY: the list belongs to us, so its nodes are alive.
+        let head = unsafe { node.as_ref() };
+        // SAFETY: a node's link is not written after it was pushed.
+        next = NonNull::new(head.next.with(|next| unsafe { *next }));
+        let call = head.call;
+        // SAFETY: `call` was made for this node, whose link was read, and which is not used
+        // again.
+        caught(|| unsafe { call(node) });
     }
 }
 
@@ -238,13 +262,19 @@ pub(crate) fn destroy(garbage: Garbage) {
 }
 
 /// Calls `work`; a panic in it is counted and goes no further.
+#[inline]
 fn caught(work: impl FnOnce()) {
     if !CATCHES_PANICS {
         return work();
     }
-    let Err(mut thrown) = panic::catch_unwind(AssertUnwindSafe(work)) else {
-        return;
-    };
+    if let Err(thrown) = panic::catch_unwind(AssertUnwindSafe(work)) {
+        count_and_drop(thrown);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_and_drop(mut thrown: Box<dyn Any + Send>) {
     counters::panic_caught();
     // What was thrown may itself throw when dropped, and that again.
     for _ in 0..MAX_RETHROWS {
@@ -284,8 +314,8 @@ thread_cell! {
     };
 }
 
-/// One level of nesting; leaving the outermost works off the backlog.
-struct Entered;
+/// One level of nesting, and how deep it was before; leaving the outermost works off the backlog.
+struct Entered(u32);
 
 /// Goes one level deeper, or returns `None` at the limit: then the caller defers its work.
 #[inline]
@@ -296,7 +326,7 @@ fn enter() -> Option<Entered> {
             return None;
         }
         nesting.depth.set(depth + 1);
-        Some(Entered)
+        Some(Entered(depth))
     })
 }
 
@@ -304,11 +334,10 @@ impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
         NESTING.with(|nesting| {
-            let depth = nesting.depth.get();
-            if depth == 1 && !nesting.oldest.get().is_null() {
+            if self.0 == 0 && !nesting.oldest.get().is_null() {
                 nesting.work_off();
             }
-            nesting.depth.set(depth - 1);
+            nesting.depth.set(self.0);
         });
     }
 }
@@ -326,7 +355,7 @@ impl Nesting {
                 self.newest.set(ptr::null_mut());
             }
             match deferred.work {
-                Work::Waiters(waiters) => waiters.run_here(),
+                Work::Waiters(waiters) => waiters.run(),
                 Work::Destroy(garbage) => caught(|| drop(garbage)),
                 Work::Call(work) => caught(work),
             }

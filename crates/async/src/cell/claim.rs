@@ -1,7 +1,7 @@
 //! The promise's side of a cell: settling it, once.
 
 use std::{
-    mem::ManuallyDrop,
+    mem::{ManuallyDrop, MaybeUninit},
     ptr::{self, NonNull},
 };
 
@@ -13,7 +13,7 @@ use crate::{
     state::Outcome,
     storage::Value,
     sync::{Arc, Ordering},
-    waiter::{Detached, First},
+    waiter::{self, First},
 };
 
 /// A planted bug: the promise frees cells that still have handles.
@@ -120,25 +120,30 @@ impl Claim {
         // and later only if no handle is left.
         let header = unsafe { &*cell.as_ptr() };
         let mut seen = header.state.load();
-        let first = loop {
-            // The cell may be gone right after the exchange, so its waiter leaves before.
-            let first = seen.has_first().then(|| {
-                // SAFETY: the flag says that it is there and was published; nobody else reads it.
-                header
-                    .first
-                    .with(|place| unsafe { ptr::read(place.cast::<First>()) })
-            });
+        let mut first = MaybeUninit::<First>::uninit();
+        loop {
+            if seen.has_first() {
+                // The cell may be gone right after the exchange, so its waiter leaves before.
+                // SAFETY: the flag says that it is there and was published; nobody writes it again.
+                header.first.with(|place| unsafe {
+                    ptr::copy_nonoverlapping(place, &raw mut first, 1);
+                });
+            }
             match header.state.settle(seen, outcome) {
-                Ok(()) => break first,
+                Ok(()) => break,
                 Err(now) => seen = now,
             }
-        };
+        }
         if !seen.is_claimed() || FREES_OTHERS_CELLS {
             // SAFETY: the handles have left before, so the cell is ours; it was just settled.
             unsafe { bury(cell, outcome) };
         }
-        // SAFETY: the exchange took the list out of the cell, for us alone.
-        unsafe { Detached::new(seen.waiters(), first) }.run();
+        if seen.is_empty() {
+            return;
+        }
+        // SAFETY: the exchange took the waiters out of the cell, for us alone; the first one was
+        // copied if it was among them.
+        unsafe { waiter::run_all(seen.waiters(), seen.has_first(), &mut first) };
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
 /// The cell is alive, and stays so until this function returns or `work` runs. The reservation
 /// belongs to the caller.
 #[inline]
-unsafe fn add_first<F: FnOnce()>(
+pub(super) unsafe fn add_first<F: FnOnce()>(
     cell: NonNull<Header>,
     mut seen: Word,
     work: F,
@@ -102,11 +102,36 @@ fn run_late(work: impl FnOnce() + 'static) {
     waiter::run_now(work);
 }
 
+/// Takes the place in the cell; `exclusive` says that nobody else can add a waiter.
 #[inline]
-fn reserve(reservation: &Reservation, exclusive: bool) -> bool {
+pub(super) fn reserve(reservation: &Reservation, exclusive: bool) -> bool {
     if exclusive {
         reservation.take_exclusive()
     } else {
         reservation.take()
     }
+}
+
+/// Takes the waiter back that is stored in the cell, unless it has run or is about to.
+///
+/// # Safety
+///
+/// The caller has a handle. It has stored an `F` there, and has not tried to take it back.
+pub(super) unsafe fn take_first<F: FnOnce()>(header: &Header) -> Option<F> {
+    let mut seen = header.state.load();
+    while seen.is_pending() {
+        match header.state.pop_first(seen) {
+            Ok(()) => {
+                // SAFETY: it is there, since nobody writes the place a second time, and it is no
+                // waiter any more, so nobody runs it.
+                let first = header
+                    .first
+                    .with(|place| unsafe { ptr::read(place.cast::<First>()) });
+                // SAFETY: the caller says that it was made with an `F`.
+                return Some(unsafe { first.into_closure::<F>() });
+            }
+            Err(now) => seen = now,
+        }
+    }
+    None
 }

@@ -127,14 +127,14 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The block is one of the chunk, which is one of this heap, and nobody uses it.
+    /// The block is one of the chunk, which is one of this heap and class, and nobody uses it.
     #[inline(always)]
-    pub(super) unsafe fn take_back(&self, at: NonNull<Chunk>, block: NonNull<Idle>) {
+    pub(super) unsafe fn take_back(&self, at: NonNull<Chunk>, block: NonNull<Idle>, class: Class) {
         // SAFETY: the caller says that the block is there, so its chunk is, too.
         let chunk = unsafe { at.as_ref() };
         // SAFETY: the caller says that it is one of this chunk.
         unsafe { chunk.push(block) };
-        self.slot(chunk.class()).freed.add(1);
+        self.slot(class).freed.add(1);
         let countdown = chunk.countdown.get() - 1;
         chunk.countdown.set(countdown);
         if countdown == 0 {
@@ -151,8 +151,11 @@ impl Heap {
             // SAFETY: as above.
             next = NonNull::new(link.with(|next| unsafe { *next }));
             self.n_returned.add(1);
+            let chunk = Chunk::of(block.cast());
+            // SAFETY: the chunk of a block in use is there.
+            let class = unsafe { chunk.as_ref() }.class();
             // SAFETY: a heap is given blocks of its own chunks only.
-            unsafe { self.take_back(Chunk::of(block.cast()), block) };
+            unsafe { self.take_back(chunk, block, class) };
         }
     }
 

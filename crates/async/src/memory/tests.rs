@@ -52,7 +52,7 @@ impl Blocks {
         for address in self.1 {
             let block = std::ptr::NonNull::new(std::ptr::with_exposed_provenance_mut(address));
             // SAFETY: each of them came from `blocks::allocate`, and is freed once.
-            unsafe { blocks::free(block.unwrap()) };
+            unsafe { blocks::free(block.unwrap(), self.0) };
         }
     }
 }

@@ -53,9 +53,9 @@ pub(super) fn allocate(class: Class) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// The block came from [`allocate`], in any thread, and is not used again.
+/// The block came from [`allocate`] of this class, in any thread, and is not used again.
 #[inline(always)]
-pub(super) unsafe fn free(block: NonNull<u8>) {
+pub(super) unsafe fn free(block: NonNull<u8>, class: Class) {
     let chunk = Chunk::of(block);
     // SAFETY: by `heap.rs`'s second invariant the chunk is there.
     let owner = unsafe { chunk.as_ref() }.owner();
@@ -65,7 +65,20 @@ pub(super) unsafe fn free(block: NonNull<u8>) {
         return return_to(owner, block.cast());
     }
     // SAFETY: the block is one of this chunk of our heap, and the caller's to give.
-    unsafe { owner.take_back(chunk, block.cast()) };
+    unsafe { owner.take_back(chunk, block.cast(), class) };
+}
+
+/// Takes back a block of any class.
+///
+/// # Safety
+///
+/// The block came from [`allocate`], in any thread, and is not used again.
+#[inline(always)]
+pub(super) unsafe fn free_any(block: NonNull<u8>) {
+    // SAFETY: by `heap.rs`'s second invariant the chunk is there.
+    let class = unsafe { Chunk::of(block).as_ref() }.class();
+    // SAFETY: the caller's promise is the same; the blocks of a chunk are of one class.
+    unsafe { free(block, class) };
 }
 
 /// Counts blocks that come from the system directly: so many more, of so many bytes; both wrap.

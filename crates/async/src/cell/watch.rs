@@ -1,0 +1,236 @@
+//! [`Watch`]: how a future waits for a cell.
+//!
+//! The waker of the first poll lies in the cell, where the first waiter has its place; so a future
+//! that is polled by one task allocates nothing. Only if that place is taken, or another task
+//! polls later, does the waker lie in a [`WakerSlot`] that the future shares with a waiter.
+//!
+//! Dropping the watch takes the waker back: a future that is forgotten wakes nobody.
+
+use std::{
+    mem, ptr,
+    task::{RawWakerVTable, Waker},
+};
+
+use super::{
+    Handle,
+    wait::{add_first, reserve, take_first},
+};
+use crate::{
+    repr::{Repr, View},
+    sync::{Arc, Mutex},
+};
+
+/// A value, with a waker that is to be woken when it is settled.
+pub(crate) struct Watch {
+    value: Repr,
+    place: Place,
+}
+
+/// Where the waker is.
+enum Place {
+    /// There is none.
+    Nowhere,
+    /// In the cell: these are its parts.
+    ///
+    /// Invariant: this watch has stored it there, and not taken it back; the value is the handle.
+    Cell(*const (), &'static RawWakerVTable),
+    /// In a slot, which one waiter of the cell shares.
+    Slot(Arc<WakerSlot>),
+    /// There is none, and never will be: the value was taken.
+    Done,
+}
+
+// SAFETY: the parts of a waker are only compared, and wakers may go to other threads.
+unsafe impl Send for Place {}
+// SAFETY: as above; a shared place is not looked at.
+unsafe impl Sync for Place {}
+
+impl Watch {
+    #[inline]
+    pub(crate) fn new(value: Repr) -> Watch {
+        Watch {
+            value,
+            place: Place::Nowhere,
+        }
+    }
+
+    /// Returns true if the value is settled; else `waker`, and no other, is woken when it is.
+    ///
+    /// # Panics
+    ///
+    /// If the value was taken.
+    #[inline]
+    pub(crate) fn poll(&mut self, waker: &Waker) -> bool {
+        let View::Handle(cell) = self.value.view() else {
+            assert!(
+                !matches!(self.place, Place::Done),
+                "a future is not polled after it is complete"
+            );
+            return true;
+        };
+        if cell.is_settled() {
+            return true;
+        }
+        match self.place {
+            Place::Nowhere => self.enter_cell(waker),
+            Place::Cell(data, vtable)
+                if ptr::eq(data, waker.data()) && ptr::eq(vtable, waker.vtable()) =>
+            {
+                false
+            }
+            _ => self.change(waker),
+        }
+    }
+
+    /// Gives the value away: the handle if it was one.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Result<Handle, Repr> {
+        if let Place::Slot(_) = self.place {
+            self.leave();
+        }
+        // A waker that lay in the cell is gone, since the cell is settled.
+        self.place = Place::Done;
+        self.value.take_handle()
+    }
+
+    /// Returns true unless the value was taken.
+    pub(crate) fn has_value(&self) -> bool {
+        !matches!(self.place, Place::Done)
+    }
+
+    /// Stores the waker in the cell, if its place is free, else in a slot.
+    #[inline]
+    fn enter_cell(&mut self, waker: &Waker) -> bool {
+        let View::Handle(cell) = self.value.view() else {
+            return true;
+        };
+        let header = cell.header();
+        let seen = header.state.load();
+        if !seen.is_pending() {
+            return true;
+        }
+        let exclusive = header.references.is_sole();
+        if !seen.is_empty() || !reserve(&header.reservation, exclusive) {
+            return self.enter_slot(waker);
+        }
+        // SAFETY: our handle keeps the cell alive; the reservation is ours.
+        match unsafe { add_first(header.into(), seen, waking(waker.clone())) } {
+            Ok(()) => {
+                self.place = Place::Cell(waker.data(), waker.vtable());
+                false
+            }
+            Err((_, seen)) if !seen.is_pending() => true,
+            Err(_) => self.enter_slot(waker),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slot(&mut self, waker: &Waker) -> bool {
+        let slot = Arc::<WakerSlot>::default();
+        slot.replace(Some(waker));
+        let shared = Arc::clone(&slot);
+        let View::Handle(cell) = self.value.view() else {
+            return true;
+        };
+        cell.and_then(move || shared.wake());
+        self.place = Place::Slot(slot);
+        // It may have been settled before; then the waiter has run, and woken the caller in vain.
+        cell.is_settled()
+    }
+
+    /// Puts another waker in the place of the one that is there.
+    #[cold]
+    #[inline(never)]
+    fn change(&mut self, waker: &Waker) -> bool {
+        let Place::Slot(slot) = &self.place else {
+            return !self.leave() || self.enter_slot(waker);
+        };
+        slot.replace(Some(waker));
+        // It may have been settled before the waker was in the slot.
+        match self.value.view() {
+            View::Handle(cell) => cell.is_settled(),
+            _ => true,
+        }
+    }
+
+    /// Takes the waker back; returns false if it is too late.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self) -> bool {
+        match (
+            mem::replace(&mut self.place, Place::Nowhere),
+            self.value.view(),
+        ) {
+            (Place::Cell(..), View::Handle(cell)) => {
+                // SAFETY: our handle keeps the cell alive. By the place's invariant this watch has
+                // stored a closure there that `waking` gave, and this is the first try to take it
+                // back.
+                unsafe { take_waking(cell.header(), waking) }
+            }
+            (Place::Slot(slot), _) => {
+                slot.replace(None);
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Drop for Watch {
+    #[inline]
+    fn drop(&mut self) {
+        if let Place::Cell(..) | Place::Slot(_) = self.place {
+            self.leave();
+        }
+    }
+}
+
+/// What lies in the cell.
+fn waking(waker: Waker) -> impl FnOnce() + Send + 'static {
+    move || waker.wake()
+}
+
+/// Takes back what `make` gave.
+///
+/// # Safety
+///
+/// As [`take_first`], for closures that `make` gives.
+unsafe fn take_waking<F: FnOnce()>(header: &super::Header, make: impl FnOnce(Waker) -> F) -> bool {
+    drop(make);
+    // SAFETY: the caller's promise is the same.
+    unsafe { take_first::<F>(header) }.is_some()
+}
+
+/// The waker of one future, shared with a waiter.
+#[derive(Default)]
+struct WakerSlot(Mutex<Option<Waker>>);
+
+impl WakerSlot {
+    fn replace(&self, waker: Option<&Waker>) {
+        // Nothing panics while it holds this lock but a foreign waker's clone or drop; the slot
+        // holds a whole waker or none even then.
+        let mut slot = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        match (&mut *slot, waker) {
+            (Some(old), Some(new)) => old.clone_from(new),
+            (slot, new) => *slot = new.cloned(),
+        }
+    }
+
+    fn wake(&self) {
+        let waker = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(all(loom, test))]
+mod loom;
