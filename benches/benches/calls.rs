@@ -22,7 +22,12 @@ fn main() {
         if case.graph.is_some() {
             continue;
         }
-        let mut contenders = vec![Ours::contender(&case, Order::Static, Threads::Caller)];
+        let mut contenders = vec![Ours::contender(
+            &case,
+            Order::Static,
+            Threads::Caller,
+            Clock::Process,
+        )];
         contenders.extend(peers(&case));
         let subject = Subject {
             name,
@@ -97,7 +102,7 @@ fn graphs(name: &str) -> Vec<Contender> {
     let graph = graph(if name == "async_fan" { "fan" } else { "chain" });
     let graph = graph.expect("they are graphs' names");
     if name == "synchronous" {
-        return vec![loops::plain_loop(&graph, Add)];
+        return vec![loops::plain_loop(&graph, Add, Clock::Process)];
     }
     vec![
         spawning::tokio(&graph, Add, None),

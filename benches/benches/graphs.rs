@@ -9,6 +9,7 @@
 
 use tfrt_benches::cases::{Case, NAMES};
 use tfrt_benches::compare::Subject;
+use tfrt_benches::measure::Clock;
 use tfrt_benches::ours::{Order, Ours, Threads};
 use tfrt_benches::peers;
 use tfrt_benches::peers::native::{ONE_TBB, TASKFLOW};
@@ -25,7 +26,8 @@ fn main() {
     for name in NAMES.into_iter().filter(|name| bench.is_wanted(name)) {
         let case = Case::find(name).expect("each name has a case");
         let Some(graph) = &case.graph else { continue };
-        let ours = Order::BOTH.map(|order| Ours::contender(&case, order, Threads::Caller));
+        let ours =
+            Order::BOTH.map(|order| Ours::contender(&case, order, Threads::Caller, Clock::Process));
         let mut contenders = Vec::from(ours);
         contenders.extend(peers::on_one_thread(graph));
         let started = native

@@ -66,7 +66,12 @@ fn measure(bench: &Bench, name: &str, subject: &str, graph: &Graph) {
     fs::remove_file(&path).expect("it was just written");
     // The same graph of ten thousand kernels, in the same minute.
     let case = Case::find(name).expect("it is a case's name");
-    let mut small = [Ours::contender(&case, Order::Static, Threads::Caller)];
+    let mut small = [Ours::contender(
+        &case,
+        Order::Static,
+        Threads::Caller,
+        Clock::Process,
+    )];
     bench.compare(
         Subject {
             name,

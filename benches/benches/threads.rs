@@ -12,6 +12,7 @@
 use tfrt_benches::cases::{Case, graph};
 use tfrt_benches::compare::{Contender, Subject};
 use tfrt_benches::graph::{Graph, Kernels};
+use tfrt_benches::measure::Clock;
 use tfrt_benches::ours::{Order, Ours, Threads};
 use tfrt_benches::peers::native::{ONE_TBB, Program, TASKFLOW};
 use tfrt_benches::peers::shared::Body;
@@ -61,7 +62,7 @@ fn main() {
 /// One thread, and two in both ways.
 fn ours(case: &Case) -> Vec<Contender> {
     let threads = [Threads::Caller, Threads::CallerAnd(1), Threads::Workers(2)];
-    let ours = threads.map(|threads| Ours::contender(case, Order::Static, threads));
+    let ours = threads.map(|threads| Ours::contender(case, Order::Static, threads, Clock::Wall));
     Vec::from(ours)
 }
 

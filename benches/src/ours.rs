@@ -133,23 +133,18 @@ impl Ours {
         }
     }
 
-    /// Loads a case, to be compared with others.
+    /// Loads a case, to be compared with others by `clock`.
     ///
     /// # Panics
     ///
     /// When it runs: if the case fails.
-    pub fn contender(case: &Case, order: Order, threads: Threads) -> Contender {
+    pub fn contender(case: &Case, order: Order, threads: Threads, clock: Clock) -> Contender {
         let ours = Ours::new(&case.text, order, threads);
         let arguments = case.arguments.clone();
-        let (name, clock) = match threads {
-            Threads::Caller => (format!("tfrt, {order}"), Clock::Process),
-            Threads::CallerAnd(n_workers) => (
-                format!("tfrt, {order}, caller and {n_workers}"),
-                Clock::Wall,
-            ),
-            Threads::Workers(n_workers) => {
-                (format!("tfrt, {order}, {n_workers} workers"), Clock::Wall)
-            }
+        let name = match threads {
+            Threads::Caller => format!("tfrt, {order}"),
+            Threads::CallerAnd(n_workers) => format!("tfrt, {order}, caller and {n_workers}"),
+            Threads::Workers(n_workers) => format!("tfrt, {order}, {n_workers} workers"),
         };
         Contender::new(name, clock, move || {
             ours.call(&arguments).expect("the case has an answer")

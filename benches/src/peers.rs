@@ -13,6 +13,7 @@
 
 use crate::compare::Contender;
 use crate::graph::Graph;
+use crate::measure::Clock;
 use shared::Body;
 
 #[cfg(feature = "peers")]
@@ -26,7 +27,7 @@ pub mod spawning;
 /// Those in this process, on one thread, with nodes that add.
 pub fn on_one_thread(graph: &Graph) -> Vec<Contender> {
     let loops = [
-        loops::plain_loop(graph, Body::Add),
+        loops::plain_loop(graph, Body::Add, Clock::Process),
         loops::ready_counts(graph),
     ];
     let libraries = libraries(graph, Body::Add, 1);
@@ -36,7 +37,7 @@ pub fn on_one_thread(graph: &Graph) -> Vec<Contender> {
 /// The same on two threads, but for the loop, which has one, and without ready counts.
 pub fn on_two_threads(graph: &Graph, body: Body) -> Vec<Contender> {
     let libraries = libraries(graph, body, 2);
-    let plain_loop = loops::plain_loop(graph, body);
+    let plain_loop = loops::plain_loop(graph, body, Clock::Wall);
     std::iter::once(plain_loop).chain(libraries).collect()
 }
 

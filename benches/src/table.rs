@@ -5,6 +5,7 @@ use crate::compare::{Contender, Row, Subject, compare};
 use crate::counted::Counts;
 use crate::graph::Graph;
 use crate::hand_off::HandOff;
+use crate::measure::Clock;
 use crate::peers::loops::plain_loop;
 use crate::peers::shared::Body;
 
@@ -103,7 +104,11 @@ fn yardstick(n_rounds: usize) -> f64 {
         n_units: graph.n_nodes(),
         answer: graph.result(START, STEP),
     };
-    let rows = compare(subject, &mut [plain_loop(&graph, Body::Add)], n_rounds);
+    let rows = compare(
+        subject,
+        &mut [plain_loop(&graph, Body::Add, Clock::Process)],
+        n_rounds,
+    );
     rows[0].ns
 }
 

@@ -8,11 +8,11 @@ use crate::peers::shared::Body;
 
 /// One pass over the nodes in an order that was found before: the limit, and the yardstick for the
 /// machine's own speed.
-pub fn plain_loop(graph: &Graph, body: Body) -> Contender {
+pub fn plain_loop(graph: &Graph, body: Body, clock: Clock) -> Contender {
     let graph = graph.clone();
     let n_nodes = graph.n_nodes();
     let mut values = vec![0i32; n_nodes];
-    Contender::new("plain loop", Clock::Process, move || {
+    Contender::new("plain loop", clock, move || {
         let (start, step) = body.operands();
         for node in 0..n_nodes as u32 {
             let before = graph.predecessors(node);

@@ -42,7 +42,10 @@ mod context;
 #[cfg(not(loom))]
 mod device;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "frame.rs, registers.rs, slots.rs and stack.rs are listed modules")]
+#[allow(
+    unsafe_code,
+    reason = "frame.rs, registers.rs, slots.rs and stack.rs are listed modules"
+)]
 mod executor;
 #[cfg(all(loom, test))]
 #[allow(
