@@ -68,11 +68,12 @@ impl Bench {
             "goal"
         );
         for row in &rows {
-            let or_nothing =
-                |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.1}"));
+            let or_nothing = |number: Option<f64>| {
+                number.map_or("-".to_owned(), |number| format!("{number:.1}"))
+            };
             let scale = (before + after) / 2.0 / REFERENCE_NS;
             let goal = goal(name, &row.name).map(|goal| goal * scale);
-            let line = format!(
+            println!(
                 "  {:<30}{:>11.2}{:>7.0}%{:>9.3}{:>14}{:>8}",
                 row.name,
                 row.ns,
@@ -81,7 +82,6 @@ impl Bench {
                 or_nothing(self.counts.of(name, &row.name)),
                 or_nothing(goal),
             );
-            println!("{}", line.trim_end());
         }
         rows
     }

@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use crate::steps::{Steps, cargo, exists, root, target};
 
+mod summary;
+
 /// Benchmarks that show the instructions of peers.
 const COUNTED: [&str; 2] = ["calls", "graphs"];
 
@@ -46,6 +48,7 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
     }
     let only = word.filter(|word| names.iter().any(|name| name == word));
     let subject = word.filter(|_| only.is_none());
+    let mut all = String::new();
     for name in names
         .iter()
         .filter(|name| only.is_none_or(|only| only == *name))
@@ -66,6 +69,14 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
         if subject.is_none() {
             steps.check_that(&format!("record of {name}"), || record(name, &told));
         }
+        if COUNTED.contains(&name.as_str()) {
+            all.push_str(&told);
+        }
+    }
+    if word.is_none() {
+        let summary = summary::of(&all);
+        print!("{summary}");
+        steps.check_that("record of the summary", || record("summary", &summary));
     }
 }
 
@@ -99,7 +110,7 @@ fn tell(command: &mut Command, told: &mut String) -> bool {
 fn record(name: &str, told: &str) -> bool {
     let day = answer("date", &["-u", "+%F"]);
     let head = format!(
-        "# {day}: {name}\n\n`cargo xtask bench {name}` at {}; {}; {}.\n",
+        "# {day}: {name}\n\n`cargo xtask bench` at {}; {}; {}.\n",
         answer("git", &["describe", "--always", "--dirty"]),
         machine(),
         answer("rustc", &["--version"]),
