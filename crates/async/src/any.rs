@@ -8,7 +8,7 @@ use crate::{
     origin::Origin,
     promise::AnyPromise,
     repr::{Repr, View},
-    storage::Value,
+    storage::{Value, is_in_place},
     value::AsyncValue,
     waiter,
 };
@@ -86,6 +86,11 @@ impl AnyAsyncValue {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.0.is_plain()
+    }
+
+    /// Returns true if values of type `T` lie in the register itself.
+    pub const fn is_in_place<T: Value>() -> bool {
+        is_in_place::<T>()
     }
 
     /// Returns true if copies of the bytes must be counted: of errors, handles, and values on the

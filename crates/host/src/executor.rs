@@ -186,11 +186,10 @@ impl Executor {
         let request = bottom.list.frame().request().clone();
         let _busy = live::Busy::new(&request);
         while let Some(top) = self.stack.last_mut() {
-            let mut started = None;
             let (list, scratch) = (&mut top.list, &mut self.scratch);
             let pause = guarded(|| match request.is_watched() {
-                true => list.run::<true>(scratch, &mut started),
-                false => list.run::<false>(scratch, &mut started),
+                true => list.run::<true>(scratch),
+                false => list.run::<false>(scratch),
             });
             match pause {
                 Ok(Pause::Unsettled(running, status)) => self.attend(running, status),
@@ -210,7 +209,7 @@ impl Executor {
                 }
                 Ok(Pause::Marked(running)) => self.run_marked(running),
                 Err(panic) => {
-                    let running = started.expect("nothing but kernels runs guarded");
+                    let running = list.panicked().expect("nothing but kernels panics");
                     let error = report(list.frame(), running.kernel(), panic);
                     finish(list, running, Vec::new(), Some(error));
                 }
@@ -268,7 +267,7 @@ impl Executor {
         let mut status = Status::PLAIN;
         let values = guarded(|| {
             aside.run(|activation| {
-                status = entry.kernel.call(activation, &mut around);
+                status = entry.code.call(activation, &mut around);
                 match status {
                     Status::PLAIN => record.n_results(),
                     _ => around.scratch.n_put,
@@ -533,13 +532,11 @@ pub fn is_in_kernel() -> bool {
 fn reason_to_skip(around: &Surroundings<'_>, activation: Activation<'_>) -> Error {
     let cursor = Cursor::new(activation);
     let signature = &around.topology.entry(around.kernel).signature;
-    let failed = (0..cursor.record().n_operands()).rev().find_map(|index| {
-        let operand = cursor.peek_at(index)?;
-        operand
-            .error()
-            .filter(|_| signature.is_strict(index as usize))
+    let failed = cursor.find_last(|index, operand| {
+        let error = operand.error()?;
+        signature.is_strict(index as usize).then(|| error.clone())
     });
-    let reason = failed.or(around.request.cancellation()).cloned();
+    let reason = failed.or_else(|| around.request.cancellation().cloned());
     reason.unwrap_or_else(|| Error::cancelled("Cancelled"))
 }
 
@@ -597,8 +594,8 @@ fn publish_pending(list: &mut ReadyList, kernel: Option<u32>, right: Right, valu
     }
     let shared = frame.share();
     let register = right.register();
-    let (early, _) = frame.shape().users(register);
-    if early.is_empty() {
+    let (_, users) = frame.shape().definition(register);
+    if users.early.is_empty() {
         list.leave(right);
     } else {
         let (promise, handle) = AnyAsyncValue::pending();

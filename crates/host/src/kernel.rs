@@ -39,6 +39,8 @@
 //! (then it holds a [`HostContext::external`](crate::HostContext::external) guard meanwhile).
 //! Control flow is in [`control`].
 
+#[allow(unsafe_code, reason = "a listed module")]
+mod code;
 pub mod control;
 mod frame;
 mod function;
@@ -52,11 +54,11 @@ pub mod returns;
 mod signature;
 mod value;
 
+pub(crate) use code::Code;
 pub use control::{Call, Callee, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
-pub(crate) use function::Kernel;
 pub use function::{Explain, KernelFn, explain};
 pub use param::{Attr, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr};
 pub use registry::{KernelEntry, KernelRegistry};

@@ -1,6 +1,7 @@
 //! One call of a function: its registers, its program and its request.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -8,7 +9,7 @@ use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
-use super::registers::{Arguments, Fill, Filled, Ready, Registers, Started};
+use super::registers::{Arguments, Confined, Fill, Filled, Ready, Registers, Started};
 use super::shape::Shape;
 use super::topology::Topology;
 use crate::kernel::{Scratch, Status, Surroundings};
@@ -281,6 +282,34 @@ pub(crate) struct ReadyList {
     frame: Arc<Frame>,
     // Invariant: rights of the frame's registers.
     queue: ReadyQueue<Ready>,
+    // Invariant: a kernel that was started from this list, whose right nobody else has.
+    running: Option<RunningKernel>,
+    streams: Streams,
+}
+
+/// A kernel that is running: one more than its number.
+type RunningKernel = NonZeroU32;
+
+/// How a list takes streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Streams {
+    /// All kernels run here: there is one thread, and nobody can see their order.
+    One,
+    /// Kernels of other streams belong elsewhere.
+    Several,
+}
+
+impl Streams {
+    fn of(frame: &Frame) -> Streams {
+        let topology = frame.topology();
+        if topology.shape().has_one_stream() {
+            return Streams::One;
+        }
+        match topology.is_silent() && frame.request.queue().parallelism() == 1 {
+            true => Streams::One,
+            false => Streams::Several,
+        }
+    }
 }
 
 /// Ready kernels of one stream, to be run by a task.
@@ -297,9 +326,12 @@ impl ReadyGroup {
 
     /// A list that begins with these kernels.
     pub(crate) fn into_list(self) -> ReadyList {
+        let frame = self.frame.into_local();
         ReadyList {
-            frame: self.frame.into_local(),
+            streams: Streams::of(&frame),
+            frame,
             queue: ReadyQueue::of_group(self.group),
+            running: None,
         }
     }
 }
@@ -322,8 +354,10 @@ impl ReadyList {
     /// An empty list, on a thread that runs `stream`.
     pub(crate) fn new(frame: Arc<Frame>, stream: u32) -> Self {
         ReadyList {
+            streams: Streams::of(&frame),
             frame,
             queue: ReadyQueue::new(stream),
+            running: None,
         }
     }
 
@@ -339,8 +373,8 @@ impl ReadyList {
     /// Begins the call: lists the kernels without operands. The rights to fill the arguments follow
     /// with [`Self::next_argument`].
     pub(crate) fn begin(&mut self) -> Arguments {
-        let (registers, queue) = (&self.frame.registers, &mut self.queue);
-        registers.begin(|ready| push(registers, queue, ready))
+        let (registers, queue, streams) = (&self.frame.registers, &mut self.queue, self.streams);
+        registers.begin(|ready| push(registers, queue, streams, ready))
     }
 
     /// The right to fill the next argument of a call that this list has begun.
@@ -363,12 +397,8 @@ impl ReadyList {
     ///
     /// # Panics
     ///
-    /// If a kernel does. Its operands are released then; the right to its results is in `started`.
-    pub(crate) fn run<const WATCHED: bool>(
-        &mut self,
-        scratch: &mut Scratch,
-        started: &mut Option<Running>,
-    ) -> Pause {
+    /// If a kernel does. Its operands are released then; see [`Self::panicked`].
+    pub(crate) fn run<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
         let frame = &self.frame;
         let registers = &frame.registers;
         let mut around = Surroundings {
@@ -380,50 +410,99 @@ impl ReadyList {
             scratch,
         };
         let request: &RequestContext = &frame.request;
+        let shape: &Shape = registers.shape();
+        if let (Streams::One, Some(confined), false) = (self.streams, registers.confined(), WATCHED)
+        {
+            let running = &mut self.running;
+            return run_confined(
+                confined,
+                frame.number,
+                &mut self.queue,
+                &mut around,
+                running,
+            );
+        }
         let entries = around.topology.entries();
         let call = frame.number;
-        loop {
-            if self.queue.has_others() {
-                return Pause::Elsewhere;
+        let streams = self.streams;
+        let queue = &mut self.queue;
+        // The last kernel that became ready stays here: it is the next.
+        let mut next: Option<Ready> = None;
+        let mut n_ended = 0;
+        let pause = loop {
+            if queue.has_others() {
+                break Pause::Elsewhere;
             }
-            let Some(ready) = self.queue.pop() else {
-                return Pause::Empty;
+            let Some(ready) = next.take().or_else(|| queue.pop()) else {
+                break Pause::Empty;
             };
             let kernel = ready.kernel();
             around.kernel = kernel;
-            // SAFETY: the list's rights are those of its frame.
-            let (right, activation) = unsafe { registers.start(ready) };
-            let running = Running {
-                call,
-                started: right,
-            };
-            let entry = &entries[registers.shape().record(kernel).code() as usize];
+            let record = shape.record(kernel);
+            // SAFETY: the list's rights are those of its frame; the record is the kernel's.
+            let (right, activation) = unsafe { registers.start(ready, record) };
+            let entry = &entries[record.code() as usize];
             let _scope = if WATCHED {
                 request.watch(&entry.name)
             } else {
                 None
             };
             let Some(activation) = activation else {
-                return match request.cancellation() {
+                let running = Running {
+                    call,
+                    started: right,
+                };
+                break match request.cancellation() {
                     Some(reason) => Pause::Cancelled(running, reason.clone()),
                     None => Pause::Marked(running),
                 };
             };
             if request.is_cancelled() {
-                return Pause::Cancelled(running, reason_to_skip(&around, activation));
+                let reason = reason_to_skip(&around, activation);
+                let running = Running {
+                    call,
+                    started: right,
+                };
+                break Pause::Cancelled(running, reason);
             }
-            *started = Some(running);
-            let status = entry.kernel.call(activation, &mut around);
-            let running = started.take().expect("put there before");
+            // Should the kernel panic, this is where its right is found.
+            let number = RunningKernel::MIN.saturating_add(kernel);
+            self.running = Some(number);
+            let status = entry.code.call(activation, &mut around);
+            self.running = None;
             if status != Status::PLAIN {
-                return Pause::Unsettled(running, status);
+                let running = Running {
+                    call,
+                    started: right,
+                };
+                break Pause::Unsettled(running, status);
             }
-            let queue = &mut self.queue;
-            // SAFETY: the right was made from this list's.
-            unsafe {
-                registers.finish_plain(running.started, |ready| push(registers, queue, ready));
-            }
+            n_ended += 1;
+            let ready = |ready: Ready| match streams {
+                Streams::One => {
+                    if let Some(before) = next.replace(ready) {
+                        queue.push_here(before);
+                    }
+                }
+                Streams::Several => queue.push(shape.stream(ready.kernel()), ready),
+            };
+            // SAFETY: the right was made from this list's; the record is its kernel's.
+            unsafe { registers.finish_plain(right, record, ready) };
+        };
+        if let Some(ready) = next {
+            queue.push_here(ready);
         }
+        registers.have_ended(n_ended);
+        pause
+    }
+
+    /// The right to the results of the kernel that has panicked in [`Self::run`].
+    pub(crate) fn panicked(&mut self) -> Option<Running> {
+        let kernel = self.running.take()?.get() - 1;
+        let call = self.frame.number;
+        // SAFETY: the kernel was started from this list, and its right was lost in the panic.
+        let started = unsafe { self.frame.registers.started(kernel) };
+        Some(Running { call, started })
     }
 
     fn check(&self, call: u64) {
@@ -490,20 +569,22 @@ impl ReadyList {
     /// Counts down users that can do with a handle, and lists those that are ready.
     pub(crate) fn count_early(&mut self, right: &mut FilledRight) {
         self.check(right.call);
-        let (registers, queue) = (&self.frame.registers, &mut self.queue);
+        let (registers, queue, streams) = (&self.frame.registers, &mut self.queue, self.streams);
         // SAFETY: a right of these registers.
         unsafe {
-            registers.count_early(&mut right.filled, |ready| push(registers, queue, ready));
+            registers.count_early(&mut right.filled, |ready| {
+                push(registers, queue, streams, ready)
+            });
         }
     }
 
     /// Counts down all users that have not been, and lists those that are ready.
     pub(crate) fn count_all(&mut self, right: FilledRight) {
         self.check(right.call);
-        let (registers, queue) = (&self.frame.registers, &mut self.queue);
+        let (registers, queue, streams) = (&self.frame.registers, &mut self.queue, self.streams);
         // SAFETY: a right of these registers.
         unsafe {
-            registers.count_all(right.filled, |ready| push(registers, queue, ready));
+            registers.count_all(right.filled, |ready| push(registers, queue, streams, ready));
         }
     }
 
@@ -515,7 +596,68 @@ impl ReadyList {
     }
 }
 
+/// [`ReadyList::run`] where there is nothing to think of but counts: one thread, one stream.
+#[inline(never)]
+fn run_confined(
+    registers: Confined<'_>,
+    call: u64,
+    queue: &mut ReadyQueue<Ready>,
+    around: &mut Surroundings<'_>,
+    running: &mut Option<RunningKernel>,
+) -> Pause {
+    let request: &RequestContext = around.request;
+    let topology = around.topology;
+    let shape: &Shape = topology.shape();
+    let entries = topology.entries();
+    let right = |kernel| Running {
+        call,
+        // SAFETY: used once for a kernel that was started below, and that has returned or not run.
+        started: unsafe { registers.registers().started(kernel) },
+    };
+    let mut next: Option<Ready> = None;
+    let mut n_ended = 0;
+    let pause = loop {
+        let Some(ready) = next.take().or_else(|| queue.pop()) else {
+            break Pause::Empty;
+        };
+        let kernel = ready.kernel();
+        around.kernel = kernel;
+        let record = shape.record(kernel);
+        let entry = &entries[record.code() as usize];
+        // SAFETY: the list's rights are those of its frame; the record is the kernel's.
+        let activation = unsafe { registers.start(ready, record) };
+        if request.is_cancelled() {
+            break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
+        }
+        // Should the kernel panic, its right is found by this.
+        *running = Some(RunningKernel::MIN.saturating_add(kernel));
+        let status = entry.code.call(activation, around);
+        if status != Status::PLAIN {
+            *running = None;
+            break Pause::Unsettled(right(kernel), status);
+        }
+        n_ended += 1;
+        let ready = |ready: Ready| {
+            if let Some(before) = next.replace(ready) {
+                queue.push_here(before);
+            }
+        };
+        // SAFETY: the kernel was started above, and its results are put.
+        unsafe { registers.finish_plain(record, ready) };
+    };
+    *running = None;
+    if let Some(ready) = next {
+        queue.push_here(ready);
+    }
+    registers.registers().have_ended(n_ended);
+    pause
+}
+
+/// Lists a kernel that became ready.
 #[inline(always)]
-fn push(registers: &Registers, queue: &mut ReadyQueue<Ready>, ready: Ready) {
-    queue.push(registers.shape().stream(ready.kernel()), ready);
+fn push(registers: &Registers, queue: &mut ReadyQueue<Ready>, streams: Streams, ready: Ready) {
+    match streams {
+        Streams::One => queue.push_here(ready),
+        Streams::Several => queue.push(registers.shape().stream(ready.kernel()), ready),
+    }
 }

@@ -18,9 +18,9 @@ use loom::thread;
 use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
-use super::registers::{Fill, Ready, Registers};
+use super::registers::{Fill, Ready, Registers, Started};
 use super::shape::{Shape, Wiring};
-use super::slots::Cursor;
+use super::slots::{Activation, Cursor};
 
 /// A value whose every look is checked by loom.
 struct Watched {
@@ -198,12 +198,17 @@ impl Shared {
         (entry, fills)
     }
 
+    fn start(&self, ready: Ready) -> (Started, Option<Activation<'_>>) {
+        let record = self.0.shape().record(ready.kernel());
+        // SAFETY: a right of these registers, and the record of its kernel.
+        unsafe { self.0.start(ready, record) }
+    }
+
     /// Runs a kernel that adds its operands, and everything that becomes ready by it.
     fn run(&self, ready: Ready, base: u32) {
         let mut work = vec![ready];
         while let Some(ready) = work.pop() {
-            // SAFETY: a right of these registers.
-            let (mut started, activation) = unsafe { self.0.start(ready) };
+            let (mut started, activation) = self.start(ready);
             let mut sum = base;
             if let Some(activation) = activation {
                 let mut cursor = Cursor::new(activation);
@@ -280,8 +285,7 @@ fn two_readers_of_one_register_take_their_own_references() {
         let (shared, mut entry, _) = begin_shared(graph);
         let results = shared.results();
         let mut ready = Vec::new();
-        // SAFETY: a right of these registers.
-        let (mut started, _) = unsafe { shared.0.start(entry.pop().unwrap()) };
+        let (mut started, _) = shared.start(entry.pop().unwrap());
         // SAFETY: as above.
         let (right, _) = unsafe { shared.0.next_result(&mut started) }.unwrap();
         // SAFETY: as above.

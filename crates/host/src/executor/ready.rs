@@ -52,6 +52,12 @@ impl<R> ReadyQueue<R> {
         }
     }
 
+    /// Adds a kernel that became ready, to be run here whatever its stream.
+    #[inline]
+    pub(crate) fn push_here(&mut self, ready: R) {
+        self.here.push(ready);
+    }
+
     /// Takes the next kernel to run here.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<R> {

@@ -39,6 +39,7 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 #[cfg(loom)]
 use std::mem::MaybeUninit;
+use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
 
 use super::shape::{Output, Shape};
-use super::slots::{Activation, Slot, Slots};
+use super::slots::{Activation, Record, Slot, Slots};
 
 /// In a kernel's word: any one operand starts it.
 pub(super) const MARKED: u32 = 1 << 31;
@@ -75,13 +76,21 @@ const EXTRA_REFERENCES: usize = if cfg!(tfrt_planted = "slot-leak") {
 /// The right to start one kernel.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    kernel: u32,
+    /// One more than the kernel's number, so that an optional right takes no more room.
+    number: NonZeroU32,
 }
 
 impl Ready {
     #[inline(always)]
+    fn of(kernel: u32) -> Ready {
+        Ready {
+            number: NonZeroU32::MIN.saturating_add(kernel),
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn kernel(&self) -> u32 {
-        self.kernel
+        self.number.get() - 1
     }
 }
 
@@ -303,7 +312,9 @@ impl Registers {
 
     #[inline(always)]
     fn word(&self, kernel: u32) -> &AtomicU32 {
-        &self.words.as_slice()[kernel as usize]
+        debug_assert!((kernel as usize) < self.words.len);
+        // SAFETY: rights, and lists of users, name kernels of the shape, which has a word for each.
+        unsafe { self.words.as_slice().get_unchecked(kernel as usize) }
     }
 
     #[inline(always)]
@@ -374,7 +385,7 @@ impl Registers {
         assert!(!entered, "a call is begun once");
         for kernel in self.shape.entry_users() {
             // They wait for one thing, which is this.
-            ready(Ready { kernel: *kernel });
+            ready(Ready::of(*kernel));
         }
         Arguments {
             next: 0,
@@ -405,8 +416,8 @@ impl Registers {
     /// `filled` came from these registers.
     pub(crate) unsafe fn count_early(&self, filled: &mut Filled, ready: impl FnMut(Ready)) {
         if !std::mem::replace(&mut filled.early_done, true) {
-            let (early, _) = self.shape.users(filled.register);
-            self.count_list(early, ready);
+            let (_, users) = self.shape.definition(filled.register);
+            self.count_list(users.early, ready);
         }
     }
 
@@ -416,11 +427,11 @@ impl Registers {
     ///
     /// `filled` came from these registers.
     pub(crate) unsafe fn count_all(&self, filled: Filled, mut ready: impl FnMut(Ready)) {
-        let (early, late) = self.shape.users(filled.register);
+        let (_, users) = self.shape.definition(filled.register);
         if !filled.early_done {
-            self.count_list(early, &mut ready);
+            self.count_list(users.early, &mut ready);
         }
-        self.count_list(late, ready);
+        self.count_list(users.late, ready);
     }
 
     #[inline(always)]
@@ -438,7 +449,7 @@ impl Registers {
         let word = self.word(kernel);
         // Ordering: confined, or only the mark is looked at, which does not change.
         let before = word.load(Ordering::Relaxed);
-        let is_last = if before & MARKED != 0 {
+        let is_last = if before >= MARKED {
             self.claim_marked(word)
         } else if !self.is_shared() {
             // Ordering: confined.
@@ -449,7 +460,7 @@ impl Registers {
             // acquires what the others who counted down released.
             word.fetch_sub(1, COUNT_DOWN) == 1
         };
-        is_last.then_some(Ready { kernel })
+        is_last.then_some(Ready::of(kernel))
     }
 
     #[cold]
@@ -459,20 +470,24 @@ impl Registers {
         won.is_ok()
     }
 
-    /// Starts a kernel: the right to its results, and that to one run of it with its operands. The
-    /// activation of a marked kernel must not be used; see [`Self::handles`].
+    /// Starts a kernel: the right to its results, and that to one run of it with its operands, unless
+    /// it is marked; see [`Self::handles`].
     ///
     /// # Safety
     ///
-    /// `ready` came from these registers.
+    /// `ready` came from these registers, and `record` is its kernel's.
     #[inline(always)]
-    pub(crate) unsafe fn start(&self, ready: Ready) -> (Started, Option<Activation<'_>>) {
-        let word = self.word(ready.kernel);
+    pub(crate) unsafe fn start<'r>(
+        &'r self,
+        ready: Ready,
+        record: Record<'r>,
+    ) -> (Started, Option<Activation<'r>>) {
+        let word = self.word(ready.kernel());
         // Ordering: `Ready` is the only right to change this word; the drop of the call reads it.
         let mark = word.load(Ordering::Relaxed) & MARKED;
         word.store(STARTED | mark, Ordering::Relaxed);
         let started = Started {
-            kernel: ready.kernel,
+            kernel: ready.kernel(),
             n_put: 0,
             n_filled: 0,
         };
@@ -481,7 +496,7 @@ impl Registers {
         }
         // SAFETY: the kernel was counted down to zero, so each operand is filled (I1) with a
         // reference for it (I2), and that happened before. `Ready` makes it the only activation.
-        let activation = unsafe { Activation::new(self.slots(), self.shape.record(ready.kernel)) };
+        let activation = unsafe { Activation::new(self.slots(), record) };
         (started, Some(activation))
     }
 
@@ -494,26 +509,48 @@ impl Registers {
         handles.map(AnyAsyncValue::settled).collect()
     }
 
-    /// Gives all results of a kernel to their readers, if they are values in place, and ends it. All
-    /// of them are put.
+    /// Gives all results of a kernel to their readers: they are put, and values in place. The kernel is
+    /// to be counted as ended.
     ///
     /// # Safety
     ///
-    /// `started` came from these registers.
+    /// `started` came from these registers, and `record` is its kernel's.
     #[inline(always)]
-    pub(crate) unsafe fn finish_plain(&self, started: Started, mut ready: impl FnMut(Ready)) {
-        let kernel = started.kernel;
-        let record = self.shape.record(kernel);
-        for output in record.outputs() {
+    pub(crate) unsafe fn finish_plain(
+        &self,
+        started: Started,
+        record: Record<'_>,
+        mut ready: impl FnMut(Ready),
+    ) {
+        for (output, users) in record.outputs_with_users() {
             if output.may_be_forwarded() {
-                self.fill_special(*output);
+                self.fill_special(output);
             }
-            let (early, late) = self.shape.users(output.register);
-            self.count_list(early, &mut ready);
-            self.count_list(late, &mut ready);
+            self.count_list(users.early, &mut ready);
+            self.count_list(users.late, &mut ready);
         }
-        // SAFETY: the caller says so.
-        unsafe { self.finish(started) };
+        let _ = started;
+    }
+
+    /// So many kernels have ended that were not counted one by one.
+    pub(crate) fn have_ended(&self, n_kernels: u32) {
+        if !self.is_shared() {
+            // Ordering: confined.
+            let n_ended = self.n_ended.load(Ordering::Relaxed) + n_kernels;
+            self.n_ended.store(n_ended, Ordering::Relaxed);
+        }
+    }
+
+    /// These registers for the innermost loop, if they are confined and no kernel is marked. They stay
+    /// so while this is used: only the executor shares them, and not while it runs kernels.
+    #[inline]
+    pub(crate) fn confined(&self) -> Option<Confined<'_>> {
+        let is_plain = !self.is_shared() && !self.shape.has_marks();
+        is_plain.then_some(Confined {
+            registers: self,
+            slots: self.slots(),
+            words: self.words.as_slice(),
+        })
     }
 
     /// Fills a register that is returned, or read by marked kernels, with a value in place that its
@@ -565,12 +602,22 @@ impl Registers {
     /// `started` came from these registers.
     #[inline(always)]
     pub(crate) unsafe fn finish(&self, started: Started) {
-        if !self.is_shared() {
-            // Ordering: confined.
-            let n_ended = self.n_ended.load(Ordering::Relaxed) + 1;
-            self.n_ended.store(n_ended, Ordering::Relaxed);
-        }
+        self.have_ended(1);
         let _ = started;
+    }
+
+    /// The right to the results of a kernel.
+    ///
+    /// # Safety
+    ///
+    /// It was started, and nobody else has the right.
+    #[inline(always)]
+    pub(crate) unsafe fn started(&self, kernel: u32) -> Started {
+        Started {
+            kernel,
+            n_put: 0,
+            n_filled: 0,
+        }
     }
 
     /// The results of a kernel that was suspended have come.
@@ -620,7 +667,7 @@ impl Registers {
     ///
     /// `fill` came from these registers.
     pub(crate) unsafe fn fill(&self, fill: Fill, value: AnyAsyncValue) -> Filled {
-        self.fill_with(self.shape.output(fill.register), value)
+        self.fill_with(self.shape.definition(fill.register).0, value)
     }
 
     /// Fills a register; the caller used the right to it.
@@ -723,6 +770,64 @@ impl Registers {
             None => self.entered.load(Ordering::Relaxed),
         };
         is_finished && !self.is_awaited(register)
+    }
+}
+
+/// [`Registers`] that one thread runs kernels of.
+#[derive(Clone, Copy)]
+pub(crate) struct Confined<'r> {
+    registers: &'r Registers,
+    slots: Slots<'r>,
+    words: &'r [AtomicU32],
+}
+
+impl<'r> Confined<'r> {
+    #[inline(always)]
+    fn word(&self, kernel: u32) -> &'r AtomicU32 {
+        debug_assert!((kernel as usize) < self.words.len());
+        // SAFETY: rights, and lists of users, name kernels of the shape, which has a word for each.
+        unsafe { self.words.get_unchecked(kernel as usize) }
+    }
+
+    /// Starts a kernel: see [`Registers::start`].
+    ///
+    /// # Safety
+    ///
+    /// `ready` came from these registers, and `record` is its kernel's.
+    #[inline(always)]
+    pub(crate) unsafe fn start(&self, ready: Ready, record: Record<'r>) -> Activation<'r> {
+        // Ordering: `Ready` is the only right to this word; the drop of the call reads it.
+        self.word(ready.kernel()).store(STARTED, Ordering::Relaxed);
+        // SAFETY: as in `Registers::start`.
+        unsafe { Activation::new(self.slots, record) }
+    }
+
+    /// Gives all results of a kernel to their readers: see [`Registers::finish_plain`].
+    ///
+    /// # Safety
+    ///
+    /// The kernel of this record was started here, its results are put, and this is done once.
+    #[inline(always)]
+    pub(crate) unsafe fn finish_plain(&self, record: Record<'_>, mut ready: impl FnMut(Ready)) {
+        record.for_each_output(|index, may_be_forwarded, users| {
+            if may_be_forwarded {
+                self.registers
+                    .fill_special(record.outputs()[index as usize]);
+            }
+            for user in users {
+                let word = self.word(*user);
+                // Ordering: confined.
+                let waits = word.load(Ordering::Relaxed) - 1;
+                word.store(waits, Ordering::Relaxed);
+                if waits == 0 {
+                    ready(Ready::of(*user));
+                }
+            }
+        });
+    }
+
+    pub(crate) fn registers(&self) -> &'r Registers {
+        self.registers
     }
 }
 

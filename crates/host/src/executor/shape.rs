@@ -14,14 +14,13 @@
 //!
 //! # Memory
 //!
-//! A kernel of two operands and one result with two users takes 72 bytes:
+//! A kernel of two operands and one result with two users takes 64 bytes:
 //!
 //! | Array | Words of a kernel |
 //! | --- | --- |
-//! | records | code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
-//! | users | per result: its references, the number of its users, and these |
-//! | starts | where the record, and the users of each result, start |
-//! | waits, producers, streams if there are several | one each |
+//! | records | code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions; per result its references and users |
+//! | starts, waits, and streams if there are several | one each |
+//! | lists, producers | one for each result |
 //!
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
 //! reads the records from front to back.
@@ -29,7 +28,7 @@
 use std::fmt;
 
 use super::order;
-use super::slots::{Record, RecordWriter, Records};
+use super::slots::{Record, RecordWriter, Records, Users};
 
 /// What a shape is made from. Kernels are numbered as in the file: from 1 on where they are named as
 /// users, from 0 on where they are asked about.
@@ -102,6 +101,13 @@ impl Output {
         }
     }
 
+    pub(super) fn from_words([register, references]: [u32; 2]) -> Output {
+        Output {
+            register,
+            references,
+        }
+    }
+
     pub(super) fn words(self) -> [u32; 2] {
         [self.register, self.references]
     }
@@ -110,9 +116,6 @@ impl Output {
         self.references & Self::RETURNED != 0
     }
 }
-
-/// Marks the number of a list in which some users can do with a handle: their number follows.
-const HAS_EARLY: u32 = 1 << 31;
 
 /// More operands of one kernel, or uses of one register, are refused: the bits above mean more.
 const MAX_COUNT: usize = (1 << 29) - 1;
@@ -125,9 +128,6 @@ const ARGUMENT: u32 = u32::MAX;
 pub(crate) struct Shape {
     /// One for each kernel; and one without operands whose results are the arguments.
     records: Records,
-    users: Box<[u32]>,
-    /// By register: where its references and users start in `users`.
-    user_starts: Box<[u32]>,
     waits: Box<[u32]>,
     /// Empty if all kernels stand in the root stream.
     streams: Box<[u32]>,
@@ -145,6 +145,7 @@ pub(crate) struct Shape {
     read_by_marked: Box<[u32]>,
     is_ordered: bool,
     has_one_stream: bool,
+    has_marks: bool,
 }
 
 impl Shape {
@@ -182,6 +183,11 @@ impl Shape {
         self.has_one_stream
     }
 
+    /// Whether any kernel is marked.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
     /// The number of a kernel in the file.
     pub(crate) fn number_in_file(&self, kernel: u32) -> u32 {
         match self.numbers.get(kernel as usize) {
@@ -196,29 +202,20 @@ impl Shape {
         self.records.get(kernel)
     }
 
+    /// The records of kernels from `first` on, with their numbers.
+    #[inline(always)]
+    pub(crate) fn records_from(&self, first: u32) -> impl Iterator<Item = (u32, Record<'_>)> {
+        self.records.from(first)
+    }
+
     /// The arguments, as results of a kernel that nobody runs.
     pub(crate) fn arguments(&self) -> Record<'_> {
         self.records.get(self.waits.len() as u32)
     }
 
-    /// The users of a register: those that can do with a handle, and those that need the value.
-    #[inline(always)]
-    pub(crate) fn users(&self, register: u32) -> (&[u32], &[u32]) {
-        let list = &self.users[self.user_starts[register as usize] as usize + 1..];
-        let head = list[0];
-        if head & HAS_EARLY == 0 {
-            return (&[], &list[1..=head as usize]);
-        }
-        let n_users = (head & !HAS_EARLY) as usize;
-        list[2..2 + n_users].split_at(list[1] as usize)
-    }
-
-    /// A register, seen from where it is filled.
-    pub(crate) fn output(&self, register: u32) -> Output {
-        Output {
-            register,
-            references: self.users[self.user_starts[register as usize] as usize],
-        }
+    /// A register, seen from where it is filled, and its users.
+    pub(crate) fn definition(&self, register: u32) -> (Output, Users<'_>) {
+        self.records.definition(register)
     }
 
     /// The kernel that fills a register, unless it is an argument.
@@ -361,39 +358,34 @@ impl<'w> Checked<'w> {
         for (position, kernel) in (0..).zip(&order) {
             positions[*kernel as usize] = position;
         }
-        let mut records = RecordWriter::with_capacity(self.n_record_words(), n_kernels + 1);
-        let mut users = Vec::with_capacity(self.n_user_words());
-        let mut user_starts = vec![0u32; self.producers.len()].into_boxed_slice();
+        let n_registers = self.producers.len();
+        let mut records = RecordWriter::new(self.n_words(), n_kernels + 1, n_registers);
         let mut waits = Vec::with_capacity(n_kernels);
         let mut streams = Vec::new();
         let output = |register: &u32| Output {
             register: *register,
             references: self.references[*register as usize],
         };
-        let mut write_users = |register: u32, list: &[u32]| {
-            user_starts[register as usize] = u32::try_from(users.len()).map_err(|_| too_large())?;
-            users.push(self.references[register as usize]);
-            write_users(wiring, &mut users, register, list, &positions);
-            Ok(())
+        let users = UserSplit {
+            wiring,
+            positions: &positions,
         };
         for kernel in &order {
             let kernel = *kernel;
             let operands = wiring.operands(kernel);
             let results = wiring.results(kernel);
-            let outputs = results.iter().map(output);
-            let (attributes, functions) = (wiring.attributes(kernel), wiring.functions(kernel));
-            records
-                .write(
-                    wiring.code(kernel),
-                    operands,
-                    outputs,
-                    attributes,
-                    functions,
-                )
-                .ok_or_else(too_large)?;
-            for (index, register) in results.iter().enumerate() {
-                write_users(*register, wiring.users(kernel, index))?;
-            }
+            let written = records.write(
+                wiring.code(kernel),
+                operands,
+                results.iter().map(output),
+                wiring.attributes(kernel),
+                wiring.functions(kernel),
+                |index, early, late| {
+                    let index = index as usize;
+                    users.split(results[index], wiring.users(kernel, index), early, late);
+                },
+            );
+            written.ok_or_else(too_large)?;
             waits.push(if wiring.is_marked(kernel) {
                 super::registers::MARKED | 1
             } else {
@@ -405,12 +397,17 @@ impl<'w> Checked<'w> {
         }
         let n_arguments = wiring.n_arguments();
         let arguments: Vec<Output> = (0..n_arguments as u32).map(|r| output(&r)).collect();
-        records
-            .write(u32::MAX, &[], arguments.into_iter(), &[], &[])
-            .ok_or_else(too_large)?;
-        for argument in 0..n_arguments {
-            write_users(argument as u32, wiring.argument_users(argument))?;
-        }
+        let written = records.write(
+            u32::MAX,
+            &[],
+            arguments.into_iter(),
+            &[],
+            &[],
+            |index, early, late| {
+                users.split(index, wiring.argument_users(index as usize), early, late);
+            },
+        );
+        written.ok_or_else(too_large)?;
         let mut producers = self.producers;
         for producer in &mut producers {
             if *producer != ARGUMENT {
@@ -424,8 +421,6 @@ impl<'w> Checked<'w> {
             .all(|(position, kernel)| position == *kernel);
         Ok(Shape {
             records: records.finish(),
-            users: users.into(),
-            user_starts,
             waits: waits.into(),
             streams: streams.into(),
             producers,
@@ -442,22 +437,19 @@ impl<'w> Checked<'w> {
             read_by_marked: self.read_by_marked,
             is_ordered,
             has_one_stream,
+            has_marks: (0..n_kernels as u32).any(|kernel| wiring.is_marked(kernel)),
         })
     }
 
-    fn n_record_words(&self) -> usize {
+    /// How many words the records take, but for a few more where users can do with handles.
+    fn n_words(&self) -> usize {
         let wiring = self.wiring;
         let words = (0..wiring.n_kernels() as u32).map(|kernel| {
-            wiring.operands(kernel).len()
+            2 * wiring.operands(kernel).len()
                 + wiring.attributes(kernel).len()
                 + wiring.functions(kernel).len()
         });
-        words.sum::<usize>() + 4 * (wiring.n_kernels() + 1) + 2 * self.producers.len()
-    }
-
-    fn n_user_words(&self) -> usize {
-        let uses = (0..self.wiring.n_kernels() as u32).map(|k| self.wiring.operands(k).len());
-        uses.sum::<usize>() + 2 * self.producers.len()
+        words.sum::<usize>() + 4 * (wiring.n_kernels() + 1) + 4 * self.producers.len()
     }
 }
 
@@ -477,26 +469,24 @@ fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Appends the list of the users of one register: those first that can do with a handle.
-fn write_users(
-    wiring: &dyn Wiring,
-    words: &mut Vec<u32>,
-    register: u32,
-    users: &[u32],
-    positions: &[u32],
-) {
-    let takes_handle = |user: &&u32| wiring.takes_handle(**user - 1, register);
-    let n_early = users.iter().filter(takes_handle).count();
-    let position = |user: &u32| positions[*user as usize - 1];
-    if n_early == 0 {
-        words.push(users.len() as u32);
-        words.extend(users.iter().map(position));
-        return;
+/// Parts the users of a register, by their positions.
+struct UserSplit<'w> {
+    wiring: &'w dyn Wiring,
+    positions: &'w [u32],
+}
+
+impl UserSplit<'_> {
+    /// Appends the users to two lists: those that can do with a handle, and those that need the value.
+    fn split(&self, register: u32, users: &[u32], early: &mut Vec<u32>, late: &mut Vec<u32>) {
+        for user in users {
+            let list = if self.wiring.takes_handle(*user - 1, register) {
+                &mut *early
+            } else {
+                &mut *late
+            };
+            list.push(self.positions[*user as usize - 1]);
+        }
     }
-    words.extend([users.len() as u32 | HAS_EARLY, n_early as u32]);
-    words.extend(users.iter().filter(takes_handle).map(position));
-    let needs_value = |user: &&u32| !takes_handle(user);
-    words.extend(users.iter().filter(needs_value).map(position));
 }
 
 /// The producer of each register, which is defined once.

@@ -118,7 +118,8 @@ const _: () = assert!(size_of::<Output>() == 8 && align_of::<Output>() == 4);
 
 /// What a kernel takes and gives, in consecutive words: its code; the numbers of its operands and
 /// results; those of its attributes and functions, in half a word each; the operands' registers;
-/// for each result an [`Output`]; the attributes' offsets; the functions' indexes.
+/// for each result an [`Output`]; the attributes' offsets; the functions' indexes; for each result its
+/// references once more, and the list of its users ([`Users`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'s> {
     // Invariant: I1.
@@ -197,6 +198,82 @@ impl<'s> Record<'s> {
         // SAFETY: they follow the attributes.
         unsafe { self.part(offset, counts >> 16) }
     }
+
+    /// Goes through the outputs, by number, with all their users.
+    #[inline(always)]
+    pub(crate) fn for_each_output(self, mut f: impl FnMut(u32, bool, &'s [u32])) {
+        let counts = self.word(3) as usize;
+        let n_attributes_and_functions = (counts & MAX_ATTRIBUTES) + (counts >> 16);
+        let mut offset = self.after_outputs() + n_attributes_and_functions;
+        let n_results = self.n_results();
+        let mut one = |index| {
+            // SAFETY: the references, and the head of a list, follow the functions, for each output.
+            let [references, head] = unsafe { self.part::<[u32; 2]>(offset, 1) }[0];
+            let may_be_forwarded = Output::from_words([0, references]).may_be_forwarded();
+            let has_early = (head >> 31) as usize;
+            let n_users = (head & !Users::HAS_EARLY) as usize;
+            // SAFETY: the users follow, perhaps after the number of the early ones.
+            let users = unsafe { self.part::<u32>(offset + 2 + has_early, n_users) };
+            offset += 2 + has_early + n_users;
+            f(index, may_be_forwarded, users);
+        };
+        // Most kernels have one result.
+        if n_results == 1 {
+            return one(0);
+        }
+        (0..n_results).for_each(one);
+    }
+
+    /// The outputs, each with its users.
+    #[inline(always)]
+    pub(crate) fn outputs_with_users(self) -> impl Iterator<Item = (Output, Users<'s>)> {
+        let counts = self.word(3) as usize;
+        let mut offset = self.after_outputs();
+        if counts != 0 {
+            offset += (counts & MAX_ATTRIBUTES) + (counts >> 16);
+        }
+        self.outputs().iter().map(move |output| {
+            // SAFETY: the lists follow the functions, one for each output.
+            let (users, n_words) = unsafe { Users::at(self, offset + 1) };
+            offset += 1 + n_words;
+            (*output, users)
+        })
+    }
+}
+
+/// The users of one register: those first that can do with a handle.
+#[derive(Clone, Copy)]
+pub(crate) struct Users<'s> {
+    pub(crate) early: &'s [u32],
+    pub(crate) late: &'s [u32],
+}
+
+impl<'s> Users<'s> {
+    /// Marks the number of a list of which some users can do with a handle: their number follows.
+    const HAS_EARLY: u32 = 1 << 31;
+
+    /// Reads the list that begins so many words into `record`, and says how many words it takes.
+    ///
+    /// # Safety
+    ///
+    /// The writer has put a list there.
+    #[inline(always)]
+    unsafe fn at(record: Record<'s>, offset: usize) -> (Users<'s>, usize) {
+        // SAFETY: a list has a head.
+        let head = unsafe { record.part::<u32>(offset, 1) }[0];
+        if head & Self::HAS_EARLY == 0 {
+            // SAFETY: the users follow it.
+            let late = unsafe { record.part(offset + 1, head as usize) };
+            return (Users { early: &[], late }, 1 + head as usize);
+        }
+        let n_users = (head & !Self::HAS_EARLY) as usize;
+        // SAFETY: the number of the early ones follows it.
+        let n_early = unsafe { record.part::<u32>(offset + 1, 1) }[0] as usize;
+        // SAFETY: the users follow that.
+        let users = unsafe { record.part::<u32>(offset + 2, n_users) };
+        let (early, late) = users.split_at(n_early);
+        (Users { early, late }, 2 + n_users)
+    }
 }
 
 /// The records of a function's kernels.
@@ -205,18 +282,54 @@ pub(crate) struct Records {
     words: Box<[u32]>,
     // Invariant: a record starts at each of these.
     starts: Box<[u32]>,
+    // Invariant: at each of these stand the references of the register of that number, and the list of
+    // its users; or it is [`NOWHERE`].
+    lists: Box<[u32]>,
 }
 
+/// Stands for the list of a register that is no output.
+const NOWHERE: u32 = u32::MAX;
+
 impl Records {
+    /// The records from `first` on, with their numbers, but for the last.
     #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> Record<'_> {
-        let start = self.starts[index as usize] as usize;
-        // SAFETY: the invariant of `starts`.
-        let start = unsafe { NonNull::from(&*self.words).cast::<u32>().add(start) };
+    pub(crate) fn from(&self, first: u32) -> impl Iterator<Item = (u32, Record<'_>)> {
+        let n_kernels = self.starts.len().saturating_sub(1);
+        let first = (first as usize).min(n_kernels);
+        let starts = &self.starts[first..n_kernels];
+        let numbered = (first as u32..).zip(starts);
+        numbered.map(|(index, start)| (index, self.at(*start)))
+    }
+
+    /// A register, seen from where it is filled, and its users.
+    pub(crate) fn definition(&self, register: u32) -> (Output, Users<'_>) {
+        let list = self.lists[register as usize];
+        assert!(list != NOWHERE, "the register is some kernel's output");
+        let words = self.at(0);
+        // SAFETY: the invariant of `lists`.
+        let references = unsafe { words.part::<u32>(list as usize, 1) }[0];
+        // SAFETY: the list follows.
+        let (users, _) = unsafe { Users::at(words, list as usize + 1) };
+        (Output::from_words([register, references]), users)
+    }
+
+    #[inline(always)]
+    fn at(&self, start: u32) -> Record<'_> {
+        // SAFETY: the invariant of `starts`, from where the callers have it.
+        let start = unsafe {
+            NonNull::from(&*self.words)
+                .cast::<u32>()
+                .add(start as usize)
+        };
         Record {
             start,
             _words: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Record<'_> {
+        self.at(self.starts[index as usize])
     }
 }
 
@@ -224,17 +337,23 @@ impl Records {
 pub(crate) struct RecordWriter {
     words: Vec<u32>,
     starts: Vec<u32>,
+    lists: Box<[u32]>,
+    /// Room for the users of one register.
+    users: (Vec<u32>, Vec<u32>),
 }
 
 impl RecordWriter {
-    pub(crate) fn with_capacity(n_words: usize, n_records: usize) -> Self {
+    pub(crate) fn new(n_words: usize, n_records: usize, n_registers: usize) -> Self {
         RecordWriter {
             words: Vec::with_capacity(n_words),
             starts: Vec::with_capacity(n_records),
+            lists: vec![NOWHERE; n_registers].into(),
+            users: Default::default(),
         }
     }
 
-    /// Appends a record; `None` if it would not fit.
+    /// Appends a record; `None` if it would not fit. `users` appends the early and the late users of
+    /// each output to two lists; no output has a register that an earlier one had.
     pub(crate) fn write(
         &mut self,
         code: u32,
@@ -242,6 +361,7 @@ impl RecordWriter {
         outputs: impl ExactSizeIterator<Item = Output>,
         attributes: &[u32],
         functions: &[u32],
+        mut users: impl FnMut(u32, &mut Vec<u32>, &mut Vec<u32>),
     ) -> Option<()> {
         let start = u32::try_from(self.words.len()).ok()?;
         if attributes.len() > MAX_ATTRIBUTES || functions.len() > MAX_ATTRIBUTES {
@@ -260,6 +380,27 @@ impl RecordWriter {
         assert!(n_written == n_results, "the iterator knows its length");
         self.words.extend_from_slice(attributes);
         self.words.extend_from_slice(functions);
+        for index in 0..n_results {
+            let output = 2 * index as usize + start as usize + HEAD + operands.len();
+            let (register, references) = (self.words[output], self.words[output + 1]);
+            self.lists[register as usize] = u32::try_from(self.words.len()).ok()?;
+            self.words.push(references);
+            let (mut early, mut late) = std::mem::take(&mut self.users);
+            users(index, &mut early, &mut late);
+            let n_users = u32::try_from(early.len() + late.len()).ok()?;
+            if n_users & Users::HAS_EARLY != 0 {
+                return None;
+            }
+            if early.is_empty() {
+                self.words.push(n_users);
+            } else {
+                let n_early = early.len() as u32;
+                self.words.extend([n_users | Users::HAS_EARLY, n_early]);
+                self.words.append(&mut early);
+            }
+            self.words.append(&mut late);
+            self.users = (early, late);
+        }
         self.starts.push(start);
         Some(())
     }
@@ -268,6 +409,7 @@ impl RecordWriter {
         Records {
             words: self.words.into(),
             starts: self.starts.into(),
+            lists: self.lists,
         }
     }
 }
@@ -292,9 +434,15 @@ impl<'f> Activation<'f> {
 
 /// A run of a kernel: what it has taken and put. Operands that were not taken are released when
 /// this is dropped.
+///
+/// What is rarely done is done by functions that take the parts one by one: then nothing keeps the
+/// compiler from holding the cursor of a kernel's entry in constants and registers.
 pub(crate) struct Cursor<'f> {
     slots: Slots<'f>,
     record: Record<'f>,
+    // Invariant: those of the record. Here the compiler sees that they don't change.
+    n_operands: u32,
+    n_results: u32,
     // Invariant: at most the number of operands; those below were taken.
     n_taken: u32,
     // Invariant: at most the number of results; those below were put.
@@ -307,6 +455,8 @@ impl<'f> Cursor<'f> {
         Cursor {
             slots: activation.slots,
             record: activation.record,
+            n_operands: activation.record.n_operands(),
+            n_results: activation.record.n_results(),
             n_taken: 0,
             n_put: 0,
         }
@@ -315,6 +465,32 @@ impl<'f> Cursor<'f> {
     #[inline(always)]
     pub(crate) fn record(&self) -> Record<'f> {
         self.record
+    }
+
+    #[inline(always)]
+    pub(crate) fn n_operands(&self) -> u32 {
+        self.n_operands
+    }
+
+    #[inline(always)]
+    pub(crate) fn n_results(&self) -> u32 {
+        self.n_results
+    }
+
+    #[inline(always)]
+    fn operand(&self, index: u32) -> Option<u32> {
+        (index < self.n_operands).then(|| {
+            // SAFETY: they follow the head, as many as `n_operands` says.
+            let operands = unsafe { self.record.part::<u32>(HEAD, self.n_operands as usize) };
+            operands[index as usize]
+        })
+    }
+
+    #[inline(always)]
+    fn outputs(&self) -> &'f [Output] {
+        let offset = HEAD + self.n_operands as usize;
+        // SAFETY: they follow the operands, as many as `n_results` says.
+        unsafe { self.record.part(offset, self.n_results as usize) }
     }
 
     #[inline(always)]
@@ -330,31 +506,60 @@ impl<'f> Cursor<'f> {
     /// Looks at the next operand.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<&AnyAsyncValue> {
-        self.peek_at(self.n_taken)
-    }
-
-    /// Looks at an operand that was not taken.
-    #[inline(always)]
-    pub(crate) fn peek_at(&self, index: u32) -> Option<&AnyAsyncValue> {
-        assert!(index >= self.n_taken, "what was taken is gone");
-        let register = *self.record.operands().get(index as usize)?;
+        let register = self.operand(self.n_taken)?;
         // SAFETY: the activation's operands are filled, and this one was not taken.
         Some(unsafe { self.slots.peek(register) })
+    }
+
+    /// Looks at an operand of a kernel that has not taken any.
+    #[inline(always)]
+    pub(crate) fn peek_at(&self, index: u32) -> Option<&AnyAsyncValue> {
+        assert!(self.n_taken == 0, "what was taken is gone");
+        let register = self.operand(index)?;
+        // SAFETY: the activation's operands are filled, and none was taken.
+        Some(unsafe { self.slots.peek(register) })
+    }
+
+    /// Counts all operands as taken: they are lost if they are counted.
+    #[inline(always)]
+    pub(crate) fn forget_operands(&mut self) {
+        self.n_taken = self.n_operands;
+    }
+
+    /// Begins the run anew, if nothing was taken or put.
+    #[inline(always)]
+    pub(crate) fn into_activation(mut self) -> Activation<'f> {
+        assert!(self.n_taken == 0 && self.n_put == 0, "it has not begun");
+        self.forget_operands();
+        Activation {
+            slots: self.slots,
+            record: self.record,
+        }
     }
 
     /// Takes the next operand.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Option<AnyAsyncValue> {
-        let register = *self.record.operands().get(self.n_taken as usize)?;
+        let register = self.operand(self.n_taken)?;
         self.n_taken += 1;
         // SAFETY: the activation's operands are filled, and `n_taken` makes this the only time.
         Some(unsafe { self.slots.take(register) })
     }
 
+    /// Finds the last of the operands not taken that `look` is content with.
+    #[inline(always)]
+    pub(crate) fn find_last<R>(
+        &self,
+        look: impl FnMut(u32, &AnyAsyncValue) -> Option<R>,
+    ) -> Option<R> {
+        // SAFETY: the activation's operands are filled, and these were not taken.
+        unsafe { find_last(self.slots, self.record, self.n_taken, look) }
+    }
+
     /// Puts the next result; gives the value back if there is none left.
     #[inline(always)]
     pub(crate) fn put(&mut self, value: AnyAsyncValue) -> Result<(), AnyAsyncValue> {
-        let Some(output) = self.record.outputs().get(self.n_put as usize) else {
+        let Some(output) = self.outputs().get(self.n_put as usize) else {
             return Err(value);
         };
         self.n_put += 1;
@@ -364,27 +569,78 @@ impl<'f> Cursor<'f> {
         Ok(())
     }
 
-    /// Takes back the results that were put.
-    #[cold]
-    pub(crate) fn withdraw(&mut self) {
-        for output in &self.record.outputs()[..std::mem::take(&mut self.n_put) as usize] {
-            // SAFETY: put before by this run, which has not ended, as one reference.
-            drop(unsafe { self.slots.take(output.register) });
+    /// Moves the rights that are left to a new cursor: this one has nothing to take any more.
+    #[inline(always)]
+    pub(crate) fn hand_over(&mut self) -> Cursor<'f> {
+        let n_taken = std::mem::replace(&mut self.n_taken, self.n_operands);
+        let n_put = std::mem::replace(&mut self.n_put, self.n_results);
+        Cursor {
+            slots: self.slots,
+            record: self.record,
+            n_operands: self.n_operands,
+            n_results: self.n_results,
+            n_taken,
+            n_put,
         }
     }
 
-    #[cold]
-    fn release(&mut self) {
-        while self.take().is_some() {}
+    /// Takes back the results that were put.
+    #[inline(always)]
+    pub(crate) fn withdraw(&mut self) {
+        let n_put = std::mem::take(&mut self.n_put);
+        // SAFETY: so many were put by this run, which has not ended.
+        unsafe { withdraw(self.slots, self.record, n_put) };
     }
 }
 
 impl Drop for Cursor<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.n_taken < self.record.n_operands() {
-            self.release();
+        if self.n_taken < self.n_operands {
+            // SAFETY: these were not taken, and are not after this.
+            unsafe { release(self.slots, self.record, self.n_taken) };
         }
+    }
+}
+
+/// # Safety
+///
+/// The operands from `n_taken` on are filled, and stay so.
+#[inline(never)]
+unsafe fn find_last<R>(
+    slots: Slots<'_>,
+    record: Record<'_>,
+    n_taken: u32,
+    mut look: impl FnMut(u32, &AnyAsyncValue) -> Option<R>,
+) -> Option<R> {
+    let left = (0..record.n_operands()).zip(record.operands());
+    let mut left = left.skip(n_taken as usize).rev();
+    left.find_map(|(index, register)| {
+        // SAFETY: the caller says so.
+        let operand = unsafe { slots.peek(*register) };
+        look(index, operand)
+    })
+}
+
+/// # Safety
+///
+/// The caller has the right to take the operands from `n_taken` on.
+#[inline(never)]
+unsafe fn release(slots: Slots<'_>, record: Record<'_>, n_taken: u32) {
+    for register in &record.operands()[n_taken as usize..] {
+        // SAFETY: the caller says so.
+        drop(unsafe { slots.take(*register) });
+    }
+}
+
+/// # Safety
+///
+/// So many results are put, and nobody else reads them.
+#[cold]
+unsafe fn withdraw(slots: Slots<'_>, record: Record<'_>, n_put: u32) {
+    for output in &record.outputs()[..n_put as usize] {
+        // SAFETY: the caller says so.
+        drop(unsafe { slots.take(output.register) });
     }
 }
 
@@ -401,13 +657,14 @@ impl Aside {
         let outputs = (registers.len() as u32..).take(record.n_results() as usize);
         let outputs: Vec<Output> = outputs.map(Output::alone).collect();
         let n_slots = registers.len() + outputs.len();
-        let mut writer = RecordWriter::with_capacity(0, 1);
+        let mut writer = RecordWriter::new(0, 1, n_slots);
         let written = writer.write(
             record.code(),
             &registers,
             outputs.into_iter(),
             record.attributes(),
             record.functions(),
+            |_, _, _| {},
         );
         written.expect("the record that it is made of was written");
         let empty = std::iter::repeat_with(|| UnsafeCell::new(MaybeUninit::uninit()));

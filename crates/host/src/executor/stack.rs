@@ -227,18 +227,16 @@ impl<'f, T> Stack<'f, T> {
         let entries = topology.entries();
         // SAFETY: S1.
         let slots: Slots<'f> = unsafe { Slots::new(level.slots) };
-        let n_kernels = shape.n_kernels() as u32;
         let request: &RequestContext = around.request;
         // Should a kernel panic, it has put nothing, and its operands are released.
         level.state = State::Put(0);
-        let mut kernel = level.next;
-        while kernel < n_kernels {
+        for (kernel, record) in shape.records_from(level.next) {
             level.next = kernel + 1;
             around.kernel = kernel;
-            let record = shape.record(kernel);
             // SAFETY: the record is of this shape, whose slots these are (S1). The order is
             // topological and all kernels before have settled results (S2, S3), so the operands are
-            // filled, with a reference for each; a kernel is activated once, since `next` has moved on.
+            // filled, with a reference for each; a kernel is activated once, since `next` has moved
+            // on.
             let activation = unsafe { Activation::new(slots, record) };
             let entry = &entries[record.code() as usize];
             let _scope = if WATCHED {
@@ -249,12 +247,11 @@ impl<'f, T> Stack<'f, T> {
             if request.is_cancelled() {
                 return Pause::Cancelled(reason_to_skip(around, activation));
             }
-            let status = entry.kernel.call(activation, around);
+            let status = entry.code.call(activation, around);
             if status != Status::PLAIN {
                 level.state = State::Put(around.scratch.n_put);
                 return Pause::Unsettled(status);
             }
-            kernel += 1;
         }
         level.state = State::Settled;
         Pause::End

@@ -7,11 +7,11 @@ use tfrt_async::Origin;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
 use super::shape::{Malformed, Shape, Wiring};
-use crate::kernel::{Completion, Kernel, KernelEntry, Signature};
+use crate::kernel::{Code, Completion, KernelEntry, Signature};
 
 /// A kernel as the records of one program name it.
 pub(crate) struct Entry {
-    pub(crate) kernel: Arc<dyn Kernel>,
+    pub(crate) code: Code,
     pub(crate) name: Arc<str>,
     pub(crate) signature: Arc<Signature>,
     /// Names the kernel to a value whose promise is dropped; kernels that complete later have one.
@@ -25,7 +25,7 @@ impl Entry {
         let signature = entry.shared_signature().clone();
         let later = signature.completion != Completion::Synchronous;
         Entry {
-            kernel: entry.kernel().clone(),
+            code: entry.code().clone(),
             name: entry.shared_name().clone(),
             origin: later.then(|| Origin::new(entry.name().to_owned())),
             max_operands: if signature.more_operands {
@@ -57,6 +57,8 @@ pub(crate) enum Manner {
 pub(crate) struct Topology {
     kind: FunctionKind,
     pub(crate) manner: Manner,
+    /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
+    is_silent: bool,
     shape: Arc<Shape>,
     entries: Arc<[Entry]>,
     /// Where each kernel stands in the source: an offset for the file's location table.
@@ -89,6 +91,7 @@ impl Topology {
         Ok(Topology {
             kind,
             manner: Manner::Counted,
+            is_silent: false,
             locations: locations.collect(),
             shape: Arc::new(shape),
             entries: entries.clone(),
@@ -105,10 +108,17 @@ impl Topology {
         Topology {
             kind: FunctionKind::Native,
             manner: Manner::Counted,
+            is_silent: false,
             shape: Arc::new(shape),
             entries: Arc::new([Entry::new(entry)]),
             locations: Box::new([u32::MAX]),
         }
+    }
+
+    /// Whether one thread may run its kernels in any order that their operands allow.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     pub(crate) fn kind(&self) -> FunctionKind {
@@ -176,6 +186,9 @@ pub(crate) fn find_manners(functions: &mut [Topology]) {
     }
     let silent: Vec<bool> = functions.iter().map(Topology::has_silent_kernels).collect();
     let silent = fixpoint(&callers, silent, |callee, caller| callee && caller);
+    for (function, is_silent) in functions.iter_mut().zip(&silent) {
+        function.is_silent = *is_silent;
+    }
     let own = functions.iter().zip(silent);
     let own = own.map(|(function, is_silent)| function.own_manner(is_silent));
     let manners = fixpoint(&callers, own.collect(), |callee, caller| match callee {

@@ -102,6 +102,11 @@ pub struct Scratch {
 const MAX_SPARE: usize = 8;
 
 impl Scratch {
+    #[cold]
+    fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+    }
+
     /// An empty list, with room if one was used before.
     #[inline]
     pub(crate) fn list(&mut self) -> Vec<AnyAsyncValue> {
@@ -187,11 +192,40 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         }
     }
 
+    /// Copies an operand of a kernel that has not taken any, if it is a small value of type `T` and
+    /// there in place.
+    #[inline(always)]
+    pub(super) fn copy_at<T: Value + Copy>(&self, index: u32) -> Option<T> {
+        self.cursor.peek_at(index)?.get_in_place::<T>()
+    }
+
+    /// Tells whether the program gives so many operands, and asks for so many results.
+    #[inline(always)]
+    pub(super) fn has_counts(&self, n_operands: u32, n_results: u32) -> bool {
+        self.cursor.n_operands() == n_operands && self.cursor.n_results() == n_results
+    }
+
+    /// All operands were copied.
+    #[inline(always)]
+    pub(super) fn has_copied(&mut self) {
+        self.cursor.forget_operands();
+    }
+
+    /// Begins anew: nothing was taken but attributes.
+    #[inline(always)]
+    pub(super) fn into_activation(self) -> (Activation<'c>, &'c mut Surroundings<'f>) {
+        (self.cursor.into_activation(), self.around)
+    }
+
     /// Ends the run.
     #[inline(always)]
-    pub(super) fn end(mut self) -> Status {
-        if self.cursor.n_put() != self.cursor.record().n_results() {
-            self.end_early();
+    pub(super) fn end(&mut self) -> Status {
+        let (found, expected) = (self.cursor.n_put(), self.cursor.n_results());
+        if found != expected && self.status & (Status::FLOW | Status::FAILED | Status::SKIPPED) == 0
+        {
+            self.fail(wrong_result_count(found as usize, expected as usize));
+            // Nobody can tell which result is which.
+            self.cursor.withdraw();
         }
         if self.status != 0 {
             self.around.scratch.n_put = self.cursor.n_put();
@@ -199,66 +233,30 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         Status(self.status)
     }
 
-    /// Ends a run that did not put all results.
-    #[cold]
-    fn end_early(&mut self) {
-        let (found, expected) = (self.cursor.n_put(), self.cursor.record().n_results());
-        if self.status & (Status::FLOW | Status::FAILED | Status::SKIPPED) == 0 {
-            self.fail(wrong_result_count(found as usize, expected as usize));
-            // Nobody can tell which result is which.
-            self.cursor.withdraw();
-        }
-    }
-
     /// Ends a run whose parameters could not be taken: with the error of the failed strict operand
     /// that has the highest number, or else with what did not fit.
-    #[cold]
-    pub(super) fn end_unfit(mut self, mismatch: Mismatch) -> Status {
-        let n_operands = self.cursor.record().n_operands();
-        let entry = self.around.topology.entry(self.around.kernel);
-        let failed = (self.cursor.n_taken()..n_operands).rev().find_map(|index| {
-            let operand = self.cursor.peek_at(index)?;
-            operand
-                .error()
-                .filter(|_| entry.signature.is_strict(index as usize))
-                .cloned()
-        });
-        match failed {
-            Some(error) if !self.around.is_marked => {
-                self.around.scratch.failure = Some(error);
-                self.status |= Status::SKIPPED;
-            }
-            _ => self.fail(mismatch.into()),
-        }
-        self.end()
+    #[inline(always)]
+    pub(super) fn end_unfit(&mut self, mismatch: Mismatch) -> Status {
+        end_unfit(self.cursor.hand_over(), self.around, mismatch)
     }
 
     /// Looks at the operands that no parameter takes, before the kernel runs.
     #[inline(always)]
     pub(super) fn check_rest(&self) -> Result<(), Mismatch> {
-        if self.cursor.n_taken() < self.cursor.record().n_operands() {
-            self.check_operands_left()
-        } else {
-            Ok(())
+        let is_checked = self.cursor.n_taken() >= self.cursor.n_operands();
+        if is_checked || self.around.is_marked {
+            return Ok(());
         }
-    }
-
-    fn check_operands_left(&self) -> Result<(), Mismatch> {
-        let mut left = self.cursor.n_taken()..self.cursor.record().n_operands();
-        let has_failed = |index| {
-            self.cursor
-                .peek_at(index)
-                .is_some_and(|operand| operand.error().is_some())
-        };
-        if !self.around.is_marked && left.any(has_failed) {
-            return Err(Mismatch::Failed);
+        let failed = |_, operand: &AnyAsyncValue| operand.error().map(|_| ());
+        match self.cursor.find_last(failed) {
+            Some(()) => Err(Mismatch::Failed),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The number of operands not yet taken.
     pub fn n_operands_left(&self) -> usize {
-        let n_operands = self.cursor.record().n_operands();
+        let n_operands = self.cursor.n_operands();
         let entry = self.around.topology.entry(self.around.kernel);
         let n_declared = n_operands.min(entry.max_operands);
         n_declared.saturating_sub(self.cursor.n_taken()) as usize
@@ -293,25 +291,14 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     #[inline(always)]
     pub fn take_copy<T: Value + Copy>(&mut self) -> Result<T, Mismatch> {
         let operand = self.cursor.peek().ok_or(Mismatch::Missing("operand"))?;
-        match operand.get_in_place::<T>() {
-            Some(copy) => {
-                // A value in place owns nothing.
-                std::mem::forget(self.cursor.take());
-                Ok(copy)
-            }
-            None => self.take_copy_slowly(),
+        if let Some(copy) = operand.get_in_place::<T>() {
+            // A value in place owns nothing.
+            std::mem::forget(self.cursor.take());
+            return Ok(copy);
         }
-    }
-
-    /// The cold path of [`Self::take_copy`]: a heap value, a settled handle, another type, or an
-    /// error.
-    #[cold]
-    fn take_copy_slowly<T: Value + Copy>(&mut self) -> Result<T, Mismatch> {
-        let value = self.take_value()?;
-        value
-            .get::<T>()
-            .copied()
-            .ok_or_else(|| self.wrong_type::<T>(&value))
+        let copy = copy_slowly::<T>(operand, self.around.is_marked, self.cursor.n_taken())?;
+        drop(self.cursor.take());
+        Ok(copy)
     }
 
     /// Takes the next operand, a settled value of type `T`.
@@ -326,13 +313,9 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
             .map_err(|value| self.wrong_type::<T>(&value))
     }
 
-    #[cold]
+    #[inline(always)]
     fn wrong_type<T: Value>(&self, value: &AnyAsyncValue) -> Mismatch {
-        Mismatch::Operand {
-            index: self.next_operand() - 1,
-            expected: T::NAME,
-            found: value.type_name(),
-        }
+        wrong_type::<T>(value, self.cursor.n_taken() - 1)
     }
 
     /// Takes all operands that are left, which must be values.
@@ -422,27 +405,22 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
             self.status |= Status::COUNTED;
         }
         if let Err(value) = self.cursor.put(value) {
-            self.put_too_many(value);
+            drop(value);
+            let n_results = self.n_results();
+            self.fail(wrong_result_count(n_results + 1, n_results));
+            self.cursor.withdraw();
         }
-    }
-
-    #[cold]
-    fn put_too_many(&mut self, value: AnyAsyncValue) {
-        drop(value);
-        let n_results = self.n_results();
-        self.fail(wrong_result_count(n_results + 1, n_results));
-        self.cursor.withdraw();
     }
 
     /// The number of results that the program asks for.
     pub fn n_results(&self) -> usize {
-        self.cursor.record().n_results() as usize
+        self.cursor.n_results() as usize
     }
 
     /// Fails every result that has not been put. The executor reports the error.
-    #[cold]
+    #[inline]
     pub fn fail(&mut self, error: Error) {
-        self.around.scratch.failure.get_or_insert(error);
+        self.around.scratch.fail(error);
         self.status |= Status::FAILED;
     }
 
@@ -466,6 +444,54 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     #[inline]
     pub(crate) fn program(&self) -> &'f ProgramRef {
         self.around.program
+    }
+}
+
+/// See [`KernelFrame::end_unfit`].
+#[cold]
+#[inline(never)]
+fn end_unfit(cursor: Cursor<'_>, around: &mut Surroundings<'_>, mismatch: Mismatch) -> Status {
+    let entry = around.topology.entry(around.kernel);
+    let failed = cursor.find_last(|index, operand| {
+        let error = operand.error()?;
+        let is_strict = entry.signature.is_strict(index as usize);
+        is_strict.then(|| error.clone())
+    });
+    let scratch = &mut around.scratch;
+    scratch.n_put = 0;
+    match failed {
+        Some(error) if !around.is_marked => {
+            scratch.failure = Some(error);
+            Status(Status::SKIPPED)
+        }
+        _ => {
+            scratch.fail(mismatch.into());
+            Status(Status::FAILED)
+        }
+    }
+}
+
+/// The cold path of [`KernelFrame::take_copy`]: a heap value, a settled handle, another type, or an
+/// error.
+#[cold]
+fn copy_slowly<T: Value + Copy>(
+    operand: &AnyAsyncValue,
+    is_marked: bool,
+    index: u32,
+) -> Result<T, Mismatch> {
+    if !is_marked && operand.error().is_some() {
+        return Err(Mismatch::Failed);
+    }
+    let copy = operand.get::<T>().copied();
+    copy.ok_or_else(|| wrong_type::<T>(operand, index))
+}
+
+#[cold]
+fn wrong_type<T: Value>(operand: &AnyAsyncValue, index: u32) -> Mismatch {
+    Mismatch::Operand {
+        index: index as usize,
+        expected: T::NAME,
+        found: operand.type_name(),
     }
 }
 

@@ -1,18 +1,10 @@
 //! Any function of the right shape is a kernel.
 
-use std::marker::PhantomData;
-
 use super::frame::{KernelFrame, Mismatch, Status, Surroundings};
 use super::param::KernelParam;
 use super::returns::KernelReturn;
 use super::signature::Signature;
 use crate::executor::slots::Activation;
-
-/// A kernel as the executor sees it: [`Erased`] is the only one.
-pub(crate) trait Kernel: Send + Sync + 'static {
-    /// Runs it once. With [`Status::PLAIN`] all its results are put.
-    fn call<'c>(&self, activation: Activation<'c>, around: &'c mut Surroundings<'_>) -> Status;
-}
 
 /// A Rust function that can be registered as a kernel.
 ///
@@ -33,24 +25,52 @@ pub trait KernelFn<M>: Send + Sync + 'static {
     ///
     /// The first parameter that does not fit what the frame holds.
     fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<(), Mismatch>;
+
+    /// Whether parameters and results are scalars, so that [`Self::invoke_fast`] works.
+    #[doc(hidden)]
+    const IS_FAST: bool;
+
+    /// Does as [`Self::invoke`] if all operands are values in place, or else nothing. Tells which.
+    #[doc(hidden)]
+    fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
 }
 
-/// A [`KernelFn`] with its type erased.
-pub(super) struct Erased<F, M>(F, PhantomData<fn(M)>);
-
-impl<F, M> Erased<F, M> {
-    pub(super) fn new(function: F) -> Self {
-        Erased(function, PhantomData)
+/// The entry of a kernel.
+#[inline(always)]
+pub(super) fn enter<'c, M, F: KernelFn<M>>(
+    function: &F,
+    activation: Activation<'c>,
+    around: &'c mut Surroundings<'_>,
+) -> Status {
+    if !F::IS_FAST {
+        return enter_slow(function, activation, around);
+    }
+    let mut frame = KernelFrame::new(activation, around);
+    if function.invoke_fast(&mut frame) {
+        frame.end()
+    } else {
+        enter_anyhow(function, frame)
     }
 }
 
-impl<M: 'static, F: KernelFn<M>> Kernel for Erased<F, M> {
-    fn call<'c>(&self, activation: Activation<'c>, around: &'c mut Surroundings<'_>) -> Status {
-        let mut frame = KernelFrame::new(activation, around);
-        match self.0.invoke(&mut frame) {
-            Ok(()) => frame.end(),
-            Err(mismatch) => frame.end_unfit(mismatch),
-        }
+/// The entry of a kernel whose operands are not what most operands are.
+#[cold]
+#[inline(never)]
+fn enter_anyhow<M, F: KernelFn<M>>(function: &F, frame: KernelFrame<'_, '_>) -> Status {
+    let (activation, around) = frame.into_activation();
+    enter_slow(function, activation, around)
+}
+
+#[inline(always)]
+fn enter_slow<'c, M, F: KernelFn<M>>(
+    function: &F,
+    activation: Activation<'c>,
+    around: &'c mut Surroundings<'_>,
+) -> Status {
+    let mut frame = KernelFrame::new(activation, around);
+    match function.invoke(&mut frame) {
+        Ok(()) => frame.end(),
+        Err(mismatch) => frame.end_unfit(mismatch),
     }
 }
 
@@ -74,6 +94,27 @@ macro_rules! kernel_fn {
                 $($param::describe(&mut signature);)*
                 R::describe(&mut signature);
                 signature
+            }
+
+            const IS_FAST: bool = R::N_PLAIN.is_some() $(&& $param::N_COPIED.is_some())*;
+
+            #[inline(always)]
+            #[allow(unused_mut, unused_variables, unused_assignments, reason = "no parameters")]
+            fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool {
+                let n_operands = const { 0 $(+ match $param::N_COPIED { Some(n) => n, None => 0 })* };
+                if !frame.has_counts(n_operands, R::N_PLAIN.unwrap_or(0)) {
+                    return false;
+                }
+                let mut next = 0;
+                $(
+                    let Some(mut $guard) = $param::copy(frame, next) else {
+                        return false;
+                    };
+                    next += const { match $param::N_COPIED { Some(n) => n, None => 0 } };
+                )*
+                frame.has_copied();
+                (self)($($param::item(&mut $guard)),*).put(frame);
+                true
             }
 
             #[inline(always)]

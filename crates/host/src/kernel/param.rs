@@ -55,6 +55,17 @@ pub trait KernelParam<M>: Sized {
 
     /// Lends the parameter to the function.
     fn item<'a>(guard: &'a mut Self::Guard) -> Self::Item<'a>;
+
+    /// How many operands it takes, if [`Self::copy`] can do without taking them.
+    #[doc(hidden)]
+    const N_COPIED: Option<u32> = None;
+
+    /// Gives the parameter if that takes one look at operand `index`, and no more.
+    #[doc(hidden)]
+    fn copy(frame: &mut KernelFrame<'_, '_>, index: u32) -> Option<Self::Guard> {
+        let _ = (frame, index);
+        None
+    }
 }
 
 /// Kinds of parameter, for the compiler only.
@@ -97,6 +108,13 @@ impl<T: Value + Copy> KernelParam<Copied> for T {
     #[inline]
     fn item<'a>(guard: &'a mut T) -> T {
         *guard
+    }
+
+    const N_COPIED: Option<u32> = Some(1);
+
+    #[inline(always)]
+    fn copy(frame: &mut KernelFrame<'_, '_>, index: u32) -> Option<T> {
+        frame.copy_at::<T>(index)
     }
 }
 
@@ -314,6 +332,13 @@ impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
     #[inline]
     fn item<'a>(guard: &'a mut T) -> Attr<T> {
         Attr(*guard)
+    }
+
+    const N_COPIED: Option<u32> = Some(0);
+
+    #[inline(always)]
+    fn copy(frame: &mut KernelFrame<'_, '_>, _: u32) -> Option<T> {
+        Self::take(frame).ok()
     }
 }
 

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::function::{Erased, Kernel, KernelFn};
+use super::code::Code;
+use super::function::KernelFn;
 use super::signature::Signature;
 
 /// A kernel under its name.
 #[derive(Clone)]
 pub struct KernelEntry {
     name: Arc<str>,
-    kernel: Arc<dyn Kernel>,
+    code: Code,
     signature: Arc<Signature>,
 }
 
@@ -34,8 +35,8 @@ impl KernelEntry {
         &self.signature
     }
 
-    pub(crate) fn kernel(&self) -> &Arc<dyn Kernel> {
-        &self.kernel
+    pub(crate) fn code(&self) -> &Code {
+        &self.code
     }
 }
 
@@ -156,10 +157,9 @@ fn insert<M: 'static, F: KernelFn<M>>(
 ) {
     let signature = Arc::new(function.signature());
     let name: Arc<str> = name.into();
-    let kernel: Arc<dyn Kernel> = Arc::new(Erased::new(function));
     let entry = KernelEntry {
         name: name.clone(),
-        kernel,
+        code: Code::new(function),
         signature,
     };
     let previous = table.insert(name.clone(), entry);

@@ -33,6 +33,10 @@ pub trait KernelReturn<M> {
 
     /// Puts the results into the frame, or says what the executor is to do for them.
     fn put(self, frame: &mut KernelFrame<'_, '_>);
+
+    /// How many results `put` puts, if these are mostly values in place.
+    #[doc(hidden)]
+    const N_PLAIN: Option<u32> = None;
 }
 
 /// One result among others.
@@ -42,6 +46,10 @@ pub trait KernelResult<M> {
 
     /// Makes the value for the register.
     fn into_value(self) -> AnyAsyncValue;
+
+    /// Whether it is a value in place.
+    #[doc(hidden)]
+    const IS_PLAIN: bool = false;
 }
 
 /// Shapes of result, for the compiler only.
@@ -63,10 +71,12 @@ impl<T: Value> KernelResult<Plain> for T {
         signature.result(Some(T::NAME));
     }
 
-    #[inline]
+    #[inline(always)]
     fn into_value(self) -> AnyAsyncValue {
         AnyAsyncValue::new(self)
     }
+
+    const IS_PLAIN: bool = AnyAsyncValue::is_in_place::<T>();
 }
 
 impl<T: Value> KernelResult<Itself> for AsyncValue<T> {
@@ -109,10 +119,16 @@ impl<T: Value> KernelReturn<Plain> for T {
         <T as KernelResult<Plain>>::describe(signature);
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         frame.put_result(AnyAsyncValue::new(self));
     }
+
+    const N_PLAIN: Option<u32> = if AnyAsyncValue::is_in_place::<T>() {
+        Some(1)
+    } else {
+        None
+    };
 }
 
 /// Implements [`KernelReturn`] for a type that is one result: `single_results!(<T: Value> A<T>)`.
@@ -139,6 +155,8 @@ impl KernelReturn<Itself> for () {
 }
 
 impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
+    const N_PLAIN: Option<u32> = R::N_PLAIN;
+
     fn describe(signature: &mut Signature) {
         R::describe(signature);
     }
@@ -162,6 +180,17 @@ macro_rules! tuple_results {
             fn describe(signature: &mut Signature) {
                 $($result::describe(signature);)+
             }
+
+            const N_PLAIN: Option<u32> = {
+                let results = [$($result::IS_PLAIN),+];
+                let mut index = 0;
+                let mut all = true;
+                while index < results.len() {
+                    all &= results[index];
+                    index += 1;
+                }
+                if all { Some(results.len() as u32) } else { None }
+            };
 
             #[inline]
             #[allow(non_snake_case, reason = "one name per element")]
