@@ -14,6 +14,7 @@
 //! | go on when it is there               | [`AsyncValue::and_then`], [`AsyncValue::map`], `.await` |
 //! | go on when several are               | [`when_all`], [`run_when_settled`]                  |
 //! | let a type of one's own be a value   | [`Value`]                                           |
+//! | know what happened when              | [`record`]                                          |
 //!
 //! What is settled costs nothing: an `i32` lies in the 24 bytes of its [`AnyAsyncValue`], without
 //! a cell, a count or an atomic. `docs/async-value.md` specifies the protocol of those that do
@@ -42,6 +43,7 @@ mod memory;
 mod origin;
 mod promise;
 pub mod queue;
+pub mod record;
 #[allow(unsafe_code)]
 mod repr;
 mod state;

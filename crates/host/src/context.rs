@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
+use tfrt_async::record::Recorder;
 use tfrt_async::{Error, HostAllocator, SystemAllocator};
 
 use crate::device::{Device, DeviceManager};
@@ -64,6 +65,7 @@ struct Inner {
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
     counts_always: bool,
+    recorder: Option<Arc<Recorder>>,
     devices: DeviceManager,
     shared: Mutex<HashMap<TypeId, SharedCell>>,
     timers: Arc<TimerQueue>,
@@ -83,6 +85,7 @@ pub struct HostContextBuilder {
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
     counts_always: bool,
+    recorder: Option<Arc<Recorder>>,
     limits: Limits,
 }
 
@@ -124,6 +127,13 @@ impl HostContextBuilder {
         self
     }
 
+    /// Keeps the kernels that have run in `recorder`. A queue that is to keep its tasks there too
+    /// is given the same one.
+    pub fn recorder(mut self, recorder: Arc<Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Sets what a request may use.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -151,6 +161,7 @@ impl HostContextBuilder {
             output: self.output,
             trace: self.trace,
             counts_always: self.counts_always,
+            recorder: self.recorder,
             devices,
             shared: Mutex::default(),
             timers: Arc::new(TimerQueue::new()),
@@ -190,6 +201,7 @@ impl HostContext {
             output: Output::standard(),
             trace: None,
             counts_always: false,
+            recorder: None,
             limits: Limits::default(),
         }
     }
@@ -240,6 +252,11 @@ impl HostContext {
     #[inline]
     pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
         self.0.trace.as_ref()
+    }
+
+    /// Who keeps what has run.
+    pub fn recorder(&self) -> Option<&Arc<Recorder>> {
+        self.0.recorder.as_ref()
     }
 
     /// Says that something outside of the work queue, the blocking threads and the timers is going

@@ -185,6 +185,7 @@ impl Executor {
         };
         let request = bottom.list.frame().request().clone();
         let _busy = live::Busy::new(&request);
+        request.begin_watch();
         while let Some(top) = self.stack.last_mut() {
             let (list, scratch) = (&mut top.list, &mut self.scratch);
             let pause = guarded(|| match request.is_watched() {

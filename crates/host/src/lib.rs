@@ -78,6 +78,8 @@ mod output;
 #[cfg(not(loom))]
 mod program;
 #[cfg(not(loom))]
+pub mod record;
+#[cfg(not(loom))]
 mod request;
 #[cfg(not(loom))]
 pub mod trace;

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tfrt_async::record::FunctionId;
 use tfrt_async::{Error, SourceLocation};
 use tfrt_bef::{
     AttributeOffset, AttributeView, BefFile, Body, FunctionIndex, FunctionKind, FunctionView,
@@ -111,7 +112,13 @@ impl Program {
         // Ordering: numbers order nothing. Four thousand million loads may repeat one, which at worst
         // lets a kernel call a function that exists.
         static NEXT_ID: AtomicU32 = AtomicU32::new(0);
-        let functions = Loader::new(&file, host).load()?;
+        let mut functions = Loader::new(&file, host).load()?;
+        if let Some(recorder) = host.recorder() {
+            let first = recorder.functions(u32::try_from(functions.len()).unwrap_or(u32::MAX));
+            for (index, topology) in (0..).zip(&mut functions) {
+                topology.recorded_as = Some(first.offset(index));
+            }
+        }
         Ok(Program(Arc::new(Loaded {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             file,
@@ -144,6 +151,10 @@ impl Program {
     /// The host that it was loaded for.
     pub fn host(&self) -> &HostContext {
         &self.0.host
+    }
+
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.0
     }
 }
 
@@ -187,6 +198,11 @@ impl Loaded {
     #[inline]
     pub(crate) fn topology(&self, function: u32) -> &Topology {
         &self.functions[function as usize]
+    }
+
+    /// The number of a function in recordings, if the host makes any.
+    pub(crate) fn function_id(&self, function: u32) -> Option<FunctionId> {
+        self.functions.get(function as usize)?.recorded_as
     }
 
     pub(crate) fn view(&self, function: u32) -> FunctionView<'_> {

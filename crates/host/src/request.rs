@@ -12,8 +12,10 @@ use tfrt_async::{AsyncValue, Error, Promise, SourceLocation, Value};
 use tfrt_bef::LocationOffset;
 
 use crate::context::HostContext;
+use crate::executor::topology::Topology;
 use crate::executor::{guarded, live};
 use crate::program::ProgramRef;
+use crate::record::Watch;
 use crate::trace::{Level, Scope};
 
 /// Named values that live as long as their creator decides.
@@ -313,14 +315,27 @@ impl RequestContext {
     /// Whether somebody wants to hear of each kernel.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
-        self.host.limits().max_steps.is_some() || self.host.trace().is_some()
+        let host = &self.host;
+        host.limits().max_steps.is_some() || host.trace().is_some() || host.recorder().is_some()
     }
 
-    /// Hears that a kernel begins; it ends when what this gives is dropped.
-    pub(crate) fn watch(&self, kernel: &Arc<str>) -> Option<Scope<'_>> {
+    /// This thread begins to run kernels: what it did before took time of its own.
+    #[inline]
+    pub(crate) fn begin_watch(&self) {
+        if let Some(recorder) = self.host.recorder() {
+            recorder.mark();
+        }
+    }
+
+    /// Hears that a kernel of a call begins; it ends when what this gives is dropped.
+    #[inline]
+    pub(crate) fn watch<'a>(&'a self, topology: &Topology, kernel: u32, call: u64) -> Watch<'a> {
         self.count_steps(1);
-        let sink = self.host.trace()?;
-        Some(Scope::new(sink, Level::Debug, || kernel.to_string()))
+        let name = || topology.entry(kernel).name.to_string();
+        let scope = self.host.trace();
+        let scope = scope.map(|sink| Scope::new(sink, Level::Debug, name));
+        let recorder = self.host.recorder().zip(topology.recorded_as);
+        Watch::new(scope, recorder, kernel, call)
     }
 
     /// Says whether one more call may begin inside of `depth` others.

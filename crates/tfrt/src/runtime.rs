@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::record::Recorder;
 use tfrt_host::trace::TraceSink;
 use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits, Output};
 use tfrt_ir::Source;
@@ -183,6 +184,11 @@ impl RuntimeBuilder {
     /// speaks to the crate `tracing`.
     pub fn trace(self, sink: Arc<dyn TraceSink>) -> Self {
         self.with(|builder| builder.trace(sink))
+    }
+
+    /// Keeps what runs, and when, in `recorder`: see [`host::record`](crate::host::record).
+    pub fn recorder(self, recorder: Arc<Recorder>) -> Self {
+        self.with(|builder| builder.recorder(recorder))
     }
 
     /// Makes the runtime.

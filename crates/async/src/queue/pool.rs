@@ -24,6 +24,7 @@ use super::worker::{self, Core};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
 use crate::any::AnyAsyncValue;
 use crate::error::Error;
+use crate::record::Recorder;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, thread};
 
 pub use super::blocking::Spawner;
@@ -60,6 +61,8 @@ pub struct PoolOptions {
     pub blocking_patience: Duration,
     /// Makes the threads.
     pub spawner: Spawner,
+    /// Keeps the tasks, steals and sleeps of workers.
+    pub recorder: Option<Arc<Recorder>>,
 }
 
 impl PoolOptions {
@@ -72,6 +75,7 @@ impl PoolOptions {
             dynamic_threads: DYNAMIC_THREADS,
             blocking_patience: BLOCKING_PATIENCE,
             spawner: Arc::new(|name, body| thread::Builder::new().name(name).spawn(body)),
+            recorder: None,
         }
     }
 }
@@ -128,7 +132,7 @@ impl MultiThreadedWorkQueue {
                 "a work queue has between 1 and {MAX_WORKERS} threads, not {asked}"
             )));
         }
-        let (core, workers) = worker::start(options.threads, &options.spawner)?;
+        let (core, workers) = worker::start(options.threads, &options.spawner, options.recorder)?;
         let bounds = Bounds {
             queued_threads: options.blocking_threads,
             queued_tasks: options

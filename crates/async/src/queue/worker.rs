@@ -25,6 +25,7 @@ use super::tally::{Lane, Tally};
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
+use crate::record::{Recorder, Track};
 use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread};
 
 /// Tasks that a worker's deque holds before it overflows to the injector.
@@ -72,6 +73,7 @@ struct Local {
     deque: Owner<Task>,
     tick: Cell<u32>,
     random: Cell<u32>,
+    track: Option<Track>,
 }
 
 thread_local! {
@@ -102,6 +104,7 @@ pub(super) fn is_blocking_for(core: &Core) -> bool {
 pub(super) fn start(
     n_workers: usize,
     spawner: &Spawner,
+    recorder: Option<Arc<Recorder>>,
 ) -> Result<(Arc<Core>, Vec<thread::JoinHandle<()>>), Error> {
     let (owners, thieves): (Vec<_>, Vec<_>) = (0..n_workers).map(|_| deque(DEQUE_CAPACITY)).unzip();
     let core = Arc::new(Core {
@@ -114,7 +117,7 @@ pub(super) fn start(
     });
     let mut workers = Vec::with_capacity(owners.len());
     for (index, deque) in owners.into_iter().enumerate() {
-        let core = core.clone();
+        let (core, recorder) = (core.clone(), recorder.clone());
         let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
         let body = Box::new(move || {
             let (tick, random) = (Cell::new(0), Cell::new(seed));
@@ -127,6 +130,7 @@ pub(super) fn start(
                         deque,
                         tick,
                         random,
+                        track: recorder.map(|recorder| recorder.worker_track()),
                     })
                     .work();
             });
@@ -263,14 +267,25 @@ impl Local {
             if let Some(task) = task {
                 if std::mem::take(&mut searching) {
                     self.end_search();
+                    self.record(Track::mark);
                 }
+                let begin = self.track.as_ref().map(Track::last);
                 self.core.run(self.lane(), task);
+                self.record(|track| track.task(begin.unwrap_or_default()));
                 continue;
             }
             if !self.sleep(searching) {
                 return;
             }
             searching = true;
+        }
+    }
+
+    /// Records something, if anybody wants to know.
+    #[inline]
+    fn record(&self, event: impl FnOnce(&Track)) {
+        if let Some(track) = &self.track {
+            event(track);
         }
     }
 
@@ -350,6 +365,7 @@ impl Local {
             }
             if let Steal::Taken { item, moved } = victim.steal(&self.deque) {
                 count(&self.core.counts.stolen, u64::from(moved) + 1);
+                self.record(|track| track.steal(moved.saturating_add(1)));
                 return Some(item);
             }
         }
@@ -370,6 +386,7 @@ impl Local {
     fn sleep(&self, searching: bool) -> bool {
         let core = &*self.core;
         let mut ended = false;
+        self.record(Track::mark);
         let slept = core.idle.sleep_unless(self.index, searching, |word| {
             if word.is_watched() {
                 core.rest.notify();
@@ -380,6 +397,7 @@ impl Local {
         });
         if slept {
             count(&core.counts.parked, 1);
+            self.record(Track::park);
         }
         if ended {
             self.end_search();

@@ -442,11 +442,7 @@ impl ReadyList {
             // SAFETY: the list's rights are those of its frame; the record is the kernel's.
             let (right, activation) = unsafe { registers.start(ready, record) };
             let entry = &entries[record.code() as usize];
-            let _scope = if WATCHED {
-                request.watch(&entry.name)
-            } else {
-                None
-            };
+            let _watch = WATCHED.then(|| request.watch(around.topology, kernel, call));
             let Some(activation) = activation else {
                 let running = Running {
                     call,

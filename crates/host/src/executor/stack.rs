@@ -228,6 +228,8 @@ impl<'f, T> Stack<'f, T> {
         // SAFETY: S1.
         let slots: Slots<'f> = unsafe { Slots::new(level.slots) };
         let request: &RequestContext = around.request;
+        // Calls in progress at the same time have slots of their own.
+        let call = level.slots.addr().get() as u64;
         // Should a kernel panic, it has put nothing, and its operands are released.
         level.state = State::Put(0);
         for (kernel, record) in shape.records_from(level.next) {
@@ -239,11 +241,7 @@ impl<'f, T> Stack<'f, T> {
             // on.
             let activation = unsafe { Activation::new(slots, record) };
             let entry = &entries[record.code() as usize];
-            let _scope = if WATCHED {
-                request.watch(&entry.name)
-            } else {
-                None
-            };
+            let _watch = WATCHED.then(|| request.watch(topology, kernel, call));
             if request.is_cancelled() {
                 return Pause::Cancelled(reason_to_skip(around, activation));
             }

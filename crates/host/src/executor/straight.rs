@@ -67,6 +67,7 @@ pub(crate) fn run(
     };
     straight.call(function, arguments, Caller::default())?;
     NESTING.set(nesting + 1);
+    request.begin_watch();
     let results = if request.is_watched() {
         straight.drive::<true>()
     } else {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tfrt_async::Origin;
+use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
 use super::shape::{Malformed, Shape, Wiring};
@@ -63,6 +64,8 @@ pub(crate) struct Topology {
     entries: Arc<[Entry]>,
     /// Where each kernel stands in the source: an offset for the file's location table.
     locations: Box<[u32]>,
+    /// Its number in recordings, if the host makes any.
+    pub(crate) recorded_as: Option<FunctionId>,
 }
 
 impl Topology {
@@ -95,6 +98,7 @@ impl Topology {
             locations: locations.collect(),
             shape: Arc::new(shape),
             entries: entries.clone(),
+            recorded_as: None,
         })
     }
 
@@ -112,6 +116,7 @@ impl Topology {
             shape: Arc::new(shape),
             entries: Arc::new([Entry::new(entry)]),
             locations: Box::new([u32::MAX]),
+            recorded_as: None,
         }
     }
 

@@ -1,0 +1,493 @@
+//! What happened when, on which thread: rings of fixed-size records, cheap enough to be kept in
+//! production.
+//!
+//! Each thread that takes part has a [`Track`]: a ring that it alone writes, without a lock, an
+//! allocation or a read-modify-write. When a ring is full the oldest records give way. Whoever
+//! wants to know reads all rings at once, while the threads go on: [`Recorder::recording`].
+//!
+//! # One reading of the clock an event
+//!
+//! Events on a thread follow each other, so each begins where the one before it ended, and only
+//! ends are read from the clock. Who has done something else in between says so first
+//! ([`Track::mark`]). The time that a kernel takes therefore includes what it costs to find it and
+//! to hand on its results.
+//!
+//! # Names
+//!
+//! A record holds numbers only. Programs reserve numbers for their functions when they are loaded
+//! ([`Recorder::functions`]), and know their names when the records are read.
+
+// The model reads and writes a ring alone.
+#![cfg_attr(loom, allow(dead_code))]
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::fence;
+
+use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
+
+#[cfg(all(test, loom))]
+mod loom;
+mod ring;
+#[allow(unsafe_code)]
+mod ticks;
+
+use ring::{Ring, Words};
+use ticks::Clock;
+
+/// A function among those of all programs that one recorder knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(u32);
+
+impl FunctionId {
+    /// The function that stands `index` behind this one in its program.
+    #[must_use]
+    pub fn offset(self, index: u32) -> FunctionId {
+        FunctionId(self.0.saturating_add(index).min(MAX_FUNCTION))
+    }
+
+    /// How far this one stands behind `first`, if it does.
+    pub fn index_from(self, first: FunctionId) -> Option<u32> {
+        self.0.checked_sub(first.0)
+    }
+}
+
+/// Functions with greater numbers are recorded under this one, which none has.
+const MAX_FUNCTION: u32 = (1 << 24) - 1;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A kernel was run.
+    Kernel {
+        /// The function that it stands in.
+        function: FunctionId,
+        /// Its number there.
+        kernel: u32,
+        /// Tells the calls of the function apart that are in progress at the same time.
+        call: u64,
+    },
+    /// A task of the work queue was run, with all kernels in it.
+    Task,
+    /// A worker took tasks from another, so many.
+    Steal(u32),
+    /// A worker slept.
+    Park,
+}
+
+/// Something that happened, in nanoseconds since the recorder was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What.
+    pub kind: EventKind,
+    /// When it began.
+    pub begin_ns: u64,
+    /// When it ended; the same for what takes no time.
+    pub end_ns: u64,
+}
+
+/// The events of one thread, in the order in which they ended.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadRecording {
+    /// The thread's name.
+    pub name: String,
+    /// Whether it is a worker of a queue, whose time between tasks is idle.
+    pub is_worker: bool,
+    /// What is still in the ring.
+    pub events: Vec<Event>,
+    /// How many events gave way to later ones.
+    pub n_lost: u64,
+}
+
+/// What all threads have recorded up to a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The threads, in the order in which they began to take part.
+    pub threads: Vec<ThreadRecording>,
+    /// The moment, in nanoseconds since the recorder was made.
+    pub end_ns: u64,
+}
+
+/// Keeps what threads record.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::record::{EventKind, Recorder};
+///
+/// let recorder = Recorder::new();
+/// let first = recorder.functions(1);
+/// let track = recorder.track();
+/// track.mark();
+/// // ... kernel 3 runs here ...
+/// track.kernel(first, 3, 0);
+///
+/// let recording = recorder.recording();
+/// let event = &recording.threads[0].events[0];
+/// assert!(matches!(event.kind, EventKind::Kernel { kernel: 3, .. }));
+/// assert!(event.begin_ns <= event.end_ns);
+/// ```
+pub struct Recorder {
+    /// Tells recorders apart, so that threads find their tracks.
+    id: u64,
+    capacity: usize,
+    clock: Clock,
+    n_functions: AtomicU64,
+    tracks: Mutex<Vec<Shared>>,
+}
+
+/// A track as the recorder holds it.
+#[derive(Clone)]
+struct Shared {
+    name: String,
+    is_worker: bool,
+    ring: Arc<Ring>,
+}
+
+/// What the calling thread records to. A counted handle that stays on its thread.
+#[derive(Clone)]
+pub struct Track(Rc<Writer>);
+
+struct Writer {
+    ring: Arc<Ring>,
+    clock: Clock,
+    /// When the last event ended.
+    mark: Cell<u64>,
+}
+
+thread_local! {
+    /// The recorder that this thread recorded to last, and its track there.
+    static LAST: RefCell<Option<(u64, Track)>> = const { RefCell::new(None) };
+}
+
+impl Recorder {
+    /// Events that a thread keeps unless another number is asked for: 2 MiB of them.
+    pub const DEFAULT_CAPACITY: usize = 1 << 16;
+
+    /// Makes a recorder that keeps the last [`Recorder::DEFAULT_CAPACITY`] events of each thread.
+    pub fn new() -> Recorder {
+        Recorder::with_capacity(Recorder::DEFAULT_CAPACITY)
+    }
+
+    /// Makes a recorder that keeps the last `n_events` events of each thread, or a few more.
+    pub fn with_capacity(n_events: usize) -> Recorder {
+        static N_RECORDERS: AtomicU64 = AtomicU64::new(0);
+        Recorder {
+            id: N_RECORDERS.fetch_add(1, Ordering::Relaxed),
+            capacity: n_events,
+            clock: Clock::start(),
+            n_functions: AtomicU64::new(0),
+            tracks: Mutex::default(),
+        }
+    }
+
+    /// Reserves numbers for `n` functions, and returns the first.
+    pub fn functions(&self, n: u32) -> FunctionId {
+        let first = self.n_functions.fetch_add(u64::from(n), Ordering::Relaxed);
+        let first = u32::try_from(first).unwrap_or(MAX_FUNCTION);
+        FunctionId(first.min(MAX_FUNCTION))
+    }
+
+    /// The calling thread's track, made when it asks for the first time.
+    pub fn track(&self) -> Track {
+        let known = LAST.try_with(|last| match &*last.borrow() {
+            Some((id, track)) if *id == self.id => Some(track.clone()),
+            _ => None,
+        });
+        match known {
+            Ok(Some(track)) => track,
+            _ => self.join(false),
+        }
+    }
+
+    /// On the calling thread, the next event begins now.
+    #[inline]
+    pub fn mark(&self) {
+        self.with_track(Track::mark);
+    }
+
+    /// A kernel of a function has run on the calling thread: see [`Track::kernel`].
+    #[inline]
+    pub fn kernel(&self, function: FunctionId, kernel: u32, call: u64) {
+        self.with_track(|track| track.kernel(function, kernel, call));
+    }
+
+    #[inline]
+    fn with_track(&self, event: impl Fn(&Track)) {
+        let known = LAST.try_with(|last| match &*last.borrow() {
+            Some((id, track)) if *id == self.id => {
+                event(track);
+                true
+            }
+            _ => false,
+        });
+        if known != Ok(true) {
+            event(&self.join(false));
+        }
+    }
+
+    /// The calling thread's track, as that of a worker of a queue.
+    pub(crate) fn worker_track(&self) -> Track {
+        self.join(true)
+    }
+
+    #[cold]
+    fn join(&self, is_worker: bool) -> Track {
+        let thread = std::thread::current();
+        let mut tracks = self.tracks();
+        let name = match thread.name() {
+            Some(name) => name.to_owned(),
+            None => format!("thread {}", tracks.len()),
+        };
+        // A thread that records to two recorders in turn comes back to its ring.
+        let left = |track: &&Shared| {
+            track.name == name && !track.is_worker && Arc::strong_count(&track.ring) == 1
+        };
+        let ring = match tracks.iter().find(left) {
+            Some(track) => {
+                // Ordering: pairs with the release of the last writer's count, so that what it has
+                // written is seen.
+                fence(Ordering::Acquire);
+                track.ring.clone()
+            }
+            None => {
+                let ring = Arc::new(Ring::new(self.capacity));
+                tracks.push(Shared {
+                    name,
+                    is_worker,
+                    ring: ring.clone(),
+                });
+                ring
+            }
+        };
+        drop(tracks);
+        let track = Track(Rc::new(Writer {
+            ring,
+            clock: self.clock,
+            mark: Cell::new(self.clock.now()),
+        }));
+        // A thread that is past the end of its thread-locals gets a new track each time.
+        let _ = LAST.try_with(|last| *last.borrow_mut() = Some((self.id, track.clone())));
+        track
+    }
+
+    fn tracks(&self) -> MutexGuard<'_, Vec<Shared>> {
+        // Nothing panics while it holds this lock.
+        self.tracks
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Nanoseconds since the recorder was made, as events have them.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.scale().ns(self.clock.now())
+    }
+
+    /// Reads what all threads have recorded. They go on meanwhile; what gives way while it is read
+    /// counts as lost.
+    pub fn recording(&self) -> Recording {
+        let tracks = self.tracks().clone();
+        let (scale, now) = (self.clock.scale(), self.clock.now());
+        let thread = |track: Shared| {
+            let (n_lost, records) = track.ring.read();
+            let decode = |[begin, end, what, call]: Words| {
+                let event = Event {
+                    kind: decoded(what, call)?,
+                    begin_ns: scale.ns(begin),
+                    end_ns: scale.ns(end),
+                };
+                // What was recorded after this reading began is left for the next.
+                (end <= now).then_some(event)
+            };
+            ThreadRecording {
+                name: track.name,
+                is_worker: track.is_worker,
+                events: records.into_iter().filter_map(decode).collect(),
+                n_lost,
+            }
+        };
+        Recording {
+            threads: tracks.into_iter().map(thread).collect(),
+            end_ns: scale.ns(now),
+        }
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Recorder::new()
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("capacity", &self.capacity)
+            .field("n_threads", &self.tracks().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Track {
+    /// The next event begins now.
+    #[inline]
+    pub fn mark(&self) {
+        self.0.mark.set(self.0.clock.now());
+    }
+
+    /// A kernel of a function has run. `call` is the same for all kernels of one call of it.
+    #[inline]
+    pub fn kernel(&self, function: FunctionId, kernel: u32, call: u64) {
+        let what = KERNEL << 56 | u64::from(function.0) << 32 | u64::from(kernel);
+        self.record(self.0.mark.get(), what, call);
+    }
+
+    /// When the last event ended, for what is recorded later and begins there.
+    #[inline]
+    pub(crate) fn last(&self) -> u64 {
+        self.0.mark.get()
+    }
+
+    /// A task has run that began when [`last`](Self::last) was `begin`.
+    #[inline]
+    pub(crate) fn task(&self, begin: u64) {
+        self.record(begin, TASK << 56, 0);
+    }
+
+    /// Tasks were taken from another worker.
+    pub(crate) fn steal(&self, n_tasks: u32) {
+        self.mark();
+        self.record(self.last(), STEAL << 56 | u64::from(n_tasks), 0);
+    }
+
+    /// The worker has slept since the last mark.
+    pub(crate) fn park(&self) {
+        self.record(self.last(), PARK << 56, 0);
+    }
+
+    #[inline]
+    fn record(&self, begin: u64, what: u64, call: u64) {
+        let now = self.0.clock.now();
+        self.0.mark.set(now);
+        self.0.ring.write([begin, now, what, call]);
+    }
+}
+
+impl fmt::Debug for Track {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Track").finish()
+    }
+}
+
+const KERNEL: u64 = 1;
+const TASK: u64 = 2;
+const STEAL: u64 = 3;
+const PARK: u64 = 4;
+
+/// The third word of a record: the kind in the highest byte, the function in three more, a number
+/// in the lower half.
+fn decoded(what: u64, call: u64) -> Option<EventKind> {
+    let (high, low) = (what >> 32, what & u64::from(u32::MAX));
+    let (high, number) = (u32::try_from(high).ok()?, u32::try_from(low).ok()?);
+    Some(match what >> 56 {
+        KERNEL => EventKind::Kernel {
+            function: FunctionId(high & MAX_FUNCTION),
+            kernel: number,
+            call,
+        },
+        TASK => EventKind::Task,
+        STEAL => EventKind::Steal(number),
+        PARK => EventKind::Park,
+        _ => return None,
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_follow_each_other_on_a_thread() {
+        let recorder = Recorder::new();
+        let first = recorder.functions(7);
+        assert_eq!(recorder.functions(1), first.offset(7));
+        let track = recorder.track();
+        track.kernel(first.offset(2), 5, 1);
+        recorder.track().kernel(first.offset(3), u32::MAX, 2);
+        let recording = recorder.recording();
+        let [thread] = recording.threads.as_slice() else {
+            panic!("one thread took part");
+        };
+        let [one, two] = thread.events.as_slice() else {
+            panic!("it recorded two events");
+        };
+        assert_eq!(one.end_ns, two.begin_ns);
+        assert!(two.end_ns <= recording.end_ns);
+        let kind = EventKind::Kernel {
+            function: first.offset(3),
+            kernel: u32::MAX,
+            call: 2,
+        };
+        assert_eq!(two.kind, kind);
+    }
+
+    #[test]
+    fn oldest_events_give_way() {
+        let recorder = Recorder::with_capacity(4);
+        let track = recorder.track();
+        let first = recorder.functions(1);
+        (0..11).for_each(|kernel| track.kernel(first, kernel, 0));
+        let recording = recorder.recording();
+        let events = &recording.threads[0].events;
+        assert_eq!(recording.threads[0].n_lost + events.len() as u64, 11);
+        let last = events.last().expect("the newest are kept");
+        assert!(matches!(last.kind, EventKind::Kernel { kernel: 10, .. }));
+    }
+
+    #[test]
+    fn threads_have_tracks_of_their_own() {
+        let recorder = Recorder::new();
+        let first = recorder.functions(1);
+        recorder.track().kernel(first, 0, 0);
+        std::thread::scope(|scope| {
+            let other = std::thread::Builder::new().name("other".to_owned());
+            let body = || recorder.track().kernel(first, 1, 0);
+            other.spawn_scoped(scope, body).expect("a thread starts");
+        });
+        let recording = recorder.recording();
+        assert_eq!(recording.threads.len(), 2);
+        assert_eq!(recording.threads[1].name, "other");
+        assert_eq!(recording.threads[1].events.len(), 1);
+    }
+
+    #[test]
+    fn recorders_do_not_mix() {
+        let (one, two) = (Recorder::new(), Recorder::new());
+        for recorder in [&one, &two, &one] {
+            recorder.track().kernel(recorder.functions(1), 0, 0);
+        }
+        let n_events = |recorder: &Recorder| {
+            let threads = recorder.recording().threads;
+            threads
+                .iter()
+                .map(|thread| thread.events.len())
+                .sum::<usize>()
+        };
+        assert_eq!((n_events(&one), n_events(&two)), (2, 1));
+    }
+
+    #[test]
+    fn times_are_those_of_the_clock() {
+        let recorder = Recorder::with_capacity(1);
+        let track = recorder.track();
+        track.mark();
+        let clock = std::time::Instant::now();
+        while clock.elapsed().as_millis() < 20 {}
+        track.kernel(recorder.functions(1), 0, 0);
+        let event = recorder.recording().threads[0].events[0];
+        let took_ms = (event.end_ns - event.begin_ns) / 1_000_000;
+        assert!((19..2_000).contains(&took_ms), "{took_ms} ms");
+    }
+}

@@ -1,0 +1,87 @@
+//! What has run when: recording kernels, and finding the kernels of a recording again.
+//!
+//! The executor records each kernel that it has run, if the host has a [`Recorder`]
+//! ([`HostContextBuilder::recorder`](crate::HostContextBuilder::recorder)); one that it has skipped,
+//! since an operand has failed, too. Records hold numbers; [`Program::recorded_kernel`] knows what
+//! they stand for.
+
+use std::sync::Arc;
+
+pub use tfrt_async::record::{
+    Event, EventKind, FunctionId, Recorder, Recording, ThreadRecording, Track,
+};
+use tfrt_bef::LocationOffset;
+
+use crate::SourceLocation;
+use crate::function::Function;
+use crate::program::Program;
+use crate::trace::Scope;
+
+/// A kernel of a program, as a recording names it.
+#[derive(Clone, Debug)]
+pub struct RecordedKernel {
+    /// The function that it stands in.
+    pub function: Function,
+    /// Its number there, counted from 0 in the order of the file. The executor has another order.
+    pub number: u32,
+    /// The kernel's name.
+    pub name: Arc<str>,
+    /// Where the operation stands in the source, if the file says.
+    pub location: Option<SourceLocation>,
+}
+
+/// A kernel that runs: whoever wants to know hears of its end when this is dropped.
+pub(crate) struct Watch<'a> {
+    _scope: Option<Scope<'a>>,
+    recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
+    kernel: u32,
+    call: u64,
+}
+
+impl<'a> Watch<'a> {
+    #[inline]
+    pub(crate) fn new(
+        scope: Option<Scope<'a>>,
+        recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
+        kernel: u32,
+        call: u64,
+    ) -> Self {
+        Watch {
+            _scope: scope,
+            recorder,
+            kernel,
+            call,
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((recorder, function)) = self.recorder {
+            recorder.kernel(function, self.kernel, self.call);
+        }
+    }
+}
+
+impl Program {
+    /// Finds a kernel that was recorded; `None` if it is none of this program's.
+    pub fn recorded_kernel(&self, function: FunctionId, kernel: u32) -> Option<RecordedKernel> {
+        let loaded = self.loaded();
+        let index = function.index_from(loaded.function_id(0)?)?;
+        let found = self.all_functions().nth(usize::try_from(index).ok()?)?;
+        let topology = loaded.topology(index);
+        let shape = topology.shape();
+        usize::try_from(kernel)
+            .is_ok_and(|kernel| kernel < shape.n_kernels())
+            .then(|| {
+                let (location, name) = topology.place(kernel);
+                RecordedKernel {
+                    function: found,
+                    number: shape.number_in_file(kernel),
+                    name: name.clone(),
+                    location: loaded.location(LocationOffset(location)),
+                }
+            })
+    }
+}

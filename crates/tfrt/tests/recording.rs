@@ -1,0 +1,105 @@
+//! What a recorder keeps of a program: its kernels, by name and place, and its tasks.
+
+use std::sync::Arc;
+
+use tfrt::asynchronous::queue::PoolOptions;
+use tfrt::host::record::{EventKind, Recorder, Recording};
+use tfrt::{
+    ConcurrentWorkQueue, MultiThreadedWorkQueue, Program, Runtime, SingleThreadedWorkQueue,
+};
+
+const PROGRAM: &str = "\
+func.func @square(%x: i32) -> i32 attributes {tfrt.sync} {
+  %y = tfrt.add.i32 %x, %x
+  tfrt.return %y : i32
+}
+func.func @main(%x: i32) -> i32 {
+  %y = tfrt.add.i32 %x, %x
+  %z = \"tfrt_test.async_add.i32\"(%y, %x) : (i32, i32) -> i32
+  tfrt.return %z : i32
+}
+";
+
+/// Calls functions of the program on a queue, and returns what was recorded of it.
+fn record(
+    recorder: &Arc<Recorder>,
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    functions: &[&str],
+) -> (Program, Recording) {
+    let runtime = Runtime::builder()
+        .queue(queue)
+        .recorder(recorder.clone())
+        .build();
+    let program = runtime.compile("p.mlir", PROGRAM).unwrap();
+    for name in functions {
+        let function = program.function(name).unwrap();
+        function.call(&runtime.context(), (1,)).wait().unwrap();
+    }
+    runtime.quiesce().unwrap();
+    let recording = recorder.recording();
+    (program, recording)
+}
+
+/// The kernels of a recording as `FUNCTION: KERNEL at LINE:COLUMN`, by thread and time.
+fn kernels(program: &Program, recording: &Recording) -> Vec<String> {
+    let events = recording.threads.iter().flat_map(|thread| &thread.events);
+    let kernel = |kind: EventKind| match kind {
+        EventKind::Kernel {
+            function, kernel, ..
+        } => {
+            let found = program
+                .as_host_program()
+                .recorded_kernel(function, kernel)?;
+            let place = found.location.expect("the program has places");
+            Some(format!(
+                "{}: {} at {place}",
+                found.function.name(),
+                found.name
+            ))
+        }
+        _ => None,
+    };
+    events.filter_map(|event| kernel(event.kind)).collect()
+}
+
+#[test]
+fn kernels_are_recorded_with_names_and_places() {
+    let recorder = Arc::new(Recorder::new());
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    let (program, recording) = record(&recorder, queue, &["main", "square"]);
+    let expected = [
+        "main: tfrt.add.i32 at p.mlir:6:8",
+        "main: tfrt_test.async_add.i32 at p.mlir:7:8",
+        "square: tfrt.add.i32 at p.mlir:2:8",
+    ];
+    assert_eq!(kernels(&program, &recording), expected);
+}
+
+#[test]
+fn workers_record_their_tasks() {
+    let recorder = Arc::new(Recorder::new());
+    let options = PoolOptions {
+        recorder: Some(recorder.clone()),
+        ..PoolOptions::new(2, 1)
+    };
+    let queue = Arc::new(MultiThreadedWorkQueue::with_options(options).unwrap());
+    let (program, _) = record(&recorder, queue, &["main"; 10]);
+    // The last handle of the queue, which joins its workers.
+    drop(program);
+    let recording = recorder.recording();
+    let workers = recording.threads.iter().filter(|thread| thread.is_worker);
+    let events: Vec<_> = workers.flat_map(|thread| &thread.events).collect();
+    let n_tasks = events.iter().filter(|event| event.kind == EventKind::Task);
+    assert!(n_tasks.count() >= 10, "each call leaves a task: {events:?}");
+    assert!(events.iter().all(|event| event.begin_ns <= event.end_ns));
+}
+
+#[test]
+fn programs_share_a_recorder() {
+    let recorder = Arc::new(Recorder::new());
+    let queue = || Arc::new(SingleThreadedWorkQueue::new());
+    let (one, _) = record(&recorder, queue(), &["main"]);
+    let (two, recording) = record(&recorder, queue(), &["square"]);
+    assert_eq!(kernels(&one, &recording).len(), 2);
+    assert_eq!(kernels(&two, &recording).len(), 1);
+}
