@@ -65,10 +65,16 @@ impl Drop for Watch<'_> {
 }
 
 impl Program {
+    /// The number that recordings give the first function of the file; those behind it follow.
+    /// `None` if the program's host has no recorder.
+    pub fn first_recorded_function(&self) -> Option<FunctionId> {
+        self.loaded().function_id(0)
+    }
+
     /// Finds a kernel that was recorded; `None` if it is none of this program's.
     pub fn recorded_kernel(&self, function: FunctionId, kernel: u32) -> Option<RecordedKernel> {
         let loaded = self.loaded();
-        let index = function.index_from(loaded.function_id(0)?)?;
+        let index = function.index_from(self.first_recorded_function()?)?;
         let found = self.all_functions().nth(usize::try_from(index).ok()?)?;
         let topology = loaded.topology(index);
         let shape = topology.shape();

@@ -100,7 +100,7 @@ fn start(
     let mut registry = KernelRegistry::new();
     register(&mut registry);
     let builder = HostContext::builder(registry)
-        .queue(options.queue.start()?)
+        .queue(options.queue.start(None)?)
         .diagnostics(move |error| errors.hear(error));
     Ok(builder.build())
 }

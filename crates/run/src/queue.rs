@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use tfrt_async::Error;
 use tfrt_async::queue::{
-    ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
+    ConcurrentWorkQueue, MultiThreadedWorkQueue, PoolOptions, SingleThreadedWorkQueue,
+    available_parallelism,
 };
+use tfrt_async::record::Recorder;
 use tfrt_host::DEFAULT_BLOCKING_THREADS;
 
 /// `single`, or `multi[:THREADS[:BLOCKING]]`.
@@ -30,19 +32,27 @@ impl QueueOption {
         blocking: None,
     };
 
-    /// Starts the queue.
+    /// Starts the queue, whose workers record what they do, if anybody wants to know.
     ///
     /// # Errors
     ///
     /// If a thread can't be started.
-    pub fn start(self) -> Result<Arc<dyn ConcurrentWorkQueue>, Error> {
-        Ok(match self {
-            QueueOption::Single => Arc::new(SingleThreadedWorkQueue::new()),
-            QueueOption::Multi { threads, blocking } => Arc::new(MultiThreadedWorkQueue::new(
-                threads.unwrap_or_else(available_parallelism),
-                blocking.unwrap_or(DEFAULT_BLOCKING_THREADS),
-            )?),
-        })
+    pub fn start(
+        self,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Result<Arc<dyn ConcurrentWorkQueue>, Error> {
+        let QueueOption::Multi { threads, blocking } = self else {
+            return Ok(Arc::new(SingleThreadedWorkQueue::new()));
+        };
+        let options = PoolOptions::new(
+            threads.unwrap_or_else(available_parallelism),
+            blocking.unwrap_or(DEFAULT_BLOCKING_THREADS),
+        );
+        let options = PoolOptions {
+            recorder,
+            ..options
+        };
+        Ok(Arc::new(MultiThreadedWorkQueue::with_options(options)?))
     }
 }
 

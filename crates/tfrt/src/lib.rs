@@ -26,6 +26,7 @@
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
+//! | know what ran when | [`RuntimeBuilder::recorder`], [`profile`] |
 //! | catch what programs print | [`RuntimeBuilder::output`] |
 //! | write a kernel | [`kernel`] |
 //!
@@ -89,6 +90,7 @@ pub mod codes;
 mod context;
 mod error;
 pub mod input;
+pub mod profile;
 mod program;
 mod runtime;
 #[cfg(feature = "tracing")]

@@ -106,6 +106,8 @@ Examples:
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
   tfrt run --queue single program.mlir       one thread, always in the same order
   tfrt run --queue multi:4 --deadline 500ms program.mlir
+  tfrt run --stats program.mlir              which kernels took the time
+  tfrt run --trace run.pftrace program.mlir  the same over time, for ui.perfetto.dev
   generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
     /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
@@ -140,11 +142,19 @@ pub struct RunOptions {
     #[arg(long)]
     pub print_error_code: bool,
 
+    /// Write what ran when, and on which thread, to a file that https://ui.perfetto.dev opens
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
+
+    /// Tell on standard error, or in the document of --json, where the time and the memory went
+    #[arg(long)]
+    pub stats: bool,
+
     /// Print what begins and ends to standard output; with --json, to standard error
     #[arg(long)]
     pub trace_stdout: bool,
 
-    /// How much to trace
+    /// How much --trace-stdout tells
     #[arg(long, value_name = "LEVEL", default_value = "default", value_enum)]
     pub trace_level: TraceLevel,
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write as _};
 use std::sync::{Mutex, PoisonError};
 
+use serde::Serialize;
 use tfrt::OpenError;
 use tfrt::ir::{Diagnostic, Diagnostics, Location, Source, Span};
 
@@ -56,6 +57,15 @@ impl Talk {
     /// Writes text as it is. Nothing can be done if that fails.
     pub fn say(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Says something that is no problem: a line of JSON, or a text for people.
+    pub fn document(&self, document: &impl Serialize, text: impl FnOnce() -> String) {
+        if self.format != MessageFormat::Json {
+            return self.say(&text());
+        }
+        let line = serde_json::to_string(document).expect("our documents have text for keys");
+        self.say(&format!("{line}\n"));
     }
 
     /// Says why a command stopped.
@@ -206,4 +216,22 @@ fn name_len_bytes(text: &str) -> usize {
     }
     let end = text.find(|c| !in_name(c)).unwrap_or(text.len());
     end.max(text.chars().next().map_or(0, char::len_utf8).min(1))
+}
+
+/// A time in words, with three digits: `842 ns`, `1.23 ms`.
+pub fn duration(ns: u64) -> String {
+    let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let ns = ns as f64;
+    let (unit, size) = units
+        .into_iter()
+        .rev()
+        .find(|(_, size)| ns >= *size)
+        .unwrap_or(units[0]);
+    let number = ns / size;
+    match number {
+        _ if unit == "ns" => format!("{number:.0} ns"),
+        ..10.0 => format!("{number:.2} {unit}"),
+        ..100.0 => format!("{number:.1} {unit}"),
+        _ => format!("{number:.0} {unit}"),
+    }
 }

@@ -180,20 +180,22 @@ impl Core {
         }
     }
 
-    /// Runs a task and counts it, its drop included.
+    /// Runs a task, does what is to be done before it counts as finished, and counts it, its drop
+    /// included.
     #[inline]
-    fn run(&self, lane: &Lane, task: Task) {
+    fn run(&self, lane: &Lane, task: Task, ended: impl FnOnce()) {
         lane.start();
         if run_caught(task) {
             count(&self.counts.panicked, 1);
         }
+        ended();
         lane.finish();
     }
 
     /// Runs a blocking task on the calling thread.
     pub(super) fn run_blocking(&self, task: Task) {
         BLOCKING_FOR.set(self);
-        self.run(self.tally.shared(), task);
+        self.run(self.tally.shared(), task, || ());
         BLOCKING_FOR.set(std::ptr::null());
         self.notify_watchers();
     }
@@ -270,8 +272,8 @@ impl Local {
                     self.record(Track::mark);
                 }
                 let begin = self.track.as_ref().map(Track::last);
-                self.core.run(self.lane(), task);
-                self.record(|track| track.task(begin.unwrap_or_default()));
+                let ended = || self.record(|track| track.task(begin.unwrap_or_default()));
+                self.core.run(self.lane(), task, ended);
                 continue;
             }
             if !self.sleep(searching) {

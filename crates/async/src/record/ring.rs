@@ -11,6 +11,9 @@ use crate::sync::{AtomicU64, Ordering, fence};
 /// Believes records that may be torn: a bug that the models must find.
 const BELIEVE_TORN: bool = cfg!(tfrt_planted = "torn-record");
 
+/// The size of the smallest pages that there are.
+const PAGE_BYTES: usize = 4096;
+
 /// A record.
 pub(super) type Words = [u64; 4];
 
@@ -28,8 +31,14 @@ impl Ring {
         let zero = || AtomicU64::new(0);
         let slots =
             (0..capacity.max(2).next_power_of_two()).map(|_| [zero(), zero(), zero(), zero()]);
+        let slots: Box<[_]> = slots.collect();
+        // Memory that is touched now costs the first events nothing.
+        for slot in slots.iter().step_by(PAGE_BYTES / size_of::<Words>()) {
+            // Ordering: nobody else has it yet.
+            slot[0].store(0, Ordering::Relaxed);
+        }
         Ring {
-            slots: slots.collect(),
+            slots,
             n_written: zero(),
         }
     }

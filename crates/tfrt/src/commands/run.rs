@@ -24,9 +24,13 @@ use crate::talk::{Problem, Talk};
 mod allocator;
 mod document;
 mod interrupt;
+mod profiling;
+mod sampler;
+mod stats;
 
 use allocator::Allocator;
 use document::Document;
+use profiling::Profiling;
 
 pub use document::SCHEMA;
 
@@ -44,7 +48,8 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         true => Output::captured(),
         false => (Output::standard(), Captured::default()),
     };
-    let runtime = runtime(options, &allocator, &errors, output)?;
+    let profiling = Profiling::new(options);
+    let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
     let session = Session {
         host: runtime.host().clone(),
         queue: options.queue,
@@ -63,7 +68,9 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let program = Program::from_file(file, &run.runtime)?;
     let functions = run.select(&program)?;
     interrupt::listen();
+    profiling.begin(&run.runtime);
     run.run_all(&functions)?;
+    let stats = profiling.end(&run.runtime, &program, input.name())?;
     drop((functions, program));
     let Run {
         runtime,
@@ -80,6 +87,12 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
     }
+    if let Some(stats) = stats {
+        match options.json {
+            true => document.stats = Some(stats),
+            false => talk.document(&stats, || stats.table()),
+        }
+    }
     if options.json {
         document.output = printed.printed();
         talk.say(&printed.logged());
@@ -94,10 +107,11 @@ fn runtime(
     allocator: &Allocator,
     errors: &Arc<Errors>,
     output: Output,
+    profiling: &Profiling,
 ) -> Result<Runtime, Failure> {
     let errors = errors.clone();
     let builder = Runtime::builder()
-        .queue(options.queue.start().map_err(Failure::Host)?)
+        .queue(profiling.queue(options.queue)?)
         .allocator(allocator.for_host())
         .limits(options.limits.limits())
         .output(output)
@@ -109,6 +123,10 @@ fn runtime(
     let builder = match options.trace_stdout {
         true => builder.trace(Arc::new(LineTrace::new(options.trace_level.into(), to))),
         false => builder,
+    };
+    let builder = match profiling.recorder() {
+        Some(recorder) => builder.recorder(recorder),
+        None => builder,
     };
     Ok(builder.build())
 }

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use tfrt::report::value_text;
 use tfrt::{AnyAsyncValue, Error, Function};
 
+use super::stats::Stats;
 use crate::talk::Problem;
 
 /// The form of the report.
@@ -18,6 +19,9 @@ pub struct Document {
     functions: Vec<Ran>,
     /// What the program printed.
     pub output: String,
+    /// Where the time went, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
     pub exit_status: u8,
 }
 
@@ -53,6 +57,7 @@ impl Document {
             file: file.to_owned(),
             functions: Vec::new(),
             output: String::new(),
+            stats: None,
             exit_status: 0,
         }
     }

@@ -1,0 +1,199 @@
+//! [`Profile`]: what a recording says of programs: which kernel ran when, on which thread, and what
+//! the end waited for.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tfrt::{Runtime, profile::{Profile, Recorder, Statistics}};
+//!
+//! let recorder = Arc::new(Recorder::new());
+//! let runtime = Runtime::builder().recorder(recorder.clone()).build();
+//! let program = runtime.compile("one.mlir", "func.func @one() -> i32 {
+//!   %a = tfrt.constant.i32 1
+//!   tfrt.return %a : i32
+//! }")?;
+//! program.function("one").unwrap().call(&runtime.context(), ()).wait()?;
+//!
+//! let profile = Profile::new(&recorder.recording(), &[program]);
+//! let statistics = Statistics::new(&profile);
+//! assert_eq!(statistics.kernels[0].name, "tfrt.constant.i32");
+//!
+//! let mut trace = Vec::new();
+//! tfrt::profile::write_perfetto(&profile, &[], "one.mlir", &mut trace)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use tfrt_host::SourceLocation;
+use tfrt_host::record::{Event, EventKind, FunctionId, Recording};
+
+use crate::program::Program;
+
+mod critical_path;
+mod message;
+mod perfetto;
+mod statistics;
+
+pub use perfetto::write_perfetto;
+pub use statistics::{KernelTime, Statistics, ThreadTime};
+pub use tfrt_host::record::Recorder;
+
+/// A kernel of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfiledKernel {
+    /// The kernel's name.
+    pub name: String,
+    /// The function that it stands in; empty for the function of a region.
+    pub function: String,
+    /// Its number there, in the order of the file.
+    pub number: u32,
+    /// Where the operation stands in the source, if the file says.
+    pub location: Option<SourceLocation>,
+}
+
+/// What a thread did for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It ran a kernel: an index into [`Profile::kernels`].
+    Kernel(usize),
+    /// It ran a task of the work queue, with the kernels in it.
+    Task,
+    /// It took so many tasks from another worker; that takes no time here.
+    Steal(u32),
+    /// It slept.
+    Park,
+}
+
+/// A while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// What was done.
+    pub activity: Activity,
+    /// When it began, in nanoseconds since the recorder was made.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// The number of the critical path that it lies on: the kernels that the end of a run waited
+    /// for, one after the other.
+    pub critical_path: Option<u32>,
+}
+
+/// What one thread did.
+#[derive(Clone, Debug, Default)]
+pub struct ProfiledThread {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a worker of a queue, whose time between tasks is idle.
+    pub is_worker: bool,
+    /// In the order of their ends. They don't overlap, but for kernels that lie in tasks.
+    pub slices: Vec<Slice>,
+    /// Slices that the recorder had no room for, all before these.
+    pub n_lost: u64,
+}
+
+/// What programs did.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// The kernels that ran, each once, in the order of their first ends on the first thread that
+    /// ran them.
+    pub kernels: Vec<ProfiledKernel>,
+    /// The threads that took part.
+    pub threads: Vec<ProfiledThread>,
+    /// When the recording was read, in nanoseconds since the recorder was made.
+    pub end_ns: u64,
+}
+
+/// What was measured at one moment, beside the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// The moment, in nanoseconds since the recorder was made.
+    pub at_ns: u64,
+    /// Tasks queued or running.
+    pub tasks: u64,
+    /// Bytes in use.
+    pub live_bytes: u64,
+}
+
+/// A kernel as a recording numbers it.
+type Key = (FunctionId, u32);
+
+impl Profile {
+    /// Gives what was recorded its names. Kernels of other programs are left out.
+    pub fn new(recording: &Recording, programs: &[Program]) -> Profile {
+        let mut named = Named::default();
+        let threads = recording.threads.iter().map(|thread| {
+            let slices = thread.events.iter();
+            ProfiledThread {
+                name: thread.name.clone(),
+                is_worker: thread.is_worker,
+                slices: slices
+                    .filter_map(|event| named.slice(event, programs))
+                    .collect(),
+                n_lost: thread.n_lost,
+            }
+        });
+        let mut profile = Profile {
+            threads: threads.collect(),
+            kernels: Vec::new(),
+            end_ns: recording.end_ns,
+        };
+        profile.kernels = named.kernels;
+        critical_path::mark(&mut profile, recording, programs);
+        profile
+    }
+
+    /// All slices with their threads' indexes.
+    pub fn slices(&self) -> impl Iterator<Item = (usize, &Slice)> {
+        let threads = self.threads.iter().enumerate();
+        threads.flat_map(|(index, thread)| thread.slices.iter().map(move |slice| (index, slice)))
+    }
+}
+
+/// The kernels that were met.
+#[derive(Default)]
+struct Named {
+    kernels: Vec<ProfiledKernel>,
+    /// `None` for kernels of other programs.
+    indexes: HashMap<Key, Option<usize>>,
+}
+
+impl Named {
+    fn slice(&mut self, event: &Event, programs: &[Program]) -> Option<Slice> {
+        let activity = match event.kind {
+            EventKind::Kernel {
+                function, kernel, ..
+            } => Activity::Kernel(self.index((function, kernel), programs)?),
+            EventKind::Task => Activity::Task,
+            EventKind::Steal(n_tasks) => Activity::Steal(n_tasks),
+            EventKind::Park => Activity::Park,
+        };
+        Some(Slice {
+            activity,
+            begin_ns: event.begin_ns,
+            end_ns: event.end_ns,
+            critical_path: None,
+        })
+    }
+
+    fn index(&mut self, (function, kernel): Key, programs: &[Program]) -> Option<usize> {
+        let known = match self.indexes.entry((function, kernel)) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(unknown) => unknown,
+        };
+        let hosted = programs.iter().map(Program::as_host_program);
+        let mut found = hosted.filter_map(|program| program.recorded_kernel(function, kernel));
+        let index = found.next().map(|found| {
+            self.kernels.push(ProfiledKernel {
+                name: found.name.to_string(),
+                function: found.function.name().to_owned(),
+                number: found.number,
+                location: found.location,
+            });
+            self.kernels.len() - 1
+        });
+        *known.insert(index)
+    }
+}

@@ -1,0 +1,172 @@
+//! [`Statistics`]: where the time of a profile went.
+
+use std::collections::HashMap;
+
+use tfrt_host::SourceLocation;
+
+use super::{Activity, Profile, ProfiledThread};
+
+/// The time that a kernel took, over all of its runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelTime {
+    /// The kernel's name.
+    pub name: String,
+    /// The one place where it stands in the source, if the row is about a place.
+    pub location: Option<SourceLocation>,
+    /// How often it ran.
+    pub count: u64,
+    /// The time of all runs.
+    pub total_ns: u64,
+    /// The time of runs on a critical path: making these faster makes the end come earlier.
+    pub critical_ns: u64,
+    /// The part of the time of all kernels.
+    pub share: f64,
+}
+
+impl KernelTime {
+    /// The time of a run.
+    pub fn mean_ns(&self) -> f64 {
+        self.total_ns as f64 / self.count.max(1) as f64
+    }
+}
+
+/// What a thread did with its time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The thread's name.
+    pub name: String,
+    /// Whether it is a worker of a queue.
+    pub is_worker: bool,
+    /// In tasks and kernels.
+    pub busy_ns: u64,
+    /// The rest, from the first beginning to the end of the recording: searching and sleeping. Of
+    /// threads that are no workers nobody knows what they do then.
+    pub idle_ns: u64,
+    /// Sleeping.
+    pub asleep_ns: u64,
+    /// Tasks that it ran.
+    pub n_tasks: u64,
+    /// Kernels that it ran.
+    pub n_kernels: u64,
+    /// Times that it took tasks from another worker.
+    pub n_steals: u64,
+    /// Tasks that it took so.
+    pub n_stolen: u64,
+    /// Times that it slept.
+    pub n_parks: u64,
+}
+
+/// Where the time went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// From the first beginning to the last end of a kernel.
+    pub span_ns: u64,
+    /// Kernels by name, those that took the most time first.
+    pub kernels: Vec<KernelTime>,
+    /// The same, each place of the source by itself.
+    pub places: Vec<KernelTime>,
+    /// The threads.
+    pub threads: Vec<ThreadTime>,
+    /// What the recorder had no room for.
+    pub n_lost: u64,
+}
+
+impl Statistics {
+    /// Sums a profile up.
+    pub fn new(profile: &Profile) -> Statistics {
+        let begin_ns = profile.slices().map(|(_, slice)| slice.begin_ns).min();
+        let begin_ns = begin_ns.unwrap_or(profile.end_ns);
+        let kernels = profile
+            .slices()
+            .filter(|(_, slice)| matches!(slice.activity, Activity::Kernel(_)));
+        let (first, last) = kernels.fold((u64::MAX, 0), |(first, last), (_, slice)| {
+            (first.min(slice.begin_ns), last.max(slice.end_ns))
+        });
+        let threads = profile.threads.iter();
+        let time = |thread: &ProfiledThread| thread_time(thread, profile.end_ns - begin_ns);
+        Statistics {
+            span_ns: last.saturating_sub(first),
+            kernels: kernel_times(profile, |_| None),
+            places: kernel_times(profile, |index| profile.kernels[index].location.clone()),
+            threads: threads.map(time).collect(),
+            n_lost: profile.threads.iter().map(|thread| thread.n_lost).sum(),
+        }
+    }
+}
+
+/// Sums kernels up by their names and what `place` says of them.
+fn kernel_times(
+    profile: &Profile,
+    place: impl Fn(usize) -> Option<SourceLocation>,
+) -> Vec<KernelTime> {
+    let mut rows: Vec<KernelTime> = Vec::new();
+    let mut known: HashMap<(&str, Option<String>), usize> = HashMap::new();
+    let row_of: Vec<usize> = (0..profile.kernels.len())
+        .map(|index| {
+            let (name, location) = (profile.kernels[index].name.as_str(), place(index));
+            let key = (name, location.as_ref().map(ToString::to_string));
+            *known.entry(key).or_insert_with(|| {
+                rows.push(KernelTime {
+                    name: name.to_owned(),
+                    location,
+                    count: 0,
+                    total_ns: 0,
+                    critical_ns: 0,
+                    share: 0.0,
+                });
+                rows.len() - 1
+            })
+        })
+        .collect();
+    for (_, slice) in profile.slices() {
+        let Activity::Kernel(index) = slice.activity else {
+            continue;
+        };
+        let (row, took_ns) = (&mut rows[row_of[index]], slice.end_ns - slice.begin_ns);
+        row.count += 1;
+        row.total_ns += took_ns;
+        row.critical_ns += slice.critical_path.map_or(0, |_| took_ns);
+    }
+    let all_ns: u64 = rows.iter().map(|row| row.total_ns).sum();
+    for row in &mut rows {
+        row.share = row.total_ns as f64 / all_ns.max(1) as f64;
+    }
+    rows.sort_by(|a, b| {
+        b.total_ns
+            .cmp(&a.total_ns)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    rows
+}
+
+fn thread_time(thread: &ProfiledThread, span_ns: u64) -> ThreadTime {
+    let mut time = ThreadTime {
+        name: thread.name.clone(),
+        is_worker: thread.is_worker,
+        ..ThreadTime::default()
+    };
+    // Tasks hold kernels: what was counted up to an end is not counted again.
+    let mut slices: Vec<_> = thread.slices.iter().collect();
+    slices.sort_by_key(|slice| slice.begin_ns);
+    let mut counted_ns = 0;
+    for slice in slices {
+        match slice.activity {
+            Activity::Kernel(_) => time.n_kernels += 1,
+            Activity::Task => time.n_tasks += 1,
+            Activity::Steal(n_tasks) => {
+                time.n_steals += 1;
+                time.n_stolen += u64::from(n_tasks);
+                continue;
+            }
+            Activity::Park => {
+                time.n_parks += 1;
+                time.asleep_ns += slice.end_ns - slice.begin_ns;
+                continue;
+            }
+        }
+        time.busy_ns += slice.end_ns.saturating_sub(slice.begin_ns.max(counted_ns));
+        counted_ns = counted_ns.max(slice.end_ns);
+    }
+    time.idle_ns = span_ns.saturating_sub(time.busy_ns);
+    time
+}
