@@ -8,6 +8,7 @@ use tfrt::input::STANDARD_INPUT;
 
 use crate::failure::Failure;
 
+pub mod bench;
 pub mod check;
 pub mod compile;
 pub mod completions;

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
 fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     let done = match command {
         Command::Run(options) => commands::run::run(options, talk),
+        Command::Bench(options) => commands::bench::bench(options, talk),
         Command::Compile(options) => commands::compile::compile(options, talk),
         Command::Decompile(options) => commands::decompile::decompile(options, talk),
         Command::Dump(options) => commands::dump::dump(options),

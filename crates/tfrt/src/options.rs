@@ -1,5 +1,6 @@
 //! What the flags mean, as types.
 
+mod bench;
 mod inspect;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use tfrt::host::trace::Level;
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
+pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 
 const EXIT_STATUS: &str = "\
@@ -85,6 +87,7 @@ impl fmt::Display for Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(RunOptions),
+    Bench(BenchOptions),
     Compile(CompileOptions),
     Decompile(DecompileOptions),
     Dump(DumpOptions),

@@ -218,20 +218,39 @@ fn name_len_bytes(text: &str) -> usize {
     end.max(text.chars().next().map_or(0, char::len_utf8).min(1))
 }
 
-/// A time in words, with three digits: `842 ns`, `1.23 ms`.
-pub fn duration(ns: u64) -> String {
+/// A time in words, with three digits: `8.42 ns`, `1.23 ms`.
+pub fn duration(ns: f64) -> String {
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let ns = ns as f64;
-    let (unit, size) = units
-        .into_iter()
-        .rev()
-        .find(|(_, size)| ns >= *size)
-        .unwrap_or(units[0]);
+    // What is rounded up to the next unit is told in that.
+    let fits = |(_, size): &(&str, f64)| ns >= 0.9995 * size;
+    let (unit, size) = units.into_iter().rev().find(fits).unwrap_or(units[0]);
     let number = ns / size;
     match number {
-        _ if unit == "ns" => format!("{number:.0} ns"),
-        ..10.0 => format!("{number:.2} {unit}"),
-        ..100.0 => format!("{number:.1} {unit}"),
+        _ if ns == 0.0 => "0 ns".to_owned(),
+        ..9.995 => format!("{number:.2} {unit}"),
+        ..99.95 => format!("{number:.1} {unit}"),
         _ => format!("{number:.0} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn times_have_three_digits() {
+        let cases = [
+            (0.0, "0 ns"),
+            (1.234, "1.23 ns"),
+            (842.0, "842 ns"),
+            (999.7, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
+            (9_996.0, "10.0 µs"),
+            (123_456_789.0, "123 ms"),
+            (61e9, "61.0 s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(duration(ns), text);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{diff, dump, print_json, run};
+use super::{bench, diff, dump, print_json, run};
 use crate::failure::Failure;
 use crate::options::Command;
 use crate::talk::Problem;
@@ -27,6 +27,7 @@ struct Rejection<'r> {
 pub fn report(command: &Command, failure: &Failure) -> Result<(), Failure> {
     let (schema, file) = match command {
         Command::Run(options) if options.json => (run::SCHEMA, Some(&options.file)),
+        Command::Bench(options) if options.json => (bench::SCHEMA, Some(&options.file)),
         Command::Dump(options) if options.json => (dump::SCHEMA, Some(&options.file)),
         Command::Diff(options) if options.json => (diff::SCHEMA, None),
         _ => return Ok(()),
@@ -34,7 +35,7 @@ pub fn report(command: &Command, failure: &Failure) -> Result<(), Failure> {
     if let Failure::Usage(_) | Failure::Output(_) | Failure::Told(_) = failure {
         return Ok(());
     }
-    let is_run = matches!(command, Command::Run(_));
+    let is_run = matches!(command, Command::Run(_) | Command::Bench(_));
     print_json(&Rejection {
         schema,
         file: file.map(|path| path.to_string_lossy()),

@@ -143,7 +143,7 @@ struct Run<'a> {
     status: ExitStatus,
 }
 
-fn no_such_function(program: &Program, name: &str) -> Failure {
+pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
     let functions: Vec<Function> = program.functions().collect();
     let names = || functions.iter().map(Function::name);
     let help = match similar::nearest(name, names()) {

@@ -116,7 +116,7 @@ impl Stats {
     pub fn table(&self) -> String {
         let mut text = format!(
             "{} from the first kernel to the last\n",
-            duration(self.span_ns)
+            duration(self.span_ns as f64)
         );
         kernel_rows(&mut text, "kernel", &self.kernels);
         kernel_rows(&mut text, "place", &self.places);
@@ -177,10 +177,10 @@ impl Kernel {
         vec![
             name,
             self.runs.to_string(),
-            duration(self.total_ns),
-            duration(self.mean_ns.round() as u64),
+            duration(self.total_ns as f64),
+            duration(self.mean_ns),
             format!("{:.1}%", 100.0 * self.share),
-            duration(self.critical_ns),
+            duration(self.critical_ns as f64),
         ]
     }
 }
@@ -204,9 +204,9 @@ impl Thread {
     fn row(&self) -> Vec<String> {
         vec![
             self.name.clone(),
-            duration(self.busy_ns),
-            duration(self.idle_ns),
-            duration(self.asleep_ns),
+            duration(self.busy_ns as f64),
+            duration(self.idle_ns as f64),
+            duration(self.asleep_ns as f64),
             self.tasks.to_string(),
             self.kernels.to_string(),
             self.steals.to_string(),

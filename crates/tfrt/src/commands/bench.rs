@@ -1,0 +1,310 @@
+//! `tfrt bench`: a function again and again, and how long it takes.
+//!
+//! # What is timed
+//!
+//! A call begins with its request, and ends when its results are there, or, if it has none, when
+//! nothing is left to run. What goes on after that is waited for, but not timed. A reading of the
+//! clock takes some ten nanoseconds, so calls shorter than [`SAMPLE_TIME`] are timed several at a
+//! time: a *sample* is the mean of so many.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tfrt::host::record::{EventKind, Recorder};
+use tfrt::input::Input;
+use tfrt::{AnyAsyncValue, Error, Function, OpenError, Output, Program, Runtime};
+use tfrt_run::{Errors, ExitStatus, arguments};
+
+use super::run::no_such_function;
+use super::{print_json, print_line};
+use crate::failure::Failure;
+use crate::options::BenchOptions;
+use crate::talk::{Problem, Talk};
+
+mod report;
+mod statistics;
+
+use report::Report;
+use statistics::Statistics;
+
+pub use report::SCHEMA;
+
+/// A sample takes at least about so long.
+const SAMPLE_TIME: Duration = Duration::from_micros(2);
+/// Most calls of a sample.
+const MAX_BATCH: u64 = 1 << 10;
+/// Samples after which the measurement ends whatever the time: 80 MB of them.
+const MAX_SAMPLES: usize = 10_000_000;
+
+/// Measures a function, and reports.
+pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let input = Input::read(&options.file)?;
+    if let Input::Text(source) = &input {
+        talk.remember(source);
+    }
+    let bench = Bench::new(options, &input, None)?;
+    let function = bench.function.name().to_owned();
+    let measured = bench.measure(options).and_then(|measured| {
+        // A recorder costs time, and counts once what is the same each time.
+        let recorder = Arc::new(Recorder::new());
+        let counted = Bench::new(options, &input, Some(recorder.clone()))?;
+        counted.call()?;
+        counted.rest();
+        Ok((measured, n_kernels(&recorder)))
+    });
+    let (measured, n_kernels) = match measured {
+        Ok(measured) => measured,
+        Err(Stop::Failure(failure)) => return Err(failure),
+        Err(Stop::Errors(errors)) => {
+            errors
+                .iter()
+                .for_each(|error| talk.tell(&Problem::of_run(error)));
+            let message = format!("'{function}' fails, so that there is nothing to measure");
+            talk.tell(&Problem::of_command(None, message));
+            return Ok(ExitStatus::FunctionFailed);
+        }
+    };
+    let report = Report::new(input.name(), &bench, &measured, n_kernels);
+    match options.json {
+        true => print_json(&report)?,
+        false => print_line(report.text().trim_end())?,
+    }
+    Ok(ExitStatus::Fine)
+}
+
+/// Why a measurement ended before its time.
+enum Stop {
+    Failure(Failure),
+    /// Kernels reported these, or results had them.
+    Errors(Vec<Error>),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failure(failure)
+    }
+}
+
+/// A function that is ready to be called.
+struct Bench {
+    runtime: Runtime,
+    function: Function,
+    arguments: Vec<AnyAsyncValue>,
+    errors: Arc<Errors>,
+    printed: Discarded,
+    queue: String,
+}
+
+/// What was measured.
+struct Measured {
+    statistics: Statistics,
+    n_calls: u64,
+    batch: u64,
+    warm_up: Duration,
+    time: Duration,
+    /// What was printed, by all calls together.
+    printed_bytes: u64,
+}
+
+/// Takes all that is written to it, and counts it.
+#[derive(Clone, Default)]
+struct Discarded(Arc<AtomicU64>);
+
+impl Write for Discarded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Ordering: a statistic.
+        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Discarded {
+    fn n_bytes(&self) -> u64 {
+        // Ordering: a statistic.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Bench {
+    fn new(
+        options: &BenchOptions,
+        input: &Input,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Result<Bench, Failure> {
+        let (errors, printed) = (Arc::new(Errors::default()), Discarded::default());
+        let heard = errors.clone();
+        let queue = options.queue.start(None).map_err(Failure::Host)?;
+        let builder = Runtime::builder()
+            .queue(queue)
+            .output(Output::new(printed.clone(), printed.clone()))
+            .diagnostics(move |error| heard.hear(error));
+        let runtime = match recorder {
+            Some(recorder) => builder.recorder(recorder).build(),
+            None => builder.build(),
+        };
+        let program = load(input, &runtime)?;
+        let (function, arguments) = select(&program, options)?;
+        Ok(Bench {
+            queue: runtime.host().queue().name(),
+            runtime,
+            function,
+            arguments,
+            errors,
+            printed,
+        })
+    }
+
+    fn measure(&self, options: &BenchOptions) -> Result<Measured, Stop> {
+        let (begin, mut n_warm) = (Instant::now(), 0_u32);
+        let mut shortest = Duration::MAX;
+        while n_warm == 0 || begin.elapsed() < options.warm_up {
+            shortest = shortest.min(self.call()?);
+            n_warm = n_warm.saturating_add(1);
+        }
+        let warm_up = begin.elapsed();
+        let in_sample = SAMPLE_TIME.as_nanos() / shortest.as_nanos().max(1);
+        let mut batch = u64::try_from(in_sample).unwrap_or(1).clamp(1, MAX_BATCH);
+        if let Some(n_calls) = options.runs {
+            batch = batch.min(n_calls);
+        }
+        let (before_bytes, begin) = (self.printed.n_bytes(), Instant::now());
+        let (mut samples_ns, mut n_calls) = (Vec::new(), 0);
+        loop {
+            let mut n_left = batch;
+            if let Some(n_wanted) = options.runs {
+                n_left = batch.min(n_wanted - n_calls);
+            }
+            let is_over = match options.runs {
+                Some(_) => n_left == 0,
+                None => begin.elapsed() >= options.time && !samples_ns.is_empty(),
+            };
+            if is_over || samples_ns.len() >= MAX_SAMPLES {
+                break;
+            }
+            let took = self.sample(n_left)?;
+            samples_ns.push(took.as_nanos() as f64 / n_left as f64);
+            n_calls += n_left;
+        }
+        Ok(Measured {
+            statistics: Statistics::new(samples_ns),
+            n_calls,
+            batch,
+            warm_up,
+            time: begin.elapsed(),
+            printed_bytes: self.printed.n_bytes() - before_bytes,
+        })
+    }
+
+    /// Times so many calls in a row.
+    fn sample(&self, n_calls: u64) -> Result<Duration, Stop> {
+        if n_calls == 1 {
+            return self.call();
+        }
+        let begin = Instant::now();
+        for _ in 0..n_calls {
+            self.call_once()?;
+        }
+        let took = begin.elapsed();
+        self.rest();
+        Ok(took)
+    }
+
+    /// Times a call.
+    fn call(&self) -> Result<Duration, Stop> {
+        let begin = Instant::now();
+        self.call_once()?;
+        let took = begin.elapsed();
+        self.rest();
+        Ok(took)
+    }
+
+    fn call_once(&self) -> Result<(), Stop> {
+        let context = self.runtime.context();
+        let call = self.function.call(&context, self.arguments.clone());
+        let results = call.wait_each().expect("this thread is no worker");
+        if results.is_empty() {
+            self.rest();
+        }
+        let failed = results.iter().filter_map(AnyAsyncValue::error);
+        let failed: Vec<Error> = failed.cloned().collect();
+        if failed.is_empty() && !self.errors.any(|_| true) {
+            return Ok(());
+        }
+        self.rest();
+        // What was reported has its place; a result's error may be one of these.
+        let heard = self.errors.take();
+        Err(Stop::Errors(if heard.is_empty() { failed } else { heard }))
+    }
+
+    /// Waits until nothing is left to run.
+    fn rest(&self) {
+        if self.runtime.host().queue().activity().in_flight > 0 {
+            self.runtime.quiesce().expect("this thread is no worker");
+        }
+    }
+}
+
+fn load(input: &Input, runtime: &Runtime) -> Result<Program, OpenError> {
+    Program::from_file(input.open()?, runtime)
+}
+
+/// The function to measure, with its arguments.
+fn select(
+    program: &Program,
+    options: &BenchOptions,
+) -> Result<(Function, Vec<AnyAsyncValue>), Failure> {
+    let given = &options.arguments;
+    let functions: Vec<Function> = match &options.function {
+        Some(name) => {
+            let found = program.function(name);
+            vec![found.ok_or_else(|| no_such_function(program, name))?]
+        }
+        None => program.functions().collect(),
+    };
+    let hosted: Vec<_> = functions.iter().map(Function::as_host_function).collect();
+    arguments::check(&hosted, options.function.as_slice(), given).map_err(Failure::Usage)?;
+    let mut fitting = Vec::new();
+    for function in &functions {
+        let values = arguments::for_function(function.as_host_function(), given);
+        if let Some(values) = values.map_err(Failure::Usage)? {
+            fitting.push((function.clone(), values));
+        }
+    }
+    // Parameters that are given are for a function that has some.
+    if !given.is_empty() {
+        fitting.retain(|(function, _)| function.argument_types().len() > 0);
+    }
+    let main = fitting
+        .iter()
+        .position(|(function, _)| function.name() == "main");
+    match (fitting.len(), main) {
+        (1, _) => Ok(fitting.remove(0)),
+        (_, Some(main)) => Ok(fitting.remove(main)),
+        (0, None) => {
+            let names: Vec<&str> = functions.iter().map(Function::name).collect();
+            let names = names.join(", ");
+            Err(Failure::Usage(format!(
+                "no function can be called without --arg: the program has {names}"
+            )))
+        }
+        (n, None) => Err(Failure::Usage(format!(
+            "{n} functions can be called; --function says which"
+        ))),
+    }
+}
+
+fn n_kernels(recorder: &Recorder) -> u64 {
+    let is_kernel = |kind| matches!(kind, EventKind::Kernel { .. });
+    let threads = recorder.recording().threads;
+    let of_thread = threads.iter().map(|thread| {
+        let kernels = thread.events.iter().filter(|event| is_kernel(event.kind));
+        kernels.count() as u64 + thread.n_lost
+    });
+    of_thread.sum()
+}

@@ -1,0 +1,56 @@
+//! The flags of `tfrt bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use tfrt_run::QueueOption;
+
+use super::parse_duration;
+
+/// Run a function again and again, and tell how long it takes
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt bench program.mlir                       the one function without parameters, or main
+  tfrt bench fib.mlir --function fib --arg 20   with parameters, chains excepted
+  tfrt bench --queue single --time 5s program.bef
+  tfrt bench --json program.mlir
+
+A call takes from its beginning until its results are there, or, if it has none, until all of it has
+run. Short calls are timed several at a time. What kernels print is discarded. The first error ends
+it.")]
+pub struct BenchOptions {
+    /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The function [default: the only one that fits, or main]
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// A parameter of the function (may be repeated), read according to its type
+    #[arg(long = "arg", value_name = "VALUE", allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
+
+    /// Who runs the kernels: `single`, or `multi[:THREADS[:BLOCKING]]`
+    #[arg(long, value_name = "QUEUE", default_value = "multi")]
+    pub queue: QueueOption,
+
+    /// How long to measure: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
+    pub time: Duration,
+
+    /// Make so many calls, however long they take
+    #[arg(long, value_name = "N", conflicts_with = "time")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub runs: Option<u64>,
+
+    /// How long to call the function before
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "200ms")]
+    pub warm_up: Duration,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}

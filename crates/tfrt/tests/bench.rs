@@ -1,0 +1,139 @@
+//! `tfrt bench`: what it measures, and what it refuses to.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value as Json;
+
+const PROGRAM: &str = "\
+func.func @main() -> i32 {
+  %start = tfrt.new.chain
+  %one = tfrt.constant.i32 1
+  %two = \"tfrt_test.async_add.i32\"(%one, %one) : (i32, i32) -> i32
+  %done = tfrt.print.i32 %two, %start
+  tfrt.return %two : i32
+}
+func.func @twice(%x: i32) -> i32 attributes {tfrt.sync} {
+  %y = tfrt.add.i32 %x, %x
+  tfrt.return %y : i32
+}
+func.func @half(%x: i32, %zero: i32) -> i32 {
+  %y, %rest = tfrt.div.i32 %x, %zero
+  tfrt.return %y : i32
+}
+func.func @silent() {
+  %start = tfrt.new.chain
+  %one = tfrt.constant.i32 1
+  %done = tfrt.print.i32 %one, %start
+  tfrt.return
+}
+";
+
+/// Runs `tfrt bench` with a few calls.
+fn bench(test: &str, text: &str, options: &[&str]) -> Output {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(format!("{test}.mlir"));
+    fs::write(&program, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+    command.args(["bench", "--warm-up=0ms", "--runs=20"]);
+    command.args(options).arg(program).output().unwrap()
+}
+
+fn document(test: &str, options: &[&str]) -> Json {
+    let output = bench(test, PROGRAM, &[options, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn calls_and_kernels_are_counted() {
+    for queue in ["--queue=single", "--queue=multi:2"] {
+        let main = document("main", &[queue]);
+        assert_eq!(main["schema"], "tfrt.bench/1");
+        assert_eq!(main["function"], "main");
+        assert_eq!(main["calls"], 20);
+        assert_eq!(main["kernels_per_call"], 4);
+        assert_eq!(main["discarded_output_bytes"], 20 * "int32 = 2\n".len());
+        let time = |name: &str| main[name].as_f64().unwrap();
+        let times = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(time);
+        assert!(times.is_sorted() && times[0] > 0.0, "{times:?}");
+        assert!((times[0]..=times[4]).contains(&time("mean_ns")));
+    }
+    let twice = document("twice", &["--function=twice", "--arg=3"]);
+    assert_eq!(twice["kernels_per_call"], 1);
+    let silent = document("silent", &["--function=silent", "--queue=multi:2"]);
+    assert_eq!(silent["discarded_output_bytes"], 20 * "int32 = 1\n".len());
+}
+
+#[test]
+fn report_is_for_people_too() {
+    let output = bench("report", PROGRAM, &["--queue=single"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "'main' of ",
+        "20 calls in ",
+        "\n  p50 ",
+        "(95%, by Student's t over the means of ",
+        " calls a second, 4 kernels a call, ",
+        "\n  what kernels printed was discarded: 10 bytes a call\n",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn time_is_kept() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/hello.mlir");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+    command.args(["bench", "--warm-up=1ms", "--time=20ms", "--json"]);
+    let output = command.arg(folder).output().unwrap();
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["measured_ns"].as_u64().unwrap() >= 20_000_000);
+    assert!(document["calls"].as_u64().unwrap() > 1);
+}
+
+#[test]
+fn errors_end_it() {
+    let options = ["--function=half", "--arg=1", "--arg=0"];
+    let output = bench("errors", PROGRAM, &options);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains(":13:15: error: runtime error: Divide by zero\n"),
+        "{said}"
+    );
+    let last = "tfrt: error: 'half' fails, so that there is nothing to measure\n";
+    assert!(said.ends_with(last), "{said}");
+}
+
+#[test]
+fn choice_of_a_function_is_explained() {
+    let two = "func.func @f() {\n  tfrt.return\n}\nfunc.func @g() {\n  tfrt.return\n}\n";
+    let one = "func.func @f(%x: i32) -> i32 {\n  tfrt.return %x : i32\n}\n";
+    let cases = [
+        (
+            "two",
+            two,
+            "2 functions can be called; --function says which",
+        ),
+        (
+            "one",
+            one,
+            "no function can be called without --arg: the program has f",
+        ),
+    ];
+    for (test, text, message) in cases {
+        let output = bench(test, text, &[]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, format!("tfrt: error: {message}\n"));
+    }
+    let output = bench("missing", one, &["--function=g", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["problems"][0]["code"], "TF0005");
+}
