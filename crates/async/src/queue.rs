@@ -47,6 +47,8 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod latch;
 #[cfg(not(loom))]
+mod level;
+#[cfg(not(loom))]
 mod parallel;
 #[cfg(not(loom))]
 mod pool;
@@ -102,7 +104,8 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     /// A queue that was shut down drops the task.
     fn add_task(&self, task: Task);
 
-    /// Adds compute tasks in the order given.
+    /// Adds compute tasks in the order given, all at once: cheaper than one after the other, since a
+    /// queue publishes them together and decides once whether to wake somebody.
     fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
         for task in tasks {
             self.add_task(task);

@@ -320,6 +320,24 @@ impl<T> Owner<T> {
         Ok(())
     }
 
+    /// Adds items at the tail as long as there is room, and publishes them at once.
+    pub(super) fn push_all(&self, items: &mut std::vec::IntoIter<T>) {
+        let (pushed, taken) = self.counters();
+        let room = usize::try_from(self.room_at(pushed, taken)).unwrap_or(usize::MAX);
+        let mut n = 0_u32;
+        for item in items.take(room) {
+            let tail = pushed.wrapping_sub(taken.pops).wrapping_add(n);
+            // SAFETY: as in `push`: the slots behind the tail are the owner's as far as there is
+            // room.
+            unsafe { self.ring.write(tail, item) };
+            n += 1;
+        }
+        if n > 0 {
+            // Ordering: as in `push`.
+            self.ring.pushed.0.fetch_add(n, PUBLISH);
+        }
+    }
+
     /// Removes the item at the tail, which is the newest.
     #[inline]
     pub(super) fn pop(&self) -> Option<T> {
@@ -444,6 +462,21 @@ mod tests {
             [Some(6), Some(5), Some(4), None]
         );
         assert!(!thief.has_items());
+    }
+
+    #[test]
+    fn items_pushed_together_stop_where_the_room_ends() {
+        let (owner, thief) = deque::<u32>(4);
+        let (other, _) = deque::<u32>(4);
+        owner.push(0).unwrap();
+        let mut items = vec![1, 2, 3, 4, 5].into_iter();
+        owner.push_all(&mut items);
+        assert_eq!(items.as_slice(), [4, 5]);
+        assert_eq!(thief.steal(&other), Steal::Taken { item: 0, moved: 1 });
+        owner.push_all(&mut items);
+        assert_eq!(items.len(), 0);
+        let left: Vec<u32> = std::iter::from_fn(|| owner.pop()).collect();
+        assert_eq!((left, other.pop()), (vec![5, 4, 3, 2], Some(1)));
     }
 
     #[test]

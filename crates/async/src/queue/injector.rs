@@ -55,6 +55,22 @@ impl<T> Injector<T> {
         Ok(())
     }
 
+    /// Adds tasks from a thread outside, in order.
+    ///
+    /// # Errors
+    ///
+    /// Hands them back if the injector is closed.
+    pub(super) fn push_all(&self, tasks: Vec<T>) -> Result<(), Vec<T>> {
+        let mut state = lock(&self.state);
+        if state.closed {
+            return Err(tasks);
+        }
+        state.tasks.extend(tasks);
+        // Ordering: a hint.
+        self.hint.store(state.tasks.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Adds tasks of a worker, closed or not.
     pub(super) fn overflow(&self, tasks: impl IntoIterator<Item = T>) {
         let mut state = lock(&self.state);

@@ -10,7 +10,7 @@
 //!
 //! | Planted bug | Found by, among others |
 //! |---|---|
-//! | `relaxed-deque-publish` | `push_wraps_steal`, `pop_push_reuses_slot_steal`, `push_park` |
+//! | `relaxed-deque-publish` | `push_wraps_steal`, `push_together_steal`, `pop_push_reuses_slot_steal`, `push_park` |
 //! | `steal-without-cas` | `pop_steal`, `pop_steal_steal`, `steal_half`, `shed_steal` |
 //! | `lost-wakeup` | `push_park`, `inject_park`, `unpark_shutdown` |
 //! | `look-by-load` | `push_park` |
@@ -103,6 +103,23 @@ fn loom_queue_push_wraps_steal() {
                 got.push(item);
             }
         }
+        got.extend(stealing.join().unwrap());
+        got.extend(pop_all(&owner));
+        check_each_once(got, 3);
+    });
+}
+
+#[test]
+fn loom_queue_push_together_steal() {
+    model(|| {
+        let (owner, thief) = deque(2);
+        owner.push(0).unwrap();
+        let stealing = spawn(move || steal(&thief));
+        // There is room for both once the thief has read out what it took.
+        let mut items = vec![1, 2].into_iter();
+        owner.push_all(&mut items);
+        let mut got: Vec<_> = items.collect();
+        got.extend(owner.pop());
         got.extend(stealing.join().unwrap());
         got.extend(pop_all(&owner));
         check_each_once(got, 3);

@@ -187,6 +187,13 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         self.core.add(task);
     }
 
+    fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
+        let tasks: Vec<Task> = tasks.collect();
+        if !tasks.is_empty() {
+            self.core.add_all(tasks);
+        }
+    }
+
     fn add_blocking_task(&self, task: Task, allow_queuing: bool) -> Result<(), Task> {
         self.core.count_added();
         self.blocking.add(task, allow_queuing).inspect_err(|_| {

@@ -11,17 +11,21 @@
 //!   keeps its place.
 //!
 //! Blocking tasks stand in the same line; one that may not be queued is refused.
+//!
+//! The end of the line that a running thread has added itself is that thread's own
+//! (`queue/level.rs`), until somebody else may need it. So a task that adds the next one costs no
+//! lock.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::idle::lock;
-use super::tally::Tally;
+use super::level;
+use super::tally::{Lane, Tally};
 use super::unwind::{drop_caught, run_caught};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
 use crate::any::AnyAsyncValue;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// A queue without threads, whose tasks run on the thread that waits for them.
 ///
@@ -45,12 +49,18 @@ pub struct SingleThreadedWorkQueue {
 }
 
 /// What the queue shares with the continuations of values that somebody waits for.
-struct Line {
+pub(super) struct Line {
     tasks: Mutex<Waiting>,
+    /// The number of tasks in line whenever the lock is free.
+    n_tasks: AtomicUsize,
+    /// As [`Waiting::n_threads`].
+    n_threads: AtomicUsize,
     /// Notified when a task arrives, a value that is waited for settles, or the queue may have
     /// come to rest.
     changed: Condvar,
+    /// Its worker's lane belongs to the thread that has claimed it.
     tally: Tally,
+    lane_is_claimed: AtomicBool,
     n_quiescing: AtomicUsize,
     n_panicked: AtomicU64,
 }
@@ -64,27 +74,6 @@ struct Waiting {
     n_threads: usize,
 }
 
-thread_local! {
-    /// The lines whose tasks this thread is running, outermost first.
-    static RUNNING: RefCell<Vec<*const Line>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Marks the thread as running tasks of a line, until dropped.
-struct Running;
-
-impl Running {
-    fn enter(line: &Line) -> Running {
-        RUNNING.with_borrow_mut(|running| running.push(line));
-        Running
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.with_borrow_mut(Vec::pop);
-    }
-}
-
 impl Default for SingleThreadedWorkQueue {
     fn default() -> Self {
         SingleThreadedWorkQueue::new()
@@ -96,8 +85,11 @@ impl SingleThreadedWorkQueue {
     pub fn new() -> SingleThreadedWorkQueue {
         let line = Line {
             tasks: Mutex::default(),
+            n_tasks: AtomicUsize::new(0),
+            n_threads: AtomicUsize::new(0),
             changed: Condvar::new(),
-            tally: Tally::new(0),
+            tally: Tally::new(1),
+            lane_is_claimed: AtomicBool::new(false),
             n_quiescing: AtomicUsize::new(0),
             n_panicked: AtomicU64::new(0),
         };
@@ -108,64 +100,136 @@ impl SingleThreadedWorkQueue {
 }
 
 impl Line {
-    /// Tells whether the calling thread is inside one of the line's tasks.
-    fn is_running_here(&self) -> bool {
-        RUNNING
-            .try_with(|running| running.borrow().contains(&(self as *const Line)))
-            .unwrap_or(false)
+    /// Lets the calling thread write the lane without exchanges, if no other does.
+    pub(super) fn claim_lane(&self) -> bool {
+        // Ordering: pairs with the release in `release_lane`: the counters are seen as they were
+        // left.
+        !self.lane_is_claimed.swap(true, Ordering::Acquire)
+    }
+
+    pub(super) fn release_lane(&self) {
+        // Ordering: pairs with the acquire in `claim_lane`.
+        self.lane_is_claimed.store(false, Ordering::Release);
+    }
+
+    /// Returns the counters for a thread that owns the lane, or for one that doesn't.
+    #[inline]
+    pub(super) fn lane(&self, owns_lane: bool) -> &Lane {
+        if owns_lane {
+            self.tally.worker(0)
+        } else {
+            self.tally.shared()
+        }
+    }
+
+    /// Tells whether there seem to be tasks that all threads can see.
+    #[inline]
+    pub(super) fn may_have_tasks(&self) -> bool {
+        // Ordering: a hint.
+        self.n_tasks.load(Ordering::Relaxed) > 0
+    }
+
+    /// Tells whether other threads seem to wait for tasks.
+    #[inline]
+    pub(super) fn has_waiting_threads(&self) -> bool {
+        // Ordering: a hint. A thread that is overlooked waits until the caller is done.
+        self.n_threads.load(Ordering::Relaxed) > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        lock(&self.tasks)
     }
 
     fn push(&self, task: Task) {
+        let Err(task) = level::add(self, task) else {
+            return;
+        };
         self.tally.shared().add(1);
-        let mut waiting = lock(&self.tasks);
+        let mut waiting = self.lock();
         waiting.tasks.push_back(task);
         self.release(waiting);
     }
 
-    /// Runs the tasks of `batch` until it is empty or `done` says so.
-    fn run(&self, batch: &mut VecDeque<Task>, done: impl Fn() -> bool) {
-        let _running = Running::enter(self);
-        while !done() {
-            let Some(task) = batch.pop_front() else {
-                return;
+    fn push_all(&self, tasks: &mut dyn Iterator<Item = Task>) {
+        while let Some(task) = tasks.next() {
+            let Err(task) = level::add(self, task) else {
+                continue;
             };
-            self.tally.shared().start();
+            // The thread runs nothing of ours, and will not before the last task.
+            let tasks: VecDeque<Task> = [task].into_iter().chain(tasks).collect();
+            let n_tasks = u64::try_from(tasks.len()).unwrap_or(u64::MAX);
+            self.tally.shared().add(n_tasks);
+            return self.put_back(VecDeque::new(), tasks);
+        }
+    }
+
+    /// Runs the tasks of `batch`, and what is in line behind it, until there is nothing left or
+    /// `done` says so. What is left then goes back.
+    fn run(self: &Arc<Self>, batch: VecDeque<Task>, done: impl Fn() -> bool) {
+        let level = level::enter(self, batch);
+        let lane = self.lane(level.owns_lane);
+        while !done() {
+            let Some(task) = level.next() else {
+                break;
+            };
+            lane.start();
             if run_caught(task) {
                 // Ordering: a statistic.
                 self.n_panicked.fetch_add(1, Ordering::Relaxed);
             }
-            self.tally.shared().finish();
-            // Ordering: a read-modify-write against the one in `quiesce`: either it sees the
-            // finish above, or this sees that somebody is quiescing.
-            if self.n_quiescing.fetch_add(0, Ordering::AcqRel) > 0 {
-                self.notify();
-            }
+            lane.finish();
+        }
+        drop(level);
+        // Ordering: a read-modify-write against the one in `quiesce`: either it sees the
+        // finishes above, or this sees that somebody is quiescing.
+        if self.n_quiescing.fetch_add(0, Ordering::AcqRel) > 0 {
+            self.notify();
         }
     }
 
     /// Wakes all waiting threads; those that are about to wait see what the caller did before.
     fn notify(&self) {
-        self.release(lock(&self.tasks));
+        self.release(self.lock());
     }
 
     /// Releases the lock, and wakes all threads that wait for a change.
     fn release(&self, waiting: MutexGuard<'_, Waiting>) {
         let n_threads = waiting.n_threads;
+        // Ordering: a hint.
+        self.n_tasks.store(waiting.tasks.len(), Ordering::Relaxed);
         drop(waiting);
         if n_threads > 0 {
             self.changed.notify_all();
         }
     }
 
-    /// Puts what is left of a batch back in front.
-    fn put_back(&self, mut batch: VecDeque<Task>) {
-        if batch.is_empty() {
+    /// Puts tasks at the front of the line, and others at its end.
+    pub(super) fn put_back(&self, mut front: VecDeque<Task>, mut end: VecDeque<Task>) {
+        if front.is_empty() && end.is_empty() {
             return;
         }
-        let mut waiting = lock(&self.tasks);
-        batch.append(&mut waiting.tasks);
-        waiting.tasks = batch;
+        let mut waiting = self.lock();
+        if !front.is_empty() {
+            front.append(&mut waiting.tasks);
+            waiting.tasks = front;
+        }
+        waiting.tasks.append(&mut end);
         self.release(waiting);
+    }
+
+    /// Takes the whole line, and puts it before `tasks`.
+    #[cold]
+    pub(super) fn take_before(&self, tasks: &mut VecDeque<Task>) {
+        let mut batch = self.take_all();
+        batch.append(tasks);
+        *tasks = batch;
+    }
+
+    fn take_all(&self) -> VecDeque<Task> {
+        let mut waiting = self.lock();
+        // Ordering: a hint.
+        self.n_tasks.store(0, Ordering::Relaxed);
+        std::mem::take(&mut waiting.tasks)
     }
 
     /// Waits for a change, at most until `deadline`; tells whether that has passed.
@@ -179,6 +243,8 @@ impl Line {
             return (waiting, true);
         }
         waiting.n_threads += 1;
+        // Ordering: a hint.
+        self.n_threads.store(waiting.n_threads, Ordering::Relaxed);
         let mut waiting = match left {
             Some(left) => {
                 let woken = self.changed.wait_timeout(waiting, left);
@@ -190,46 +256,47 @@ impl Line {
             }
         };
         waiting.n_threads -= 1;
+        // Ordering: a hint.
+        self.n_threads.store(waiting.n_threads, Ordering::Relaxed);
         (waiting, false)
     }
 
     /// Runs tasks, and waits for more, until `missing` is zero or the deadline has passed.
-    fn run_until(&self, missing: &AtomicUsize, deadline: Option<Instant>) -> bool {
+    fn run_until(self: &Arc<Self>, missing: &AtomicUsize, deadline: Option<Instant>) -> bool {
         // Ordering: whoever sees the last arrival comes after all of them.
         let settled = || missing.load(Ordering::Acquire) == 0;
         let expired = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let mut waiting = lock(&self.tasks);
         loop {
             if settled() {
                 return true;
             }
-            let mut batch = std::mem::take(&mut waiting.tasks);
-            if batch.is_empty() {
-                let passed;
-                (waiting, passed) = self.wait(waiting, deadline);
-                if passed {
+            let batch = self.take_all();
+            if !batch.is_empty() {
+                self.run(batch, || settled() || expired());
+                if expired() {
                     return settled();
                 }
                 continue;
             }
-            drop(waiting);
-            self.run(&mut batch, || settled() || expired());
-            self.put_back(batch);
-            if expired() {
+            let waiting = self.lock();
+            // What changed before the lock was taken has notified nobody.
+            if settled() || !waiting.tasks.is_empty() {
+                continue;
+            }
+            if self.wait(waiting, deadline).1 {
                 return settled();
             }
-            waiting = lock(&self.tasks);
         }
     }
 
     /// Runs the line until it is empty.
-    fn run_all(&self) {
+    fn run_all(self: &Arc<Self>) {
         loop {
-            let mut batch = std::mem::take(&mut lock(&self.tasks).tasks);
+            let batch = self.take_all();
             if batch.is_empty() {
                 return;
             }
-            self.run(&mut batch, || false);
+            self.run(batch, || false);
         }
     }
 }
@@ -243,11 +310,20 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         self.line.push(task);
     }
 
+    fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
+        self.line.push_all(tasks);
+    }
+
     fn add_blocking_task(&self, task: Task, allow_queuing: bool) -> Result<(), Task> {
         if !allow_queuing {
             return Err(task);
         }
-        self.line.push(task);
+        let line = self.line.clone();
+        self.line.push(Task::new(move || {
+            // It may wait for what this thread has added.
+            level::publish(&line);
+            task.run();
+        }));
         Ok(())
     }
 
@@ -258,6 +334,9 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     ) -> Result<bool, AwaitError> {
         if self.is_worker_thread() {
             return Err(AwaitError::FromWorker);
+        }
+        if values.iter().all(AnyAsyncValue::is_settled) {
+            return Ok(true);
         }
         // One more than there are, so that it does not reach zero while some are missing.
         let missing = Arc::new(AtomicUsize::new(1));
@@ -278,8 +357,9 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 
     /// Runs all tasks. Inside a task of this queue it runs those that are in line, and returns.
     fn quiesce(&self) -> Result<(), AwaitError> {
-        let line = &*self.line;
-        if line.is_running_here() {
+        let line = &self.line;
+        if level::is_running(line) {
+            level::publish(line);
             line.run_all();
             return Ok(());
         }
@@ -287,7 +367,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         line.n_quiescing.fetch_add(1, Ordering::AcqRel);
         loop {
             line.run_all();
-            let waiting = lock(&line.tasks);
+            let waiting = line.lock();
             if !waiting.tasks.is_empty() {
                 continue;
             }
@@ -306,7 +386,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     }
 
     fn is_worker_thread(&self) -> bool {
-        self.line.is_running_here()
+        level::is_running(&self.line)
     }
 
     fn activity(&self) -> Activity {
@@ -330,8 +410,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 impl Drop for SingleThreadedWorkQueue {
     /// Drops the tasks that nobody waited for.
     fn drop(&mut self) {
-        let tasks = std::mem::take(&mut lock(&self.line.tasks).tasks);
-        for task in tasks {
+        for task in self.line.take_all() {
             drop_caught(task);
             self.line.tally.shared().finish();
         }

@@ -1,27 +1,29 @@
 //! [`Task`]: one closure, to be run once on some thread.
 //!
-//! A task is four words: a table of two functions and three words in which a small closure lies.
-//! A closure that does not fit is boxed, and the box is the closure that lies there. So adding a
-//! small task allocates nothing, and a task moves by copying 32 bytes.
+//! A task is two words, so that it moves in registers: a table of two functions, and a word in which
+//! a closure of one word lies. A larger closure lies in a block of the free lists, and is never
+//! moved: copying what was written a moment ago costs more than the block.
 //!
 //! # Invariants
 //!
-//! * `storage` holds a live closure of the type that `table` was made for, until `run` or `drop`
-//!   moves it out. Both consume the task, so it happens once.
+//! * `word` holds what `table` was made for, a live closure or the address of one, until `run` or
+//!   `drop` moves it out. Both consume the task, so it happens once.
 
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
-/// Room for a closure that is stored in place.
-type Storage = MaybeUninit<[usize; 3]>;
+use crate::memory::{Block, allocate_block, free_block};
+
+/// Room for a closure that is stored in place, or for the address of one.
+type Word = MaybeUninit<*mut ()>;
 
 /// What can be done with a stored closure whose type has been forgotten.
 struct Table {
     /// Moves the closure out and calls it.
-    run: unsafe fn(*mut Storage),
-    /// Drops the closure in place.
-    drop: unsafe fn(*mut Storage),
+    run: unsafe fn(Word),
+    /// Drops the closure.
+    drop: unsafe fn(Word),
 }
 
 /// A closure to be run once, on any thread.
@@ -40,66 +42,73 @@ struct Table {
 /// ```
 pub struct Task {
     table: &'static Table,
-    // Invariant: holds a live closure of the type that `table` belongs to.
-    storage: Storage,
+    // Invariant: holds what `table` belongs to.
+    word: Word,
 }
 
-/// Tells whether an `F` can lie in a [`Storage`].
+// SAFETY: a task is made of closures that are `Send` only.
+unsafe impl Send for Task {}
+// SAFETY: nothing can be done with a shared task.
+unsafe impl Sync for Task {}
+
+/// Tells whether an `F` can lie in a [`Word`].
 const fn fits<F>() -> bool {
-    size_of::<F>() <= size_of::<Storage>() && align_of::<F>() <= align_of::<Storage>()
+    size_of::<F>() <= size_of::<Word>() && align_of::<F>() <= align_of::<Word>()
 }
 
 /// Carries the table of a closure type.
 struct TableOf<F>(F);
 
 impl<F: FnOnce()> TableOf<F> {
-    const TABLE: &'static Table = &Table {
-        run: run_in_place::<F>,
-        drop: drop_in_place::<F>,
+    const TABLE: &'static Table = if fits::<F>() {
+        &Table {
+            run: run_in_place::<F>,
+            drop: drop_in_place::<F>,
+        }
+    } else {
+        &Table {
+            run: run_in_block::<F>,
+            drop: drop_in_block::<F>,
+        }
     };
 }
 
 impl Task {
-    /// Wraps `closure`; allocates only if it is larger than three words.
+    /// Wraps `closure`. One that is larger than a word takes a block of the thread's free lists.
     #[inline]
     pub fn new<F: FnOnce() + Send + 'static>(closure: F) -> Task {
+        let mut word = Word::uninit();
         if fits::<F>() {
-            return Task::in_place(closure);
+            // SAFETY: the word is large and aligned enough for an `F`, and a local that nobody else
+            // can see.
+            unsafe { word.as_mut_ptr().cast::<F>().write(closure) };
+        } else {
+            let block = allocate_block(Block::of::<F>()).cast::<F>();
+            // SAFETY: the block is fresh, and has the layout of an `F`.
+            unsafe { block.write(closure) };
+            word.write(block.as_ptr().cast());
         }
-        Task::in_place(Box::new(closure))
-    }
-
-    #[inline]
-    fn in_place<F: FnOnce() + Send + 'static>(closure: F) -> Task {
-        const { assert!(size_of::<Task>() == 4 * size_of::<usize>()) };
-        assert!(fits::<F>(), "only closures that fit are stored in place");
-        let mut storage = Storage::uninit();
-        // SAFETY: `fits` was asserted, so the storage is large and aligned enough for an `F`,
-        // and it is a local that nobody else can see.
-        unsafe { ptr::write(storage.as_mut_ptr().cast::<F>(), closure) };
         Task {
             table: TableOf::<F>::TABLE,
-            storage,
+            word,
         }
     }
 
     /// Runs the closure.
     #[inline]
     pub fn run(self) {
-        let mut task = ManuallyDrop::new(self);
-        let run = task.table.run;
-        // SAFETY: by the field's invariant the storage holds a live closure of the table's type;
-        // the task is consumed, and `ManuallyDrop` keeps `drop` from touching it again.
-        unsafe { run(&raw mut task.storage) };
+        let task = ManuallyDrop::new(self);
+        // SAFETY: by the field's invariant the word holds what the table belongs to; the task is
+        // consumed, and `ManuallyDrop` keeps `drop` from touching it again.
+        unsafe { (task.table.run)(task.word) };
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        let drop = self.table.drop;
-        // SAFETY: by the field's invariant the storage holds a live closure of the table's type,
-        // since `run` never lets a task get here.
-        unsafe { drop(&raw mut self.storage) };
+        // SAFETY: by the field's invariant the word holds what the table belongs to, since `run`
+        // never lets a task get here.
+        unsafe { (self.table.drop)(self.word) };
     }
 }
 
@@ -109,25 +118,76 @@ impl fmt::Debug for Task {
     }
 }
 
-/// Moves the closure out of `storage` and calls it.
+/// Moves the closure out of a word.
 ///
 /// # Safety
 ///
-/// `storage` holds a live `F`, which is gone afterwards, also if the call unwinds.
-unsafe fn run_in_place<F: FnOnce()>(storage: *mut Storage) {
+/// `word` holds a live `F`, which is gone afterwards.
+#[inline(always)]
+unsafe fn take_from_place<F>(word: Word) -> F {
     // SAFETY: the caller hands over a live `F`; it is read once.
-    let closure = unsafe { ptr::read(storage.cast::<F>()) };
+    unsafe { ptr::read(word.as_ptr().cast::<F>()) }
+}
+
+/// Moves the closure out of its block, and gives that back.
+///
+/// # Safety
+///
+/// `word` holds the address of a block that [`Task::new`] has filled with an `F`, which is gone
+/// afterwards.
+#[inline(always)]
+unsafe fn take_from_block<F>(word: Word) -> F {
+    // SAFETY: the caller says that an address is there.
+    let address = unsafe { word.assume_init() }.cast::<F>();
+    // SAFETY: a block's address is not null.
+    let block = unsafe { NonNull::new_unchecked(address) };
+    // SAFETY: the caller hands over a live `F`; it is read once.
+    let closure = unsafe { block.read() };
+    // SAFETY: the block was allocated as that of an `F`, and holds nothing any more.
+    unsafe { free_block(block.cast(), Block::of::<F>()) };
+    closure
+}
+
+/// Calls a closure that lies in the word.
+///
+/// # Safety
+///
+/// As [`take_from_place`].
+unsafe fn run_in_place<F: FnOnce()>(word: Word) {
+    // SAFETY: the caller's promise is the same.
+    let closure = unsafe { take_from_place::<F>(word) };
     closure();
 }
 
-/// Drops the closure in `storage`.
+/// Drops a closure that lies in the word.
 ///
 /// # Safety
 ///
-/// `storage` holds a live `F`, which is gone afterwards.
-unsafe fn drop_in_place<F>(storage: *mut Storage) {
-    // SAFETY: the caller hands over a live `F`; it is dropped once.
-    unsafe { ptr::drop_in_place(storage.cast::<F>()) };
+/// As [`take_from_place`].
+unsafe fn drop_in_place<F>(word: Word) {
+    // SAFETY: the caller's promise is the same.
+    drop(unsafe { take_from_place::<F>(word) });
+}
+
+/// Calls a closure that lies in a block.
+///
+/// # Safety
+///
+/// As [`take_from_block`].
+unsafe fn run_in_block<F: FnOnce()>(word: Word) {
+    // SAFETY: the caller's promise is the same.
+    let closure = unsafe { take_from_block::<F>(word) };
+    closure();
+}
+
+/// Drops a closure that lies in a block.
+///
+/// # Safety
+///
+/// As [`take_from_block`].
+unsafe fn drop_in_block<F>(word: Word) {
+    // SAFETY: the caller's promise is the same.
+    drop(unsafe { take_from_block::<F>(word) });
 }
 
 #[cfg(all(test, not(loom)))]

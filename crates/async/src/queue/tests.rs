@@ -470,6 +470,59 @@ fn oldest_task_does_not_starve_behind_newer_ones() {
 }
 
 #[test]
+fn tasks_added_together_all_run_and_keep_their_order_where_there_is_one() {
+    for n_tasks in [0, 1, 2, 1000] {
+        for inside in [false, true] {
+            let single: Queue = Arc::new(SingleThreadedWorkQueue::new());
+            for (queue, ordered) in [(single, true), (multi(2, 0) as Queue, false)] {
+                let ran = Arc::<Mutex<Vec<usize>>>::default();
+                let (target, list) = (queue.clone(), ran.clone());
+                let add = move || {
+                    let task = |index| {
+                        let list = list.clone();
+                        Task::new(move || lock(&list).push(index))
+                    };
+                    target.add_tasks(&mut (0..n_tasks).map(task));
+                };
+                if inside {
+                    queue.add_task(Task::new(add));
+                } else {
+                    add();
+                }
+                queue.quiesce().unwrap();
+                let mut ran = lock(&ran).clone();
+                if !ordered {
+                    ran.sort_unstable();
+                }
+                assert_eq!(ran, (0..n_tasks).collect::<Vec<_>>());
+                assert_eq!(queue.activity().in_flight, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocking_task_may_wait_for_what_its_thread_has_added() {
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let (sender, receiver) = channel();
+    let inner = queue.clone();
+    queue.add_task(Task::new(move || {
+        inner.add_task(Task::new(move || sender.send(7).unwrap()));
+    }));
+    let blocking = Task::new(move || promise.resolve(receiver.recv().unwrap()));
+    assert!(queue.add_blocking_task(blocking, true).is_ok());
+    let other = {
+        let (queue, value) = (queue.clone(), value.clone());
+        thread::spawn(move || queue.await_all(&[value.into_any()]))
+    };
+    // One of the two threads runs the blocking task, and the other what that waits for.
+    queue.await_all(&[value.as_any().clone()]).unwrap();
+    other.join().unwrap().unwrap();
+    assert_eq!(value.get().unwrap().unwrap(), &7);
+}
+
+#[test]
 fn idle_workers_sleep() {
     let queue = multi(4, 1);
     queue.add_task(Task::new(|| ()));

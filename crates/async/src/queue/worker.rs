@@ -25,6 +25,7 @@ use super::tally::{Lane, Tally};
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
+use crate::memory;
 use crate::record::{Recorder, Track};
 use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread};
 
@@ -64,6 +65,10 @@ pub(super) struct Counts {
 fn count(counter: &AtomicU64, n: u64) {
     // Ordering: a statistic.
     counter.fetch_add(n, Ordering::Relaxed);
+}
+
+fn count_of(tasks: &[Task]) -> u64 {
+    u64::try_from(tasks.len()).unwrap_or(u64::MAX)
 }
 
 /// What only the thread of one worker may use.
@@ -159,6 +164,30 @@ impl Core {
             return;
         }
         self.add_outside(task);
+    }
+
+    /// Adds compute tasks, from any thread: all become visible at once, and one worker is woken at
+    /// most, which wakes the next one if there is more than it can do.
+    pub(super) fn add_all(&self, tasks: Vec<Task>) {
+        if is_thread_of(self) {
+            LOCAL.with(|local| {
+                local
+                    .get()
+                    .expect("a worker's thread has it")
+                    .add_all(tasks)
+            });
+            return;
+        }
+        self.tally.shared().add(count_of(&tasks));
+        match self.injector.push_all(tasks) {
+            Ok(()) => self.announce(),
+            Err(tasks) => {
+                for task in tasks {
+                    self.discard(task);
+                    self.count_gone();
+                }
+            }
+        }
     }
 
     /// Adds a task from a thread that is no worker of this queue.
@@ -388,6 +417,7 @@ impl Local {
     fn sleep(&self, searching: bool) -> bool {
         let core = &*self.core;
         let mut ended = false;
+        memory::collect();
         self.record(Track::mark);
         let slept = core.idle.sleep_unless(self.index, searching, |word| {
             if word.is_watched() {
@@ -416,6 +446,25 @@ impl Local {
         }
         self.lane().add(1);
         self.push(task);
+        self.core.announce();
+    }
+
+    /// Adds tasks of a task that runs here.
+    fn add_all(&self, tasks: Vec<Task>) {
+        if self.core.idle.peek().is_closed() {
+            tasks.into_iter().for_each(|task| self.core.discard(task));
+            return;
+        }
+        self.lane().add(count_of(&tasks));
+        let mut tasks = tasks.into_iter();
+        self.deque.push_all(&mut tasks);
+        if tasks.len() > 0 {
+            count(
+                &self.core.counts.overflowed,
+                u64::try_from(tasks.len()).unwrap_or(u64::MAX),
+            );
+            self.core.injector.overflow(tasks);
+        }
         self.core.announce();
     }
 
