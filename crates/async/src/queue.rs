@@ -47,6 +47,7 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod latch;
 #[cfg(not(loom))]
+#[allow(unsafe_code)]
 mod level;
 #[cfg(not(loom))]
 mod parallel;

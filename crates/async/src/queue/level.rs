@@ -6,7 +6,7 @@
 //! go to the line when the level is left, when another thread waits for tasks, and before a task
 //! that may wait.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr;
 
@@ -14,141 +14,153 @@ use super::Task;
 use super::single::Line;
 use crate::sync::Arc;
 
-/// What the thread runs, outermost first.
-struct Level {
+thread_local! {
+    /// The innermost level of the thread, or null.
+    ///
+    /// Invariant: a level that [`run`] has on its stack, further out than whoever reads this.
+    static INNERMOST: Cell<*const Level> = const { Cell::new(ptr::null()) };
+}
+
+/// What the thread runs for one line.
+pub(super) struct Level {
     line: Arc<Line>,
-    /// The rest of the batch, and behind it what this thread has added meanwhile.
-    tasks: VecDeque<Task>,
-    /// The number of tasks in the rest of the batch.
-    n_batch: usize,
+    /// Borrowed for the length of one operation at a time, none of which calls anybody.
+    tasks: UnsafeCell<Tasks>,
     /// Whether this thread may write the line's own counters.
     owns_lane: bool,
-}
-
-impl Level {
-    #[inline]
-    fn begin_batch(&mut self) {
-        if self.line.may_have_tasks() {
-            self.line.take_before(&mut self.tasks);
-        }
-        self.n_batch = self.tasks.len();
-    }
-
-    fn is_of(&self, line: &Line) -> bool {
-        ptr::eq(Arc::as_ptr(&self.line), line)
-    }
-}
-
-thread_local! {
-    static LEVELS: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
-    /// The line of the innermost level, or null.
-    static INNERMOST: Cell<*const Line> = const { Cell::new(ptr::null()) };
-}
-
-#[inline]
-fn is_innermost(line: &Line) -> bool {
-    ptr::eq(INNERMOST.get(), line)
-}
-
-/// The innermost level of the thread, until it is dropped.
-pub(super) struct Entered {
-    /// Whether the thread may write the line's own counters.
-    pub(super) owns_lane: bool,
     claimed_lane: bool,
+    outer: *const Level,
 }
 
-/// Begins a level with a batch.
-pub(super) fn enter(line: &Arc<Line>, batch: VecDeque<Task>) -> Entered {
-    let inherits = LEVELS.with_borrow(|levels| {
-        let mut ours = levels.iter().filter(|level| level.is_of(line));
-        ours.any(|level| level.owns_lane)
-    });
+struct Tasks {
+    /// The rest of the batch, and behind it what this thread has added meanwhile.
+    line: VecDeque<Task>,
+    /// The number of tasks in the rest of the batch.
+    n_batch: usize,
+}
+
+/// Runs `work` with a level that begins with a batch. What is left of that goes back to the front
+/// of the line afterwards, and what was added goes to its end.
+pub(super) fn run(line: &Arc<Line>, batch: VecDeque<Task>, work: impl FnOnce(&Level)) {
+    /// Leaves the level even if something panics.
+    struct Leave<'a>(&'a Level);
+
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            self.0.leave();
+        }
+    }
+
+    let outer = INNERMOST.get();
+    let inherits = levels(outer).any(|level| level.is_of(line) && level.owns_lane);
     let claimed_lane = !inherits && line.claim_lane();
     let level = Level {
         line: line.clone(),
-        n_batch: batch.len(),
-        tasks: batch,
+        tasks: UnsafeCell::new(Tasks {
+            n_batch: batch.len(),
+            line: batch,
+        }),
         owns_lane: inherits || claimed_lane,
-    };
-    let owns_lane = level.owns_lane;
-    LEVELS.with_borrow_mut(|levels| levels.push(level));
-    INNERMOST.set(Arc::as_ptr(line));
-    Entered {
-        owns_lane,
         claimed_lane,
-    }
+        outer,
+    };
+    INNERMOST.set(&raw const level);
+    let _leave = Leave(&level);
+    work(&level);
 }
 
-impl Entered {
-    /// Returns the next task of the level: of the batch, or of a new batch that is all that is in
-    /// line, with what the thread has added at its end.
+/// Returns a level and all that are further out.
+fn levels<'a>(mut at: *const Level) -> impl Iterator<Item = &'a Level> {
+    std::iter::from_fn(move || {
+        // SAFETY: by the invariant of `INNERMOST` it is null or on this thread's stack, further out
+        // than the caller, and so are the levels that were there before it.
+        let level = unsafe { at.as_ref() }?;
+        at = level.outer;
+        Some(level)
+    })
+}
+
+impl Level {
+    fn is_of(&self, line: &Line) -> bool {
+        ptr::eq(Arc::as_ptr(&self.line), line)
+    }
+
+    /// Whether the thread may write the line's own counters.
+    pub(super) fn owns_lane(&self) -> bool {
+        self.owns_lane
+    }
+
+    /// Gives `f` the tasks. It must not come here again.
+    #[inline(always)]
+    fn with_tasks<R>(&self, f: impl FnOnce(&mut Tasks) -> R) -> R {
+        // SAFETY: only the thread whose level this is comes here, and what the callers in this file
+        // do with the tasks calls nobody who could come here, too: it moves tasks, and neither runs
+        // nor drops one.
+        f(unsafe { &mut *self.tasks.get() })
+    }
+
+    /// Returns the next task: of the batch, or of a new batch that is all that is in line, with
+    /// what the thread has added at its end.
     #[inline]
     pub(super) fn next(&self) -> Option<Task> {
-        LEVELS.with_borrow_mut(|levels| {
-            let level = levels.last_mut()?;
-            if level.n_batch == 0 {
-                level.begin_batch();
+        self.with_tasks(|tasks| {
+            if tasks.n_batch == 0 {
+                if self.line.may_have_tasks() {
+                    self.line.take_before(&mut tasks.line);
+                }
+                tasks.n_batch = tasks.line.len();
             }
-            let task = level.tasks.pop_front()?;
-            level.n_batch -= 1;
+            let task = tasks.line.pop_front()?;
+            tasks.n_batch -= 1;
             Some(task)
         })
     }
-}
 
-impl Drop for Entered {
-    /// Puts what is left of the batch back to the front of the line, and what was added to its end.
-    fn drop(&mut self) {
-        let (mut level, outer) = LEVELS.with_borrow_mut(|levels| {
-            let level = levels.pop().expect("levels are left in order");
-            let outer = levels.last().map(|level| Arc::as_ptr(&level.line));
-            (level, outer.unwrap_or(ptr::null()))
-        });
-        INNERMOST.set(outer);
+    /// Lets other threads see what this one has added.
+    #[cold]
+    fn publish(&self) {
+        let added = self.with_tasks(|tasks| tasks.line.split_off(tasks.n_batch));
+        self.line.put_back(VecDeque::new(), added);
+    }
+
+    #[cold]
+    fn leave(&self) {
+        INNERMOST.set(self.outer);
         if self.claimed_lane {
-            level.line.release_lane();
+            self.line.release_lane();
         }
-        let added = level.tasks.split_off(level.n_batch);
-        level.line.put_back(level.tasks, added);
+        let (batch, added) = self.with_tasks(|tasks| {
+            let added = tasks.line.split_off(tasks.n_batch);
+            (std::mem::take(&mut tasks.line), added)
+        });
+        self.line.put_back(batch, added);
     }
 }
 
-/// Adds a task to the thread's level, if what it runs is `line`; else gives it back.
+/// Adds a task to the thread's innermost level, if that runs `line`; else gives it back.
 #[inline]
 pub(super) fn add(line: &Line, task: Task) -> Result<(), Task> {
-    // The thread's levels are gone when it is past its end.
-    if !is_innermost(line) {
+    let innermost = levels(INNERMOST.get()).next();
+    let Some(level) = innermost.filter(|level| level.is_of(line)) else {
         return Err(task);
-    }
-    LEVELS.with_borrow_mut(|levels| {
-        let level = levels.last_mut().expect("there is an innermost level");
-        line.lane(level.owns_lane).add(1);
-        level.tasks.push_back(task);
-    });
+    };
+    line.lane(level.owns_lane).add(1);
+    level.with_tasks(|tasks| tasks.line.push_back(task));
     if line.has_waiting_threads() {
-        publish(line);
+        level.publish();
     }
     Ok(())
 }
 
 /// Tells whether the thread is running tasks of `line`.
 pub(super) fn is_running(line: &Line) -> bool {
-    let is_running = LEVELS.try_with(|levels| {
-        let levels = levels.borrow();
-        levels.iter().any(|level| level.is_of(line))
-    });
-    is_running.unwrap_or(false)
+    levels(INNERMOST.get()).any(|level| level.is_of(line))
 }
 
 /// Lets other threads see what this one has added to `line`.
-#[cold]
 pub(super) fn publish(line: &Line) {
-    if !is_innermost(line) {
-        return;
+    let innermost = levels(INNERMOST.get()).next();
+    if let Some(level) = innermost.filter(|level| level.is_of(line)) {
+        level.publish();
     }
-    let added = LEVELS.with_borrow_mut(|levels| {
-        let level = levels.last_mut();
-        level.map(|level| level.tasks.split_off(level.n_batch))
-    });
-    line.put_back(VecDeque::new(), added.unwrap_or_default());
 }

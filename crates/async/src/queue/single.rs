@@ -166,20 +166,20 @@ impl Line {
     /// Runs the tasks of `batch`, and what is in line behind it, until there is nothing left or
     /// `done` says so. What is left then goes back.
     fn run(self: &Arc<Self>, batch: VecDeque<Task>, done: impl Fn() -> bool) {
-        let level = level::enter(self, batch);
-        let lane = self.lane(level.owns_lane);
-        while !done() {
-            let Some(task) = level.next() else {
-                break;
-            };
-            lane.start();
-            if run_caught(task) {
-                // Ordering: a statistic.
-                self.n_panicked.fetch_add(1, Ordering::Relaxed);
+        level::run(self, batch, |level| {
+            let lane = self.lane(level.owns_lane());
+            while !done() {
+                let Some(task) = level.next() else {
+                    break;
+                };
+                lane.start();
+                if run_caught(task) {
+                    // Ordering: a statistic.
+                    self.n_panicked.fetch_add(1, Ordering::Relaxed);
+                }
+                lane.finish();
             }
-            lane.finish();
-        }
-        drop(level);
+        });
         // Ordering: a read-modify-write against the one in `quiesce`: either it sees the
         // finishes above, or this sees that somebody is quiescing.
         if self.n_quiescing.fetch_add(0, Ordering::AcqRel) > 0 {
