@@ -61,7 +61,7 @@ pub const NAMES: [&str; 15] = [
 
 /// What a unit may cost on one thread, in nanoseconds, where the plain loop over `chain` takes
 /// [`REFERENCE_NS`] for a node: the case, the goal in static order, and that with ready counts.
-const GOALS: [(&str, f64, Option<f64>); 14] = [
+const GOALS: [(&str, f64, Option<f64>); 18] = [
     ("chain", 4.0, Some(6.0)),
     ("fan", 4.0, Some(8.0)),
     ("merge", 4.0, Some(8.0)),
@@ -76,6 +76,10 @@ const GOALS: [(&str, f64, Option<f64>); 14] = [
     ("fib", 12.0, None),
     ("while", 25.0, None),
     ("repeat", 25.0, None),
+    ("available", 2.0, None),
+    ("future", 20.0, None),
+    ("await", 150.0, None),
+    ("task_chain", 10.0, None),
 ];
 
 /// Nanoseconds for a node of the plain loop on the machine that goals are meant for.
@@ -85,7 +89,7 @@ pub const REFERENCE_NS: f64 = 1.4;
 pub fn goal(case: &str, who: &str) -> Option<f64> {
     let (_, ordered, dynamic) = GOALS.iter().find(|(name, ..)| *name == case)?;
     match who {
-        "tfrt, ordered" => Some(*ordered),
+        "tfrt, ordered" | "tfrt" => Some(*ordered),
         "tfrt, dynamic" => *dynamic,
         _ => None,
     }

@@ -13,4 +13,5 @@ pub mod measure;
 pub mod ours;
 pub mod peers;
 pub mod programs;
+pub mod small;
 pub mod table;

@@ -22,6 +22,7 @@ use tfrt_benches::counted::{Count, Counts};
 use tfrt_benches::folders;
 use tfrt_benches::ours::{self, Order, Ours, Threads};
 use tfrt_benches::peers;
+use tfrt_benches::small::{self, Small};
 
 /// The program runs cases, and counts nothing.
 const INSIDE: &str = "--inside";
@@ -164,7 +165,17 @@ fn run_all(with_peers: bool) {
             }
         }
     }
+    small::ALL.into_iter().for_each(run_small);
     load();
+}
+
+/// Runs a small thing.
+fn run_small(small: Small) {
+    (small.work)();
+    end_of_stretch(1);
+    assert_eq!((small.work)(), small::answer(), "{}", small.name);
+    end_of_stretch(2);
+    println!("{}\t{}\ttfrt", small.name, small::N);
 }
 
 fn run(case: &Case, bytes: &BefBuffer, order: Order) {
