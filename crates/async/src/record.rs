@@ -108,6 +108,8 @@ pub struct Recording {
     pub threads: Vec<ThreadRecording>,
     /// The moment, in nanoseconds since the recorder was made.
     pub end_ns: u64,
+    /// Events of threads that ended long ago.
+    pub n_lost: u64,
 }
 
 /// Keeps what threads record.
@@ -135,7 +137,15 @@ pub struct Recorder {
     capacity: usize,
     clock: Clock,
     n_functions: AtomicU64,
-    tracks: Mutex<Vec<Shared>>,
+    tracks: Mutex<Tracks>,
+}
+
+/// The tracks of a recorder.
+#[derive(Clone, Default)]
+struct Tracks {
+    all: Vec<Shared>,
+    /// Events on tracks that were given up.
+    n_lost: u64,
 }
 
 /// A track as the recorder holds it.
@@ -144,6 +154,34 @@ struct Shared {
     name: String,
     is_worker: bool,
     ring: Arc<Ring>,
+}
+
+/// Threads that have ended whose events are kept; of further ones, the earliest are forgotten.
+const MAX_LEFT: usize = 64;
+
+impl Shared {
+    /// Whether nobody writes to it any more.
+    fn is_left(&self) -> bool {
+        Arc::strong_count(&self.ring) == 1
+    }
+}
+
+impl Tracks {
+    fn add(&mut self, name: String, is_worker: bool, capacity: usize) -> Arc<Ring> {
+        let n_left = self.all.iter().filter(|track| track.is_left()).count();
+        if n_left >= MAX_LEFT {
+            let first = self.all.iter().position(Shared::is_left);
+            let forgotten = first.map(|index| self.all.remove(index));
+            self.n_lost += forgotten.map_or(0, |track| track.ring.n_written());
+        }
+        let ring = Arc::new(Ring::new(capacity));
+        self.all.push(Shared {
+            name,
+            is_worker,
+            ring: ring.clone(),
+        });
+        ring
+    }
 }
 
 /// What the calling thread records to. A counted handle that stays on its thread.
@@ -163,7 +201,8 @@ thread_local! {
 }
 
 impl Recorder {
-    /// Events that a thread keeps unless another number is asked for: 2 MiB of them.
+    /// Events that a thread keeps unless another number is asked for: 2 MiB of them, taken as they
+    /// come.
     pub const DEFAULT_CAPACITY: usize = 1 << 16;
 
     /// Makes a recorder that keeps the last [`Recorder::DEFAULT_CAPACITY`] events of each thread.
@@ -239,28 +278,18 @@ impl Recorder {
         let mut tracks = self.tracks();
         let name = match thread.name() {
             Some(name) => name.to_owned(),
-            None => format!("thread {}", tracks.len()),
+            None => format!("thread {}", tracks.all.len()),
         };
         // A thread that records to two recorders in turn comes back to its ring.
-        let left = |track: &&Shared| {
-            track.name == name && !track.is_worker && Arc::strong_count(&track.ring) == 1
-        };
-        let ring = match tracks.iter().find(left) {
+        let is_own = |track: &&Shared| track.name == name && !is_worker && track.is_left();
+        let ring = match tracks.all.iter().find(is_own) {
             Some(track) => {
                 // Ordering: pairs with the release of the last writer's count, so that what it has
                 // written is seen.
                 fence(Ordering::Acquire);
                 track.ring.clone()
             }
-            None => {
-                let ring = Arc::new(Ring::new(self.capacity));
-                tracks.push(Shared {
-                    name,
-                    is_worker,
-                    ring: ring.clone(),
-                });
-                ring
-            }
+            None => tracks.add(name, is_worker, self.capacity),
         };
         drop(tracks);
         let track = Track(Rc::new(Writer {
@@ -273,7 +302,7 @@ impl Recorder {
         track
     }
 
-    fn tracks(&self) -> MutexGuard<'_, Vec<Shared>> {
+    fn tracks(&self) -> MutexGuard<'_, Tracks> {
         // Nothing panics while it holds this lock.
         self.tracks
             .lock()
@@ -309,8 +338,9 @@ impl Recorder {
             }
         };
         Recording {
-            threads: tracks.into_iter().map(thread).collect(),
+            threads: tracks.all.into_iter().map(thread).collect(),
             end_ns: scale.ns(now),
+            n_lost: tracks.n_lost,
         }
     }
 }
@@ -325,7 +355,7 @@ impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorder")
             .field("capacity", &self.capacity)
-            .field("n_threads", &self.tracks().len())
+            .field("n_threads", &self.tracks().all.len())
             .finish_non_exhaustive()
     }
 }
@@ -460,6 +490,26 @@ mod tests {
         assert_eq!(recording.threads.len(), 2);
         assert_eq!(recording.threads[1].name, "other");
         assert_eq!(recording.threads[1].events.len(), 1);
+    }
+
+    #[test]
+    fn threads_that_ended_are_forgotten_in_the_end() {
+        let recorder = Recorder::with_capacity(2);
+        let first = recorder.functions(1);
+        for number in 0..MAX_LEFT + 5 {
+            std::thread::scope(|scope| {
+                let other = std::thread::Builder::new().name(format!("other {number}"));
+                let body = || recorder.kernel(first, 0, 0);
+                let other = other.spawn_scoped(scope, body).expect("a thread starts");
+                other.join().expect("it does not panic");
+            });
+        }
+        let recording = recorder.recording();
+        assert!(recording.threads.len() <= MAX_LEFT + 1);
+        let n_kept = recording.threads.len() as u64;
+        assert_eq!(n_kept + recording.n_lost, MAX_LEFT as u64 + 5);
+        let last = recording.threads.last().expect("the last are kept");
+        assert_eq!(last.name, format!("other {}", MAX_LEFT + 4));
     }
 
     #[test]

@@ -104,6 +104,8 @@ pub struct Profile {
     pub threads: Vec<ProfiledThread>,
     /// When the recording was read, in nanoseconds since the recorder was made.
     pub end_ns: u64,
+    /// Slices of threads that ended long ago.
+    pub n_lost: u64,
 }
 
 /// What was measured at one moment, beside the recording.
@@ -139,6 +141,7 @@ impl Profile {
             threads: threads.collect(),
             kernels: Vec::new(),
             end_ns: recording.end_ns,
+            n_lost: recording.n_lost,
         };
         profile.kernels = named.kernels;
         critical_path::mark(&mut profile, recording, programs);

@@ -219,7 +219,8 @@ fn statistics_are_part_of_documents() {
         };
         assert!((total("share") - 1.0).abs() < 1e-9);
         assert!(total("critical_ns") > 0.0);
-        assert_eq!(stats["threads"].as_array().unwrap().len(), 3);
+        // A worker may come too late for the only task.
+        assert!((2..=3).contains(&stats["threads"].as_array().unwrap().len()));
         assert_eq!(stats["lost_events"], 0);
         assert!(stats["memory"]["allocations"].as_u64().unwrap() > 0);
     }

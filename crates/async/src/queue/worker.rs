@@ -49,6 +49,7 @@ pub(super) struct Core {
     pub(super) tally: Tally,
     rest: Rest,
     pub(super) counts: Counts,
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Statistics of events that are rare.
@@ -119,10 +120,11 @@ pub(super) fn start(
         tally: Tally::new(n_workers),
         rest: Rest::new(),
         counts: Counts::default(),
+        recorder,
     });
     let mut workers = Vec::with_capacity(owners.len());
     for (index, deque) in owners.into_iter().enumerate() {
-        let (core, recorder) = (core.clone(), recorder.clone());
+        let core = core.clone();
         let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
         let body = Box::new(move || {
             let (tick, random) = (Cell::new(0), Cell::new(seed));
@@ -130,12 +132,12 @@ pub(super) fn start(
             LOCAL.with(|local| {
                 local
                     .get_or_init(|| Local {
+                        track: core.recorder.as_ref().map(|to| to.worker_track()),
                         core,
                         index,
                         deque,
                         tick,
                         random,
-                        track: recorder.map(|recorder| recorder.worker_track()),
                     })
                     .work();
             });
@@ -224,7 +226,11 @@ impl Core {
     /// Runs a blocking task on the calling thread.
     pub(super) fn run_blocking(&self, task: Task) {
         BLOCKING_FOR.set(self);
-        self.run(self.tally.shared(), task, || ());
+        let track = self.recorder.as_ref().map(|to| to.track());
+        track.iter().for_each(Track::mark);
+        let begin = track.as_ref().map(Track::last).unwrap_or_default();
+        let ended = || track.iter().for_each(|track| track.task(begin));
+        self.run(self.tally.shared(), task, ended);
         BLOCKING_FOR.set(std::ptr::null());
         self.notify_watchers();
     }

@@ -6,40 +6,43 @@
 //! the words, and the number again: of the records that it has got, those are whole that the writer
 //! had not begun to overwrite at the second reading. So reading never holds the writer up.
 
+use std::sync::OnceLock;
+
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Believes records that may be torn: a bug that the models must find.
 const BELIEVE_TORN: bool = cfg!(tfrt_planted = "torn-record");
 
-/// The size of the smallest pages that there are.
-const PAGE_BYTES: usize = 4096;
+/// Records that memory is taken for at once.
+const CHUNK: usize = 1 << 10;
 
 /// A record.
 pub(super) type Words = [u64; 4];
 
+type Slot = [AtomicU64; 4];
+
 /// The records of one thread. Only that thread calls [`Ring::write`]; if others did, records would
 /// be mixed up, and nothing worse.
 pub(super) struct Ring {
-    /// Invariant: their number is a power of two.
-    slots: Box<[[AtomicU64; 4]]>,
+    /// Memory is taken when the first record for it is written.
+    ///
+    /// Invariant: each has as many slots, and both numbers are powers of two.
+    chunks: Box<[OnceLock<Box<[Slot]>>]>,
+    n_in_chunk: usize,
     n_written: AtomicU64,
 }
 
 impl Ring {
     /// Makes a ring for so many records, or for a few more.
     pub(super) fn new(capacity: usize) -> Ring {
-        let zero = || AtomicU64::new(0);
-        let slots =
-            (0..capacity.max(2).next_power_of_two()).map(|_| [zero(), zero(), zero(), zero()]);
-        let slots: Box<[_]> = slots.collect();
-        // Memory that is touched now costs the first events nothing.
-        for slot in slots.iter().step_by(PAGE_BYTES / size_of::<Words>()) {
-            // Ordering: nobody else has it yet.
-            slot[0].store(0, Ordering::Relaxed);
-        }
+        let capacity = capacity.max(2).next_power_of_two();
+        let n_in_chunk = capacity.min(CHUNK);
         Ring {
-            slots,
-            n_written: zero(),
+            chunks: (0..capacity / n_in_chunk)
+                .map(|_| OnceLock::new())
+                .collect(),
+            n_in_chunk,
+            n_written: AtomicU64::new(0),
         }
     }
 
@@ -51,7 +54,9 @@ impl Ring {
         // Ordering: pairs with the fence in `read`: who sees one of these words sees the number that
         // was stored before, and so knows that the record in their place is gone.
         fence(Ordering::Release);
-        for (slot, word) in self.slots[self.slot(n_written)].iter().zip(words) {
+        let (chunk, slot) = self.place(n_written);
+        let chunk = self.chunks[chunk].get_or_init(|| new_chunk(self.n_in_chunk));
+        for (slot, word) in chunk[slot].iter().zip(words) {
             // Ordering: by the fences and by the number, see above and below.
             slot.store(word, Ordering::Relaxed);
         }
@@ -65,7 +70,8 @@ impl Ring {
         let end = self.n_written.load(Ordering::Acquire);
         let begin = self.first_whole(end);
         let record = |index: u64| {
-            let slot = &self.slots[self.slot(index)];
+            let (chunk, slot) = self.place(index);
+            let slot = &self.chunks[chunk].get().expect("it was written to")[slot];
             // Ordering: by the number and by the fences.
             [0, 1, 2, 3].map(|word: usize| slot[word].load(Ordering::Relaxed))
         };
@@ -81,14 +87,31 @@ impl Ring {
         (begin + n_torn, records)
     }
 
-    /// The first record that nobody overwrites while the next one after `n_written` is written.
-    fn first_whole(&self, n_written: u64) -> u64 {
-        (n_written + 1).saturating_sub(self.slots.len() as u64)
+    /// How many records were written.
+    pub(super) fn n_written(&self) -> u64 {
+        // Ordering: a statistic.
+        self.n_written.load(Ordering::Relaxed)
     }
 
-    #[inline]
-    fn slot(&self, index: u64) -> usize {
-        // The mask is below the number of slots, which is a `usize`.
-        (index & (self.slots.len() as u64 - 1)) as usize
+    /// The first record that nobody overwrites while the next one after `n_written` is written.
+    fn first_whole(&self, n_written: u64) -> u64 {
+        let capacity = (self.chunks.len() * self.n_in_chunk) as u64;
+        (n_written + 1).saturating_sub(capacity)
     }
+
+    /// The chunk and the slot in it for a record.
+    #[inline]
+    fn place(&self, index: u64) -> (usize, usize) {
+        // What is cut off is a multiple of the capacity.
+        let index = index as usize;
+        let chunk = (index >> self.n_in_chunk.trailing_zeros()) & (self.chunks.len() - 1);
+        (chunk, index & (self.n_in_chunk - 1))
+    }
+}
+
+#[cold]
+fn new_chunk(n_slots: usize) -> Box<[Slot]> {
+    let zero = || AtomicU64::new(0);
+    let slots = (0..n_slots).map(|_| [zero(), zero(), zero(), zero()]);
+    slots.collect()
 }

@@ -89,7 +89,12 @@ impl Statistics {
             kernels: kernel_times(profile, |_| None),
             places: kernel_times(profile, |index| profile.kernels[index].location.clone()),
             threads: threads.map(time).collect(),
-            n_lost: profile.threads.iter().map(|thread| thread.n_lost).sum(),
+            n_lost: profile.n_lost
+                + profile
+                    .threads
+                    .iter()
+                    .map(|thread| thread.n_lost)
+                    .sum::<u64>(),
         }
     }
 }

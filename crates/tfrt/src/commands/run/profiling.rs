@@ -16,8 +16,8 @@ use super::stats::Stats;
 use crate::failure::Failure;
 use crate::options::RunOptions;
 
-/// Events that are kept of each thread: 8 MiB of them, and tens of MiB in a trace.
-const CAPACITY: usize = 1 << 18;
+/// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
+const CAPACITY: usize = 1 << 20;
 
 /// What is recorded of a run, if anything.
 pub struct Profiling(Option<Recorded>);
