@@ -291,6 +291,42 @@ impl Handle {
         unsafe { add_waiter(cell, move || work(self), exclusive) };
     }
 
+    /// Returns the normal form: the handle itself while the cell is pending.
+    pub(crate) fn into_normal(self) -> Repr {
+        let header = self.as_ref().header();
+        let record = header.record;
+        match header.state.load().outcome() {
+            Some(Outcome::Value) if record.in_place => {
+                // SAFETY: `load` is made for this cell, which was seen in state `Value`.
+                let value = unsafe { (record.load)(self.0) };
+                let cell = self.into_raw();
+                // SAFETY: it was a handle until now, so the cell is alive.
+                if unsafe { cell.as_ref() }.references.release() {
+                    // SAFETY: this was the last handle, and the promise has left by settling. What
+                    // is stored in place needs no drop.
+                    unsafe { (record.free)(cell, false) };
+                }
+                value
+            }
+            // The same counted pointer, now known to be settled.
+            // SAFETY: the state says what the cell holds, and the record that it is on the heap.
+            Some(Outcome::Value) => unsafe { Repr::from_heap(record, self.into_raw()) },
+            Some(Outcome::Error) => match self.as_ref().error() {
+                Some(error) => Repr::from_error(error.clone()),
+                None => Repr::from_handle(self),
+            },
+            Some(Outcome::Forwarded) => {
+                // SAFETY: the state says that there is a target.
+                let heap = unsafe { self.as_ref().target() };
+                heap.retain(1);
+                // SAFETY: one more handle was counted, for the register; the cell is in state
+                // `Value`.
+                unsafe { Repr::from_heap(heap.record(), heap.0) }
+            }
+            None => Repr::from_handle(self),
+        }
+    }
+
     /// Copies the value out, if the cell is settled with a `T` that is stored in place. What is
     /// given back may be one all the same.
     #[inline]
@@ -532,29 +568,6 @@ impl<'a> CellRef<'a> {
             // SAFETY: the state says that there is a target.
             Outcome::Forwarded => unsafe { self.target() }.value::<T>(),
         }
-    }
-
-    /// Returns the record if this cell itself holds a value that is not stored in place.
-    pub(crate) fn heap_record(self) -> Option<&'static TypeRecord> {
-        let is_value = self.header().state.load().outcome() == Some(Outcome::Value);
-        (is_value && !self.record().in_place).then(|| self.record())
-    }
-
-    /// Returns the normal form of the value, if it is settled.
-    pub(crate) fn settled_copy(self) -> Option<Repr> {
-        let heap = match self.header().state.load().outcome()? {
-            Outcome::Error => return self.error().map(|error| Repr::from_error(error.clone())),
-            Outcome::Value if self.record().in_place => {
-                // SAFETY: `load` is made for this cell, which was seen in state `Value`.
-                return Some(unsafe { (self.record().load)(self.0) });
-            }
-            Outcome::Value => self,
-            // SAFETY: the state says that there is a target.
-            Outcome::Forwarded => unsafe { self.target() },
-        };
-        heap.retain(1);
-        // SAFETY: one more handle was counted, for the register; the cell is in state `Value`.
-        Some(unsafe { Repr::from_heap(heap.record(), heap.0) })
     }
 
     /// Returns the payload.

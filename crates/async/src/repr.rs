@@ -410,17 +410,9 @@ impl Repr {
 
     #[inline(never)]
     fn settled_handle(mut self) -> Repr {
-        let View::Handle(cell) = self.view() else {
-            return self;
-        };
-        if let Some(record) = cell.heap_record() {
-            // The same counted pointer, now known to be settled.
-            self.tag = Tag::heap(record);
-            return self;
-        }
-        match cell.settled_copy() {
-            Some(normal) => normal,
-            None => self,
+        match self.take_handle() {
+            Ok(handle) => handle.into_normal(),
+            Err(this) => this,
         }
     }
 

@@ -8,10 +8,11 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::Task;
 use super::single::Line;
+use super::tally::Lane;
 use crate::sync::Arc;
 
 thread_local! {
@@ -26,7 +27,8 @@ pub(super) struct Level {
     line: Arc<Line>,
     /// Borrowed for the length of one operation at a time, none of which calls anybody.
     tasks: UnsafeCell<Tasks>,
-    /// Whether this thread may write the line's own counters.
+    /// Invariant: the counters of the line that this thread may write, which live as long as it.
+    lane: NonNull<Lane>,
     owns_lane: bool,
     claimed_lane: bool,
     outer: *const Level,
@@ -54,13 +56,15 @@ pub(super) fn run(line: &Arc<Line>, batch: VecDeque<Task>, work: impl FnOnce(&Le
     let outer = INNERMOST.get();
     let inherits = levels(outer).any(|level| level.is_of(line) && level.owns_lane);
     let claimed_lane = !inherits && line.claim_lane();
+    let owns_lane = inherits || claimed_lane;
     let level = Level {
         line: line.clone(),
+        lane: NonNull::from(line.lane(owns_lane)),
         tasks: UnsafeCell::new(Tasks {
             n_batch: batch.len(),
             line: batch,
         }),
-        owns_lane: inherits || claimed_lane,
+        owns_lane,
         claimed_lane,
         outer,
     };
@@ -85,9 +89,11 @@ impl Level {
         ptr::eq(Arc::as_ptr(&self.line), line)
     }
 
-    /// Whether the thread may write the line's own counters.
-    pub(super) fn owns_lane(&self) -> bool {
-        self.owns_lane
+    /// Returns the counters of what this thread runs and adds.
+    #[inline(always)]
+    pub(super) fn lane(&self) -> &Lane {
+        // SAFETY: by the field's invariant it lives as long as the line, which the level holds.
+        unsafe { self.lane.as_ref() }
     }
 
     /// Gives `f` the tasks. It must not come here again.
@@ -138,13 +144,13 @@ impl Level {
 }
 
 /// Adds a task to the thread's innermost level, if that runs `line`; else gives it back.
-#[inline]
+#[inline(always)]
 pub(super) fn add(line: &Line, task: Task) -> Result<(), Task> {
     let innermost = levels(INNERMOST.get()).next();
     let Some(level) = innermost.filter(|level| level.is_of(line)) else {
         return Err(task);
     };
-    line.lane(level.owns_lane).add(1);
+    level.lane().add(1);
     level.with_tasks(|tasks| tasks.line.push_back(task));
     if line.has_waiting_threads() {
         level.publish();

@@ -140,10 +140,15 @@ impl Line {
         lock(&self.tasks)
     }
 
+    #[inline]
     fn push(&self, task: Task) {
-        let Err(task) = level::add(self, task) else {
-            return;
-        };
+        if let Err(task) = level::add(self, task) {
+            self.push_from_outside(task);
+        }
+    }
+
+    #[inline(never)]
+    fn push_from_outside(&self, task: Task) {
         self.tally.shared().add(1);
         let mut waiting = self.lock();
         waiting.tasks.push_back(task);
@@ -167,7 +172,7 @@ impl Line {
     /// `done` says so. What is left then goes back.
     fn run(self: &Arc<Self>, batch: VecDeque<Task>, done: impl Fn() -> bool) {
         level::run(self, batch, |level| {
-            let lane = self.lane(level.owns_lane());
+            let lane = level.lane();
             while !done() {
                 let Some(task) = level.next() else {
                     break;

@@ -13,7 +13,7 @@ use super::task::Task;
 const MAX_PAYLOADS: usize = 16;
 
 /// Runs the task; tells whether it panicked.
-#[inline]
+#[inline(always)]
 pub(super) fn run_caught(task: Task) -> bool {
     // A task is consumed whole, so nothing broken can be seen afterwards.
     match catch_unwind(AssertUnwindSafe(|| task.run())) {
@@ -26,6 +26,7 @@ pub(super) fn run_caught(task: Task) -> bool {
 }
 
 /// Drops a value of a user's; tells whether that panicked.
+#[inline(never)]
 pub(super) fn drop_caught<T>(value: T) -> bool {
     let Err(mut payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) else {
         return false;
