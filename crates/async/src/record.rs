@@ -48,9 +48,12 @@ impl FunctionId {
         FunctionId(self.0.saturating_add(index).min(MAX_FUNCTION))
     }
 
-    /// How far this one stands behind `first`, if it does.
+    /// How far this one stands behind `first`, if it does; `None` for one that got no number.
     pub fn index_from(self, first: FunctionId) -> Option<u32> {
-        self.0.checked_sub(first.0)
+        match self.0 {
+            MAX_FUNCTION => None,
+            number => number.checked_sub(first.0),
+        }
     }
 }
 
@@ -443,6 +446,8 @@ mod tests {
         let recorder = Recorder::new();
         let first = recorder.functions(7);
         assert_eq!(recorder.functions(1), first.offset(7));
+        assert_eq!(first.offset(7).index_from(first), Some(7));
+        assert_eq!(first.offset(u32::MAX).index_from(first), None);
         let track = recorder.track();
         track.kernel(first.offset(2), 5, 1);
         recorder.track().kernel(first.offset(3), u32::MAX, 2);

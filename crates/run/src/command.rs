@@ -8,12 +8,16 @@ use std::sync::Arc;
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Error, ExecutionContext, Function, HostContext, Program, RequestContext};
+use tfrt_host::{
+    Error, ExecutionContext, Function, HostContext, LoadError, LoadProblem, Program,
+    RequestContext, SourceLocation,
+};
 
 use crate::arguments;
 use crate::errors::Errors;
 use crate::exit::ExitStatus;
 use crate::options::{self, HELP, Options, Request};
+use crate::report::error_message;
 use crate::session::{Session, not_running_line, running_line};
 
 /// The offsets in a BEF file have 32 bits.
@@ -49,6 +53,7 @@ pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
         // Whoever reads our output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine.into(),
         Err(error) => {
+            let error = error_message(&error);
             say(&format!("cannot write to standard output: {error}"));
             ExitStatus::Rejected.into()
         }
@@ -77,7 +82,11 @@ fn run(options: &Options, register: fn(&mut KernelRegistry)) -> io::Result<ExitS
     };
     let functions = match open(options, &session.host) {
         Ok(functions) => functions,
-        Err((status, message)) => {
+        Err(Refusal::Program(problems)) => {
+            problems.problems().iter().for_each(refuse);
+            return Ok(ExitStatus::Rejected);
+        }
+        Err(Refusal::Other(status, message)) => {
             say(&message);
             return Ok(status);
         }
@@ -105,11 +114,21 @@ fn start(
     Ok(builder.build())
 }
 
+/// Why nothing is run.
+enum Refusal {
+    /// The program does not fit the kernels.
+    Program(LoadError),
+    Other(ExitStatus, String),
+}
+
 /// Reads and loads a program, and finds the functions to run.
-fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, (ExitStatus, String)> {
-    let (file, rejected) = (&options.file, |message| (ExitStatus::Rejected, message));
-    let bytes = read(file)
-        .map_err(|error| rejected(format!("cannot open input file '{file}': {error}")))?;
+fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, Refusal> {
+    let rejected = |message| Refusal::Other(ExitStatus::Rejected, message);
+    let file = &options.file;
+    let bytes = read(file).map_err(|error| {
+        let error = error_message(&error);
+        rejected(format!("cannot open input file '{file}': {error}"))
+    })?;
     if !bytes.starts_with(&layout::MAGIC) {
         let message =
             format!("'{file}' is not a compiled program; `tfrt compile` makes one of text");
@@ -118,7 +137,7 @@ fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, (ExitSta
     let opened = BefFile::open(BefBuffer::from_vec(bytes));
     let opened = opened.map_err(|error| rejected(format!("{file}: {error}")))?;
     let loaded = Program::load(opened, host);
-    let program = loaded.map_err(|error| rejected(error.to_string()))?;
+    let program = loaded.map_err(Refusal::Program)?;
     let functions: Vec<Function> = match options.functions.as_slice() {
         [] => program.functions().collect(),
         names => {
@@ -131,7 +150,7 @@ fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, (ExitSta
     };
     let hosted: Vec<&Function> = functions.iter().collect();
     arguments::check(&hosted, &options.functions, &options.arguments)
-        .map_err(|message| (ExitStatus::Usage, message))?;
+        .map_err(|message| Refusal::Other(ExitStatus::Usage, message))?;
     Ok(functions)
 }
 
@@ -166,10 +185,22 @@ fn run_one(session: &Session, function: &Function, options: &Options) -> io::Res
 
 /// Tells of an error that a kernel reported, in the short form of `tfrt run`.
 fn tell(error: &Error) {
-    let message = error.message();
-    let line = match error.location() {
-        Some(location) => format!("{location}: error: runtime error: {message}\n"),
-        None => format!("<unknown>:0: error: runtime error: {message}\n"),
+    tell_at(
+        error.location(),
+        &format!("runtime error: {}", error.message()),
+    );
+}
+
+/// Tells why a program can't be loaded, in that form too.
+fn refuse(problem: &LoadProblem) {
+    let message = format!("{} [{}]", problem.message, problem.code);
+    tell_at(problem.location.as_ref(), &message);
+}
+
+fn tell_at(location: Option<&SourceLocation>, message: &str) {
+    let line = match location {
+        Some(location) => format!("{location}: error: {message}\n"),
+        None => format!("<unknown>:0: error: {message}\n"),
     };
     let _ = io::stderr().write_all(line.as_bytes());
 }

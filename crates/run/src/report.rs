@@ -3,6 +3,7 @@
 //! A value of a type that is not known here is shown as `!its.type value`.
 
 use std::fmt::Write;
+use std::io;
 
 use tfrt_host::{AnyAsyncValue, Error};
 
@@ -63,6 +64,15 @@ pub fn value_text(type_name: &str, value: &AnyAsyncValue) -> String {
         _ => None,
     };
     known.unwrap_or_else(|| format!("{type_name} value"))
+}
+
+/// The message of an I/O error without Rust's `(os error N)`.
+pub fn error_message(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
 }
 
 /// A float as `%e` of C prints it.

@@ -89,13 +89,11 @@ fn misfits_are_refused_in_words() {
         "unknown",
         "func.func @f() -> i32 {\n  %x = \"tfrt_test.panic\"() : () -> i32\n  tfrt.return %x : i32\n}\n",
     );
-    let output = run(&[unknown.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("unknown kernel name 'tfrt_test.panic'"),
-        "{said}"
-    );
+    let said = "program.mlir:2:8: error: unknown kernel name 'tfrt_test.panic' [TF0701]\n";
+    check(&[unknown.to_str().unwrap()], 1, "", said);
+    let said =
+        "tfrt-run: error: cannot open input file '/nonexistent': No such file or directory\n";
+    check(&["/nonexistent"], 1, "", said);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::{error, fmt, io};
 use tfrt_bef::BefError;
 use tfrt_host::{Error, LoadError};
 use tfrt_ir::Diagnostics;
+pub use tfrt_run::report::error_message;
 
 /// Why a program could not be opened: one kind for each stage that may refuse it.
 #[derive(Debug)]
@@ -80,15 +81,6 @@ impl error::Error for OpenError {
             OpenError::Bytes { reason, .. } => Some(reason),
             OpenError::Load(reason) => Some(reason),
         }
-    }
-}
-
-/// The message of an I/O error without Rust's `(os error N)`.
-pub fn error_message(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
     }
 }
 

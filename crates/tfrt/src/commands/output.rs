@@ -1,6 +1,6 @@
 //! Where what a command makes goes: a file, or standard output.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,16 +19,40 @@ pub fn write(path: &Path, input: &Path, bytes: &[u8]) -> Result<(), Failure> {
         out.write_all(bytes)?;
         return Ok(out.flush()?);
     }
-    if is_same_file(path, input) {
+    refuse_input(path, input, "-o")?;
+    fs::write(path, bytes).map_err(|reason| unwritten(path, reason))
+}
+
+/// Opens a file for what is going to be made of `input`, given with an option.
+///
+/// # Errors
+///
+/// If the path is that of the input, which would be lost, or can't be written; if it is that of
+/// standard output, which has results to show.
+pub fn create(path: &Path, input: &Path, option: &str) -> Result<File, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
         return Err(Failure::Usage(format!(
-            "'{}' is the input, which would be lost; name another file with -o",
-            path.display()
+            "{option} takes a file: standard output is for results"
         )));
     }
-    fs::write(path, bytes).map_err(|reason| Failure::Write {
-        path: path.to_owned(),
-        reason,
-    })
+    refuse_input(path, input, option)?;
+    File::create(path).map_err(|reason| unwritten(path, reason))
+}
+
+/// Says that a file could not be written.
+pub fn unwritten(path: &Path, reason: io::Error) -> Failure {
+    let path = path.to_owned();
+    Failure::Write { path, reason }
+}
+
+fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failure> {
+    if !is_same_file(path, input) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "'{}' is the input, which would be lost; name another file with {option}",
+        path.display()
+    )))
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {

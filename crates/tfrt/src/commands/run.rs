@@ -48,7 +48,7 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         true => Output::captured(),
         false => (Output::standard(), Captured::default()),
     };
-    let profiling = Profiling::new(options);
+    let profiling = Profiling::new(options)?;
     let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
     let session = Session {
         host: runtime.host().clone(),

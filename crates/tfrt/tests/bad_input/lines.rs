@@ -104,6 +104,31 @@ pub fn cases() -> Vec<Case> {
             "expected a number of bytes: 4096, 64KiB, 1GiB",
         ),
         line(
+            "trace onto the input",
+            "run --trace FILE FILE",
+            "is the input, which would be lost; name another file with --trace",
+        ),
+        line(
+            "trace to standard output",
+            "run --trace - FILE",
+            "tfrt: error: --trace takes a file: standard output is for results",
+        ),
+        line(
+            "measurement of no calls",
+            "bench --runs 0 FILE",
+            "invalid value '0' for '--runs <N>'",
+        ),
+        line(
+            "measurement by calls and by time",
+            "bench --runs 5 --time 1s FILE",
+            "cannot be used with",
+        ),
+        line(
+            "measurement of a function that lacks its arguments",
+            "bench --function add FILE",
+            "tfrt: error: no function can be called without --arg",
+        ),
+        line(
             "unknown trace level",
             "run --trace-level loud FILE",
             "[possible values: default, verbose, debug]",

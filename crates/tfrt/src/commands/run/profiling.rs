@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::io::BufWriter;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tfrt::asynchronous::{MemoryStats, memory_stats};
-use tfrt::profile::{Profile, Recorder, Sample, Statistics, write_perfetto};
+use tfrt::profile::{Profile, Recorder, Statistics, write_perfetto};
 use tfrt::{ConcurrentWorkQueue, Program, Runtime};
 use tfrt_run::QueueOption;
 
 use super::sampler::Sampler;
 use super::stats::Stats;
+use crate::commands::output;
 use crate::failure::Failure;
 use crate::options::RunOptions;
 
@@ -24,7 +25,8 @@ pub struct Profiling(Option<Recorded>);
 
 struct Recorded {
     recorder: Arc<Recorder>,
-    trace: Option<PathBuf>,
+    /// Made before the run, which may take long, so that what is wrong with it is known then.
+    trace: Option<(PathBuf, File)>,
     stats: bool,
     begun: RefCell<Option<Begun>>,
 }
@@ -36,14 +38,21 @@ struct Begun {
 
 impl Profiling {
     /// Decides whether to record.
-    pub fn new(options: &RunOptions) -> Profiling {
-        let is_wanted = options.trace.is_some() || options.stats;
-        Profiling(is_wanted.then(|| Recorded {
+    pub fn new(options: &RunOptions) -> Result<Profiling, Failure> {
+        let trace = match &options.trace {
+            Some(path) => {
+                let file = output::create(path, &options.file, "--trace")?;
+                Some((path.clone(), file))
+            }
+            None if options.stats => None,
+            None => return Ok(Profiling(None)),
+        };
+        Ok(Profiling(Some(Recorded {
             recorder: Arc::new(Recorder::with_capacity(CAPACITY)),
-            trace: options.trace.clone(),
+            trace,
             stats: options.stats,
             begun: RefCell::default(),
-        }))
+        })))
     }
 
     /// Starts the queue of the run.
@@ -82,11 +91,9 @@ impl Profiling {
         let samples = begun.sampler.stop();
         let recording = recorded.recorder.recording();
         let profile = Profile::new(&recording, std::slice::from_ref(program));
-        if let Some(path) = &recorded.trace {
-            write(path, &profile, &samples, name).map_err(|reason| Failure::Write {
-                path: path.clone(),
-                reason,
-            })?;
+        if let Some((path, file)) = &recorded.trace {
+            let written = write_perfetto(&profile, &samples, name, &mut BufWriter::new(file));
+            written.map_err(|reason| output::unwritten(path, reason))?;
         }
         let stats = || {
             let queue = runtime.host().queue().stats();
@@ -95,9 +102,4 @@ impl Profiling {
         };
         Ok(recorded.stats.then(stats))
     }
-}
-
-fn write(path: &Path, profile: &Profile, samples: &[Sample], name: &str) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    write_perfetto(profile, samples, name, &mut file)
 }
