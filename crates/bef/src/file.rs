@@ -126,6 +126,10 @@ pub(crate) struct KernelRecord {
     pub(crate) nonstrict: bool,
 }
 
+/// Where the attributes of a file lie.
+#[derive(Clone, Debug)]
+pub struct AttributeSection(Range<usize>);
+
 impl BefFile {
     /// Accepts `buffer` as a file, or says at which byte it stopped being one.
     ///
@@ -217,6 +221,24 @@ impl BefFile {
             start,
             self.attribute_type(offset),
         )
+    }
+
+    /// Returns where attributes lie, for [`BefFile::scalar`].
+    pub fn attribute_section(&self) -> AttributeSection {
+        AttributeSection(self.section_range(SectionId::Attributes))
+    }
+
+    /// Returns the scalar at `offset`, whatever its type is said to be; `None` if it would not lie inside
+    /// of the section. What [`BefFile::attribute`] does beside this is to check the type.
+    #[inline]
+    pub fn scalar<T: crate::Element>(
+        &self,
+        section: &AttributeSection,
+        offset: AttributeOffset,
+    ) -> Option<T> {
+        let section = self.buffer.as_bytes().get(section.0.clone())?;
+        let bytes = section.get(offset.index()..)?;
+        T::read_from_prefix(bytes).ok().map(|(value, _)| value)
     }
 
     /// Returns the type of the attribute at `offset`, if the file lists it.

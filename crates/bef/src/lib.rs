@@ -48,7 +48,7 @@ pub use buffer::BefBuffer;
 pub use dtype::{AttributeType, DType};
 pub use dump::dump;
 pub use error::BefError;
-pub use file::BefFile;
+pub use file::{AttributeSection, BefFile};
 pub use function::{Body, FunctionView};
 pub use kernel::KernelView;
 pub use layout::{

@@ -38,6 +38,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tfrt_async::queue::Task;
 use tfrt_async::{AnyAsyncValue, Error};
 
@@ -60,7 +61,7 @@ pub(crate) mod topology;
 
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
-use slots::{Activation, Aside, Cursor};
+use slots::{Activation, Aside, Cursor, Outcome};
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
 const MAX_CONTINUATION_DEPTH: u32 = 100;
@@ -145,7 +146,9 @@ struct InProgress {
 /// One thread's stack of calls.
 #[derive(Default)]
 struct Executor {
-    stack: Vec<InProgress>,
+    stack: SmallVec<[InProgress; 1]>,
+    /// It counts as busy, by the host of the call at the bottom.
+    is_busy: bool,
     scratch: Scratch,
     /// How many tasks were handed over since this thread last let the queue come to them.
     n_handed: u64,
@@ -157,11 +160,10 @@ const TASKS_PER_TURN: u64 = 1 << 16;
 impl Executor {
     /// A stack with one call in progress that returns to nobody.
     fn with(list: ReadyList) -> Self {
+        let mut executor = Executor::default();
         let returns = Returns::Nowhere;
-        Executor {
-            stack: vec![InProgress { list, returns }],
-            ..Executor::default()
-        }
+        executor.stack.push(InProgress { list, returns });
+        executor
     }
 
     /// Puts a new call on the stack, its arguments filled.
@@ -183,18 +185,22 @@ impl Executor {
         let Some(bottom) = self.stack.first() else {
             return;
         };
-        let request = bottom.list.frame().request().clone();
-        let _busy = live::Busy::new(&request);
+        let request = bottom.list.frame().request();
         request.begin_watch();
-        while let Some(top) = self.stack.last_mut() {
+        let is_watched = request.is_watched();
+        while self.is_in_progress() {
+            let top = self.stack.last_mut().expect("a call is in progress");
             let (list, scratch) = (&mut top.list, &mut self.scratch);
-            let pause = guarded(|| match request.is_watched() {
+            let pause = guarded(|| match is_watched {
                 true => list.run::<true>(scratch),
                 false => list.run::<false>(scratch),
             });
             match pause {
                 Ok(Pause::Unsettled(running, status)) => self.attend(running, status),
                 Ok(Pause::Empty) => {
+                    if self.stack.len() == 1 {
+                        self.leave();
+                    }
                     let ended = self.stack.pop().expect("there is a top");
                     self.end(ended);
                 }
@@ -218,6 +224,26 @@ impl Executor {
         }
     }
 
+    /// Whether there is anything on the stack; if so, the thread counts as busy.
+    fn is_in_progress(&mut self) -> bool {
+        let Some(bottom) = self.stack.first() else {
+            return false;
+        };
+        if !self.is_busy {
+            self.is_busy = true;
+            bottom.list.frame().request().host().live_frames().enter();
+        }
+        true
+    }
+
+    /// The call at the bottom is going to end; what goes on after it is busy by itself.
+    fn leave(&mut self) {
+        if let (true, Some(bottom)) = (self.is_busy, self.stack.first()) {
+            self.is_busy = false;
+            bottom.list.frame().request().host().live_frames().leave();
+        }
+    }
+
     fn top(&mut self) -> &mut ReadyList {
         let top = self.stack.last_mut();
         &mut top.expect("a kernel's call is below its callees").list
@@ -225,6 +251,10 @@ impl Executor {
 
     /// Does what a kernel of the call on top has left to do.
     fn attend(&mut self, mut running: Running, status: Status) {
+        if status.is_call() {
+            let arguments = self.top().take_left(&mut running);
+            return self.forward(running, arguments);
+        }
         if status.is_flow() {
             let kernel = self.top().suspend(running);
             return match self.scratch.flow.take() {
@@ -245,6 +275,14 @@ impl Executor {
             false => report(list.frame(), running.kernel(), error),
         });
         finish(list, running, Vec::new(), failure);
+    }
+
+    /// A kernel of the call on top asks for a function to be called with these of its operands.
+    fn forward(&mut self, running: Running, arguments: Vec<AnyAsyncValue>) {
+        let kernel = self.top().suspend(running);
+        let callee = self.scratch.callee.take();
+        let callee = callee.expect("the status says that there is one");
+        self.call(kernel, Call::new(callee, arguments));
     }
 
     /// Runs a marked kernel of the call on top, with handles for operands.
@@ -269,13 +307,12 @@ impl Executor {
         let values = guarded(|| {
             aside.run(|activation| {
                 status = entry.code.call(activation, &mut around);
-                match status {
-                    Status::PLAIN => record.n_results(),
-                    _ => around.scratch.n_put,
-                }
+                outcome(status, record.n_results(), around.scratch)
             })
         });
         match values {
+            // What it gives are the operands that it has left.
+            Ok(values) if status.is_call() => self.forward(running, values),
             Ok(_) if status.is_flow() => self.attend(running, status),
             Ok(values) => {
                 let failure = self.scratch.failure.take();
@@ -416,6 +453,13 @@ impl Executor {
     }
 }
 
+impl Drop for Executor {
+    /// A panic of a diagnostic handler may end everything.
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
 /// Why no function of a frame's request may start, if it was cancelled.
 fn cancelled(frame: &Frame) -> Option<Error> {
     frame.request().cancellation().cloned()
@@ -527,6 +571,15 @@ pub fn is_in_kernel() -> bool {
     IN_KERNEL.get()
 }
 
+/// What a run with this status has left in its slots.
+fn outcome(status: Status, n_results: u32, scratch: &Scratch) -> Outcome {
+    match status {
+        Status::PLAIN => Outcome::Put(n_results),
+        status if status.is_call() => Outcome::Left(scratch.n_taken),
+        _ => Outcome::Put(scratch.n_put),
+    }
+}
+
 /// The error that becomes the results of a kernel that is not run since its request was cancelled: that
 /// of the failed strict operand with the highest number, else the cancellation. Releases the operands.
 #[cold]
@@ -588,39 +641,45 @@ fn publish_settled(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
 ///
 /// Users that can do with a handle start now, with one of ours, so that it can be failed too.
 fn publish_pending(list: &mut ReadyList, kernel: Option<u32>, right: Right, value: AnyAsyncValue) {
-    let frame = list.frame().clone();
-    let topology = frame.topology();
+    let topology = list.frame().topology();
     if let Some(origin) = kernel.and_then(|kernel| topology.entry(kernel).origin.as_ref()) {
         value.set_origin(origin);
     }
-    let shared = frame.share();
+    let shared = list.frame().share();
     let register = right.register();
-    let (_, users) = frame.shape().definition(register);
+    let (_, users) = list.frame().shape().definition(register);
     if users.early.is_empty() {
         list.leave(right);
     } else {
-        let (promise, handle) = AnyAsyncValue::pending();
-        let mut filled = list.fill(right, handle.clone());
-        frame.leave_promise(register, promise);
-        list.count_early(&mut filled);
-        let (shared, stream) = (shared.clone(), list.stream());
-        handle.when_settled(move |_| {
-            continue_with(shared, move |frame| {
-                let mut list = ReadyList::new(frame.into_local(), stream);
-                list.count_all(filled);
-                Executor::with(list).drive();
-            });
-        });
+        publish_handle(list, right);
     }
-    let late = shared.clone();
     value.when_settled(move |value| {
         continue_with(shared, move |frame| resume(frame, register, value));
     });
     // Whoever gave the request up may have looked before the register was left.
-    if let Some(reason) = late.local().request().abandoned() {
+    if let Some(reason) = list.frame().request().abandoned() {
         let error = AnyAsyncValue::from_error(reason.clone());
-        resume(late, register, error);
+        resume(list.frame().share(), register, error);
     }
+}
+
+/// Fills a register with a handle of ours, for those users that can do with one; the others follow
+/// when its promise, which is left, is kept.
+#[cold]
+fn publish_handle(list: &mut ReadyList, right: Right) {
+    let register = right.register();
+    let (promise, handle) = AnyAsyncValue::pending();
+    let mut filled = list.fill(right, handle.clone());
+    list.frame().leave_promise(register, promise);
+    list.count_early(&mut filled);
+    let (shared, stream) = (list.frame().share(), list.stream());
+    handle.when_settled(move |_| {
+        continue_with(shared, move |frame| {
+            let mut list = ReadyList::new(frame.into_local(), stream);
+            list.count_all(filled);
+            Executor::with(list).drive();
+        });
+    });
 }
 
 /// Runs a continuation on this thread, or as a task if it nests too deep.

@@ -55,12 +55,12 @@ mod signature;
 mod value;
 
 pub(crate) use code::Code;
-pub use control::{Call, Callee, Loop, Step, Target, Turn, Turns};
+pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, explain};
-pub use param::{Attr, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr};
+pub use param::{Arguments, Attr, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr};
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Results};
 pub(crate) use signature::CHAIN;

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tfrt_async::record::FunctionId;
 use tfrt_async::{Error, SourceLocation};
 use tfrt_bef::{
-    AttributeOffset, AttributeView, BefFile, Body, FunctionIndex, FunctionKind, FunctionView,
-    KernelView, Location, LocationOffset,
+    AttributeOffset, AttributeSection, AttributeView, BefFile, Body, FunctionIndex, FunctionKind,
+    FunctionView, KernelView, Location, LocationOffset,
 };
 
 use crate::codes;
 use crate::context::HostContext;
 use crate::executor::topology::{Entry, Topology, find_manners};
 use crate::function::Function;
-use crate::kernel::{CHAIN, Completion, KernelEntry, Signature};
+use crate::kernel::{CHAIN, Completion, KernelEntry, ScalarAttr, Signature};
 
 /// A file bound to kernels. A counted handle; many programs may share a host.
 #[derive(Clone)]
@@ -33,6 +33,7 @@ pub(crate) struct Loaded {
     /// Tells programs apart.
     id: u32,
     file: BefFile,
+    attribute_section: AttributeSection,
     host: HostContext,
     functions: Box<[Topology]>,
 }
@@ -121,6 +122,7 @@ impl Program {
         }
         Ok(Program(Arc::new(Loaded {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            attribute_section: file.attribute_section(),
             file,
             host: host.clone(),
             functions,
@@ -218,6 +220,12 @@ impl Loaded {
         self.file.attribute(AttributeOffset(offset))
     }
 
+    /// An attribute that load has found to be such a scalar.
+    #[inline]
+    pub(crate) fn scalar<T: ScalarAttr>(&self, offset: u32) -> Option<T> {
+        T::read_again(&self.file, &self.attribute_section, offset)
+    }
+
     pub(crate) fn location(&self, offset: LocationOffset) -> Option<SourceLocation> {
         source_location(&self.file, offset)
     }
@@ -290,6 +298,9 @@ impl<'a> Loader<'a> {
         let mut topologies = functions
             .map(|function| self.topology(&function, &entries))
             .collect::<Result<Box<[Topology]>, LoadError>>()?;
+        for (number, topology) in (0..).zip(&mut topologies) {
+            topology.number = number;
+        }
         find_manners(&mut topologies);
         Ok(topologies)
     }

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -255,10 +255,10 @@ impl RequestContext {
     pub fn cancel_with(&self, reason: Error) {
         self.cancel_unstarted(reason);
         if let Some(reason) = self.cancellation() {
-            // Ordering: the fence pairs with that of `abandoned`. Either the look below finds a
-            // register that is left, or whoever leaves it finds this flag.
-            let again = self.is_abandoned.swap(true, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
+            // Ordering: of this and the leaving of a register, either comes first in the one order of
+            // all such operations. So either the look below finds a register that was left, or
+            // whoever leaves it finds this flag.
+            let again = self.is_abandoned.swap(true, Ordering::SeqCst);
             if !again {
                 live::abandon(self, reason);
             }
@@ -268,9 +268,8 @@ impl RequestContext {
     /// Why everything that is awaited fails from now on, if it does. Asked after a register was
     /// left to be claimed.
     pub(crate) fn abandoned(&self) -> Option<&Error> {
-        // Ordering: pairs with the fence in `cancel_with`.
-        fence(Ordering::SeqCst);
-        let is_abandoned = self.is_abandoned.load(Ordering::Relaxed);
+        // Ordering: see `cancel_with`.
+        let is_abandoned = self.is_abandoned.load(Ordering::SeqCst);
         self.cancellation().filter(|_| is_abandoned)
     }
 
@@ -402,8 +401,15 @@ pub struct ExecutionContext {
 #[derive(Clone)]
 struct Place {
     program: ProgramRef,
-    location: u32,
-    kernel: Arc<str>,
+    function: u32,
+    kernel: u32,
+}
+
+impl Place {
+    /// Where it lies in the file's table of places, and the kernel's name.
+    fn look_up(&self) -> (u32, &Arc<str>) {
+        self.program.topology(self.function).place(self.kernel)
+    }
 }
 
 impl ExecutionContext {
@@ -415,15 +421,17 @@ impl ExecutionContext {
         }
     }
 
+    /// Makes a context for a kernel of a function.
+    #[inline]
     pub(crate) fn for_kernel(
         program: &ProgramRef,
         request: &Arc<RequestContext>,
-        location: u32,
-        kernel: Arc<str>,
+        topology: &Topology,
+        kernel: u32,
     ) -> Self {
         let place = Place {
             program: program.clone(),
-            location,
+            function: topology.number,
             kernel,
         };
         ExecutionContext {
@@ -450,12 +458,12 @@ impl ExecutionContext {
     /// The place of the operation in the user's source.
     pub fn location(&self) -> Option<SourceLocation> {
         let place = self.place.as_ref()?;
-        place.program.location(LocationOffset(place.location))
+        place.program.location(LocationOffset(place.look_up().0))
     }
 
     /// The number under which the file records the place; no two operations share one.
     pub fn location_id(&self) -> Option<u32> {
-        self.place.as_ref().map(|place| place.location)
+        self.place.as_ref().map(|place| place.look_up().0)
     }
 
     /// The name that the program gives the operation for debugging.
@@ -464,7 +472,7 @@ impl ExecutionContext {
         place
             .program
             .file()
-            .debug_name(LocationOffset(place.location))
+            .debug_name(LocationOffset(place.look_up().0))
     }
 
     /// Gives an error this place, and tells the host's diagnostic handler about it.
@@ -479,7 +487,7 @@ impl ExecutionContext {
             Some(location) => error.with_location(location),
             None => error,
         };
-        let error = error.with_kernel(&*place.kernel);
+        let error = error.with_kernel(&**place.look_up().1);
         self.host().tell(&error);
         error
     }
@@ -536,7 +544,10 @@ impl fmt::Debug for ExecutionContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecutionContext")
             .field("request", &self.request)
-            .field("kernel", &self.place.as_ref().map(|place| &place.kernel))
+            .field(
+                "kernel",
+                &self.place.as_ref().map(|place| place.look_up().1),
+            )
             .finish()
     }
 }

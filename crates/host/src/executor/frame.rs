@@ -144,8 +144,7 @@ impl Frame {
 
     /// Where a kernel stands.
     pub(crate) fn context_of(&self, kernel: u32) -> ExecutionContext {
-        let (location, name) = self.topology().place(kernel);
-        ExecutionContext::for_kernel(&self.program, &self.request, location, name.clone())
+        ExecutionContext::for_kernel(&self.program, &self.request, self.topology(), kernel)
     }
 }
 
@@ -467,10 +466,15 @@ impl ReadyList {
             let status = entry.code.call(activation, &mut around);
             self.running = None;
             if status != Status::PLAIN {
-                let running = Running {
+                let mut running = Running {
                     call,
                     started: right,
                 };
+                if status.is_call() {
+                    let first = around.scratch.n_taken;
+                    // SAFETY: the status says so, and nobody else has the kernel's right.
+                    unsafe { registers.leave_operands(&mut running.started, first) };
+                }
                 break Pause::Unsettled(running, status);
             }
             n_ended += 1;
@@ -512,6 +516,13 @@ impl ReadyList {
     pub(crate) fn handles(&self, running: &Running) -> Vec<AnyAsyncValue> {
         self.check(running.call);
         self.frame.registers.handles(&running.started)
+    }
+
+    /// Takes the operands that the run of a kernel has left.
+    pub(crate) fn take_left(&self, running: &mut Running) -> Vec<AnyAsyncValue> {
+        self.check(running.call);
+        // SAFETY: a right of these registers.
+        unsafe { self.frame.registers.take_left(&mut running.started) }
     }
 
     /// The right to fill the next result of a kernel, in order, and its value if its run has put it.
@@ -630,7 +641,13 @@ fn run_confined(
         let status = entry.code.call(activation, around);
         if status != Status::PLAIN {
             *running = None;
-            break Pause::Unsettled(right(kernel), status);
+            let mut running = right(kernel);
+            if status.is_call() {
+                let (registers, first) = (registers.registers(), around.scratch.n_taken);
+                // SAFETY: the status says so, and nobody else has the kernel's right.
+                unsafe { registers.leave_operands(&mut running.started, first) };
+            }
+            break Pause::Unsettled(running, status);
         }
         n_ended += 1;
         let ready = |ready: Ready| {

@@ -31,25 +31,6 @@ pub(crate) struct LiveFrames {
     busy: AtomicU64,
 }
 
-/// A thread is busy while it is inside the executor.
-pub(super) struct Busy<'r>(&'r LiveFrames);
-
-impl<'r> Busy<'r> {
-    #[inline]
-    pub(super) fn new(request: &'r RequestContext) -> Self {
-        let live = request.host().live_frames();
-        live.enter();
-        Busy(live)
-    }
-}
-
-impl Drop for Busy<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.leave();
-    }
-}
-
 #[derive(Default)]
 struct Listed {
     by_address: HashMap<usize, WeakFrame>,
@@ -77,14 +58,14 @@ impl Drop for ExternalGuard {
 impl LiveFrames {
     /// A thread enters the executor.
     #[inline]
-    fn enter(&self) {
+    pub(super) fn enter(&self) {
         // Ordering: read by the watch, which looks twice.
         self.busy.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A thread leaves the executor.
     #[inline]
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         // Ordering: as in `enter`. One more has ended, one less is busy.
         self.busy.fetch_add((1 << 32) - 1, Ordering::AcqRel);
     }

@@ -9,11 +9,13 @@
 //! * when nothing is left to run here, the queue moves to the stream of the first of those that
 //!   wait, and takes all of that stream.
 
+use smallvec::SmallVec;
+
 /// The ready kernels of one call on one thread: `R` is the right to start one.
 #[derive(Debug)]
 pub(crate) struct ReadyQueue<R> {
     stream: u32,
-    here: Vec<R>,
+    here: SmallVec<[R; 4]>,
     elsewhere: Vec<(u32, R)>,
 }
 
@@ -24,7 +26,7 @@ impl<R> ReadyQueue<R> {
     pub(crate) fn new(stream: u32) -> Self {
         ReadyQueue {
             stream,
-            here: Vec::new(),
+            here: SmallVec::new(),
             elsewhere: Vec::new(),
         }
     }
@@ -33,7 +35,7 @@ impl<R> ReadyQueue<R> {
     pub(crate) fn of_group((stream, here): Group<R>) -> Self {
         ReadyQueue {
             stream,
-            here,
+            here: SmallVec::from_vec(here),
             elsewhere: Vec::new(),
         }
     }

@@ -119,6 +119,8 @@ pub(crate) struct Filled {
 #[derive(Debug)]
 pub(crate) struct Started {
     kernel: u32,
+    /// From which operand on its run has left them, if it has.
+    left: Option<u32>,
     /// How many results the kernel's run has put.
     n_put: u32,
     n_filled: u32,
@@ -488,6 +490,7 @@ impl Registers {
         word.store(STARTED | mark, Ordering::Relaxed);
         let started = Started {
             kernel: ready.kernel(),
+            left: None,
             n_put: 0,
             n_filled: 0,
         };
@@ -498,6 +501,31 @@ impl Registers {
         // reference for it (I2), and that happened before. `Ready` makes it the only activation.
         let activation = unsafe { Activation::new(self.slots(), record) };
         (started, Some(activation))
+    }
+
+    /// The run of a kernel has left its operands from this one on.
+    ///
+    /// # Safety
+    ///
+    /// It has, and they are left to this right.
+    pub(crate) unsafe fn leave_operands(&self, started: &mut Started, first: u32) {
+        started.left = Some(first);
+    }
+
+    /// Takes the operands that the run of a kernel has left.
+    ///
+    /// # Safety
+    ///
+    /// `started` came from these registers.
+    pub(crate) unsafe fn take_left(&self, started: &mut Started) -> Vec<AnyAsyncValue> {
+        let Some(first) = started.left.take() else {
+            return Vec::new();
+        };
+        let operands = &self.shape.record(started.kernel).operands()[first as usize..];
+        // SAFETY: filled, as all operands of a started kernel; left to the right, which gives them out
+        // once.
+        let take = |register: &u32| unsafe { self.slots().take(*register) };
+        operands.iter().map(take).collect()
     }
 
     /// The operands of a marked kernel that was started.
@@ -615,6 +643,7 @@ impl Registers {
     pub(crate) unsafe fn started(&self, kernel: u32) -> Started {
         Started {
             kernel,
+            left: None,
             n_put: 0,
             n_filled: 0,
         }
@@ -639,8 +668,9 @@ impl Registers {
     /// `fill` came from these registers.
     pub(crate) unsafe fn leave(&self, fill: Fill) {
         let (word, bit) = bit(fill.register);
-        // Ordering: pairs with the claim, which may come from any thread.
-        self.awaited.as_slice()[word].fetch_or(bit, Ordering::Release);
+        // Ordering: pairs with the claim, which may come from any thread; and with whoever gives the
+        // request up, by the one order of such operations (`RequestContext::cancel_with`).
+        self.awaited.as_slice()[word].fetch_or(bit, Ordering::SeqCst);
     }
 
     /// Takes the right to fill a register that was left, if nobody took it before.
@@ -654,8 +684,8 @@ impl Registers {
     /// Tells whether a register is left to be claimed, at this moment.
     pub(crate) fn is_awaited(&self, register: u32) -> bool {
         let (word, bit) = bit(register);
-        // Ordering: a hint; the claim decides.
-        self.awaited.as_slice()[word].load(Ordering::Relaxed) & bit != 0
+        // Ordering: the claim decides; but see `leave`.
+        self.awaited.as_slice()[word].load(Ordering::SeqCst) & bit != 0
     }
 
     /// Fills a register, and tells those outside who hold a value for it.

@@ -520,6 +520,24 @@ impl<'f> Cursor<'f> {
         Some(unsafe { self.slots.peek(register) })
     }
 
+    /// Tells whether all operands that are left are values in place.
+    #[inline(always)]
+    pub(crate) fn are_left_in_place(&self) -> bool {
+        (self.n_taken..self.n_operands).all(|index| {
+            self.operand(index).is_some_and(|register| {
+                // SAFETY: the activation's operands are filled, and this one was not taken.
+                let operand = unsafe { self.slots.peek(register) };
+                operand.is_plain() && !operand.is_counted()
+            })
+        })
+    }
+
+    /// Leaves all operands that are left to whoever has made the activation, and says from which on.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self) -> u32 {
+        std::mem::replace(&mut self.n_taken, self.n_operands)
+    }
+
     /// Counts all operands as taken: they are lost if they are counted.
     #[inline(always)]
     pub(crate) fn forget_operands(&mut self) {
@@ -681,17 +699,32 @@ impl Aside {
         }
     }
 
-    /// Runs the kernel; `run` says how many results it has put, which are given back.
-    pub(crate) fn run(self, run: impl FnOnce(Activation<'_>) -> u32) -> Vec<AnyAsyncValue> {
+    /// Runs the kernel; `run` says what it has put, or left, which is given back.
+    pub(crate) fn run(self, run: impl FnOnce(Activation<'_>) -> Outcome) -> Vec<AnyAsyncValue> {
         // SAFETY: these are the slots of the record's registers.
         let slots = unsafe { Slots::new(NonNull::from(&*self.slots).cast()) };
         let record = self.records.get(0);
         // SAFETY: the operands were filled by `new`, once each; `self` is used up by this run.
         let activation = unsafe { Activation::new(slots, record) };
-        let n_put = run(activation);
-        let put = record.outputs()[..n_put as usize].iter();
-        // SAFETY: put by the run, as one reference.
-        put.map(|output| unsafe { slots.take(output.register) })
-            .collect()
+        // SAFETY: put by the run, as one reference; or an operand that it has left.
+        let take = |register: u32| unsafe { slots.take(register) };
+        match run(activation) {
+            Outcome::Put(n_put) => {
+                let put = record.outputs()[..n_put as usize].iter();
+                put.map(|output| take(output.register)).collect()
+            }
+            Outcome::Left(first) => {
+                let left = record.operands()[first as usize..].iter();
+                left.map(|register| take(*register)).collect()
+            }
+        }
     }
+}
+
+/// What a run [`Aside`] has left.
+pub(crate) enum Outcome {
+    /// So many results.
+    Put(u32),
+    /// Operands from this one on.
+    Left(u32),
 }

@@ -24,7 +24,7 @@ use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
 use super::reason_to_skip;
 use super::slots::{Activation, Record, Slot, Slots};
-use super::topology::Topology;
+use super::topology::{Manner, Topology};
 use crate::kernel::{Status, Surroundings};
 use crate::request::RequestContext;
 
@@ -53,6 +53,10 @@ enum State {
     Settled,
     /// So many results are put, each with one reference.
     Put(u32),
+    /// None is put, and operands from this one on are left: they are arguments of a call.
+    Left(u32),
+    /// All kernels have run, and the results of the call were taken.
+    Over,
 }
 
 /// One call in progress, and what its caller keeps with it.
@@ -67,9 +71,17 @@ struct Level<'f, T> {
     kept: T,
 }
 
+/// What is kept with a call for the kernel that has made it.
+pub(super) trait Kept: Default {
+    /// Whether there is nothing to do with it when the call returns but to drop it.
+    fn is_nothing(&self) -> bool;
+}
+
 /// Calls in progress, each made by the one below it.
-pub(super) struct Stack<'f, T> {
+pub(super) struct Stack<'f, T: Kept> {
     allocator: &'f Arc<dyn HostAllocator>,
+    /// More calls than these are refused.
+    max_levels: usize,
     levels: Vec<Level<'f, T>>,
     chunk: Chunk,
     /// Chunks before, in use in full.
@@ -88,10 +100,11 @@ pub(super) enum Pause {
     Cancelled(Error),
 }
 
-impl<'f, T> Stack<'f, T> {
-    pub(super) fn new(allocator: &'f Arc<dyn HostAllocator>) -> Self {
+impl<'f, T: Kept> Stack<'f, T> {
+    pub(super) fn new(allocator: &'f Arc<dyn HostAllocator>, max_levels: usize) -> Self {
         Stack {
             allocator,
+            max_levels,
             levels: Vec::new(),
             chunk: Chunk::EMPTY,
             full: Vec::new(),
@@ -182,8 +195,9 @@ impl<'f, T> Stack<'f, T> {
             self.full.push(std::mem::replace(&mut self.chunk, chunk));
             return true;
         }
+        // Room for what is called from there, too.
         let n_slots = n_slots
-            .max(MIN_CHUNK)
+            .saturating_add(MIN_CHUNK)
             .max(self.chunk.n_slots.saturating_mul(2).min(1 << 16));
         let Ok(layout) = Layout::array::<Slot>(n_slots) else {
             return false;
@@ -216,6 +230,22 @@ impl<'f, T> Stack<'f, T> {
     ///
     /// If a kernel does. Its operands are released then, and its results unsettled.
     pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
+        loop {
+            let pause = self.run_level::<WATCHED>(around);
+            let goes_on = match &pause {
+                Pause::Unsettled(status) => status.is_call() && !WATCHED && self.try_call(around),
+                Pause::End => self.try_return(),
+                Pause::Cancelled(_) => false,
+            };
+            if !goes_on {
+                return pause;
+            }
+        }
+    }
+
+    /// Runs kernels of the topmost call until one has not just put values in place.
+    #[inline(always)]
+    fn run_level<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
         let level = self.top_mut();
         assert!(
             level.state == State::Settled,
@@ -241,18 +271,117 @@ impl<'f, T> Stack<'f, T> {
             // on.
             let activation = unsafe { Activation::new(slots, record) };
             let entry = &entries[record.code() as usize];
-            let _watch = WATCHED.then(|| request.watch(topology, kernel, call));
-            if request.is_cancelled() {
-                return Pause::Cancelled(reason_to_skip(around, activation));
-            }
-            let status = entry.code.call(activation, around);
+            let status = if WATCHED {
+                let _watch = request.watch(topology, kernel, call);
+                if request.is_cancelled() {
+                    return Pause::Cancelled(reason_to_skip(around, activation));
+                }
+                entry.code.call(activation, around)
+            } else {
+                if request.is_cancelled() {
+                    return Pause::Cancelled(reason_to_skip(around, activation));
+                }
+                entry.code.call(activation, around)
+            };
             if status != Status::PLAIN {
-                level.state = State::Put(around.scratch.n_put);
+                level.state = match status.is_call() {
+                    true => State::Left(around.scratch.n_taken),
+                    false => State::Put(around.scratch.n_put),
+                };
                 return Pause::Unsettled(status);
             }
         }
         level.state = State::Settled;
         Pause::End
+    }
+
+    /// Begins the call that the last kernel asks for, if all is as it mostly is.
+    fn try_call(&mut self, around: &mut Surroundings<'f>) -> bool {
+        let Some(callee) = around.scratch.callee else {
+            return false;
+        };
+        let Some(function) = callee.own_index(around.program) else {
+            return false;
+        };
+        let level = self.top();
+        let State::Left(first) = level.state else {
+            return false;
+        };
+        let (from, record) = self.record();
+        let arguments = &record.operands()[first as usize..];
+        let is_in_place = |register: &u32| {
+            // SAFETY: filled, as all operands of a kernel that was started, and left to us.
+            let value = unsafe { from.peek(*register) };
+            value.is_plain() && !value.is_counted()
+        };
+        let topology = around.program.topology(function);
+        let outputs = topology.shape().arguments().outputs();
+        let n_slots = topology.shape().n_registers();
+        let is_usual = topology.manner >= Manner::OneThread
+            && outputs.len() == arguments.len()
+            && self.levels.len() < self.max_levels
+            && self.chunk.n_slots - self.chunk.n_used >= n_slots
+            && arguments.iter().all(is_in_place);
+        if !is_usual {
+            return false;
+        }
+        // SAFETY: so many slots are left in the chunk.
+        let slots = unsafe { self.chunk.start.add(self.chunk.n_used) };
+        self.chunk.n_used += n_slots;
+        // SAFETY: S1.
+        let to = unsafe { Slots::new(slots) };
+        for (register, output) in arguments.iter().zip(outputs) {
+            // SAFETY: as above; a value in place may be copied and forgotten at will.
+            let value = unsafe { from.take(*register) };
+            // SAFETY: the slots are new; the shape says that the register exists.
+            unsafe { to.put(output.register, value) };
+        }
+        self.top_mut().state = State::Put(0);
+        self.levels.push(Level {
+            topology,
+            slots,
+            next: 0,
+            state: State::Settled,
+            is_first_of_chunk: false,
+            kept: T::default(),
+        });
+        true
+    }
+
+    /// Ends the topmost call, whose kernels have all run, with its results for those of the kernel
+    /// below that has made it, if all is as it mostly is.
+    fn try_return(&mut self) -> bool {
+        let [.., caller, level] = &*self.levels else {
+            return false;
+        };
+        let results = level.topology.shape().result_registers();
+        let outputs = caller.topology.shape().record(caller.next - 1).outputs();
+        // SAFETY: S1.
+        let from = unsafe { Slots::new(level.slots) };
+        let is_in_place = |register: &u32| {
+            // SAFETY: all kernels have settled results (S2), of which none was taken.
+            let value = unsafe { from.peek(*register) };
+            value.is_plain() && !value.is_counted()
+        };
+        let is_usual = level.kept.is_nothing()
+            && caller.state == State::Put(0)
+            && outputs.len() == results.len()
+            && results.iter().all(is_in_place);
+        if !is_usual {
+            return false;
+        }
+        // SAFETY: S1.
+        let to = unsafe { Slots::new(caller.slots) };
+        for (register, output) in results.iter().zip(outputs) {
+            // SAFETY: as above.
+            let value = unsafe { from.take(*register) };
+            // SAFETY: the results of the caller's kernel are not settled, so nobody reads them. A
+            // value in place need not be counted.
+            unsafe { to.put(output.register, value) };
+        }
+        self.drop_top();
+        self.top_mut().state = State::Settled;
+        true
     }
 
     fn record(&self) -> (Slots<'f>, Record<'f>) {
@@ -274,6 +403,20 @@ impl<'f, T> Stack<'f, T> {
             unreachable!("there is a call below");
         };
         caller.topology.shape().record(caller.next - 1).n_results() as usize
+    }
+
+    /// Takes the operands that the last kernel has left.
+    pub(super) fn take_left(&mut self, list: &mut Vec<AnyAsyncValue>) {
+        let State::Left(first) = self.top().state else {
+            return;
+        };
+        self.top_mut().state = State::Put(0);
+        let (slots, record) = self.record();
+        for register in &record.operands()[first as usize..] {
+            // SAFETY: filled, as all operands of a kernel that was started, and left to us; the state
+            // makes this the only time.
+            list.push(unsafe { slots.take(*register) });
+        }
     }
 
     /// Gives the last kernel the results that it did not put.
@@ -314,6 +457,12 @@ impl<'f, T> Stack<'f, T> {
 
     /// Ends the topmost call, whose kernels have all run, with its results appended to `results`.
     pub(super) fn pop_into(&mut self, results: &mut Vec<AnyAsyncValue>) -> T {
+        self.take_results(results);
+        self.pop()
+    }
+
+    /// Appends the results of the topmost call, whose kernels have all run, to `results`.
+    pub(super) fn take_results(&mut self, results: &mut Vec<AnyAsyncValue>) {
         let level = self.top();
         let shape = level.topology.shape();
         assert!(
@@ -322,12 +471,38 @@ impl<'f, T> Stack<'f, T> {
         );
         // SAFETY: S1.
         let slots = unsafe { Slots::new(level.slots) };
-        for register in shape.result_registers() {
-            // SAFETY: all kernels have settled results (S2), with a reference for each return, of
-            // which this list has one entry each.
-            results.push(unsafe { slots.take(*register) });
-        }
+        // SAFETY: all kernels have settled results (S2), with a reference for each return, of
+        // which this list has one entry each.
+        let take = |register: &u32| unsafe { slots.take(*register) };
+        results.extend(shape.result_registers().iter().map(take));
+        self.top_mut().state = State::Over;
+    }
+
+    /// Ends the topmost call, whose results were taken.
+    pub(super) fn pop(&mut self) -> T {
+        assert!(self.top().state == State::Over, "its results were taken");
         self.drop_top()
+    }
+
+    /// Begins the topmost call again, whose results were taken, with other arguments: as many, none
+    /// counted. Leaves the list empty.
+    pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) {
+        let level = self.top_mut();
+        let topology: &'f Topology = level.topology;
+        let outputs = topology.shape().arguments().outputs();
+        assert!(
+            level.state == State::Over && arguments.len() == outputs.len(),
+            "the call fits the function"
+        );
+        level.state = State::Settled;
+        level.next = 0;
+        // SAFETY: S1.
+        let slots = unsafe { Slots::new(level.slots) };
+        for (output, value) in outputs.iter().zip(arguments.drain(..)) {
+            assert!(!value.is_counted(), "it needs no references");
+            // SAFETY: nothing is left in these slots; the shape says that the register exists.
+            unsafe { slots.put(output.register, value) };
+        }
     }
 
     /// Ends the topmost call, whose kernels have all run, with its results put as those of the kernel
@@ -412,7 +587,7 @@ impl<'f, T> Stack<'f, T> {
     }
 }
 
-impl<T> Drop for Stack<'_, T> {
+impl<T: Kept> Drop for Stack<'_, T> {
     /// A panic of our own may leave levels: what they hold is lost, but not their memory.
     fn drop(&mut self) {
         for chunk in self.full.iter().chain([&self.chunk, &self.spare]) {

@@ -15,7 +15,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::guarded;
-use super::stack::{Pause, Stack};
+use super::stack::{Kept, Pause, Stack};
 use super::topology::Manner;
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
@@ -51,9 +51,11 @@ pub(crate) fn run(
         )));
     }
     let topology = program.topology(function);
+    request.check_depth(depth as usize)?;
+    let max_levels = (request.host().limits().max_depth - depth) as usize;
     let mut scratch = Scratch::default();
     let mut straight = Straight {
-        stack: Stack::new(request.host().allocator()),
+        stack: Stack::new(request.host().allocator(), max_levels),
         around: Surroundings {
             program,
             request,
@@ -84,6 +86,13 @@ struct Caller {
     held: Vec<AnyAsyncValue>,
     /// The loop whose turn the call is.
     turns: Option<Box<dyn Turns>>,
+}
+
+impl Kept for Caller {
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        self.turns.is_none() && self.held.is_empty()
+    }
 }
 
 /// Calls in progress on this thread.
@@ -126,7 +135,9 @@ impl<'f> Straight<'f> {
 
     /// Does what the last kernel has left to do.
     fn attend(&mut self, status: Status) {
-        if status.is_failed() {
+        if status.is_call() {
+            self.forward();
+        } else if status.is_failed() {
             let failure = self.around.scratch.failure.take();
             self.fail(failure.unwrap_or_else(|| Error::internal("the kernel has failed")));
         } else if status.is_skipped() {
@@ -182,6 +193,15 @@ impl<'f> Straight<'f> {
         self.stack
             .put_rest(|| AnyAsyncValue::from_error(error.clone()));
         self.settle();
+    }
+
+    /// Begins the call that the last kernel asks for, with the operands that it has left.
+    fn forward(&mut self) {
+        let mut arguments = self.around.scratch.list();
+        self.stack.take_left(&mut arguments);
+        let callee = self.around.scratch.callee.take();
+        let callee = callee.expect("the status says that there is one");
+        self.follow(Call::new(callee, arguments));
     }
 
     /// Begins the call that the last kernel asks for.
@@ -260,15 +280,7 @@ impl<'f> Straight<'f> {
         let callee = self.stack.topology();
         let n_results = callee.shape().result_registers().len();
         if self.stack.kept().turns.is_some() {
-            let mut values = self.around.scratch.list();
-            let caller = self.stack.pop_into(&mut values);
-            self.around.topology = self.stack.topology();
-            self.around.kernel = self.stack.kernel();
-            drop(caller.held);
-            if let Some(turns) = caller.turns {
-                self.turn(turns, values);
-            }
-            return;
+            return self.end_turn();
         }
         let n_expected = self.stack.n_results_of_caller();
         if n_results != n_expected {
@@ -286,9 +298,56 @@ impl<'f> Straight<'f> {
         self.settle();
     }
 
+    /// A turn of a loop has ended: begins the next in its place, if that is a call of the same function.
+    fn end_turn(&mut self) {
+        let mut values = self.around.scratch.list();
+        self.stack.take_results(&mut values);
+        let callee = self.stack.topology();
+        let caller = self.stack.kept();
+        let next = caller
+            .turns
+            .as_mut()
+            .map(|turns| guarded(|| turns.next(&mut values)));
+        if let Some(Ok(Turn::Call(body) | Turn::Spawn(body))) = &next {
+            let program = self.around.program;
+            let is_same = body
+                .own_index(program)
+                .is_some_and(|index| std::ptr::eq(program.topology(index), callee));
+            let is_usual = is_same
+                && values.len() == body.n_arguments()
+                && callee.kind() != FunctionKind::Sync
+                && self.stack.kept().held.is_empty()
+                && !values.iter().any(AnyAsyncValue::is_counted)
+                && !self.around.request.is_cancelled();
+            if is_usual {
+                self.around.request.count_steps(1);
+                self.stack.restart(&mut values);
+                return self.around.scratch.keep(values);
+            }
+        }
+        let caller = self.stack.pop();
+        self.around.topology = self.stack.topology();
+        self.around.kernel = self.stack.kernel();
+        drop(caller.held);
+        if let (Some(turns), Some(next)) = (caller.turns, next) {
+            self.go_on(turns, next, values);
+        }
+    }
+
     /// Takes the next turn of a loop, or ends it.
     fn turn(&mut self, mut turns: Box<dyn Turns>, mut values: Vec<AnyAsyncValue>) {
-        match guarded(|| turns.next(&mut values)) {
+        let next = guarded(|| turns.next(&mut values));
+        self.go_on(turns, next, values);
+    }
+
+    /// Does what comes next in a loop.
+    fn go_on(
+        &mut self,
+        turns: Box<dyn Turns>,
+        next: Result<Turn, Error>,
+        mut values: Vec<AnyAsyncValue>,
+    ) {
+        match next {
             Ok(Turn::Call(body) | Turn::Spawn(body)) => {
                 let begun = Target::from(body)
                     .index_in(self.around.program)

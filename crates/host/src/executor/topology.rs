@@ -56,6 +56,8 @@ pub(crate) enum Manner {
 
 /// A function as the executor walks it.
 pub(crate) struct Topology {
+    /// The number of the function in its program.
+    pub(crate) number: u32,
     kind: FunctionKind,
     pub(crate) manner: Manner,
     /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
@@ -98,6 +100,7 @@ impl Topology {
             locations: locations.collect(),
             shape: Arc::new(shape),
             entries: entries.clone(),
+            number: u32::MAX,
             recorded_as: None,
         })
     }
@@ -116,6 +119,7 @@ impl Topology {
             shape: Arc::new(shape),
             entries: Arc::new([Entry::new(entry)]),
             locations: Box::new([u32::MAX]),
+            number: u32::MAX,
             recorded_as: None,
         }
     }

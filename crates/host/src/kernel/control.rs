@@ -40,6 +40,7 @@ use std::fmt;
 
 use tfrt_async::{AnyAsyncValue, Error};
 
+use super::param::Arguments;
 use crate::function::Function;
 use crate::program::ProgramRef;
 
@@ -64,6 +65,12 @@ impl Callee {
             n_arguments: shape.n_arguments() as u32,
             n_results: shape.result_registers().len() as u32,
         }
+    }
+
+    /// Its number in `program`, if it is one of that.
+    #[inline]
+    pub(crate) fn own_index(self, program: &ProgramRef) -> Option<u32> {
+        (self.program == program.id()).then_some(self.index)
     }
 
     /// The number of arguments.
@@ -104,7 +111,7 @@ impl Target {
     #[inline]
     pub(crate) fn index_in(&self, program: &ProgramRef) -> Result<u32, Error> {
         let index = match self {
-            Target::Own(callee) => (callee.program == program.id()).then_some(callee.index),
+            Target::Own(callee) => callee.own_index(program),
             Target::Held(function) => function.index_in(program),
         };
         index.ok_or_else(|| {
@@ -128,7 +135,19 @@ pub struct Call {
     pub(crate) arguments: Vec<AnyAsyncValue>,
 }
 
+/// A function to run with the operands that a kernel has left as [`Arguments`]; its results become the
+/// kernel's.
+#[derive(Debug)]
+pub struct Forward(pub(super) Callee);
+
 impl Call {
+    /// Asks for `callee` to be run with the operands that were left: nothing is copied into a list.
+    #[inline]
+    pub fn forward(callee: Callee, arguments: Arguments) -> Forward {
+        let _ = arguments;
+        Forward(callee)
+    }
+
     /// Asks for a [`Callee`] or a [`Function`] to be run with `arguments`.
     ///
     /// The results are errors if the numbers or types do not fit.

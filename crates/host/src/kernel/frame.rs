@@ -8,6 +8,7 @@ use tfrt_bef::AttributeView;
 
 use super::control::{Callee, Flow};
 use super::param::HeldAttribute;
+use super::param::ScalarAttr;
 use crate::context::HostContext;
 use crate::executor::slots::{Activation, Cursor};
 use crate::executor::topology::Topology;
@@ -75,6 +76,9 @@ impl Status {
     const SKIPPED: u32 = 4;
     /// [`Scratch::flow`] says what to do for the results.
     const FLOW: u32 = 8;
+    /// The function [`Scratch::callee`] is to be called for the results, with the operands from
+    /// [`Scratch::n_taken`] on, which are left.
+    const CALL: u32 = 16;
 
     pub(crate) fn is_failed(self) -> bool {
         self.0 & Self::FAILED != 0
@@ -87,6 +91,12 @@ impl Status {
     pub(crate) fn is_flow(self) -> bool {
         self.0 & Self::FLOW != 0
     }
+
+    /// Whether a function is to be called with the operands that are left.
+    #[inline(always)]
+    pub(crate) fn is_call(self) -> bool {
+        self.0 & Self::CALL != 0
+    }
 }
 
 /// What kernels leave for the executor besides results, and lists that are used again.
@@ -94,6 +104,8 @@ impl Status {
 pub struct Scratch {
     pub(crate) failure: Option<Error>,
     pub(crate) n_put: u32,
+    pub(crate) n_taken: u32,
+    pub(crate) callee: Option<Callee>,
     pub(crate) flow: Option<Flow>,
     spare: Vec<Vec<AnyAsyncValue>>,
 }
@@ -137,8 +149,7 @@ pub struct Surroundings<'f> {
 
 impl Surroundings<'_> {
     pub(crate) fn execution_context(&self) -> ExecutionContext {
-        let (location, name) = self.topology.place(self.kernel);
-        ExecutionContext::for_kernel(self.program, self.request, location, name.clone())
+        ExecutionContext::for_kernel(self.program, self.request, self.topology, self.kernel)
     }
 
     /// Gives an error the kernel's place and name, and tells the diagnostic handler, once.
@@ -221,7 +232,8 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     #[inline(always)]
     pub(super) fn end(&mut self) -> Status {
         let (found, expected) = (self.cursor.n_put(), self.cursor.n_results());
-        if found != expected && self.status & (Status::FLOW | Status::FAILED | Status::SKIPPED) == 0
+        if found != expected
+            && self.status & (Status::FLOW | Status::CALL | Status::FAILED | Status::SKIPPED) == 0
         {
             self.fail(wrong_result_count(found as usize, expected as usize));
             // Nobody can tell which result is which.
@@ -243,8 +255,16 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     /// Looks at the operands that no parameter takes, before the kernel runs.
     #[inline(always)]
     pub(super) fn check_rest(&self) -> Result<(), Mismatch> {
-        let is_checked = self.cursor.n_taken() >= self.cursor.n_operands();
-        if is_checked || self.around.is_marked {
+        let none_left = self.cursor.n_taken() >= self.cursor.n_operands();
+        if none_left || self.cursor.are_left_in_place() {
+            return Ok(());
+        }
+        self.check_left()
+    }
+
+    #[inline(always)]
+    fn check_left(&self) -> Result<(), Mismatch> {
+        if self.around.is_marked {
             return Ok(());
         }
         let failed = |_, operand: &AnyAsyncValue| operand.error().map(|_| ());
@@ -346,6 +366,16 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         read(self.program().attribute(offset)).ok_or(Mismatch::Attribute { index, expected })
     }
 
+    /// Takes the next attribute, a scalar; load has compared its type.
+    #[inline(always)]
+    pub(super) fn take_scalar<T: ScalarAttr>(&mut self) -> Result<T, Mismatch> {
+        let index = self.n_attributes_taken as usize;
+        let offset = self.next_attribute()?;
+        let expected = T::KIND;
+        let value = self.around.program.scalar::<T>(offset);
+        value.ok_or(Mismatch::Attribute { index, expected })
+    }
+
     /// Takes the next attribute to be read later, if `readable` says that it can.
     pub(super) fn hold_attribute(
         &mut self,
@@ -429,6 +459,14 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     pub(super) fn follow(&mut self, flow: Flow) {
         self.around.scratch.flow = Some(flow);
         self.status |= Status::FLOW;
+    }
+
+    /// Leaves the results to the executor, which calls a function with the operands that are left.
+    #[inline(always)]
+    pub(super) fn call(&mut self, callee: Callee) {
+        self.around.scratch.callee = Some(callee);
+        self.around.scratch.n_taken = self.cursor.leave();
+        self.status |= Status::CALL;
     }
 
     /// The host.

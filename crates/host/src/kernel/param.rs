@@ -8,6 +8,7 @@
 //! | [`AsyncValue<T>`] | a non-strict operand: not waited for |
 //! | [`AnyAsyncValue`] | a strict operand of any type |
 //! | [`Rest`] | all remaining operands, strict, of any type |
+//! | [`Arguments`] | the same, to be handed to a function as they are |
 //! | [`Attr<T>`] | an attribute, read in place |
 //! | [`RestAttributes`] | all remaining attributes |
 //! | [`Callee`] | a function for the executor to call |
@@ -26,7 +27,7 @@
 use std::ops::Deref;
 
 use tfrt_async::{AnyAsyncValue, AsyncValue, Value};
-use tfrt_bef::AttributeView;
+use tfrt_bef::{AttributeOffset, AttributeSection, AttributeView, BefFile};
 
 use super::control::Callee;
 use super::frame::{KernelFrame, Mismatch};
@@ -247,6 +248,31 @@ impl KernelParam<Itself> for Rest {
     }
 }
 
+/// All remaining operands, for [`Call::forward`](super::Call::forward): the executor moves them from
+/// register to register, and the kernel does not see them.
+#[derive(Debug)]
+pub struct Arguments(());
+
+impl KernelParam<Itself> for Arguments {
+    type Guard = Arguments;
+    type Item<'a> = Arguments;
+
+    fn describe(signature: &mut Signature) {
+        signature.more_operands = true;
+    }
+
+    #[inline(always)]
+    fn take(_: &mut KernelFrame<'_, '_>) -> Result<Arguments, Mismatch> {
+        // Whether these have failed is looked at before the kernel runs.
+        Ok(Arguments(()))
+    }
+
+    #[inline(always)]
+    fn item<'a>(_: &'a mut Arguments) -> Arguments {
+        Arguments(())
+    }
+}
+
 /// An attribute: a constant that the compiler attached to the operation.
 ///
 /// `T` is `bool`, an integer, `f32`, `f64`, [`F16`](super::F16), [`BF16`](super::BF16), `&str`, a
@@ -272,12 +298,16 @@ pub trait ScalarAttr: Copy + 'static {
     /// Reads the attribute.
     fn read(view: AttributeView<'_>) -> Option<Self>;
 
+    /// Reads an attribute that load has read as one of these before.
+    #[doc(hidden)]
+    fn read_again(file: &BefFile, section: &AttributeSection, offset: u32) -> Option<Self>;
+
     /// Reads an array of these in place; `None` where the type has no array in place.
     fn read_array(view: AttributeView<'_>) -> Option<&[Self]>;
 }
 
 macro_rules! scalar_attributes {
-    ($($type:ty, $kind:literal, $read:expr, $array:expr;)*) => {$(
+    ($($type:ty, $kind:literal, $read:expr, $array:expr, $make:expr;)*) => {$(
         impl ScalarAttr for $type {
             const KIND: &'static str = $kind;
             const ARRAY_KIND: &'static str = concat!("array of ", $kind);
@@ -286,6 +316,12 @@ macro_rules! scalar_attributes {
             fn read(view: AttributeView<'_>) -> Option<Self> {
                 let read: fn(AttributeView<'_>) -> Option<$type> = $read;
                 read(view)
+            }
+
+            #[inline(always)]
+            fn read_again(file: &BefFile, section: &AttributeSection, offset: u32) -> Option<Self> {
+                let make: fn(_) -> $type = $make;
+                file.scalar(section, AttributeOffset(offset)).map(make)
             }
 
             #[inline]
@@ -298,19 +334,19 @@ macro_rules! scalar_attributes {
 }
 
 scalar_attributes! {
-    bool, "i1", |view| view.as_bool(), |_| None;
-    i8, "i8", |view| view.as_i8(), |view| view.array();
-    i16, "i16", |view| view.as_i16(), |view| view.array();
-    i32, "i32", |view| view.as_i32(), |view| view.array();
-    i64, "i64", |view| view.as_i64(), |view| view.array();
-    u8, "ui8", |view| view.as_u8(), |view| view.array();
-    u16, "ui16", |view| view.as_u16(), |view| view.array();
-    u32, "ui32", |view| view.as_u32(), |view| view.array();
-    u64, "ui64", |view| view.as_u64(), |view| view.array();
-    f32, "f32", |view| view.as_f32(), |view| view.array();
-    f64, "f64", |view| view.as_f64(), |view| view.array();
-    super::F16, "f16", |view| view.as_u16().map(super::F16), |_| None;
-    super::BF16, "bf16", |view| view.as_u16().map(super::BF16), |_| None;
+    bool, "i1", |view| view.as_bool(), |_| None, |byte: u8| byte != 0;
+    i8, "i8", |view| view.as_i8(), |view| view.array(), |value| value;
+    i16, "i16", |view| view.as_i16(), |view| view.array(), |value| value;
+    i32, "i32", |view| view.as_i32(), |view| view.array(), |value| value;
+    i64, "i64", |view| view.as_i64(), |view| view.array(), |value| value;
+    u8, "ui8", |view| view.as_u8(), |view| view.array(), |value| value;
+    u16, "ui16", |view| view.as_u16(), |view| view.array(), |value| value;
+    u32, "ui32", |view| view.as_u32(), |view| view.array(), |value| value;
+    u64, "ui64", |view| view.as_u64(), |view| view.array(), |value| value;
+    f32, "f32", |view| view.as_f32(), |view| view.array(), |value| value;
+    f64, "f64", |view| view.as_f64(), |view| view.array(), |value| value;
+    super::F16, "f16", |view| view.as_u16().map(super::F16), |_| None, super::F16;
+    super::BF16, "bf16", |view| view.as_u16().map(super::BF16), |_| None, super::BF16;
 }
 
 impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
@@ -326,7 +362,7 @@ impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
 
     #[inline]
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<T, Mismatch> {
-        frame.take_attribute(T::KIND, |view| T::read(view))
+        frame.take_scalar::<T>()
     }
 
     #[inline]

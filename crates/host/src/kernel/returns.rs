@@ -9,7 +9,7 @@
 //! | a tuple of these | several results |
 //! | `Result<R, Error>` | results, or an error on all of them; inside a tuple, on one |
 //! | [`Results`] | as many results as the program asks for, of any type |
-//! | [`Call`] | the results of a function, which the executor calls |
+//! | [`Call`], [`Forward`] | the results of a function, which the executor calls |
 //! | [`Loop`] | those of the last turn of a loop, whose turns the executor calls |
 //! | [`Step`] | control flow: calls, tasks, and waiting |
 //!
@@ -17,7 +17,7 @@
 
 use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 
-use super::control::{Call, Flow, Loop, Step, Turns};
+use super::control::{Call, Flow, Forward, Loop, Step, Turns};
 use super::frame::KernelFrame;
 use super::signature::{Completion, Signature};
 
@@ -236,6 +236,18 @@ impl KernelReturn<Itself> for Call {
     #[inline]
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         frame.follow(Flow::Call(self));
+    }
+}
+
+impl KernelReturn<Itself> for Forward {
+    fn describe(signature: &mut Signature) {
+        signature.any_results = true;
+        signature.completes(Completion::Calls);
+    }
+
+    #[inline(always)]
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        frame.call(self.0);
     }
 }
 

@@ -15,7 +15,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use tfrt_host::kernel::{
-    Attr, Call, Callee, Callees, Function, KernelRegistry, Loop, Rest, Step, Turn, Turns,
+    Arguments, Attr, Call, Callee, Callees, Forward, Function, KernelRegistry, Loop, Rest, Step,
+    Turn, Turns,
 };
 use tfrt_host::{AnyAsyncValue, AnyPromise, Error, ExecutionContext};
 
@@ -31,24 +32,24 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 }
 
 /// `%r = tfrt.call @f(%a) : (i32) -> i32`
-fn call(arguments: Rest, callee: Callee) -> Call {
-    Call::new(callee, arguments.0)
+fn call(arguments: Arguments, callee: Callee) -> Forward {
+    Call::forward(callee, arguments)
 }
 
 /// `%r = tfrt.if %c, %x : (i32) -> i32 { .. } else { .. }`, and
 /// `%r = tfrt.cond %c @yes @no (%x) : (i32) -> (i32)`
-fn choose(condition: bool, arguments: Rest, yes: Callee, no: Callee) -> Call {
-    Call::new(if condition { yes } else { no }, arguments.0)
+fn choose(condition: bool, arguments: Arguments, yes: Callee, no: Callee) -> Forward {
+    Call::forward(if condition { yes } else { no }, arguments)
 }
 
 /// `%r = tfrt.case %i [@b0, @b1] (%x) : (i32) -> (i32)`
-fn case(index: i32, arguments: Rest, branches: Callees) -> Result<Call, Error> {
+fn case(index: i32, arguments: Arguments, branches: Callees) -> Result<Forward, Error> {
     let n_branches = branches.0.len();
     let branch = usize::try_from(index)
         .ok()
         .and_then(|index| branches.0.into_iter().nth(index));
     match branch {
-        Some(branch) => Ok(Call::new(branch, arguments.0)),
+        Some(branch) => Ok(Call::forward(branch, arguments)),
         None => Err(Error::invalid_argument(format!(
             "branch_index invalid. branch index: {index} # branches: {n_branches}"
         ))),
