@@ -219,10 +219,15 @@ impl Trace<'_> {
         self.track(&process)?;
         for (index, thread) in profile.threads.iter().enumerate() {
             let index = index as u64;
-            // Not the system's numbers, which nobody knows here, but numbers that tell them apart.
+            // Not the system's numbers, which nobody knows here, but numbers that tell threads apart;
+            // that of the process is its main thread's.
+            let tid = match thread.name.as_str() {
+                "main" => pid,
+                _ => pid + 1 + index,
+            };
             let of_thread = Message::new()
                 .number(descriptor::THREAD_PID, pid)
-                .number(descriptor::THREAD_TID, pid + index)
+                .number(descriptor::THREAD_TID, tid)
                 .text(descriptor::THREAD_NAME, &thread.name);
             let track = Message::new()
                 .number(descriptor::UUID, FIRST_THREAD + index)
