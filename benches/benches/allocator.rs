@@ -31,23 +31,22 @@ fn main() {
                     on_one_thread(allocator, size, n_in_use)
                 })
             });
-            compare(&bench, name, Vec::from(contenders));
+            bench.compare(subject(name), &mut Vec::from(contenders));
         }
     }
     if bench.is_wanted("block_elsewhere") {
         let contenders = both().map(|(who, allocator)| elsewhere(who, allocator, 256));
-        compare(&bench, "block_elsewhere", Vec::from(contenders));
+        bench.compare_on_two(subject("block_elsewhere"), &mut Vec::from(contenders));
     }
 }
 
-fn compare(bench: &Bench, name: &str, mut contenders: Vec<Contender>) {
-    let subject = Subject {
+fn subject(name: &str) -> Subject<'_> {
+    Subject {
         name,
         unit: "block",
         n_units: N,
         answer: 0,
-    };
-    bench.compare(subject, &mut contenders);
+    }
 }
 
 /// The system's allocator, as the contract wants it.

@@ -37,7 +37,7 @@ fn main() {
         answer,
     };
     if bench.is_wanted("worker_chain") {
-        bench.compare(subject("worker_chain", answer()), &mut worker_chains());
+        bench.compare_on_two(subject("worker_chain", answer()), &mut worker_chains());
     }
     if bench.is_wanted("worker_tasks") {
         bench.compare_on_two(subject("worker_tasks", N), &mut worker_tasks());

@@ -147,6 +147,7 @@ impl IntoFuture for AnyAsyncValue {
     type Output = Result<AnyAsyncValue, Error>;
     type IntoFuture = AnyAsyncValueFuture;
 
+    #[inline]
     fn into_future(self) -> AnyAsyncValueFuture {
         AnyAsyncValueFuture(Watch::new(self.0))
     }
@@ -156,6 +157,7 @@ impl<T: Value> IntoFuture for AsyncValue<T> {
     type Output = Result<ValueRef<T>, Error>;
     type IntoFuture = AsyncValueFuture<T>;
 
+    #[inline]
     fn into_future(self) -> AsyncValueFuture<T> {
         AsyncValueFuture {
             any: self.into_any().into_future(),

@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// Gives the value away: the handle if it was one.
+    /// Gives the value, which is settled, away: the handle if it was one.
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Handle, Repr> {
         if let Place::Slot(_) = self.place {

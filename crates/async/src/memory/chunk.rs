@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A chunk lies at a multiple of its size, so the address of a block tells where its chunk is,
-//! and that whose it is. All but the owner's name is touched by the owner only.
+//! and that whose it is. All but the owner's name and the class is touched by the owner only; the
+//! class changes while no block is in use.
 
 use std::{
     alloc::{self, Layout},
