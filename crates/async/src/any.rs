@@ -232,7 +232,7 @@ impl AnyAsyncValue {
     pub fn when_settled(self, work: impl FnOnce(AnyAsyncValue) + Send + 'static) {
         match self.0.into_any_handle() {
             Ok(handle) => handle.when_settled(move |handle| {
-                work(AnyAsyncValue(Repr::from_handle(handle).settled()));
+                work(AnyAsyncValue(handle.into_normal()));
             }),
             Err(settled) => waiter::run_now(move || work(AnyAsyncValue(settled))),
         }
@@ -248,7 +248,7 @@ impl AnyAsyncValue {
             Ok(handle) => handle.when_settled(move |handle| match handle.into_copy::<T>() {
                 // Two calls, so that in the first nobody asks what the value is.
                 Ok(value) => work(AnyAsyncValue::new(value)),
-                Err(handle) => work(AnyAsyncValue(Repr::from_handle(handle).settled())),
+                Err(handle) => work(AnyAsyncValue(handle.into_normal())),
             }),
             Err(settled) => waiter::run_now(move || work(AnyAsyncValue(settled))),
         }

@@ -94,7 +94,7 @@ impl Future for AnyAsyncValueFuture {
             return Poll::Pending;
         }
         let value = match self.0.take() {
-            Ok(handle) => Repr::from_handle(handle).settled(),
+            Ok(handle) => handle.into_normal(),
             Err(settled) => settled,
         };
         Poll::Ready(match value.error() {

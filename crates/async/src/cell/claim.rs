@@ -75,7 +75,7 @@ impl Claim {
         if handle.0 == self.0 {
             return self.fail(Error::internal("a promise was forwarded to its own value"));
         }
-        handle.when_settled(move |handle| self.settle(Repr::from_handle(handle).settled()));
+        handle.when_settled(move |handle| self.settle(handle.into_normal()));
     }
 
     /// Settles the cell as `value` is settled.
