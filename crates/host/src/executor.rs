@@ -47,6 +47,7 @@ use crate::kernel::control::{Resume, StepKind, Wake};
 use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
 use crate::request::RequestContext;
 
+pub(crate) mod cost;
 mod detached;
 pub(crate) mod frame;
 pub(crate) mod live;
@@ -253,7 +254,9 @@ impl Executor {
     fn attend(&mut self, mut running: Running, status: Status) {
         if status.is_call() {
             let arguments = self.top().take_left(&mut running);
-            return self.forward(running, arguments);
+            let timer = self.top().frame().time();
+            self.forward(running, arguments);
+            return drop(timer);
         }
         if status.is_flow() {
             let kernel = self.top().suspend(running);

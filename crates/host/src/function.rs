@@ -152,15 +152,18 @@ impl Function {
     /// Whether a call that so many calls are around runs in an order found at load, once its arguments
     /// are there.
     pub(crate) fn runs_straight(&self, request: &RequestContext, depth: u32) -> bool {
-        match self.topology().manner {
+        let topology = self.topology();
+        match topology.manner {
             Manner::Counted => false,
             _ if self.is_synchronous() => true,
             _ if request.host().counts_always() => false,
             Manner::Ordered => true,
-            // Several threads have something to do with several streams.
-            _ if request.queue().parallelism() > 1 => false,
-            Manner::OneThread => true,
-            Manner::Alone => depth == 0,
+            Manner::Alone if depth > 0 => false,
+            _ if request.queue().parallelism() == 1 => true,
+            // Its streams would be handed over again and again, down to the smallest calls.
+            Manner::OneThread if topology.is_recursive => true,
+            // Several threads have something to do with several streams, if there is much to do.
+            _ => topology.cost.is_small(topology.shape().n_kernels()),
         }
     }
 
@@ -175,7 +178,7 @@ impl Function {
             .unwrap_or_else(|error| self.all_failed(&error))
     }
 
-    /// Runs a synchronous function as a task when its arguments are there.
+    /// Runs a call in order, as a task, when its arguments are there.
     pub(crate) fn run_later(
         &self,
         request: &Arc<RequestContext>,
@@ -209,15 +212,16 @@ impl Function {
         mut arguments: Vec<AnyAsyncValue>,
     ) -> Result<Vec<AnyAsyncValue>, Error> {
         self.check_arguments(&arguments)?;
-        if !self.is_synchronous() {
-            let frame = self.frame(request, depth)?;
-            executor::spawn(&frame, arguments);
-            return Ok(frame.take_results());
+        let is_settled = arguments.iter().all(AnyAsyncValue::is_settled);
+        if self.is_synchronous() && is_settled {
+            return Ok(self.run_straight(request, depth, &mut arguments));
         }
-        Ok(match arguments.iter().all(AnyAsyncValue::is_settled) {
-            true => self.run_straight(request, depth, &mut arguments),
-            false => self.run_later(request, depth, arguments),
-        })
+        if self.is_synchronous() || (is_settled && self.runs_straight(request, depth)) {
+            return Ok(self.run_later(request, depth, arguments));
+        }
+        let frame = self.frame(request, depth)?;
+        executor::spawn(&frame, arguments);
+        Ok(frame.take_results())
     }
 
     /// A new frame for a call.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
@@ -11,7 +12,7 @@ use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, Registers, Started};
 use super::shape::Shape;
-use super::topology::Topology;
+use super::topology::{Manner, Topology};
 use crate::kernel::{Scratch, Status, Surroundings};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
@@ -28,6 +29,8 @@ pub(crate) struct Frame {
     function: u32,
     request: Arc<RequestContext>,
     depth: u32,
+    /// How long threads were busy with the call, in nanoseconds, if that is to be learned.
+    busy: Option<AtomicU64>,
     /// What handles that stand in registers wait for.
     promises: Mutex<Vec<(u32, AnyPromise)>>,
 }
@@ -58,7 +61,12 @@ impl Frame {
         let Some(registers) = Registers::new(shape, request.host().allocator()) else {
             return Err(program.no_memory(function, size_bytes));
         };
+        let topology = program.topology(function);
+        let is_timed = topology.manner != Manner::Counted
+            && topology.cost.is_unknown()
+            && request.queue().parallelism() > 1;
         Ok(Arc::new(Frame {
+            busy: is_timed.then(AtomicU64::default),
             registers,
             number: next_call_number(),
             program,
@@ -90,6 +98,13 @@ impl Frame {
     /// How many calls are around this one.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
+    }
+
+    /// Takes the time that this thread is busy with the call, until it is dropped.
+    pub(crate) fn time(self: &Arc<Self>) -> Option<Timer> {
+        let start = self.busy.is_some().then(Instant::now)?;
+        let frame = self.clone();
+        Some(Timer { frame, start })
     }
 
     /// Lets other threads in.
@@ -150,8 +165,29 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
+        if let Some(busy) = &self.busy {
+            // Ordering: `&mut self`.
+            let busy = Duration::from_nanos(busy.load(Ordering::Relaxed));
+            self.topology().cost.learn(busy);
+        }
         if self.registers.is_shared() {
             self.request.host().live_frames().remove(self);
+        }
+    }
+}
+
+/// Takes the time until it is dropped: see [`Frame::time`].
+pub(crate) struct Timer {
+    frame: Arc<Frame>,
+    start: Instant,
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some(busy) = &self.frame.busy {
+            let nanoseconds = self.start.elapsed().as_nanos() as u64;
+            // Ordering: a sum, read when the frame is dropped.
+            busy.fetch_add(nanoseconds, Ordering::Relaxed);
         }
     }
 }
@@ -398,6 +434,7 @@ impl ReadyList {
     ///
     /// If a kernel does. Its operands are released then; see [`Self::panicked`].
     pub(crate) fn run<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
+        let _timer = self.frame.time();
         let frame = &self.frame;
         let registers = &frame.registers;
         let mut around = Surroundings {

@@ -10,6 +10,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
@@ -68,6 +69,8 @@ pub(crate) fn run(
         first_error: None,
     };
     straight.call(function, arguments, Caller::default())?;
+    let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
+    let started = is_timed.then(Instant::now);
     NESTING.set(nesting + 1);
     request.begin_watch();
     let results = if request.is_watched() {
@@ -76,6 +79,9 @@ pub(crate) fn run(
         straight.drive::<false>()
     };
     NESTING.set(nesting);
+    if let Some(started) = started {
+        topology.cost.learn(started.elapsed());
+    }
     results
 }
 

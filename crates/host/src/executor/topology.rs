@@ -7,6 +7,7 @@ use tfrt_async::Origin;
 use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
+use super::cost::Cost;
 use super::shape::{Malformed, Shape, Wiring};
 use crate::kernel::{Code, Completion, KernelEntry, Signature};
 
@@ -60,6 +61,9 @@ pub(crate) struct Topology {
     pub(crate) number: u32,
     kind: FunctionKind,
     pub(crate) manner: Manner,
+    /// A call of it may make another, through whatever functions.
+    pub(crate) is_recursive: bool,
+    pub(crate) cost: Cost,
     /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
     is_silent: bool,
     shape: Arc<Shape>,
@@ -96,6 +100,8 @@ impl Topology {
         Ok(Topology {
             kind,
             manner: Manner::Counted,
+            is_recursive: false,
+            cost: Cost::default(),
             is_silent: false,
             locations: locations.collect(),
             shape: Arc::new(shape),
@@ -115,6 +121,8 @@ impl Topology {
         Topology {
             kind: FunctionKind::Native,
             manner: Manner::Counted,
+            is_recursive: false,
+            cost: Cost::default(),
             is_silent: false,
             shape: Arc::new(shape),
             entries: Arc::new([Entry::new(entry)]),
@@ -207,6 +215,50 @@ pub(crate) fn find_manners(functions: &mut [Topology]) {
     for (function, manner) in functions.iter_mut().zip(manners) {
         function.manner = manner;
     }
+    find_recursion(functions, &callers);
+}
+
+/// Finds the functions of which a call may make another: what is left when those are taken away, again
+/// and again, that call nothing, and then those that nothing calls.
+fn find_recursion(functions: &mut [Topology], callers: &[Vec<u32>]) {
+    let mut callees: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
+    for (callee, callers) in (0..).zip(callers) {
+        for caller in callers {
+            callees[*caller as usize].push(callee);
+        }
+    }
+    let ends_up = is_left(callers, &callees);
+    let is_reached = is_left(&callees, callers);
+    for (function, (a, b)) in functions
+        .iter_mut()
+        .zip(ends_up.into_iter().zip(is_reached))
+    {
+        function.is_recursive = a && b;
+    }
+}
+
+/// Takes functions away that have no edge `to` others any more; `from` has the same edges backwards.
+fn is_left(from: &[Vec<u32>], to: &[Vec<u32>]) -> Vec<bool> {
+    let mut n_edges: Vec<usize> = to.iter().map(Vec::len).collect();
+    let mut is_left = vec![true; to.len()];
+    let without = |n_edges: &[usize]| -> Vec<u32> {
+        (0..)
+            .zip(n_edges)
+            .filter(|(_, n)| **n == 0)
+            .map(|(function, _)| function)
+            .collect()
+    };
+    let mut away = without(&n_edges);
+    while let Some(function) = away.pop() {
+        is_left[function as usize] = false;
+        for other in &from[function as usize] {
+            n_edges[*other as usize] -= 1;
+            if n_edges[*other as usize] == 0 {
+                away.push(*other);
+            }
+        }
+    }
+    is_left
 }
 
 /// Lowers what is known of callers by what is known of their callees, until nothing changes.

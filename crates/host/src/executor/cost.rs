@@ -1,0 +1,48 @@
+//! What calls of a function cost, learned from those that were made.
+//!
+//! Where several threads could run the streams of a function at the same time, handing them over is
+//! worth it only for work that takes longer than the hand-over: waking a thread takes more than ten
+//! microseconds, passing a kernel on more than a hundred nanoseconds. So the first call is run as if
+//! it were worth it, and its kernels are timed; later ones as that has shown. All calls in order are
+//! timed again, so that a function whose arguments grow changes over.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Calls that take less in all are not worth waking a thread for.
+const MIN_CALL: Duration = Duration::from_micros(50);
+/// Kernels that take less, on average, are not worth passing on.
+const MIN_KERNEL: Duration = Duration::from_nanos(250);
+
+/// What a call takes, as a moving average in nanoseconds; 0 as long as nobody knows.
+#[derive(Debug, Default)]
+pub(crate) struct Cost(AtomicU64);
+
+impl Cost {
+    /// Whether no call was timed yet.
+    pub(super) fn is_unknown(&self) -> bool {
+        // Ordering: an estimate, here and below.
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// A call has kept threads busy for so long.
+    pub(super) fn learn(&self, busy: Duration) {
+        let found = u64::try_from(busy.as_nanos())
+            .unwrap_or(u64::MAX / 4)
+            .clamp(1, u64::MAX / 4);
+        let known = self.0.load(Ordering::Relaxed);
+        let average = if known == 0 {
+            found
+        } else {
+            (3 * known + found) / 4
+        };
+        self.0.store(average.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether a call, of so many kernels, is known to be too small for several threads.
+    pub(crate) fn is_small(&self, n_kernels: usize) -> bool {
+        let known = Duration::from_nanos(self.0.load(Ordering::Relaxed));
+        let n_kernels = u32::try_from(n_kernels).unwrap_or(u32::MAX);
+        !known.is_zero() && (known < MIN_CALL || known < MIN_KERNEL * n_kernels)
+    }
+}
