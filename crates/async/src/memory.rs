@@ -139,9 +139,9 @@ pub struct MemoryStats {
     pub live_blocks: u64,
     /// The bytes of these blocks, as they were rounded up.
     pub live_bytes: u64,
-    /// Blocks that were given out again after somebody else had used them.
+    /// Blocks that were at hand in a free list.
     pub hits: u64,
-    /// Blocks that were cut from fresh memory.
+    /// Blocks that were not: more had to be cut, or fetched from the system.
     pub misses: u64,
     /// Blocks that another thread than their own freed.
     pub returned: u64,
@@ -172,8 +172,8 @@ pub fn memory_stats() -> MemoryStats {
             .saturating_sub(sums.freed)
             .wrapping_add(sums.large_blocks),
         live_bytes: sums.live_bytes.wrapping_add(sums.large_bytes),
-        hits: sums.allocated.saturating_sub(sums.cut),
-        misses: sums.cut,
+        hits: sums.allocated.saturating_sub(sums.misses),
+        misses: sums.misses,
         returned: sums.returned,
         chunk_bytes: sums.chunk_bytes,
     }

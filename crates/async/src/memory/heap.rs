@@ -48,7 +48,8 @@ pub(super) struct Heap {
     spare: Cell<Option<NonNull<Chunk>>>,
     n_spare: Cell<u32>,
     pub(super) remote: Remote,
-    pub(super) n_cut: Counter,
+    /// How often a class had no idle block.
+    pub(super) n_misses: Counter,
     pub(super) n_returned: Counter,
     pub(super) n_chunks: Counter,
     /// Blocks too large for a class that are in use, as this thread has seen them come and go.
@@ -99,7 +100,7 @@ impl Heap {
             spare: Cell::new(None),
             n_spare: Cell::new(0),
             remote: Remote::new(Owner::Present),
-            n_cut: Counter::default(),
+            n_misses: Counter::default(),
             n_returned: Counter::default(),
             n_chunks: Counter::default(),
             large_blocks: Counter::default(),
@@ -166,6 +167,7 @@ impl Heap {
                 return Some(block);
             }
         }
+        self.n_misses.add(1);
         self.refill(class)?;
         self.pop(class)
     }
@@ -204,9 +206,7 @@ impl Heap {
     /// Cuts idle blocks off a chunk; returns false if there are none left.
     fn cut(&self, chunk: NonNull<Chunk>) -> bool {
         // SAFETY: the chunk is one of ours.
-        let n_cut = unsafe { cut(chunk) };
-        self.n_cut.add(n_cut.into());
-        n_cut > 0
+        unsafe { cut(chunk) > 0 }
     }
 
     /// Returns a chunk without blocks in use.

@@ -176,6 +176,20 @@ fn threads_that_exchange_blocks_do_not_lose_any() {
 }
 
 #[test]
+fn a_block_that_is_at_hand_is_a_hit() {
+    if !USES_FREE_LISTS {
+        return;
+    }
+    // Other threads count, too: on this one, all but a few are hits.
+    let before = crate::memory_stats();
+    for _ in 0..10_000 {
+        Blocks::take(class(700), 1).free();
+    }
+    let after = crate::memory_stats();
+    assert!(after.hits - before.hits >= 9_990, "{before:?} {after:?}");
+}
+
+#[test]
 fn cells_have_blocks_of_their_size() {
     let block = Block::of::<[u64; 9]>();
     assert!(block.size_bytes() >= 72 && block.class.is_some() == USES_FREE_LISTS);

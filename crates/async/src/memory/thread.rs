@@ -190,7 +190,7 @@ pub(super) struct Sums {
     pub(super) allocated: u64,
     pub(super) freed: u64,
     pub(super) live_bytes: u64,
-    pub(super) cut: u64,
+    pub(super) misses: u64,
     pub(super) returned: u64,
     pub(super) chunk_bytes: u64,
     pub(super) large_blocks: u64,
@@ -216,7 +216,7 @@ pub(super) fn sums() -> Sums {
             // The two are read at different times.
             sums.live_bytes += allocated.saturating_sub(freed) * bytes(class);
         }
-        sums.cut += heap.n_cut.get();
+        sums.misses += heap.n_misses.get();
         sums.returned += heap.n_returned.get();
         sums.chunk_bytes += heap.n_chunks.get() * chunk_bytes;
         sums.large_blocks = sums.large_blocks.wrapping_add(heap.large_blocks.get());
