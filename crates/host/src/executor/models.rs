@@ -19,7 +19,7 @@ use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
 use super::registers::{Fill, Ready, Registers, Started};
-use super::shape::{Shape, Wiring};
+use super::shape::{Shape, WiredKernel, Wiring};
 use super::slots::{Activation, Cursor};
 
 /// A value whose every look is checked by loom.
@@ -118,24 +118,16 @@ impl Wiring for Graph<'_> {
         self.kernels.len()
     }
 
-    fn code(&self, _: u32) -> u32 {
-        0
-    }
-
-    fn operands(&self, kernel: u32) -> &[u32] {
-        self.kernels[kernel as usize].0
-    }
-
-    fn results(&self, kernel: u32) -> &[u32] {
-        self.kernels[kernel as usize].1
-    }
-
-    fn attributes(&self, _: u32) -> &[u32] {
-        &[]
-    }
-
-    fn functions(&self, _: u32) -> &[u32] {
-        &[]
+    fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
+        let (operands, results) = self.kernels[kernel as usize];
+        WiredKernel {
+            code: 0,
+            operands,
+            results,
+            attributes: &[],
+            functions: &[],
+            is_marked: self.marked.contains(&(kernel as usize)),
+        }
     }
 
     fn stream(&self, _: u32) -> u32 {
@@ -146,16 +138,16 @@ impl Wiring for Graph<'_> {
         0
     }
 
-    fn is_marked(&self, kernel: u32) -> bool {
-        self.marked.contains(&(kernel as usize))
-    }
-
     fn takes_handle(&self, _: u32, _: u32) -> bool {
         false
     }
 
+    fn has_early_users(&self) -> bool {
+        false
+    }
+
     fn users(&self, kernel: u32, result: usize) -> &[u32] {
-        &self.users[self.results(kernel)[result] as usize]
+        &self.users[self.kernel(kernel).results[result] as usize]
     }
 
     fn argument_users(&self, argument: usize) -> &[u32] {

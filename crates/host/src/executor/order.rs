@@ -26,9 +26,9 @@ pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
     let mut simulation = Simulation {
         wiring,
         waits: (0..n_kernels as u32)
-            .map(|kernel| match wiring.operands(kernel).len() {
-                _ if wiring.is_marked(kernel) => 1,
-                n => n.max(1) as u32,
+            .map(|kernel| match wiring.kernel(kernel) {
+                wired if wired.is_marked => 1,
+                wired => wired.operands.len().max(1) as u32,
             })
             .collect(),
         order: Vec::with_capacity(n_kernels),
@@ -73,7 +73,7 @@ impl Simulation<'_> {
             self.tasks.extend(queue.turn());
             let Some(kernel) = queue.pop() else { return };
             self.order.push(kernel);
-            for (index, register) in self.wiring.results(kernel).iter().enumerate() {
+            for (index, register) in self.wiring.kernel(kernel).results.iter().enumerate() {
                 let users = self.wiring.users(kernel, index);
                 self.publish(&mut queue, users, *register);
             }
@@ -83,7 +83,7 @@ impl Simulation<'_> {
     /// A register is filled: those users come first that can do with a handle.
     fn publish(&mut self, queue: &mut ReadyQueue<u32>, users: &[u32], register: u32) {
         let takes_handle = |user: &u32| self.wiring.takes_handle(*user - 1, register);
-        if users.iter().any(takes_handle) {
+        if self.wiring.has_early_users() && users.iter().any(takes_handle) {
             self.count_down(queue, users, Some((register, true)));
             self.count_down(queue, users, Some((register, false)));
         } else {

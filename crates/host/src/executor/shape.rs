@@ -36,24 +36,31 @@ pub(crate) trait Wiring {
     fn n_arguments(&self) -> usize;
     fn n_registers(&self) -> usize;
     fn n_kernels(&self) -> usize;
-    /// What tells a kernel's code, its attributes and functions.
-    fn code(&self, kernel: u32) -> u32;
-    fn operands(&self, kernel: u32) -> &[u32];
-    fn results(&self, kernel: u32) -> &[u32];
-    fn attributes(&self, kernel: u32) -> &[u32];
-    fn functions(&self, kernel: u32) -> &[u32];
+    fn kernel(&self, kernel: u32) -> WiredKernel<'_>;
     fn stream(&self, kernel: u32) -> u32;
     fn root_stream(&self) -> u32;
-    /// Any one settled operand starts it; its operands are read as handles.
-    fn is_marked(&self, kernel: u32) -> bool;
     /// Whether a kernel can do with a handle where it reads `register`.
     fn takes_handle(&self, kernel: u32, register: u32) -> bool;
+    /// Whether any kernel can.
+    fn has_early_users(&self) -> bool;
     fn users(&self, kernel: u32, result: usize) -> &[u32];
     fn argument_users(&self, argument: usize) -> &[u32];
     fn entry_users(&self) -> &[u32];
     fn result_registers(&self) -> &[u32];
     /// Whether kernels are to run in the order of the file.
     fn is_textual(&self) -> bool;
+}
+
+/// One kernel of a wiring.
+pub(crate) struct WiredKernel<'w> {
+    /// Tells what to call.
+    pub(crate) code: u32,
+    pub(crate) operands: &'w [u32],
+    pub(crate) results: &'w [u32],
+    pub(crate) attributes: &'w [u32],
+    pub(crate) functions: &'w [u32],
+    /// Any one settled operand starts it; its operands are read as handles.
+    pub(crate) is_marked: bool,
 }
 
 /// Why wiring is not a graph that can be run.
@@ -261,8 +268,7 @@ impl Shape {
         } else {
             let simulated = order::simulate(wiring);
             // A marked kernel may start before all of its operands are there.
-            let no_marks = !(0..wiring.n_kernels() as u32).any(|kernel| wiring.is_marked(kernel));
-            let is_ordered = simulated.is_complete && no_marks;
+            let is_ordered = simulated.is_complete && checked.n_marked == 0;
             (simulated.order, simulated.has_one_stream, is_ordered)
         };
         checked.lay_out(order, has_one_stream, is_ordered)
@@ -272,6 +278,9 @@ impl Shape {
 /// Wiring that is a graph.
 struct Checked<'w> {
     wiring: &'w dyn Wiring,
+    n_marked: usize,
+    /// How many operands, attributes and functions there are.
+    n_words: usize,
     /// By register: the kernel that fills it, in the file's numbering, or [`ARGUMENT`].
     producers: Box<[u32]>,
     /// By register: references as in [`Output`].
@@ -286,12 +295,15 @@ impl<'w> Checked<'w> {
         let n_registers = producers.len();
         let mut references = vec![0u32; n_registers].into_boxed_slice();
         let mut read_by_marked = Vec::new();
+        let (mut n_marked, mut n_words) = (0, 0);
         for kernel in 0..wiring.n_kernels() as u32 {
-            let operands = wiring.operands(kernel);
+            let wired = wiring.kernel(kernel);
+            let (operands, is_marked) = (wired.operands, wired.is_marked);
+            n_marked += usize::from(is_marked);
+            n_words += 2 * operands.len() + wired.attributes.len() + wired.functions.len();
             if operands.len() > MAX_COUNT {
                 return Err(Malformed(format!("kernel {kernel} has too many operands")));
             }
-            let is_marked = wiring.is_marked(kernel);
             for register in operands {
                 let references = references
                     .get_mut(*register as usize)
@@ -323,6 +335,8 @@ impl<'w> Checked<'w> {
         read_by_marked.sort_unstable();
         Ok(Checked {
             wiring,
+            n_marked,
+            n_words,
             producers,
             references,
             returned: counted.into(),
@@ -332,13 +346,14 @@ impl<'w> Checked<'w> {
 
     fn check_textual_order(&self) -> Result<(), Malformed> {
         for kernel in 0..self.wiring.n_kernels() as u32 {
-            for register in self.wiring.operands(kernel) {
+            let wired = self.wiring.kernel(kernel);
+            for register in wired.operands {
                 let producer = self.producers[*register as usize];
                 if producer != ARGUMENT && producer >= kernel {
                     return Err(Malformed(format!("register {register} is read too early")));
                 }
             }
-            if self.wiring.is_marked(kernel) {
+            if wired.is_marked {
                 return Err(Malformed(format!("kernel {kernel} can't wait for less")));
             }
         }
@@ -372,24 +387,28 @@ impl<'w> Checked<'w> {
         };
         for kernel in &order {
             let kernel = *kernel;
-            let operands = wiring.operands(kernel);
-            let results = wiring.results(kernel);
+            let wired = wiring.kernel(kernel);
             let written = records.write(
-                wiring.code(kernel),
-                operands,
-                results.iter().map(output),
-                wiring.attributes(kernel),
-                wiring.functions(kernel),
+                wired.code,
+                wired.operands,
+                wired.results.iter().map(output),
+                wired.attributes,
+                wired.functions,
                 |index, early, late| {
                     let index = index as usize;
-                    users.split(results[index], wiring.users(kernel, index), early, late);
+                    users.split(
+                        wired.results[index],
+                        wiring.users(kernel, index),
+                        early,
+                        late,
+                    );
                 },
             );
             written.ok_or_else(too_large)?;
-            waits.push(if wiring.is_marked(kernel) {
+            waits.push(if wired.is_marked {
                 super::registers::MARKED | 1
             } else {
-                operands.len().max(1) as u32
+                wired.operands.len().max(1) as u32
             });
             if !has_one_stream {
                 streams.push(wiring.stream(kernel));
@@ -437,19 +456,13 @@ impl<'w> Checked<'w> {
             read_by_marked: self.read_by_marked,
             is_ordered,
             has_one_stream,
-            has_marks: (0..n_kernels as u32).any(|kernel| wiring.is_marked(kernel)),
+            has_marks: self.n_marked > 0,
         })
     }
 
     /// How many words the records take, but for a few more where users can do with handles.
     fn n_words(&self) -> usize {
-        let wiring = self.wiring;
-        let words = (0..wiring.n_kernels() as u32).map(|kernel| {
-            2 * wiring.operands(kernel).len()
-                + wiring.attributes(kernel).len()
-                + wiring.functions(kernel).len()
-        });
-        words.sum::<usize>() + 4 * (wiring.n_kernels() + 1) + 4 * self.producers.len()
+        self.n_words + 4 * (self.wiring.n_kernels() + 1) + 4 * self.producers.len()
     }
 }
 
@@ -478,6 +491,9 @@ struct UserSplit<'w> {
 impl UserSplit<'_> {
     /// Appends the users to two lists: those that can do with a handle, and those that need the value.
     fn split(&self, register: u32, users: &[u32], early: &mut Vec<u32>, late: &mut Vec<u32>) {
+        if !self.wiring.has_early_users() {
+            return late.extend(users.iter().map(|user| self.positions[*user as usize - 1]));
+        }
         for user in users {
             let list = if self.wiring.takes_handle(*user - 1, register) {
                 &mut *early
@@ -500,7 +516,7 @@ fn check_definitions(wiring: &dyn Wiring) -> Result<Box<[u32]>, Malformed> {
     let mut producers = vec![NOBODY; n_registers].into_boxed_slice();
     producers[..n_arguments].fill(ARGUMENT);
     for kernel in 0..wiring.n_kernels() as u32 {
-        for register in wiring.results(kernel) {
+        for register in wiring.kernel(kernel).results {
             let producer = producers
                 .get_mut(*register as usize)
                 .ok_or_else(|| missing_register(*register))?;
@@ -523,7 +539,7 @@ fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
     // The readers of register `r` end up in `readers[starts[r]..starts[r + 1]]`.
     let mut starts = vec![0u32; n_registers + 2];
     for kernel in 0..n_kernels as u32 {
-        for register in wiring.operands(kernel) {
+        for register in wiring.kernel(kernel).operands {
             starts[*register as usize + 2] += 1;
         }
     }
@@ -532,7 +548,7 @@ fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
     }
     let mut readers = vec![0u32; starts[n_registers + 1] as usize];
     for kernel in 0..n_kernels as u32 {
-        for register in wiring.operands(kernel) {
+        for register in wiring.kernel(kernel).operands {
             let place = &mut starts[*register as usize + 1];
             readers[*place as usize] = kernel;
             *place += 1;
@@ -575,7 +591,7 @@ fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
         check(argument as u32, wiring.argument_users(argument))?;
     }
     for kernel in 0..n_kernels as u32 {
-        for (index, register) in wiring.results(kernel).iter().enumerate() {
+        for (index, register) in wiring.kernel(kernel).results.iter().enumerate() {
             check(*register, wiring.users(kernel, index))?;
         }
     }
@@ -583,7 +599,7 @@ fn check_users(wiring: &dyn Wiring) -> Result<(), Malformed> {
 }
 
 fn check_entry(wiring: &dyn Wiring) -> Result<(), Malformed> {
-    let has_none = |kernel: &u32| wiring.operands(*kernel).is_empty();
+    let has_none = |kernel: &u32| wiring.kernel(*kernel).operands.is_empty();
     let without_operands = (0..wiring.n_kernels() as u32).filter(has_none);
     let entry = wiring.entry_users().iter().copied();
     if entry.eq(without_operands.map(|kernel| kernel + 1)) {

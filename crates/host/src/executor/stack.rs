@@ -17,6 +17,7 @@
 //! * S3. Each level is used by one thread.
 
 use std::alloc::Layout;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -31,11 +32,23 @@ use crate::request::RequestContext;
 /// Slots are allocated by so many at least.
 const MIN_CHUNK: usize = 64;
 
+/// Room for the slots of small calls, so that these allocate nothing.
+pub(super) struct LocalSlots([MaybeUninit<Slot>; MIN_CHUNK]);
+
+impl LocalSlots {
+    #[inline]
+    pub(super) fn new() -> Self {
+        LocalSlots([const { MaybeUninit::uninit() }; MIN_CHUNK])
+    }
+}
+
 /// Memory for slots.
 struct Chunk {
     start: NonNull<Slot>,
     n_slots: usize,
     n_used: usize,
+    /// It comes from the allocator.
+    is_allocated: bool,
 }
 
 impl Chunk {
@@ -43,6 +56,7 @@ impl Chunk {
         start: NonNull::dangling(),
         n_slots: 0,
         n_used: 0,
+        is_allocated: false,
     };
 }
 
@@ -101,12 +115,22 @@ pub(super) enum Pause {
 }
 
 impl<'f, T: Kept> Stack<'f, T> {
-    pub(super) fn new(allocator: &'f Arc<dyn HostAllocator>, max_levels: usize) -> Self {
+    /// Slots of small calls lie in `local`; others come from `allocator`.
+    pub(super) fn new(
+        allocator: &'f Arc<dyn HostAllocator>,
+        max_levels: usize,
+        local: &'f mut LocalSlots,
+    ) -> Self {
         Stack {
             allocator,
             max_levels,
-            levels: Vec::new(),
-            chunk: Chunk::EMPTY,
+            levels: Vec::with_capacity(4),
+            chunk: Chunk {
+                start: NonNull::from(&mut local.0).cast(),
+                n_slots: MIN_CHUNK,
+                n_used: 0,
+                is_allocated: false,
+            },
             full: Vec::new(),
             spare: Chunk::EMPTY,
         }
@@ -209,6 +233,7 @@ impl<'f, T: Kept> Stack<'f, T> {
             start: block.cast(),
             n_slots,
             n_used: 0,
+            is_allocated: true,
         };
         let before = std::mem::replace(&mut self.chunk, chunk);
         self.full.push(before);
@@ -216,7 +241,7 @@ impl<'f, T: Kept> Stack<'f, T> {
     }
 
     fn free(&self, chunk: &Chunk) {
-        if chunk.n_slots > 0 {
+        if chunk.is_allocated {
             let layout = Layout::array::<Slot>(chunk.n_slots).expect("it was allocated");
             // SAFETY: allocated in `grow` from this allocator with this layout, and no level is left
             // in it.
@@ -578,8 +603,7 @@ impl<'f, T: Kept> Stack<'f, T> {
     /// Goes back to the chunk before, unless that is no better.
     #[cold]
     fn shrink(&mut self) {
-        if self.full.len() > 1 {
-            let before = self.full.pop().expect("not empty");
+        if let Some(before) = self.full.pop() {
             let chunk = std::mem::replace(&mut self.chunk, before);
             let spare = std::mem::replace(&mut self.spare, chunk);
             self.free(&spare);

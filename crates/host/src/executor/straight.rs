@@ -16,7 +16,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::guarded;
-use super::stack::{Kept, Pause, Stack};
+use super::stack::{Kept, LocalSlots, Pause, Stack};
 use super::topology::Manner;
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
@@ -55,8 +55,9 @@ pub(crate) fn run(
     request.check_depth(depth as usize)?;
     let max_levels = (request.host().limits().max_depth - depth) as usize;
     let mut scratch = Scratch::default();
+    let mut local = LocalSlots::new();
     let mut straight = Straight {
-        stack: Stack::new(request.host().allocator(), max_levels),
+        stack: Stack::new(request.host().allocator(), max_levels, &mut local),
         around: Surroundings {
             program,
             request,

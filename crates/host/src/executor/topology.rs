@@ -8,7 +8,7 @@ use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
 use super::cost::Cost;
-use super::shape::{Malformed, Shape, Wiring};
+use super::shape::{Malformed, Shape, WiredKernel, Wiring};
 use crate::kernel::{Code, Completion, KernelEntry, Signature};
 
 /// A kernel as the records of one program name it.
@@ -87,9 +87,17 @@ impl Topology {
         entries: &Arc<[Entry]>,
     ) -> Result<Self, Malformed> {
         let kind = function.kind();
+        let is_handle = |entry: &Entry| {
+            entry
+                .signature
+                .operands
+                .iter()
+                .any(|operand| !operand.strict)
+        };
         let wiring = BodyWiring {
             body,
             entries,
+            has_early_users: entries.iter().any(is_handle),
             is_textual: kind == FunctionKind::Sync,
         };
         let shape = Shape::new(&wiring)?;
@@ -285,6 +293,7 @@ struct BodyWiring<'a> {
     body: &'a Body<'a>,
     entries: &'a [Entry],
     is_textual: bool,
+    has_early_users: bool,
 }
 
 impl BodyWiring<'_> {
@@ -306,24 +315,16 @@ impl Wiring for BodyWiring<'_> {
         self.body.n_kernels()
     }
 
-    fn code(&self, kernel: u32) -> u32 {
-        self.view(kernel).code().index() as u32
-    }
-
-    fn operands(&self, kernel: u32) -> &[u32] {
-        self.view(kernel).operands()
-    }
-
-    fn results(&self, kernel: u32) -> &[u32] {
-        self.view(kernel).results()
-    }
-
-    fn attributes(&self, kernel: u32) -> &[u32] {
-        self.view(kernel).attributes()
-    }
-
-    fn functions(&self, kernel: u32) -> &[u32] {
-        self.view(kernel).functions()
+    fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
+        let view = self.view(kernel);
+        WiredKernel {
+            code: view.code().index() as u32,
+            operands: view.operands(),
+            results: view.results(),
+            attributes: view.attributes(),
+            functions: view.functions(),
+            is_marked: view.nonstrict(),
+        }
     }
 
     fn stream(&self, kernel: u32) -> u32 {
@@ -332,10 +333,6 @@ impl Wiring for BodyWiring<'_> {
 
     fn root_stream(&self) -> u32 {
         self.body.root_stream()
-    }
-
-    fn is_marked(&self, kernel: u32) -> bool {
-        self.view(kernel).nonstrict()
     }
 
     fn takes_handle(&self, kernel: u32, register: u32) -> bool {
@@ -349,6 +346,10 @@ impl Wiring for BodyWiring<'_> {
         let mut uses = view.operands().iter().enumerate();
         uses.all(|(index, used)| *used != register || !signature.is_strict(index))
             && view.operands().contains(&register)
+    }
+
+    fn has_early_users(&self) -> bool {
+        self.has_early_users
     }
 
     fn users(&self, kernel: u32, result: usize) -> &[u32] {
@@ -391,24 +392,16 @@ impl Wiring for NativeWiring {
         1
     }
 
-    fn code(&self, _: u32) -> u32 {
-        0
-    }
-
-    fn operands(&self, _: u32) -> &[u32] {
-        &self.registers[..self.n_arguments]
-    }
-
-    fn results(&self, _: u32) -> &[u32] {
-        &self.registers[self.n_arguments..]
-    }
-
-    fn attributes(&self, _: u32) -> &[u32] {
-        &[]
-    }
-
-    fn functions(&self, _: u32) -> &[u32] {
-        &[]
+    fn kernel(&self, _: u32) -> WiredKernel<'_> {
+        let (arguments, results) = self.registers.split_at(self.n_arguments);
+        WiredKernel {
+            code: 0,
+            operands: arguments,
+            results,
+            attributes: &[],
+            functions: &[],
+            is_marked: false,
+        }
     }
 
     fn stream(&self, _: u32) -> u32 {
@@ -419,11 +412,11 @@ impl Wiring for NativeWiring {
         0
     }
 
-    fn is_marked(&self, _: u32) -> bool {
+    fn takes_handle(&self, _: u32, _: u32) -> bool {
         false
     }
 
-    fn takes_handle(&self, _: u32, _: u32) -> bool {
+    fn has_early_users(&self) -> bool {
         false
     }
 
