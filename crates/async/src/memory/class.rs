@@ -29,7 +29,7 @@ pub(super) const N_CLASSES: usize =
 pub(super) struct Class(u8);
 
 /// Sizes up to this one find their class in [`BY_SIZE`].
-const TABLE_BYTES: usize = 1024;
+const TABLE_BYTES: usize = 4096;
 /// The class of each number of [`MIN_ALIGN`]s, rounded up.
 static BY_SIZE: [Class; TABLE_BYTES / MIN_ALIGN + 1] = {
     let mut table = [Class(0); TABLE_BYTES / MIN_ALIGN + 1];
