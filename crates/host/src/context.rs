@@ -66,6 +66,8 @@ struct Inner {
     trace: Option<Arc<dyn TraceSink>>,
     counts_always: bool,
     recorder: Option<Arc<Recorder>>,
+    /// Whether somebody wants to hear of each kernel: the limits, the trace or the recorder.
+    is_watched: bool,
     devices: DeviceManager,
     shared: Mutex<HashMap<TypeId, SharedCell>>,
     timers: Arc<TimerQueue>,
@@ -152,6 +154,8 @@ impl HostContextBuilder {
             None => allocator,
         };
         let known_types = known_types(&self.registry);
+        let counts_steps = self.limits.max_steps.is_some();
+        let is_watched = counts_steps || self.trace.is_some() || self.recorder.is_some();
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -161,6 +165,7 @@ impl HostContextBuilder {
             output: self.output,
             trace: self.trace,
             counts_always: self.counts_always,
+            is_watched,
             recorder: self.recorder,
             devices,
             shared: Mutex::default(),
@@ -252,6 +257,11 @@ impl HostContext {
     #[inline]
     pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
         self.0.trace.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.is_watched
     }
 
     /// Who keeps what has run.

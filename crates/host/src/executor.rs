@@ -187,7 +187,6 @@ impl Executor {
             return;
         };
         let request = bottom.list.frame().request();
-        request.begin_watch();
         let is_watched = request.is_watched();
         while self.is_in_progress() {
             let top = self.stack.last_mut().expect("a call is in progress");

@@ -314,12 +314,11 @@ impl RequestContext {
     /// Whether somebody wants to hear of each kernel.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
-        let host = &self.host;
-        host.limits().max_steps.is_some() || host.trace().is_some() || host.recorder().is_some()
+        self.host.is_watched()
     }
 
-    /// This thread begins to run kernels: what it did before took time of its own.
-    #[inline]
+    /// This thread begins to run kernels of a watched request: what it did before is none of them.
+    #[cold]
     pub(crate) fn begin_watch(&self) {
         if let Some(recorder) = self.host.recorder() {
             recorder.mark();

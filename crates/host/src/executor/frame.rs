@@ -458,6 +458,9 @@ impl ReadyList {
                 running,
             );
         }
+        if WATCHED {
+            request.begin_watch();
+        }
         let entries = around.topology.entries();
         let call = frame.number;
         let streams = self.streams;

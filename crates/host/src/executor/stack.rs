@@ -283,6 +283,9 @@ impl<'f, T: Kept> Stack<'f, T> {
         // SAFETY: S1.
         let slots: Slots<'f> = unsafe { Slots::new(level.slots) };
         let request: &RequestContext = around.request;
+        if WATCHED {
+            request.begin_watch();
+        }
         // Calls in progress at the same time have slots of their own.
         let call = level.slots.addr().get() as u64;
         // Should a kernel panic, it has put nothing, and its operands are released.

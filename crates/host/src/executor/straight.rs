@@ -73,7 +73,6 @@ pub(crate) fn run(
     let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
     let started = is_timed.then(Instant::now);
     NESTING.set(nesting + 1);
-    request.begin_watch();
     let results = if request.is_watched() {
         straight.drive::<true>()
     } else {
