@@ -65,7 +65,7 @@ fn kernels() -> Vec<Case> {
         Case::fault(
             "no memory for the first call",
             "--allocator fixed:33",
-            &main("  %x = tfrt.constant.i32 1\n"),
+            &main(&large()),
             5,
         )
         .stdout("no memory"),
@@ -352,7 +352,7 @@ fn memory() -> Vec<Case> {
             .stdout("'main' returned <<error: cannot allocate 100000000 bytes>>"),
         Case::fault("buffer of 2^63 bytes", "", &huge, 3)
             .stdout("'main' returned <<error: cannot ask for 9223372036854775807 bytes>>"),
-        Case::fault("fixed allocator without a byte", "--allocator fixed:0", &main("  %x = tfrt.constant.i32 1\n"), 5)
+        Case::fault("fixed allocator without a byte", "--allocator fixed:0", &main(&large()), 5)
             .stdout("'main' returned <<error: no memory for a call of 'main'"),
         Case::line("string that doubles", "run --queue single FILE", 5)
             .file(doubling)
@@ -363,6 +363,12 @@ fn memory() -> Vec<Case> {
             .file("func.func @main() {\n  \"tfrt_test.memory_leak_one_int32\"() : () -> ()\n  tfrt.return\n}\n")
             .stdout("Memory leak detected: 1 alive allocations, 4 alive bytes"),
     ]
+}
+
+/// A body whose call does not fit the memory that every thread has for small ones.
+fn large() -> String {
+    let unused = (0..100).map(|index| format!("  %unused{index} = tfrt.constant.i32 {index}\n"));
+    unused.collect::<String>() + "  %x = tfrt.constant.i32 1\n"
 }
 
 fn time() -> Vec<Case> {
