@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::steps::{self, Steps, target};
 
-/// Above this the step fails. A third of it is the standard library, most of which prints
-/// backtraces; what else is in it says `nm --size-sort` on a build that is not stripped.
-const MAX_BYTES: u64 = 1_000_000;
+/// Above this the step fails: what it weighs, and some room. A third of that is the standard library,
+/// most of which prints backtraces; the rest is in `benches/record/2026-11-21-size.md`, beside the goal
+/// of 400,000.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// From the start of the process until the line that the first kernel prints is read.
 const MAX_START: Duration = Duration::from_millis(2);
