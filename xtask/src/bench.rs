@@ -15,6 +15,9 @@ mod summary;
 /// Benchmarks that show the instructions of peers.
 const COUNTED: [&str; 2] = ["calls", "graphs"];
 
+/// Benchmarks that have the subjects of others, or none: the summary is without them.
+const APART: [&str; 3] = ["idle", "loading", "threads"];
+
 /// The counting program, built for speed.
 fn count(features: &[&str]) -> Command {
     let mut command = cargo(&["run", "--quiet", "--release", "--package=tfrt-benches"]);
@@ -69,8 +72,7 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
         if subject.is_none() {
             steps.check_that(&format!("record of {name}"), || record(name, &told));
         }
-        // Its subjects have the names of others.
-        if name != "threads" {
+        if !APART.contains(&name.as_str()) {
             all.push_str(&told);
         }
     }
