@@ -14,16 +14,16 @@
 //!
 //! # Memory
 //!
-//! A kernel of two operands and one result with two users takes 64 bytes:
+//! A kernel of two operands and one result with two users takes 60 bytes:
 //!
 //! | Array | Words of a kernel |
 //! | --- | --- |
 //! | records | code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions; per result its references and users |
 //! | starts, waits, and streams if there are several | one each |
-//! | lists, producers | one for each result |
+//! | lists | one for each result |
 //!
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
-//! reads the records from front to back.
+//! reads the records from front to back; registers are numbered in the order in which it fills them.
 
 use std::fmt;
 
@@ -138,8 +138,7 @@ pub(crate) struct Shape {
     waits: Box<[u32]>,
     /// Empty if all kernels stand in the root stream.
     streams: Box<[u32]>,
-    /// The kernel that fills each register, or [`ARGUMENT`].
-    producers: Box<[u32]>,
+    n_registers: usize,
     n_arguments: u32,
     root_stream: u32,
     entry_users: Box<[u32]>,
@@ -157,7 +156,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn n_registers(&self) -> usize {
-        self.producers.len()
+        self.n_registers
     }
 
     pub(crate) fn n_kernels(&self) -> usize {
@@ -227,8 +226,8 @@ impl Shape {
 
     /// The kernel that fills a register, unless it is an argument.
     pub(crate) fn producer(&self, register: u32) -> Option<u32> {
-        let producer = self.producers[register as usize];
-        (producer != ARGUMENT).then_some(producer)
+        let producer = self.records.producer(register);
+        (producer < self.waits.len() as u32).then_some(producer)
     }
 
     /// How many counts start each kernel; those of marked ones carry [`MARKED`](super::registers).
@@ -374,11 +373,27 @@ impl<'w> Checked<'w> {
             positions[*kernel as usize] = position;
         }
         let n_registers = self.producers.len();
-        let mut records = RecordWriter::new(self.n_words(), n_kernels + 1, n_registers);
+        let n_words = self.n_words();
+        // Registers follow each other as they are filled, so that what is near in time is near in memory.
+        let n_arguments = wiring.n_arguments();
+        let mut renamed: Box<[u32]> = self.producers;
+        let mut next = n_arguments as u32;
+        for (argument, name) in (0..).zip(&mut renamed[..n_arguments]) {
+            *name = argument;
+        }
+        for kernel in &order {
+            for register in wiring.kernel(*kernel).results {
+                renamed[*register as usize] = next;
+                next += 1;
+            }
+        }
+        let rename = |register: &u32| renamed[*register as usize];
+        let mut operands = Vec::new();
+        let mut records = RecordWriter::new(n_words, n_kernels + 1, n_registers);
         let mut waits = Vec::with_capacity(n_kernels);
         let mut streams = Vec::new();
         let output = |register: &u32| Output {
-            register: *register,
+            register: rename(register),
             references: self.references[*register as usize],
         };
         let users = UserSplit {
@@ -388,9 +403,11 @@ impl<'w> Checked<'w> {
         for kernel in &order {
             let kernel = *kernel;
             let wired = wiring.kernel(kernel);
+            operands.clear();
+            operands.extend(wired.operands.iter().map(rename));
             let written = records.write(
                 wired.code,
-                wired.operands,
+                &operands,
                 wired.results.iter().map(output),
                 wired.attributes,
                 wired.functions,
@@ -414,7 +431,6 @@ impl<'w> Checked<'w> {
                 streams.push(wiring.stream(kernel));
             }
         }
-        let n_arguments = wiring.n_arguments();
         let arguments: Vec<Output> = (0..n_arguments as u32).map(|r| output(&r)).collect();
         let written = records.write(
             u32::MAX,
@@ -427,12 +443,13 @@ impl<'w> Checked<'w> {
             },
         );
         written.ok_or_else(too_large)?;
-        let mut producers = self.producers;
-        for producer in &mut producers {
-            if *producer != ARGUMENT {
-                *producer = positions[*producer as usize];
-            }
+        let mut returned = self.returned;
+        for (register, _) in &mut returned {
+            *register = rename(register);
         }
+        returned.sort_unstable();
+        let mut read_by_marked: Box<[u32]> = self.read_by_marked.iter().map(rename).collect();
+        read_by_marked.sort_unstable();
         let entry = wiring.entry_users().iter();
         // Functions are mostly written in an order in which they can run.
         let is_as_written = (0..)
@@ -442,7 +459,7 @@ impl<'w> Checked<'w> {
             records: records.finish(),
             waits: waits.into(),
             streams: streams.into(),
-            producers,
+            n_registers,
             n_arguments: n_arguments as u32,
             root_stream: wiring.root_stream(),
             entry_users: entry.map(|user| positions[*user as usize - 1]).collect(),
@@ -451,9 +468,9 @@ impl<'w> Checked<'w> {
             } else {
                 order.into()
             },
-            results: wiring.result_registers().into(),
-            returned: self.returned,
-            read_by_marked: self.read_by_marked,
+            results: wiring.result_registers().iter().map(rename).collect(),
+            returned,
+            read_by_marked,
             is_ordered,
             has_one_stream,
             has_marks: self.n_marked > 0,

@@ -313,6 +313,14 @@ impl Records {
         (Output::from_words([register, references]), users)
     }
 
+    /// The record of which a register is an output.
+    pub(crate) fn producer(&self, register: u32) -> u32 {
+        let list = self.lists[register as usize];
+        assert!(list != NOWHERE, "the register is some kernel's output");
+        // The list is part of the record, and records follow each other.
+        self.starts.partition_point(|start| *start <= list) as u32 - 1
+    }
+
     #[inline(always)]
     fn at(&self, start: u32) -> Record<'_> {
         // SAFETY: the invariant of `starts`, from where the callers have it.
