@@ -8,6 +8,7 @@
 //! | [`AsyncValue<T>`] | a non-strict operand: not waited for |
 //! | [`AnyAsyncValue`] | a strict operand of any type |
 //! | [`Rest`] | all remaining operands, strict, of any type |
+//! | [`Awaited`] | the same, only waited for |
 //! | [`Arguments`] | the same, to be handed to a function as they are |
 //! | [`Attr<T>`] | an attribute, read in place |
 //! | [`RestAttributes`] | all remaining attributes |
@@ -245,6 +246,30 @@ impl KernelParam<Itself> for Rest {
 
     fn item<'a>(guard: &'a mut Rest) -> Rest {
         std::mem::take(guard)
+    }
+}
+
+/// All remaining operands, which the kernel waits for and does not look at.
+#[derive(Debug)]
+pub struct Awaited(());
+
+impl KernelParam<Itself> for Awaited {
+    type Guard = Awaited;
+    type Item<'a> = Awaited;
+
+    fn describe(signature: &mut Signature) {
+        signature.more_operands = true;
+    }
+
+    #[inline(always)]
+    fn take(_: &mut KernelFrame<'_, '_>) -> Result<Awaited, Mismatch> {
+        // Whether these have failed is looked at before the kernel runs.
+        Ok(Awaited(()))
+    }
+
+    #[inline(always)]
+    fn item<'a>(_: &'a mut Awaited) -> Awaited {
+        Awaited(())
     }
 }
 

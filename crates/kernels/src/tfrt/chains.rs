@@ -1,6 +1,6 @@
 //! Chains: values that only order effects.
 
-use tfrt_host::kernel::{KernelRegistry, Rest};
+use tfrt_host::kernel::{Awaited, KernelRegistry};
 use tfrt_host::{AnyAsyncValue, Chain};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -12,7 +12,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 
 /// `%c = tfrt.merge.chains %c0, %v : !tfrt.chain, i32`: every operand is there, or this kernel
 /// would not run.
-fn merge(_: Rest) -> Chain {
+fn merge(_: Awaited) -> Chain {
     Chain
 }
 
