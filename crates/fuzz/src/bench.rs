@@ -87,9 +87,23 @@ impl Bench {
         Bench::with(queue, registry, LIMITS, Lines(None))
     }
 
-    /// Makes a runtime on this thread and one with so many of its own each.
+    /// Makes a runtime on this thread that counts what kernels wait for, also where their order is
+    /// known.
+    pub fn counting() -> Bench {
+        let mut registry = KernelRegistry::new();
+        tfrt_kernels::register_all(&mut registry);
+        let queue = Arc::new(SingleThreadedWorkQueue::new());
+        let printed = Lines::default();
+        let mut bench = Bench::made(queue, registry, Limits::default(), printed, true);
+        bench.name.push_str(", counting");
+        bench
+    }
+
+    /// Makes two runtimes on this thread, the second of which counts, and one with so many of its own
+    /// each.
     pub fn on_queues(n_threads: &[usize]) -> Vec<Bench> {
-        let mut benches = vec![Bench::new(Arc::new(SingleThreadedWorkQueue::new()))];
+        let alone = Bench::new(Arc::new(SingleThreadedWorkQueue::new()));
+        let mut benches = vec![alone, Bench::counting()];
         for &n_threads in n_threads {
             let queue = MultiThreadedWorkQueue::new(n_threads, 4).expect("threads can be started");
             benches.push(Bench::new(Arc::new(queue)));
@@ -103,6 +117,16 @@ impl Bench {
         limits: Limits,
         printed: Lines,
     ) -> Bench {
+        Bench::made(queue, registry, limits, printed, false)
+    }
+
+    fn made(
+        queue: Arc<dyn ConcurrentWorkQueue>,
+        registry: KernelRegistry,
+        limits: Limits,
+        printed: Lines,
+        is_counting: bool,
+    ) -> Bench {
         let output = Output::new(printed.clone(), io::sink());
         let errors: Arc<Mutex<Vec<Error>>> = Arc::default();
         let heard = errors.clone();
@@ -113,6 +137,7 @@ impl Bench {
             .queue(queue)
             .output(output.clone())
             .limits(limits)
+            .dynamic_order(is_counting)
             .diagnostics(move |error| lock(&heard).push(error.clone()))
             .build();
         Bench {

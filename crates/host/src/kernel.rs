@@ -60,7 +60,9 @@ pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, explain};
-pub use param::{Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr};
+pub use param::{
+    Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr,
+};
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Results};
 pub(crate) use signature::CHAIN;

@@ -191,6 +191,11 @@ impl RuntimeBuilder {
         self.with(|builder| builder.recorder(recorder))
     }
 
+    /// Finds the order of kernels while they run, also where load has found one: for comparisons.
+    pub fn dynamic_order(self, always: bool) -> Self {
+        self.with(move |builder| builder.dynamic_order(always))
+    }
+
     /// Makes the runtime.
     pub fn build(self) -> Runtime {
         let host = (self.settings)(HostContext::builder(self.registry)).build();

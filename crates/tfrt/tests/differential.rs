@@ -5,6 +5,9 @@
 //! | `TFRT_DIFFERENTIAL_PROGRAMS` | number of programs | as many as take ten seconds, 4,000 at most |
 //! | `TFRT_DIFFERENTIAL_SEED` | the first seed | 0 |
 //!
+//! On one thread they must print the same, to the order of the lines, whether kernels run in the order
+//! that load has found or are counted.
+//!
 //! A difference is shown by the seed and by the smallest program that makes one.
 
 use std::ops::Range;
@@ -48,7 +51,19 @@ fn random_programs_do_what_the_evaluator_says_on_every_queue() {
 /// Compares the programs of some seeds; returns how many there were.
 fn compare(seeds: Range<u64>, benches: &[Bench]) -> u64 {
     let mut run = |text: &str| match open(text) {
-        Ok(file) => benches.iter().map(|bench| bench.run(&file)).collect(),
+        Ok(file) => {
+            let mut outcomes: Vec<Outcome> = benches.iter().map(|bench| bench.run(&file)).collect();
+            let [in_order, counted, ..] = &mut outcomes[..] else {
+                unreachable!("there are two runtimes on this thread");
+            };
+            if in_order.stdout != counted.stdout && counted.complaint.is_none() {
+                counted.complaint = Some(format!(
+                    "counted kernels print\n{}where those in order print\n{}",
+                    counted.stdout, in_order.stdout
+                ));
+            }
+            outcomes
+        }
         Err(complaint) => vec![Outcome {
             way: "compiling".to_owned(),
             complaint: Some(complaint),
