@@ -92,12 +92,15 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
         // Its producer comes too late, and has nobody left to fail.
         return;
     };
-    let value = value.settled();
+    let mut value = value.settled();
     let shape = frame.shape();
-    let (stream, value) = match shape.producer(register) {
-        Some(kernel) => (shape.stream(kernel), located(&frame, kernel, value)),
-        None => (shape.root_stream(), value),
-    };
+    let mut stream = shape.root_stream();
+    if !value.is_plain() || !shape.has_one_stream() {
+        if let Some(kernel) = shape.producer(register) {
+            stream = shape.stream(kernel);
+            value = located(&frame, kernel, value);
+        }
+    }
     match claim {
         Claim::Fill(right) => {
             let mut list = ReadyList::new(frame, stream);
@@ -182,7 +185,7 @@ impl Executor {
     }
 
     /// Runs what is ready, until nothing is left on the stack.
-    fn drive(mut self) {
+    fn drive(&mut self) {
         let Some(bottom) = self.stack.first() else {
             return;
         };
@@ -622,7 +625,7 @@ fn publish(list: &mut ReadyList, kernel: Option<u32>, right: Right, value: AnyAs
     }
     let value = value.settled();
     if !value.is_settled() {
-        return publish_pending(list, kernel, right, value);
+        return publish_pending(list, right, value);
     }
     // Only now is it certain whether the value is an error: it may have settled just before.
     let value = match kernel {
@@ -641,12 +644,10 @@ fn publish_settled(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
 /// Publishes a value that is still to come: leaves the register to the continuation, or to whoever
 /// fails it from outside.
 ///
-/// Users that can do with a handle start now, with one of ours, so that it can be failed too.
-fn publish_pending(list: &mut ReadyList, kernel: Option<u32>, right: Right, value: AnyAsyncValue) {
-    let topology = list.frame().topology();
-    if let Some(origin) = kernel.and_then(|kernel| topology.entry(kernel).origin.as_ref()) {
-        value.set_origin(origin);
-    }
+/// Users that can do with a handle start now, with one of ours, so that it can be failed too. All
+/// others, and whoever awaits a result of the function, hear of the value by [`resume`], which names
+/// the kernel in the error of a promise that was dropped.
+fn publish_pending(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
     let shared = list.frame().share();
     let register = right.register();
     let (_, users) = list.frame().shape().definition(register);
