@@ -112,8 +112,10 @@ pub fn asan(steps: &mut Steps) {
     if !has_nightly() {
         return steps.skip("asan", "a nightly compiler");
     }
+    // Peers of benchmarks keep their graphs for ever.
     let all = [
         "--workspace",
+        "--exclude=tfrt-benches",
         "--lib",
         "--bins",
         "--tests",
