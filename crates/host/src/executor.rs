@@ -95,11 +95,11 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
     let mut value = value.settled();
     let shape = frame.shape();
     let mut stream = shape.root_stream();
-    if !value.is_plain() || !shape.has_one_stream() {
-        if let Some(kernel) = shape.producer(register) {
-            stream = shape.stream(kernel);
-            value = located(&frame, kernel, value);
-        }
+    // Most values need neither a place nor a stream.
+    let is_looked_up = !value.is_plain() || !shape.has_one_stream();
+    if let Some(kernel) = is_looked_up.then(|| shape.producer(register)).flatten() {
+        stream = shape.stream(kernel);
+        value = located(&frame, kernel, value);
     }
     match claim {
         Claim::Fill(right) => {
