@@ -20,7 +20,12 @@ const APART: [&str; 3] = ["idle", "loading", "threads"];
 
 /// The counting program, built for speed.
 fn count(features: &[&str]) -> Command {
-    let mut command = cargo(&["run", "--quiet", "--release", "--package=tfrt-benches"]);
+    let mut command = cargo(&[
+        "run",
+        "--quiet",
+        "--profile=counting",
+        "--package=tfrt-benches",
+    ]);
     command.args(features).args(["--bin=instructions", "--"]);
     command
 }

@@ -14,6 +14,9 @@ const MIN_CALL: Duration = Duration::from_micros(50);
 /// Kernels that take less, on average, are not worth passing on.
 const MIN_KERNEL: Duration = Duration::from_nanos(250);
 
+/// What counting and handing over add to a kernel at most, where it was timed with both.
+const HAND_OVER: Duration = Duration::from_nanos(300);
+
 /// What a call takes, as a moving average in nanoseconds; 0 as long as nobody knows.
 #[derive(Debug, Default)]
 pub(crate) struct Cost(AtomicU64);
@@ -23,6 +26,12 @@ impl Cost {
     pub(super) fn is_unknown(&self) -> bool {
         // Ordering: an estimate, here and below.
         self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// A call of so many kernels, some of which were handed over, has kept threads busy for so long.
+    pub(super) fn learn_counted(&self, busy: Duration, n_kernels: usize) {
+        let n_kernels = u32::try_from(n_kernels).unwrap_or(u32::MAX);
+        self.learn(busy.saturating_sub(HAND_OVER * n_kernels));
     }
 
     /// A call has kept threads busy for so long.

@@ -168,7 +168,8 @@ impl Drop for Frame {
         if let Some(busy) = &self.busy {
             // Ordering: `&mut self`.
             let busy = Duration::from_nanos(busy.load(Ordering::Relaxed));
-            self.topology().cost.learn(busy);
+            let n_kernels = self.shape().n_kernels();
+            self.topology().cost.learn_counted(busy, n_kernels);
         }
         if self.registers.is_shared() {
             self.request.host().live_frames().remove(self);

@@ -839,7 +839,7 @@ impl<'r> Confined<'r> {
     /// The kernel of this record was started here, its results are put, and this is done once.
     #[inline(always)]
     pub(crate) unsafe fn finish_plain(&self, record: Record<'_>, mut ready: impl FnMut(Ready)) {
-        record.for_each_output(|index, may_be_forwarded, users| {
+        for (index, may_be_forwarded, users) in record.counted_outputs() {
             if may_be_forwarded {
                 self.registers
                     .fill_special(record.outputs()[index as usize]);
@@ -853,7 +853,7 @@ impl<'r> Confined<'r> {
                     ready(Ready::of(*user));
                 }
             }
-        });
+        }
     }
 
     pub(crate) fn registers(&self) -> &'r Registers {

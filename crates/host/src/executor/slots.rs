@@ -199,29 +199,17 @@ impl<'s> Record<'s> {
         unsafe { self.part(offset, counts >> 16) }
     }
 
-    /// Goes through the outputs, by number, with all their users.
+    /// The outputs, by number: whether a forwarding value may stand for each, and all its users.
     #[inline(always)]
-    pub(crate) fn for_each_output(self, mut f: impl FnMut(u32, bool, &'s [u32])) {
+    pub(crate) fn counted_outputs(self) -> CountedOutputs<'s> {
         let counts = self.word(3) as usize;
         let n_attributes_and_functions = (counts & MAX_ATTRIBUTES) + (counts >> 16);
-        let mut offset = self.after_outputs() + n_attributes_and_functions;
-        let n_results = self.n_results();
-        let mut one = |index| {
-            // SAFETY: the references, and the head of a list, follow the functions, for each output.
-            let [references, head] = unsafe { self.part::<[u32; 2]>(offset, 1) }[0];
-            let may_be_forwarded = Output::from_words([0, references]).may_be_forwarded();
-            let has_early = (head >> 31) as usize;
-            let n_users = (head & !Users::HAS_EARLY) as usize;
-            // SAFETY: the users follow, perhaps after the number of the early ones.
-            let users = unsafe { self.part::<u32>(offset + 2 + has_early, n_users) };
-            offset += 2 + has_early + n_users;
-            f(index, may_be_forwarded, users);
-        };
-        // Most kernels have one result.
-        if n_results == 1 {
-            return one(0);
+        CountedOutputs {
+            record: self,
+            offset: self.after_outputs() + n_attributes_and_functions,
+            next: 0,
+            n_results: self.n_results(),
         }
-        (0..n_results).for_each(one);
     }
 
     /// The outputs, each with its users.
@@ -238,6 +226,39 @@ impl<'s> Record<'s> {
             offset += 1 + n_words;
             (*output, users)
         })
+    }
+}
+
+/// See [`Record::counted_outputs`].
+pub(crate) struct CountedOutputs<'s> {
+    record: Record<'s>,
+    // Invariant: the references and the list of output `next` begin so many words into the record, if
+    // there is one.
+    offset: usize,
+    next: u32,
+    n_results: u32,
+}
+
+impl<'s> Iterator for CountedOutputs<'s> {
+    type Item = (u32, bool, &'s [u32]);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next == self.n_results {
+            return None;
+        }
+        let index = self.next;
+        self.next += 1;
+        // SAFETY: the references, and the head of a list, are two words, for each output.
+        let [references, head] = unsafe { self.record.part::<[u32; 2]>(self.offset, 1) }[0];
+        let may_be_forwarded = Output::from_words([0, references]).may_be_forwarded();
+        let has_early = (head >> 31) as usize;
+        let n_users = (head & !Users::HAS_EARLY) as usize;
+        let start = self.offset + 2 + has_early;
+        // SAFETY: the users follow, perhaps after the number of the early ones.
+        let users = unsafe { self.record.part::<u32>(start, n_users) };
+        self.offset = start + n_users;
+        Some((index, may_be_forwarded, users))
     }
 }
 
