@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
@@ -104,7 +105,8 @@ impl HostContextBuilder {
         self
     }
 
-    /// Tells `handler` about errors as they are reported. Default: nobody hears them.
+    /// Tells `handler` about errors as they are reported. Default: nobody hears them. A panic of the
+    /// handler is caught, and lost.
     pub fn diagnostics(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.diagnostics = Some(Arc::new(handler));
         self
@@ -290,8 +292,11 @@ impl HostContext {
         self.0.counts_always
     }
 
+    /// Tells the diagnostic handler. What it panics with is lost: the executor is in the middle of
+    /// something.
     pub(crate) fn tell(&self, error: &Error) {
-        (self.0.diagnostics)(error);
+        let told = catch_unwind(AssertUnwindSafe(|| (self.0.diagnostics)(error)));
+        crate::executor::forget_panic(told);
     }
 
     pub(crate) fn live_frames(&self) -> &LiveFrames {

@@ -263,7 +263,10 @@ impl Executor {
         if status.is_flow() {
             let kernel = self.top().suspend(running);
             return match self.scratch.flow.take() {
-                Some(Flow::Call(call)) => self.call(kernel, call),
+                Some(Flow::Call(call)) => match call.target.index_in(kernel.frame().program()) {
+                    Ok(_) => self.call(kernel, call),
+                    Err(error) => self.complete(kernel, Err(error)),
+                },
                 Some(Flow::Loop(turns, values)) => {
                     let begun = guarded(|| looping(turns, values));
                     self.follow(kernel, begun.unwrap_or_else(Step::fail));
@@ -408,6 +411,9 @@ impl Executor {
                     if !values.iter().all(AnyAsyncValue::is_settled) {
                         return self.detach(kernel, values, wake, then);
                     }
+                    if let Some(error) = cancelled(kernel.frame()) {
+                        return self.complete(kernel, Err(error));
+                    }
                     (values, then)
                 }
             };
@@ -459,8 +465,13 @@ impl Executor {
 }
 
 impl Drop for Executor {
-    /// A panic of a diagnostic handler may end everything.
+    /// A panic of our own ends everything. What is in the slots of these calls is not known then.
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for call in &self.stack {
+                call.list.frame().give_up();
+            }
+        }
         self.leave();
     }
 }
@@ -564,6 +575,13 @@ fn panicked(payload: Box<dyn std::any::Any + Send>) -> Error {
         return error.with_note("and its panic payload panicked when it was dropped");
     }
     error
+}
+
+/// Drops what somebody who only listens has panicked with, whose own drop may panic.
+pub(crate) fn forget_panic(result: std::thread::Result<()>) {
+    if let Err(payload) = result {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    }
 }
 
 thread_local! {

@@ -1,5 +1,6 @@
 //! Spans for kernels, functions and programs, for whoever listens.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// How much is told.
@@ -14,7 +15,7 @@ pub enum Level {
     Debug,
 }
 
-/// Hears what begins and what ends; on each thread, ends come in the reverse order of beginnings.
+/// Hears what begins and what ends (its panics are caught, and lost); on each thread, ends come in the reverse order of beginnings.
 pub trait TraceSink: Send + Sync + 'static {
     /// The level up to which it listens.
     fn level(&self) -> Level;
@@ -35,7 +36,8 @@ impl<'a> Scope<'a> {
         if sink.level() < level {
             return Scope(None);
         }
-        sink.begin(&name());
+        let begun = catch_unwind(AssertUnwindSafe(|| sink.begin(&name())));
+        crate::executor::forget_panic(begun);
         Scope(Some(sink))
     }
 }
@@ -43,7 +45,8 @@ impl<'a> Scope<'a> {
 impl Drop for Scope<'_> {
     fn drop(&mut self) {
         if let Some(sink) = self.0 {
-            sink.end();
+            let ended = catch_unwind(AssertUnwindSafe(|| sink.end()));
+            crate::executor::forget_panic(ended);
         }
     }
 }

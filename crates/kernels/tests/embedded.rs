@@ -364,3 +364,45 @@ func.func @main() -> i1 {{
         );
     }
 }
+
+const FAILING: &str = "func.func @main() -> (i32, i32) {\n  \
+    %x, %y = \"tfrt_test.fail_twice\"() : () -> (i32, i32)\n  tfrt.return %x, %y : i32, i32\n}\n";
+
+#[test]
+fn a_diagnostic_handler_that_panics_costs_its_message_and_nothing_else() {
+    for always_counted in [false, true] {
+        let mut registry = KernelRegistry::new();
+        registry.add(
+            "tfrt_test.fail_twice",
+            || -> (Result<i32, tfrt_host::Error>, i32) {
+                (Err(tfrt_host::Error::invalid_argument("first")), 2)
+            },
+        );
+        let host = HostContext::builder(registry)
+            .queue(Arc::new(SingleThreadedWorkQueue::new()))
+            .dynamic_order(always_counted)
+            .diagnostics(|_| panic!("the handler is broken"))
+            .build();
+        let host = Host {
+            host,
+            captured: Output::captured().1,
+            told: Arc::default(),
+        };
+        let request = RequestContext::new(&host.host);
+        let results = host.run(FAILING, &request);
+        assert_eq!(results[0].error().unwrap().message(), "first");
+        assert_eq!(results[1].get::<i32>(), Some(&2));
+    }
+}
+
+#[test]
+fn more_results_than_asked_for_are_an_error_in_both_orders() {
+    let text = "func.func @main() -> i32 {\n  %x = tfrt.constant.i32 7\n  \
+        %y = \"tfrt_test.multi_arg_result\"(%x, %x, %x) : (i32, i32, i32) -> i32\n  \
+        tfrt.return %y : i32\n}\n";
+    let host = single();
+    let results = host.run(text, &RequestContext::new(&host.host));
+    let message = "the kernel gave 3 results where 1 are expected";
+    assert_eq!(results[0].error().unwrap().message(), message);
+    assert_eq!(*host.told.lock().unwrap(), [message]);
+}

@@ -65,6 +65,9 @@ impl Executor {
                     if !values.iter().all(AnyAsyncValue::is_settled) {
                         return detached.wait(values, wake, then);
                     }
+                    if let Some(error) = cancelled(detached.frame.local()) {
+                        return detached.fail(error);
+                    }
                     (values, then)
                 }
             };

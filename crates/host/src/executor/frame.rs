@@ -107,6 +107,11 @@ impl Frame {
         Some(Timer { frame, start })
     }
 
+    /// A thread has left in the middle: nothing is known of the slots any more.
+    pub(crate) fn give_up(&self) {
+        self.registers.give_up();
+    }
+
     /// Lets other threads in.
     pub(crate) fn share(self: &Arc<Self>) -> SharedFrame {
         if self.registers.share() {

@@ -246,6 +246,8 @@ pub(crate) struct Registers {
     results_taken: AtomicBool,
     /// How many kernels have ended while these were confined.
     n_ended: AtomicU32,
+    /// A thread has left in the middle of filling: what the slots hold is not known, and leaks.
+    given_up: AtomicBool,
 }
 
 impl Registers {
@@ -292,6 +294,7 @@ impl Registers {
             entered: AtomicBool::new(false),
             results_taken: AtomicBool::new(false),
             n_ended: AtomicU32::new(0),
+            given_up: AtomicBool::new(false),
         })
     }
 
@@ -558,6 +561,12 @@ impl Registers {
             self.count_list(users.late, &mut ready);
         }
         let _ = started;
+    }
+
+    /// A thread leaves in the middle: see [`Registers::given_up`].
+    pub(crate) fn give_up(&self) {
+        // Ordering: read when these are dropped, which comes after all else.
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
     /// So many kernels have ended that were not counted one by one.
@@ -876,7 +885,9 @@ impl Drop for Registers {
     fn drop(&mut self) {
         let n_kernels = self.shape.n_kernels() as u32;
         // Ordering: `&mut self`.
-        let all_ended = self.n_ended.load(Ordering::Relaxed) == n_kernels;
+        let is_known = !self.given_up.load(Ordering::Relaxed);
+        // Ordering: `&mut self`.
+        let all_ended = self.n_ended.load(Ordering::Relaxed) == n_kernels || !is_known;
         // Kernels that ended took their operands.
         for kernel in if all_ended { 0..0 } else { 0..n_kernels } {
             // Ordering: `&mut self`.
@@ -892,7 +903,7 @@ impl Drop for Registers {
             }
         }
         // Ordering: `&mut self`.
-        if !self.results_taken.load(Ordering::Relaxed) {
+        if is_known && !self.results_taken.load(Ordering::Relaxed) {
             for register in self.shape.result_registers() {
                 if self.holds_returns(*register) {
                     // SAFETY: filled, and its returns were never taken.

@@ -72,13 +72,20 @@ pub(crate) fn run(
     straight.call(function, arguments, Caller::default())?;
     let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
     let started = is_timed.then(Instant::now);
+    /// Puts the depth back, even if something of ours panics.
+    struct Nesting(u32);
+    impl Drop for Nesting {
+        fn drop(&mut self) {
+            NESTING.set(self.0);
+        }
+    }
     NESTING.set(nesting + 1);
+    let _nesting = Nesting(nesting);
     let results = if request.is_watched() {
         straight.drive::<true>()
     } else {
         straight.drive::<false>()
     };
-    NESTING.set(nesting);
     if let Some(started) = started {
         topology.cost.learn(started.elapsed());
     }
@@ -247,11 +254,19 @@ impl<'f> Straight<'f> {
                 .program
                 .wrong_argument_count(function, arguments.len()));
         }
-        let held = if arguments.iter().any(AnyAsyncValue::is_counted) {
-            arguments.clone()
-        } else {
-            Vec::new()
-        };
+        let mut held = Vec::new();
+        if arguments.iter().any(AnyAsyncValue::is_counted) {
+            for argument in arguments.iter_mut() {
+                let value = std::mem::replace(argument, AnyAsyncValue::empty());
+                *argument = value.settled();
+            }
+            if !arguments.iter().all(AnyAsyncValue::is_settled) {
+                return Err(Error::internal(
+                    "the kernel passes a value to come on to its call; a kernel that does so answers a `Step`",
+                ));
+            }
+            held.clone_from(arguments);
+        }
         self.call(function, arguments, Caller { held, turns })
     }
 

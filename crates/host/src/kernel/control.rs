@@ -150,6 +150,9 @@ impl Call {
 
     /// Asks for a [`Callee`] or a [`Function`] to be run with `arguments`.
     ///
+    /// As a kernel's own answer, a function of its operation, with arguments that are there: the call
+    /// may run where nobody waits. In a [`Step`], any function, and values to come.
+    ///
     /// The results are errors if the numbers or types do not fit.
     #[inline]
     pub fn new(target: impl Into<Target>, arguments: Vec<AnyAsyncValue>) -> Self {

@@ -188,6 +188,8 @@ pub struct KernelFrame<'f, 'c> {
     around: &'c mut Surroundings<'f>,
     n_attributes_taken: u32,
     n_functions_taken: u32,
+    /// How many results were put that the program does not ask for.
+    n_surplus: u32,
     status: u32,
 }
 
@@ -199,6 +201,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
             around,
             n_attributes_taken: 0,
             n_functions_taken: 0,
+            n_surplus: 0,
             status: 0,
         }
     }
@@ -231,10 +234,14 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     /// Ends the run.
     #[inline(always)]
     pub(super) fn end(&mut self) -> Status {
-        let (found, expected) = (self.cursor.n_put(), self.cursor.n_results());
-        if found != expected
-            && self.status & (Status::FLOW | Status::CALL | Status::FAILED | Status::SKIPPED) == 0
-        {
+        let found = self.cursor.n_put() + self.n_surplus;
+        let expected = self.cursor.n_results();
+        if self.status & (Status::FLOW | Status::CALL) != 0 {
+            // The results are to come from a call.
+            if found > 0 {
+                self.cursor.withdraw();
+            }
+        } else if found != expected && self.status & (Status::FAILED | Status::SKIPPED) == 0 {
             self.fail(wrong_result_count(found as usize, expected as usize));
             // Nobody can tell which result is which.
             self.cursor.withdraw();
@@ -436,9 +443,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         }
         if let Err(value) = self.cursor.put(value) {
             drop(value);
-            let n_results = self.n_results();
-            self.fail(wrong_result_count(n_results + 1, n_results));
-            self.cursor.withdraw();
+            self.n_surplus = self.n_surplus.saturating_add(1);
         }
     }
 
@@ -488,13 +493,14 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
 /// See [`KernelFrame::end_unfit`].
 #[cold]
 #[inline(never)]
-fn end_unfit(cursor: Cursor<'_>, around: &mut Surroundings<'_>, mismatch: Mismatch) -> Status {
+fn end_unfit(mut cursor: Cursor<'_>, around: &mut Surroundings<'_>, mismatch: Mismatch) -> Status {
     let entry = around.topology.entry(around.kernel);
     let failed = cursor.find_last(|index, operand| {
         let error = operand.error()?;
         let is_strict = entry.signature.is_strict(index as usize);
         is_strict.then(|| error.clone())
     });
+    cursor.withdraw();
     let scratch = &mut around.scratch;
     scratch.n_put = 0;
     match failed {
