@@ -45,7 +45,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use crate::function::Function;
 use crate::kernel::control::{Resume, StepKind, Wake};
 use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
-use crate::request::RequestContext;
+use crate::request::{ExecutionContext, RequestContext};
 
 pub(crate) mod cost;
 mod detached;
@@ -63,6 +63,7 @@ pub(crate) mod topology;
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
 use slots::{Activation, Aside, Cursor, Outcome};
+use topology::Topology;
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
 const MAX_CONTINUATION_DEPTH: u32 = 100;
@@ -723,9 +724,20 @@ fn continue_with(frame: SharedFrame, f: impl FnOnce(SharedFrame) + Send + 'stati
     f(frame);
 }
 
-/// Gives an error its place, and reports it, if it is the kernel's own.
+/// Gives an error its place, and reports it, if it is the own one of a kernel of this frame.
 #[inline]
-pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> AnyAsyncValue {
+fn located(frame: &Frame, kernel: u32, value: AnyAsyncValue) -> AnyAsyncValue {
+    locate(frame.topology(), kernel, value, || frame.context_of(kernel))
+}
+
+/// Gives an error its place, and reports it, if it is the own one of a kernel in this `context`.
+#[inline]
+pub(crate) fn locate(
+    topology: &Topology,
+    kernel: u32,
+    value: AnyAsyncValue,
+    context: impl FnOnce() -> ExecutionContext,
+) -> AnyAsyncValue {
     if value.is_plain() {
         return value;
     }
@@ -734,21 +746,17 @@ pub(crate) fn located(frame: &Arc<Frame>, kernel: u32, value: AnyAsyncValue) -> 
         Some(error) if error.kernel().is_none() => {
             let error = error.clone();
             // A promise may be dropped before its value is known to be this kernel's.
-            let error = match &frame.topology().entry(kernel).origin {
+            let error = match &topology.entry(kernel).origin {
                 Some(origin) => origin.name(error),
                 None => error,
             };
-            AnyAsyncValue::from_error(report(frame, kernel, error))
+            AnyAsyncValue::from_error(context().report_once(error))
         }
         _ => value,
     }
 }
 
 /// Gives an error its place and its kernel, and tells the diagnostic handler, once.
-pub(crate) fn report(frame: &Arc<Frame>, kernel: u32, error: Error) -> Error {
-    if error.kernel().is_some() {
-        error
-    } else {
-        frame.context_of(kernel).report(error)
-    }
+fn report(frame: &Frame, kernel: u32, error: Error) -> Error {
+    frame.context_of(kernel).report_once(error)
 }

@@ -491,6 +491,14 @@ impl ExecutionContext {
         error
     }
 
+    /// The same for an error that may have been reported: then it has a kernel's name.
+    pub(crate) fn report_once(&self, error: Error) -> Error {
+        match error.kernel() {
+            Some(_) => error,
+            None => self.report(error),
+        }
+    }
+
     /// Runs `f` as a task of the work queue.
     pub fn enqueue<T: Value>(
         &self,

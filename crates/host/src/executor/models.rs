@@ -130,22 +130,6 @@ impl Wiring for Graph<'_> {
         }
     }
 
-    fn stream(&self, _: u32) -> u32 {
-        0
-    }
-
-    fn root_stream(&self) -> u32 {
-        0
-    }
-
-    fn takes_handle(&self, _: u32, _: u32) -> bool {
-        false
-    }
-
-    fn has_early_users(&self) -> bool {
-        false
-    }
-
     fn users(&self, kernel: u32, result: usize) -> &[u32] {
         &self.users[self.kernel(kernel).results[result] as usize]
     }

@@ -37,12 +37,21 @@ pub(crate) trait Wiring {
     fn n_registers(&self) -> usize;
     fn n_kernels(&self) -> usize;
     fn kernel(&self, kernel: u32) -> WiredKernel<'_>;
-    fn stream(&self, kernel: u32) -> u32;
-    fn root_stream(&self) -> u32;
+    /// Unless it says otherwise, a wiring has one stream and no kernel that can do with a handle.
+    fn stream(&self, _kernel: u32) -> u32 {
+        0
+    }
+    fn root_stream(&self) -> u32 {
+        0
+    }
     /// Whether a kernel can do with a handle where it reads `register`.
-    fn takes_handle(&self, kernel: u32, register: u32) -> bool;
+    fn takes_handle(&self, _kernel: u32, _register: u32) -> bool {
+        false
+    }
     /// Whether any kernel can.
-    fn has_early_users(&self) -> bool;
+    fn has_early_users(&self) -> bool {
+        false
+    }
     fn users(&self, kernel: u32, result: usize) -> &[u32];
     fn argument_users(&self, argument: usize) -> &[u32];
     fn entry_users(&self) -> &[u32];

@@ -404,22 +404,6 @@ impl Wiring for NativeWiring {
         }
     }
 
-    fn stream(&self, _: u32) -> u32 {
-        0
-    }
-
-    fn root_stream(&self) -> u32 {
-        0
-    }
-
-    fn takes_handle(&self, _: u32, _: u32) -> bool {
-        false
-    }
-
-    fn has_early_users(&self) -> bool {
-        false
-    }
-
     fn users(&self, _: u32, _: usize) -> &[u32] {
         &[]
     }

@@ -10,6 +10,7 @@ use super::control::{Callee, Flow};
 use super::param::HeldAttribute;
 use super::param::ScalarAttr;
 use crate::context::HostContext;
+use crate::executor::locate;
 use crate::executor::slots::{Activation, Cursor};
 use crate::executor::topology::Topology;
 use crate::function::Function;
@@ -154,28 +155,14 @@ impl Surroundings<'_> {
 
     /// Gives an error the kernel's place and name, and tells the diagnostic handler, once.
     pub(crate) fn report(&self, error: Error) -> Error {
-        if error.kernel().is_some() {
-            error
-        } else {
-            self.execution_context().report(error)
-        }
+        self.execution_context().report_once(error)
     }
 
     /// Gives an error its place, and reports it, if it is the kernel's own.
     pub(crate) fn located(&self, value: AnyAsyncValue) -> AnyAsyncValue {
-        match value.error() {
-            // An error that has a kernel's name was reported when it got it.
-            Some(error) if error.kernel().is_none() => {
-                let error = error.clone();
-                // A promise may be dropped before its value is known to be this kernel's.
-                let error = match &self.topology.entry(self.kernel).origin {
-                    Some(origin) => origin.name(error),
-                    None => error,
-                };
-                AnyAsyncValue::from_error(self.report(error))
-            }
-            _ => value,
-        }
+        locate(self.topology, self.kernel, value, || {
+            self.execution_context()
+        })
     }
 }
 
