@@ -15,6 +15,7 @@
 //! | go on when several are               | [`when_all`], [`run_when_settled`]                  |
 //! | let a type of one's own be a value   | [`Value`]                                           |
 //! | know what happened when              | [`record`]                                          |
+//! | share bytes that somebody may write  | [`RangeLock`]                                       |
 //!
 //! What is settled costs nothing: an `i32` lies in the 24 bytes of its [`AnyAsyncValue`], without
 //! a cell, a count or an atomic. `docs/async-value.md` specifies the protocol of those that do
@@ -43,6 +44,7 @@ mod memory;
 mod origin;
 mod promise;
 pub mod queue;
+mod range_lock;
 pub mod record;
 #[allow(unsafe_code)]
 mod repr;
@@ -62,5 +64,6 @@ pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
 pub use memory::{AllocatorStats, HostAllocator, MemoryStats, SystemAllocator, memory_stats};
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};
+pub use range_lock::{Hold, RangeLock};
 pub use storage::{Heap, InPlace, Record, Storage, Value};
 pub use value::AsyncValue;

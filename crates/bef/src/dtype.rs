@@ -130,7 +130,7 @@ impl DType {
     }
 
     /// Returns the bytes of one element, if all elements have the same size.
-    pub fn size_bytes(self) -> Option<usize> {
+    pub const fn size_bytes(self) -> Option<usize> {
         match self {
             DType::Ui8 | DType::I1 | DType::I8 | DType::Quint8 | DType::Qint8 => Some(1),
             DType::Ui16
@@ -147,7 +147,7 @@ impl DType {
     }
 
     /// Returns the alignment of one element, if elements lie in memory as they are.
-    pub fn alignment_bytes(self) -> Option<usize> {
+    pub const fn alignment_bytes(self) -> Option<usize> {
         match self {
             DType::Complex64 => Some(4),
             DType::Complex128 => Some(8),

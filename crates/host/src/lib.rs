@@ -30,7 +30,7 @@ use tfrt_async::queue::{
 #[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,
-    Promise, SourceLocation, Value,
+    Promise, Record, SourceLocation, Value,
 };
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};
@@ -71,7 +71,10 @@ mod function;
 #[cfg(not(loom))]
 pub mod kernel;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "allocators.rs and block.rs are listed modules")]
+#[allow(
+    unsafe_code,
+    reason = "allocators.rs, block.rs and buffer.rs are listed modules"
+)]
 pub mod memory;
 #[cfg(not(loom))]
 mod output;

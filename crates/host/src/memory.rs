@@ -1,10 +1,12 @@
 //! Allocators for calls and buffers, beside the system's: profiled, leak-checked, of fixed size,
-//! and limited.
+//! and limited; [`HostBuffer`], the bytes of tensors.
 
 mod allocators;
 mod block;
+mod buffer;
 
 pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
 };
 pub use block::Block;
+pub use buffer::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};

@@ -6,10 +6,12 @@ use tfrt_async::{InPlace, Value};
 
 /// The bits of an IEEE 754 half-precision number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct F16(pub u16);
 
 /// The bits of a bfloat16 number: the upper half of an `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct BF16(pub u16);
 
 /// A complex number.

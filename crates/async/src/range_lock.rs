@@ -1,0 +1,334 @@
+//! [`RangeLock`]: who reads and who writes which bytes of a block, refused rather than waited for.
+//!
+//! Most blocks are used as a whole: then one word says how many read, or that somebody writes. Once
+//! a block is [divided](RangeLock::divide), new holders are written into a table with their ranges,
+//! so that writers of different parts do not meet. Who got in before that holds the whole block,
+//! and those who come later still look at the word.
+//!
+//! # Protocol
+//!
+//! | Word | Means |
+//! |---|---|
+//! | bits 0 to 29 | how many hold the whole block for reading |
+//! | [`WRITER`] | somebody holds it for writing; then nobody reads |
+//! | [`DIVIDED`] | never cleared; nobody gets in by the word any more |
+//!
+//! A holder by the word leaves with a release that a later one's acquire sees; holders by the table
+//! are ordered by its mutex, which is held for a look at few entries.
+
+use std::ops::Range;
+
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+
+const WRITER: u32 = 1 << 30;
+const DIVIDED: u32 = 1 << 31;
+const MAX_READERS: u32 = WRITER - 1;
+
+/// A lock over a range of bytes, never waited for.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::RangeLock;
+///
+/// let lock = RangeLock::new();
+/// let reader = lock.try_read(0..8).unwrap();
+/// assert!(lock.try_write(0..4).is_none());
+/// lock.release(reader);
+///
+/// lock.divide();
+/// let (left, right) = (lock.try_write(0..4), lock.try_write(4..8));
+/// assert!(left.is_some() && right.is_some());
+/// # lock.release(left.unwrap());
+/// # lock.release(right.unwrap());
+/// ```
+#[derive(Debug, Default)]
+pub struct RangeLock {
+    word: AtomicU32,
+    table: Mutex<Vec<Entry>>,
+}
+
+/// The right to read or write a range, given back by [`RangeLock::release`].
+///
+/// One that is forgotten keeps its range for good.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a range that is not released stays held"]
+pub struct Hold(Held);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    /// Counted in the word.
+    ForReading,
+    /// The writer of the word.
+    ForWriting,
+    /// An entry of the table.
+    Part(Entry),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    range: Range<usize>,
+    is_writer: bool,
+}
+
+impl Entry {
+    fn conflicts_with(&self, other: &Entry) -> bool {
+        let overlap = self.range.start < other.range.end && other.range.start < self.range.end;
+        overlap && (self.is_writer || other.is_writer)
+    }
+}
+
+impl RangeLock {
+    /// Returns a lock that nobody holds.
+    pub fn new() -> RangeLock {
+        RangeLock::default()
+    }
+
+    /// Tells holders apart by their ranges from now on, rather than taking each for one of the whole.
+    pub fn divide(&self) {
+        // Ordering: whoever misses it gets in by the word, which those of the table look at.
+        if self.word.load(Ordering::Relaxed) & DIVIDED == 0 {
+            // Ordering: as above.
+            self.word.fetch_or(DIVIDED, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the right to read these bytes, unless somebody writes some of them.
+    #[inline]
+    pub fn try_read(&self, range: Range<usize>) -> Option<Hold> {
+        // Ordering: only a guess; the exchange decides.
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word < MAX_READERS {
+            // Ordering: the acquire pairs with the release of a writer in `release`.
+            match self.word.compare_exchange_weak(
+                word,
+                word + 1,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Hold(Held::ForReading)),
+                Err(found) => word = found,
+            }
+        }
+        self.try_part(word, range, false)
+    }
+
+    /// Returns the right to write these bytes, unless somebody reads or writes some of them.
+    #[inline]
+    pub fn try_write(&self, range: Range<usize>) -> Option<Hold> {
+        // Ordering: the acquire pairs with the releases of readers and writers in `release`.
+        let exchange = self
+            .word
+            .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed);
+        match exchange {
+            Ok(_) => Some(Hold(Held::ForWriting)),
+            Err(word) => self.try_part(word, range, true),
+        }
+    }
+
+    /// Gets in by the table, if the word says that this is the way.
+    #[cold]
+    fn try_part(&self, word: u32, range: Range<usize>, is_writer: bool) -> Option<Hold> {
+        if word & DIVIDED == 0 {
+            return None;
+        }
+        let entry = Entry { range, is_writer };
+        let mut table = self.table();
+        // Ordering: the acquire pairs with the releases of those who came by the word. No more do,
+        // since the bit is set, so what they still hold is all that can be in the way.
+        let by_word = self.word.load(Ordering::Acquire) & !DIVIDED;
+        let is_free = by_word == 0 || (!is_writer && by_word & WRITER == 0);
+        if !is_free || table.iter().any(|other| other.conflicts_with(&entry)) {
+            return None;
+        }
+        table.push(entry.clone());
+        Some(Hold(Held::Part(entry)))
+    }
+
+    /// Gives a right back that came from this lock.
+    ///
+    /// # Panics
+    ///
+    /// If it is seen not to have come from it.
+    #[inline]
+    pub fn release(&self, hold: Hold) {
+        match hold.0 {
+            // Ordering: the release pairs with the acquire of the next writer, so that what was read
+            // was read before it writes.
+            Held::ForReading => {
+                self.word.fetch_sub(1, Ordering::Release);
+            }
+            // Ordering: the release pairs with the acquire of whoever comes next.
+            Held::ForWriting => {
+                self.word.fetch_and(!WRITER, Ordering::Release);
+            }
+            Held::Part(entry) => self.release_part(&entry),
+        }
+    }
+
+    #[cold]
+    fn release_part(&self, entry: &Entry) {
+        let mut table = self.table();
+        let index = table.iter().position(|other| other == entry);
+        table.swap_remove(index.expect("a right is given back to the lock that gave it"));
+    }
+
+    fn table(&self) -> MutexGuard<'_, Vec<Entry>> {
+        // Nothing in between can panic but for want of memory, and the table is whole at any time.
+        self.table.lock().unwrap_or_else(|error| error.into_inner())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_share_and_a_writer_is_alone() {
+        let lock = RangeLock::new();
+        let readers = [lock.try_read(0..8).unwrap(), lock.try_read(0..8).unwrap()];
+        assert_eq!(lock.try_write(0..8), None);
+        readers.into_iter().for_each(|hold| lock.release(hold));
+        let writer = lock.try_write(0..8).unwrap();
+        assert_eq!(lock.try_read(0..8), None);
+        assert_eq!(lock.try_write(0..8), None);
+        lock.release(writer);
+        lock.release(lock.try_write(0..8).unwrap());
+    }
+
+    #[test]
+    fn parts_of_a_divided_block_are_held_apart() {
+        let lock = RangeLock::new();
+        lock.divide();
+        let writer = lock.try_write(0..4).unwrap();
+        assert_eq!(lock.try_read(3..5), None);
+        let reader = lock.try_read(4..8).unwrap();
+        assert_eq!(lock.try_write(7..9), None);
+        let other = lock.try_read(6..8).unwrap();
+        lock.release(writer);
+        lock.release(reader);
+        assert_eq!(lock.try_write(0..8), None);
+        lock.release(other);
+        lock.release(lock.try_write(0..8).unwrap());
+    }
+
+    #[test]
+    fn who_held_the_whole_before_it_was_divided_still_does() {
+        let lock = RangeLock::new();
+        let reader = lock.try_read(0..8).unwrap();
+        lock.divide();
+        assert_eq!(lock.try_write(0..4), None);
+        let second = lock.try_read(0..4).unwrap();
+        lock.release(reader);
+        assert_eq!(lock.try_write(0..4), None);
+        lock.release(second);
+        lock.release(lock.try_write(0..4).unwrap());
+
+        let lock = RangeLock::new();
+        let writer = lock.try_write(0..8).unwrap();
+        lock.divide();
+        assert_eq!(lock.try_read(0..4), None);
+        lock.release(writer);
+        lock.release(lock.try_read(0..4).unwrap());
+    }
+
+    #[test]
+    fn an_empty_range_is_in_nobodys_way() {
+        let lock = RangeLock::new();
+        lock.divide();
+        let all = lock.try_write(0..8).unwrap();
+        let empty = lock.try_write(4..4);
+        lock.release(all);
+        empty.into_iter().for_each(|hold| lock.release(hold));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::RangeLock;
+    use crate::sync::{Arc, UnsafeCell, thread};
+
+    /// A block of two parts behind a lock; loom sees whoever is where another writes.
+    #[derive(Default)]
+    struct Parts {
+        lock: RangeLock,
+        parts: [UnsafeCell<u32>; 2],
+    }
+
+    impl Parts {
+        fn write(&self, range: std::ops::Range<usize>) {
+            if let Some(hold) = self.lock.try_write(range.clone()) {
+                for part in &self.parts[range] {
+                    part.with_mut(|_| ());
+                }
+                self.lock.release(hold);
+            }
+        }
+
+        fn read(&self, range: std::ops::Range<usize>) {
+            if let Some(hold) = self.lock.try_read(range.clone()) {
+                for part in &self.parts[range] {
+                    part.with(|_| ());
+                }
+                self.lock.release(hold);
+            }
+        }
+    }
+
+    fn check(
+        other: impl Fn(&Parts) + Send + Sync + 'static + Copy,
+        own: impl Fn(&Parts) + Send + Sync + 'static,
+    ) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound.get_or_insert(3);
+        builder.check(move || {
+            let parts = Arc::new(Parts::default());
+            let shared = parts.clone();
+            let thread = thread::spawn(move || other(&shared));
+            own(&parts);
+            thread.join().unwrap();
+            let hold = parts.lock.try_write(0..2).expect("everybody has left");
+            parts.lock.release(hold);
+        });
+    }
+
+    #[test]
+    fn range_lock_keeps_a_writer_alone() {
+        check(
+            |parts| parts.write(0..2),
+            |parts| {
+                parts.read(0..2);
+                parts.write(0..2);
+            },
+        );
+    }
+
+    #[test]
+    fn range_lock_holds_while_it_is_divided() {
+        check(
+            |parts| {
+                parts.lock.divide();
+                parts.write(0..1);
+            },
+            |parts| {
+                parts.write(0..2);
+                parts.read(0..2);
+            },
+        );
+    }
+
+    #[test]
+    fn range_lock_lets_parts_be_written_side_by_side() {
+        check(
+            |parts| {
+                parts.lock.divide();
+                parts.write(0..1);
+            },
+            |parts| {
+                parts.lock.divide();
+                parts.write(1..2);
+                parts.read(0..1);
+            },
+        );
+    }
+}

@@ -1,0 +1,465 @@
+//! [`HostBuffer`]: bytes of a host that several may hold, whole or in parts.
+//!
+//! A kernel that fills a tensor writes into memory that others hold too, and only chains order them.
+//! A program may get that wrong, so nobody touches the bytes without a right from the memory's
+//! [`RangeLock`]: who comes at the wrong time is refused, and the kernel fails with an error that
+//! says so. The only holder needs no right ([`HostBuffer::as_bytes_mut`]).
+//!
+//! # Invariants
+//!
+//! * B1. The bytes of a [`Memory`] are initialised, lie at `bytes` for its whole life, and are reached
+//!   through the holders of the `Arc` only.
+//! * B2. A part's range lies in its memory.
+//! * B3. Bytes are read by holders of a right for reading, written by holders of one for writing, or
+//!   by the only holder of the `Arc`. Memory of a foreign owner is never written.
+
+use std::alloc::Layout;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use tfrt_async::{Error, Hold, HostAllocator, RangeLock};
+
+use super::Block;
+
+/// Whole buffers are aligned to this many bytes at least: a line of the cache, and the widest vector
+/// that processors load.
+pub const BUFFER_ALIGNMENT: usize = 64;
+
+/// Bytes, counted: clones and slices share them.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::memory::HostBuffer;
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let buffer = HostBuffer::copy_of(host.allocator(), &[1, 2, 3, 4]).unwrap();
+/// let half = buffer.slice(2..4).unwrap();
+/// half.write()?.fill(9);
+/// assert_eq!(*buffer.read()?, [1, 2, 9, 9]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct HostBuffer {
+    memory: Arc<Memory>,
+    // B2.
+    range: Range<usize>,
+}
+
+struct Memory {
+    bytes: NonNull<u8>,
+    len_bytes: usize,
+    lock: RangeLock,
+    source: Source,
+}
+
+/// Who gives the bytes back.
+enum Source {
+    Allocator(#[expect(dead_code, reason = "it is dropped")] Block),
+    /// Counted rather than boxed: moving a box claims what is in it for itself.
+    Owner(#[expect(dead_code, reason = "it is dropped")] Arc<dyn Send + Sync>),
+}
+
+// SAFETY: the bytes belong to the memory (B1), and threads that hold it are kept apart by its lock
+// (B3). The owner is `Send + Sync` itself; a block is an address and an allocator, which takes it back
+// on any thread.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl HostBuffer {
+    /// Returns so many bytes that are 0, aligned to [`BUFFER_ALIGNMENT`] at least, if `allocator` has
+    /// them. `alignment` is a power of two, or `None` is returned.
+    pub fn zeroed(
+        allocator: &Arc<dyn HostAllocator>,
+        len_bytes: usize,
+        alignment: usize,
+    ) -> Option<HostBuffer> {
+        let mut buffer = UninitBuffer::allocate(allocator, len_bytes, alignment)?;
+        buffer.as_bytes_mut().fill(MaybeUninit::new(0));
+        // SAFETY: all bytes were just written.
+        Some(unsafe { buffer.assume_init() })
+    }
+
+    /// Returns a copy of bytes, aligned to [`BUFFER_ALIGNMENT`], if `allocator` has room for it.
+    pub fn copy_of(allocator: &Arc<dyn HostAllocator>, bytes: &[u8]) -> Option<HostBuffer> {
+        let mut buffer = UninitBuffer::allocate(allocator, bytes.len(), BUFFER_ALIGNMENT)?;
+        buffer.as_bytes_mut().write_copy_of_slice(bytes);
+        // SAFETY: all bytes were just written.
+        Some(unsafe { buffer.assume_init() })
+    }
+
+    /// Returns the bytes of an owner, such as a mapped file, for reading only.
+    pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> HostBuffer {
+        let owner = Arc::new(owner);
+        let bytes: &[u8] = (*owner).as_ref();
+        let memory = Memory {
+            bytes: NonNull::from(bytes).cast(),
+            len_bytes: bytes.len(),
+            lock: RangeLock::new(),
+            source: Source::Owner(owner),
+        };
+        HostBuffer::whole(memory)
+    }
+
+    fn whole(memory: Memory) -> HostBuffer {
+        HostBuffer {
+            range: 0..memory.len_bytes,
+            memory: Arc::new(memory),
+        }
+    }
+
+    /// The number of bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The address of the first byte, for people and for asking how it is aligned.
+    pub fn address(&self) -> usize {
+        self.memory.bytes.addr().get() + self.range.start
+    }
+
+    /// Returns a part of the bytes, shared with this buffer; `None` if it is not within it.
+    pub fn slice(&self, range: Range<usize>) -> Option<HostBuffer> {
+        if range.start > range.end || range.end > self.len_bytes() {
+            return None;
+        }
+        if range.len() < self.memory.len_bytes {
+            self.memory.lock.divide();
+        }
+        Some(HostBuffer {
+            memory: self.memory.clone(),
+            range: self.range.start + range.start..self.range.start + range.end,
+        })
+    }
+
+    /// Whether two buffers have bytes in common.
+    pub fn overlaps(&self, other: &HostBuffer) -> bool {
+        let [a, b] = [&self.range, &other.range];
+        Arc::ptr_eq(&self.memory, &other.memory) && a.start < b.end && b.start < a.end
+    }
+
+    /// Lends the bytes for reading.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing some of them.
+    #[inline]
+    pub fn read(&self) -> Result<Reading<'_>, Error> {
+        match self.memory.lock.try_read(self.range.clone()) {
+            Some(hold) => Ok(Reading {
+                buffer: self,
+                hold: Some(hold),
+            }),
+            None => Err(busy("written")),
+        }
+    }
+
+    /// Lends the bytes for writing.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is reading or writing some of them, or if they are a foreign
+    /// owner's.
+    #[inline]
+    pub fn write(&self) -> Result<Writing<'_>, Error> {
+        self.writable()?;
+        match self.memory.lock.try_write(self.range.clone()) {
+            Some(hold) => Ok(Writing {
+                buffer: self,
+                hold: Some(hold),
+            }),
+            None => Err(busy("used")),
+        }
+    }
+
+    fn writable(&self) -> Result<(), Error> {
+        match self.memory.source {
+            Source::Allocator(_) => Ok(()),
+            Source::Owner(_) => Err(Error::failed_precondition(
+                "the buffer is for reading only: its bytes belong to a file or to the caller",
+            )),
+        }
+    }
+
+    /// Lends the bytes for writing if this is the only holder of the memory, and it may be written.
+    #[inline]
+    pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.writable().ok()?;
+        let memory = Arc::get_mut(&mut self.memory)?;
+        // SAFETY: the bytes are initialised (B1) and in range (B2). Rights are held by borrowers of
+        // holders of the `Arc`, of which this is the only one, borrowed for writing.
+        Some(unsafe { memory.bytes_mut(&self.range) })
+    }
+
+    /// Whether this is the only holder of the memory.
+    pub fn is_unique(&mut self) -> bool {
+        Arc::get_mut(&mut self.memory).is_some()
+    }
+}
+
+impl Memory {
+    /// # Safety
+    ///
+    /// The range is within the memory, and nobody writes it while the result is in use.
+    unsafe fn bytes(&self, range: &Range<usize>) -> &[u8] {
+        // SAFETY: the caller says that the range is within.
+        let start = unsafe { self.bytes.add(range.start) };
+        // SAFETY: as above; initialised (B1), and nobody writes it.
+        unsafe { NonNull::slice_from_raw_parts(start, range.len()).as_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// The range is within the memory, which is an allocator's, and nobody else uses it while the
+    /// result is in use.
+    #[expect(clippy::mut_from_ref, reason = "the caller says that nobody else does")]
+    unsafe fn bytes_mut(&self, range: &Range<usize>) -> &mut [u8] {
+        // SAFETY: the caller says that the range is within.
+        let start = unsafe { self.bytes.add(range.start) };
+        // SAFETY: as above; initialised (B1), and nobody else uses it.
+        unsafe { NonNull::slice_from_raw_parts(start, range.len()).as_mut() }
+    }
+}
+
+#[cold]
+fn busy(how: &str) -> Error {
+    let message = format!("the buffer is being {how} by another kernel at the same time");
+    let note = "kernels that write a tensor in place, and those that use it, are ordered by chains: \
+                hand the chain of the one to the other";
+    Error::failed_precondition(message).with_note(note)
+}
+
+/// `HostBuffer<pointer=0x7f0012345000, size=16>`, as the original prints it.
+impl fmt::Display for HostBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, len_bytes) = (self.address(), self.len_bytes());
+        write!(f, "HostBuffer<pointer={address:#x}, size={len_bytes}>")
+    }
+}
+
+impl fmt::Debug for HostBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The bytes of a buffer, for reading.
+pub struct Reading<'b> {
+    buffer: &'b HostBuffer,
+    // Invariant: a right for reading the buffer's range, there until this is dropped.
+    hold: Option<Hold>,
+}
+
+impl Deref for Reading<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: in range (B2); the right keeps writers away (B3).
+        unsafe { self.buffer.memory.bytes(&self.buffer.range) }
+    }
+}
+
+impl Drop for Reading<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            self.buffer.memory.lock.release(hold);
+        }
+    }
+}
+
+/// The bytes of a buffer, for writing.
+pub struct Writing<'b> {
+    buffer: &'b HostBuffer,
+    // Invariant: a right for writing the buffer's range, there until this is dropped.
+    hold: Option<Hold>,
+}
+
+impl Deref for Writing<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: in range (B2); the right keeps everybody else away (B3).
+        unsafe { self.buffer.memory.bytes(&self.buffer.range) }
+    }
+}
+
+impl DerefMut for Writing<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: in range (B2), of an allocator, since only such are lent for writing; the right
+        // keeps everybody else away (B3), and this handle is borrowed for writing.
+        unsafe { self.buffer.memory.bytes_mut(&self.buffer.range) }
+    }
+}
+
+impl Drop for Writing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            self.buffer.memory.lock.release(hold);
+        }
+    }
+}
+
+impl fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reading({})", self.buffer)
+    }
+}
+
+impl fmt::Debug for Writing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writing({})", self.buffer)
+    }
+}
+
+/// Bytes that are to become a [`HostBuffer`] once all of them are written.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::memory::{BUFFER_ALIGNMENT, UninitBuffer};
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let buffer = UninitBuffer::allocate(host.allocator(), 3, BUFFER_ALIGNMENT).unwrap();
+/// assert_eq!(*buffer.fill(7).read()?, [7, 7, 7]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct UninitBuffer {
+    block: Block,
+    len_bytes: usize,
+}
+
+impl UninitBuffer {
+    /// Takes so many bytes from `allocator`, aligned to [`BUFFER_ALIGNMENT`] at least. `None` if it has
+    /// none left, or if `alignment` is no power of two.
+    pub fn allocate(
+        allocator: &Arc<dyn HostAllocator>,
+        len_bytes: usize,
+        alignment: usize,
+    ) -> Option<UninitBuffer> {
+        let alignment = alignment.max(BUFFER_ALIGNMENT);
+        let layout = Layout::from_size_align(len_bytes, alignment).ok()?;
+        Some(UninitBuffer {
+            block: Block::allocate(allocator, layout)?,
+            len_bytes,
+        })
+    }
+
+    /// The bytes, to be written.
+    pub fn as_bytes_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let bytes = self.block.bytes().cast();
+        // SAFETY: the block has so many bytes by its layout, nobody else uses them, and they need not
+        // be initialised.
+        unsafe { NonNull::slice_from_raw_parts(bytes, self.len_bytes).as_mut() }
+    }
+
+    /// Writes one value to all bytes.
+    pub fn fill(mut self, byte: u8) -> HostBuffer {
+        self.as_bytes_mut().fill(MaybeUninit::new(byte));
+        // SAFETY: all bytes were just written.
+        unsafe { self.assume_init() }
+    }
+
+    /// Returns the buffer.
+    ///
+    /// # Safety
+    ///
+    /// All bytes were written.
+    pub unsafe fn assume_init(self) -> HostBuffer {
+        HostBuffer::whole(Memory {
+            bytes: self.block.bytes(),
+            len_bytes: self.len_bytes,
+            lock: RangeLock::new(),
+            source: Source::Allocator(self.block),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrt_async::{ErrorCode, SystemAllocator};
+
+    fn allocator() -> Arc<dyn HostAllocator> {
+        Arc::new(SystemAllocator::new())
+    }
+
+    #[test]
+    fn slices_share_their_bytes() {
+        let whole = HostBuffer::zeroed(&allocator(), 16, 1).unwrap();
+        assert_eq!(whole.address() % BUFFER_ALIGNMENT, 0);
+        let middle = whole.slice(4..12).unwrap();
+        let end = middle.slice(4..8).unwrap();
+        end.write().unwrap().fill(1);
+        assert_eq!(*middle.read().unwrap(), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert!(end.overlaps(&whole) && !end.overlaps(&whole.slice(0..8).unwrap()));
+        assert!(whole.slice(8..17).is_none());
+        #[expect(clippy::reversed_empty_ranges, reason = "it is what is tested")]
+        let reversed = whole.slice(8..4);
+        assert!(reversed.is_none());
+    }
+
+    #[test]
+    fn who_comes_at_the_wrong_time_is_refused() {
+        let buffer = HostBuffer::zeroed(&allocator(), 16, 1).unwrap();
+        let other = buffer.clone();
+        let reading = buffer.read().unwrap();
+        assert_eq!(
+            other.write().unwrap_err().code(),
+            ErrorCode::FailedPrecondition
+        );
+        assert!(other.read().is_ok());
+        drop(reading);
+        let writing = other.write().unwrap();
+        assert!(buffer.read().is_err());
+        drop(writing);
+        let (left, right) = (buffer.slice(0..8).unwrap(), buffer.slice(8..16).unwrap());
+        let both = (left.write(), right.write());
+        assert!(both.0.is_ok() && both.1.is_ok());
+    }
+
+    #[test]
+    fn the_only_holder_needs_no_right() {
+        let mut buffer = HostBuffer::copy_of(&allocator(), b"abc").unwrap();
+        buffer.as_bytes_mut().unwrap()[0] = b'x';
+        let other = buffer.clone();
+        assert!(buffer.as_bytes_mut().is_none());
+        drop(other);
+        assert_eq!(buffer.as_bytes_mut().unwrap(), b"xbc");
+    }
+
+    #[test]
+    fn foreign_bytes_are_read_only_and_given_back() {
+        let owner = Arc::new(vec![1_u8, 2, 3]);
+        struct Shared(Arc<Vec<u8>>);
+        impl AsRef<[u8]> for Shared {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        let mut buffer = HostBuffer::from_owner(Shared(owner.clone()));
+        assert_eq!(*buffer.read().unwrap(), [1, 2, 3]);
+        assert!(buffer.write().is_err() && buffer.as_bytes_mut().is_none());
+        drop(buffer);
+        assert_eq!(Arc::strong_count(&owner), 1);
+    }
+
+    #[test]
+    fn memory_that_there_is_not_is_refused() {
+        assert!(HostBuffer::zeroed(&allocator(), usize::MAX, 1).is_none());
+        assert!(HostBuffer::zeroed(&allocator(), 8, 96).is_none());
+        let empty = HostBuffer::zeroed(&allocator(), 0, 1).unwrap();
+        assert_eq!(*empty.read().unwrap(), []);
+    }
+}

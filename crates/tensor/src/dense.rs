@@ -1,0 +1,491 @@
+//! [`DenseHostTensor`]: elements in row-major order, in a buffer of the host.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};
+use tfrt_host::{DType, Error, HostAllocator};
+
+use crate::text::MAX_PRINTED;
+use crate::{
+    Dims, Element, TensorMetadata, TensorShape, TensorView, TensorViewMut, from_bytes,
+    from_bytes_mut, to_bytes, with_element,
+};
+
+/// Elements in row-major order. Clones share the buffer.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+/// use tfrt_tensor::DenseHostTensor;
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let tensor = DenseHostTensor::from_slice(host.allocator(), &[2, 2], &[1.0_f32, 2.0, 3.0, 4.0])?;
+/// assert_eq!(tensor.read()?.view::<f32>()?.get(&[1, 0]), Some(3.0));
+/// tensor.write()?.elements_mut::<f32>()?[3] = 0.5;
+/// assert_eq!(tensor.read()?.elements::<f32>()?, [1.0, 2.0, 3.0, 0.5]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DenseHostTensor {
+    metadata: TensorMetadata,
+    // Invariant: of the size that the metadata says.
+    buffer: HostBuffer,
+}
+
+impl DenseHostTensor {
+    /// Sees a buffer as a tensor.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the buffer is not of the size of the tensor.
+    pub fn new(metadata: TensorMetadata, buffer: HostBuffer) -> Result<Self, Error> {
+        let (wanted, found) = (metadata.len_bytes()?, buffer.len_bytes());
+        if wanted != found {
+            let message =
+                format!("a tensor of {metadata} takes {wanted} bytes, the buffer has {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// Returns a tensor of zeros.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, and those of [`TensorMetadata::len_bytes`].
+    pub fn zeroed(
+        allocator: &Arc<dyn HostAllocator>,
+        metadata: TensorMetadata,
+    ) -> Result<Self, Error> {
+        let len_bytes = metadata.len_bytes()?;
+        let buffer = UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT)
+            .ok_or_else(|| no_memory(&metadata))?
+            .fill(0);
+        Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// Returns a tensor of these elements.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not as many as the extents say, `ResourceExhausted` if there is no
+    /// memory for them.
+    pub fn from_slice<T: Element>(
+        allocator: &Arc<dyn HostAllocator>,
+        extents: &[usize],
+        elements: &[T],
+    ) -> Result<Self, Error> {
+        let shape = TensorShape::new(extents)?;
+        Self::from_bytes(
+            allocator,
+            TensorMetadata::new(T::DTYPE, shape),
+            to_bytes(elements),
+        )
+    }
+
+    /// Returns a tensor of elements given as bytes, in the order of the processor.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_slice`](Self::from_slice).
+    pub fn from_bytes(
+        allocator: &Arc<dyn HostAllocator>,
+        metadata: TensorMetadata,
+        bytes: &[u8],
+    ) -> Result<Self, Error> {
+        let wanted = metadata.len_bytes()?;
+        if wanted != bytes.len() {
+            let found = bytes.len();
+            let message = format!("a tensor of {metadata} takes {wanted} bytes, found {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        let buffer = HostBuffer::copy_of(allocator, bytes).ok_or_else(|| no_memory(&metadata))?;
+        Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// Returns a tensor without dimensions, of one element.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it.
+    pub fn scalar<T: Element>(allocator: &Arc<dyn HostAllocator>, value: T) -> Result<Self, Error> {
+        Self::from_slice(allocator, &[], &[value])
+    }
+
+    /// Type and shape.
+    #[inline]
+    pub fn metadata(&self) -> &TensorMetadata {
+        &self.metadata
+    }
+
+    /// The type of the elements.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.metadata.dtype
+    }
+
+    /// The extents.
+    #[inline]
+    pub fn shape(&self) -> &TensorShape {
+        &self.metadata.shape
+    }
+
+    /// The number of elements.
+    pub fn n_elements(&self) -> usize {
+        let size = self.dtype().size_bytes().unwrap_or(1);
+        self.buffer.len_bytes() / size
+    }
+
+    /// The bytes behind the elements.
+    pub fn buffer(&self) -> &HostBuffer {
+        &self.buffer
+    }
+
+    /// Lets go of the tensor but for its bytes.
+    pub fn into_buffer(self) -> HostBuffer {
+        self.buffer
+    }
+
+    /// Lends the elements for reading.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing them.
+    #[inline]
+    pub fn read(&self) -> Result<DenseReading<'_>, Error> {
+        Ok(DenseReading {
+            metadata: &self.metadata,
+            bytes: self.buffer.read()?,
+        })
+    }
+
+    /// Lends the elements for writing.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is reading or writing them, or if the buffer is for reading
+    /// only.
+    #[inline]
+    pub fn write(&self) -> Result<DenseWriting<'_>, Error> {
+        Ok(DenseWriting {
+            metadata: &self.metadata,
+            bytes: self.buffer.write()?,
+        })
+    }
+
+    /// The elements for writing if nobody else holds them.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are no `T`s.
+    pub fn elements_mut<T: Element>(&mut self) -> Result<Option<&mut [T]>, Error> {
+        expect_dtype::<T>(&self.metadata)?;
+        self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
+    }
+
+    /// The same elements with another shape, in the same buffer.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the shape does not have as many.
+    pub fn reshape(&self, shape: TensorShape) -> Result<Self, Error> {
+        if shape.n_elements() != Some(self.n_elements()) {
+            let own = self.shape();
+            let message = format!("a tensor of shape {own} can't be seen as one of {shape}");
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(DenseHostTensor {
+            metadata: TensorMetadata::new(self.dtype(), shape),
+            buffer: self.buffer.clone(),
+        })
+    }
+
+    /// The same elements in one dimension, in the same buffer.
+    pub fn flatten(&self) -> Self {
+        let shape = TensorShape::new(&[self.n_elements()]).expect("so many fit the memory");
+        DenseHostTensor {
+            metadata: TensorMetadata::new(self.dtype(), shape),
+            buffer: self.buffer.clone(),
+        }
+    }
+
+    /// What lies at these coordinates of the leading dimensions, in the same buffer.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is nothing.
+    pub fn chip(&self, coordinates: &[usize]) -> Result<Self, Error> {
+        let extents = self.shape().to_dims();
+        let n = coordinates.len();
+        let is_within = n <= extents.len()
+            && coordinates
+                .iter()
+                .zip(&extents)
+                .all(|(coordinate, extent)| coordinate < extent);
+        if !is_within {
+            let shape = self.shape();
+            let message = format!("{coordinates:?} is not in a tensor of shape {shape}");
+            return Err(Error::invalid_argument(message));
+        }
+        let strides = self.shape().strides();
+        let start: usize = coordinates
+            .iter()
+            .zip(&strides)
+            .map(|(c, stride)| c * stride)
+            .sum();
+        let metadata = TensorMetadata::new(self.dtype(), TensorShape::new(&extents[n..])?);
+        let size = self.dtype().size_bytes().unwrap_or(1);
+        let range = start * size..start * size + metadata.len_bytes()?;
+        let buffer = self
+            .buffer
+            .slice(range)
+            .expect("the coordinates are within");
+        Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// A tensor of its own with the same elements.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, and those of [`read`](Self::read).
+    pub fn deep_copy(&self, allocator: &Arc<dyn HostAllocator>) -> Result<Self, Error> {
+        Self::from_bytes(allocator, self.metadata.clone(), &self.read()?.bytes)
+    }
+
+    /// Writes the elements of a tensor of the same type and shape to this one's.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another, and those of [`read`](Self::read) and
+    /// [`write`](Self::write).
+    pub fn copy_from(&self, other: &DenseHostTensor) -> Result<(), Error> {
+        if self.metadata != other.metadata {
+            let (own, found) = (&self.metadata, &other.metadata);
+            let message = format!("a tensor of {own} can't take the elements of one of {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        // Reading first: a tensor that is given to itself is refused, not deadlocked.
+        let from = other.read()?;
+        self.write()?.bytes.copy_from_slice(&from.bytes);
+        Ok(())
+    }
+
+    /// Returns the tensor as it is printed: `DenseHostTensor dtype = i32, shape = [2], values = [1, 2]`.
+    /// Of more than 16 elements the first 16 are shown.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read).
+    pub fn to_text(&self) -> Result<String, Error> {
+        let reading = self.read()?;
+        let mut text = format!(
+            "DenseHostTensor dtype = {}, shape = {}, values = ",
+            self.dtype(),
+            self.shape()
+        );
+        with_element!(self.dtype(), T => {
+            let elements = reading.elements::<T>()?;
+            print_elements(&elements[..elements.len().min(MAX_PRINTED)], elements.len(), &mut text)
+                .expect("a string takes all");
+        }, else ());
+        Ok(text)
+    }
+}
+
+/// Writes elements, which are the first of `n_elements`, as a list.
+pub(crate) fn print_elements<T: Element>(
+    elements: &[T],
+    n_elements: usize,
+    f: &mut dyn fmt::Write,
+) -> fmt::Result {
+    f.write_char('[')?;
+    for (index, element) in elements.iter().enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        element.print(f)?;
+    }
+    // The blank is the original's.
+    f.write_str(if n_elements > elements.len() {
+        ", ... ]"
+    } else {
+        "]"
+    })
+}
+
+pub(crate) fn no_memory(metadata: &TensorMetadata) -> Error {
+    Error::resource_exhausted(format!("Cannot allocate tensor of {metadata}"))
+}
+
+pub(crate) fn expect_dtype<T: Element>(metadata: &TensorMetadata) -> Result<(), Error> {
+    if metadata.dtype == T::DTYPE {
+        return Ok(());
+    }
+    Err(wrong_dtype(T::DTYPE, metadata))
+}
+
+#[cold]
+fn wrong_dtype(expected: DType, metadata: &TensorMetadata) -> Error {
+    Error::invalid_argument(format!(
+        "expected a tensor of {expected}, found one of {metadata}"
+    ))
+}
+
+/// The elements of a tensor, for reading.
+#[derive(Debug)]
+pub struct DenseReading<'t> {
+    metadata: &'t TensorMetadata,
+    bytes: Reading<'t>,
+}
+
+impl DenseReading<'_> {
+    /// All elements, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are no `T`s, or lie in memory where a `T` may not.
+    #[inline]
+    pub fn elements<T: Element>(&self) -> Result<&[T], Error> {
+        expect_dtype::<T>(self.metadata)?;
+        from_bytes(&self.bytes)
+    }
+
+    /// The elements with their shape.
+    ///
+    /// # Errors
+    ///
+    /// As of [`elements`](Self::elements).
+    pub fn view<T: Element>(&self) -> Result<TensorView<'_, T>, Error> {
+        let extents: Dims = self.metadata.shape.to_dims();
+        TensorView::new(self.elements()?, &extents)
+    }
+
+    /// The bytes of all elements.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The elements of a tensor, for writing.
+#[derive(Debug)]
+pub struct DenseWriting<'t> {
+    metadata: &'t TensorMetadata,
+    bytes: Writing<'t>,
+}
+
+impl DenseWriting<'_> {
+    /// All elements, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are no `T`s, or lie in memory where a `T` may not.
+    #[inline]
+    pub fn elements_mut<T: Element>(&mut self) -> Result<&mut [T], Error> {
+        expect_dtype::<T>(self.metadata)?;
+        from_bytes_mut(&mut self.bytes)
+    }
+
+    /// The elements with their shape.
+    ///
+    /// # Errors
+    ///
+    /// As of [`elements_mut`](Self::elements_mut).
+    pub fn view_mut<T: Element>(&mut self) -> Result<TensorViewMut<'_, T>, Error> {
+        let extents: Dims = self.metadata.shape.to_dims();
+        TensorViewMut::new(self.elements_mut()?, &extents)
+    }
+
+    /// The bytes of all elements.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BF16, Bool, Complex, F16, Quantized};
+    use tfrt_host::{HostContext, kernel::KernelRegistry};
+
+    fn allocator() -> Arc<dyn HostAllocator> {
+        let host = HostContext::builder(KernelRegistry::new()).build();
+        host.allocator().clone()
+    }
+
+    fn of<T: Element>(extents: &[usize], elements: &[T]) -> DenseHostTensor {
+        DenseHostTensor::from_slice(&allocator(), extents, elements).unwrap()
+    }
+
+    #[track_caller]
+    fn prints(tensor: &DenseHostTensor, values: &str) {
+        let text = tensor.to_text().unwrap();
+        assert_eq!(text.split_once("values = ").unwrap().1, values);
+    }
+
+    #[test]
+    fn tensors_print_as_the_original_prints_them() {
+        let tensor = of(&[2, 2], &[1.0_f32, -0.5, 0.0, 1e10]);
+        assert_eq!(
+            tensor.to_text().unwrap(),
+            "DenseHostTensor dtype = f32, shape = [2, 2], values = [1.000000e+00, -5.000000e-01, \
+             0.000000e+00, 1.000000e+10]"
+        );
+        prints(&of(&[2], &[Bool::from(true), false.into()]), "[1, 0]");
+        prints(&of(&[2], &[-1_i8, 2]), "[-1, 2]");
+        prints(&of(&[1], &[F16(7)]), "[fp16(7)]");
+        prints(&of(&[1], &[BF16(8)]), "[bf16(8)]");
+        prints(&of(&[1], &[Quantized(2_u8)]), "[qu8(2)]");
+        let complex = Complex {
+            real: 1.0_f64,
+            imaginary: -2.0,
+        };
+        prints(&of(&[1], &[complex]), "[(1.000000e+00,-2.000000e+00)]");
+        prints(&of::<i32>(&[0], &[]), "[]");
+        let many: Vec<i32> = (0..17).collect();
+        let first = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15";
+        prints(&of(&[17], &many), &format!("[{first}, ... ]"));
+        prints(&of(&[16], &many[..16]), &format!("[{first}]"));
+    }
+
+    #[test]
+    fn reshaped_tensors_and_chips_share_elements() {
+        let tensor = of(&[2, 3], &[1, 2, 3, 4, 5, 6]);
+        let row = tensor.chip(&[1]).unwrap();
+        row.write().unwrap().elements_mut::<i32>().unwrap()[0] = 40;
+        prints(&tensor, "[1, 2, 3, 40, 5, 6]");
+        prints(&tensor.chip(&[1, 2]).unwrap(), "[6]");
+        assert!(tensor.chip(&[2]).is_err());
+        let shape = TensorShape::new(&[3, 2]).unwrap();
+        let reshaped = tensor.reshape(shape).unwrap();
+        assert!(reshaped.buffer().overlaps(tensor.buffer()));
+        assert!(tensor.reshape(TensorShape::SCALAR).is_err());
+        assert_eq!(tensor.flatten().shape().to_string(), "[6]");
+        assert_eq!(of(&[], &[1]).flatten().shape().to_string(), "[1]");
+        let copy = tensor.deep_copy(&allocator()).unwrap();
+        assert!(!copy.buffer().overlaps(tensor.buffer()));
+        assert!(tensor.copy_from(&row).is_err());
+        assert!(tensor.copy_from(&tensor).is_err());
+        tensor.copy_from(&copy).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let tensor = of(&[2], &[1, 2]);
+        let error = tensor.read().unwrap().elements::<f32>().unwrap_err();
+        assert_eq!(
+            error.message(),
+            "expected a tensor of f32, found one of i32 [2]"
+        );
+        let buffer = tensor.buffer().slice(1..5).unwrap();
+        let metadata = TensorMetadata::new(DType::I32, TensorShape::SCALAR);
+        let crooked = DenseHostTensor::new(metadata.clone(), buffer).unwrap();
+        assert!(crooked.read().unwrap().elements::<i32>().is_err());
+        let error = DenseHostTensor::new(metadata, tensor.buffer().clone()).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "a tensor of i32 [] takes 4 bytes, the buffer has 8"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Tensors: what programs compute with.
+//!
+//! | To | Look at |
+//! | --- | --- |
+//! | say how large a tensor is, and of what | [`TensorShape`], [`TensorMetadata`], [`DType`] |
+//! | hold one, of whatever format | [`Tensor`] |
+//! | hold numbers in a row | [`DenseHostTensor`]; [`ScalarHostTensor`] if all are equal, [`CooHostTensor`] if most are 0 |
+//! | hold strings | [`StringHostTensor`] |
+//! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
+//! | go from format to format | [`convert`] |
+//! | compare | [`compare`] |
+//! | read and write files | [`btf`] |
+//!
+//! # Memory
+//!
+//! A dense tensor is metadata and a [`HostBuffer`](tfrt_host::memory::HostBuffer), which others may
+//! share: reshaped tensors, slices, whoever fills it in place. Elements are lent for as long as somebody
+//! looks at them; who would write what another reads is refused. So a program whose chains don't order
+//! its writes gets an error, and never a torn value.
+//!
+//! # Errors
+//!
+//! `InvalidArgument` for shapes, types and indexes that don't fit, `ResourceExhausted` where memory is
+//! missing, `FailedPrecondition` for a buffer in use.
+
+#![deny(unsafe_code)]
+
+pub mod btf;
+pub mod compare;
+pub mod convert;
+mod coo;
+mod dense;
+#[allow(unsafe_code, reason = "a listed module")]
+mod element;
+mod metadata;
+mod scalar;
+mod shape;
+mod strings;
+mod tensor;
+mod text;
+mod view;
+
+pub use coo::CooHostTensor;
+pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
+pub use element::{Bool, Element, Quantized, from_bytes, from_bytes_mut, to_bytes};
+pub use metadata::TensorMetadata;
+pub use scalar::ScalarHostTensor;
+pub use shape::{Dims, MAX_RANK, PartialTensorShape, TensorShape};
+pub use strings::StringHostTensor;
+pub use tensor::{Tensor, TensorFormat};
+pub use tfrt_host::DType;
+pub use tfrt_host::kernel::{BF16, Complex, F16};
+pub use view::{TensorView, TensorViewMut};

@@ -1,0 +1,166 @@
+//! [`Tensor`]: a tensor of any format, as it sits in a register.
+
+use std::fmt;
+
+use tfrt_host::{Error, Heap, Value};
+
+use crate::{CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, TensorMetadata};
+
+/// How the elements of a tensor are kept, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TensorFormat {
+    /// [`DenseHostTensor`]
+    DenseHost,
+    /// [`ScalarHostTensor`]
+    ScalarHost,
+    /// [`CooHostTensor`]
+    CooHost,
+    /// [`StringHostTensor`]
+    StringHost,
+}
+
+impl TensorFormat {
+    /// The name that programs and messages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            TensorFormat::DenseHost => "DenseHost",
+            TensorFormat::ScalarHost => "ScalarHost",
+            TensorFormat::CooHost => "CooHost",
+            TensorFormat::StringHost => "StringHost",
+        }
+    }
+}
+
+impl fmt::Display for TensorFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A tensor in memory of the host. Clones share their elements.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::{ScalarHostTensor, Tensor, TensorShape};
+///
+/// let tensor = Tensor::from(ScalarHostTensor::new(TensorShape::new(&[2])?, 1.5_f32));
+/// assert_eq!(tensor.metadata().to_string(), "f32 [2]");
+/// let error = tensor.as_dense().unwrap_err();
+/// assert_eq!(error.message(), "expected a DenseHost tensor, found a ScalarHost tensor of f32 [2]");
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub enum Tensor {
+    /// Elements in a row.
+    Dense(DenseHostTensor),
+    /// Elements that are all the same.
+    Scalar(ScalarHostTensor),
+    /// Elements of which most are 0.
+    Coo(CooHostTensor),
+    /// Strings.
+    String(StringHostTensor),
+}
+
+impl Tensor {
+    /// Type and shape.
+    pub fn metadata(&self) -> &TensorMetadata {
+        match self {
+            Tensor::Dense(tensor) => tensor.metadata(),
+            Tensor::Scalar(tensor) => tensor.metadata(),
+            Tensor::Coo(tensor) => tensor.metadata(),
+            Tensor::String(tensor) => tensor.metadata(),
+        }
+    }
+
+    /// How the elements are kept.
+    pub fn format(&self) -> TensorFormat {
+        match self {
+            Tensor::Dense(_) => TensorFormat::DenseHost,
+            Tensor::Scalar(_) => TensorFormat::ScalarHost,
+            Tensor::Coo(_) => TensorFormat::CooHost,
+            Tensor::String(_) => TensorFormat::StringHost,
+        }
+    }
+
+    /// Returns the dense tensor that this is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another format.
+    #[inline]
+    pub fn as_dense(&self) -> Result<&DenseHostTensor, Error> {
+        match self {
+            Tensor::Dense(tensor) => Ok(tensor),
+            _ => Err(self.is_not(TensorFormat::DenseHost)),
+        }
+    }
+
+    /// Returns the sparse tensor that this is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another format.
+    pub fn as_coo(&self) -> Result<&CooHostTensor, Error> {
+        match self {
+            Tensor::Coo(tensor) => Ok(tensor),
+            _ => Err(self.is_not(TensorFormat::CooHost)),
+        }
+    }
+
+    /// Returns the tensor of strings that this is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another format.
+    pub fn as_strings(&self) -> Result<&StringHostTensor, Error> {
+        match self {
+            Tensor::String(tensor) => Ok(tensor),
+            _ => Err(self.is_not(TensorFormat::StringHost)),
+        }
+    }
+
+    #[cold]
+    fn is_not(&self, expected: TensorFormat) -> Error {
+        let (found, metadata) = (self.format(), self.metadata());
+        Error::invalid_argument(format!(
+            "expected a {expected} tensor, found a {found} tensor of {metadata}"
+        ))
+    }
+
+    /// Returns the tensor as it is printed.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing its elements.
+    pub fn to_text(&self) -> Result<String, Error> {
+        match self {
+            Tensor::Dense(tensor) => tensor.to_text(),
+            Tensor::Scalar(tensor) => Ok(tensor.to_string()),
+            Tensor::Coo(tensor) => tensor.to_text(),
+            Tensor::String(tensor) => Ok(tensor.to_string()),
+        }
+    }
+}
+
+/// `formats!(DenseHostTensor => Dense)` makes a `Tensor::Dense` of a `DenseHostTensor`.
+macro_rules! formats {
+    ($($type:ident => $variant:ident),*) => {$(
+        impl From<$type> for Tensor {
+            fn from(tensor: $type) -> Tensor {
+                Tensor::$variant(tensor)
+            }
+        }
+    )*};
+}
+
+formats!(DenseHostTensor => Dense, ScalarHostTensor => Scalar, CooHostTensor => Coo, StringHostTensor => String);
+
+impl Value for Tensor {
+    const NAME: &'static str = "!t.tensor";
+    type Storage = Heap;
+    const RECORD: &'static tfrt_host::Record<Self> = {
+        static RECORD: tfrt_host::Record<Tensor> = tfrt_host::Record::new();
+        &RECORD
+    };
+}
