@@ -93,6 +93,7 @@ impl BefBuffer {
     }
 
     /// Returns the bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &*self.storage {
             Storage::Bytes(bytes) => bytes,

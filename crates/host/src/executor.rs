@@ -502,16 +502,14 @@ fn begin(
     function: &Function,
     request: &Arc<RequestContext>,
     depth: u32,
-    mut arguments: Vec<AnyAsyncValue>,
+    arguments: Vec<AnyAsyncValue>,
 ) -> Result<Begun, Error> {
     function.check_arguments(&arguments)?;
     if function.runs_straight(request, depth) {
         if arguments.iter().all(AnyAsyncValue::is_settled) {
-            return Ok(Begun::Ended(function.run_straight(
-                request,
-                depth,
-                &mut arguments,
-            )));
+            return Ok(Begun::Ended(
+                function.run_straight(request, depth, arguments),
+            ));
         }
         if function.is_synchronous() {
             return Ok(Begun::Ended(function.run_later(request, depth, arguments)));

@@ -122,14 +122,8 @@ impl Function {
                 self.name()
             )));
         }
-        let mut arguments = arguments.to_vec();
-        straight::run(
-            &self.program,
-            self.index,
-            context.request(),
-            0,
-            &mut arguments,
-        )
+        let arguments = arguments.to_vec();
+        straight::run(&self.program, self.index, context.request(), 0, arguments)
     }
 
     fn scope<'a>(&self, request: &'a RequestContext) -> Option<Scope<'a>> {
@@ -172,7 +166,7 @@ impl Function {
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
-        arguments: &mut Vec<AnyAsyncValue>,
+        arguments: Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
         straight::run(&self.program, self.index, request, depth, arguments)
             .unwrap_or_else(|error| self.all_failed(&error))
@@ -194,8 +188,7 @@ impl Function {
             let queue = request.queue().clone();
             queue.add_task(Task::new(move || {
                 let settled = arguments.into_iter().map(AnyAsyncValue::settled);
-                let mut arguments = settled.collect();
-                let results = function.run_straight(&request, depth, &mut arguments);
+                let results = function.run_straight(&request, depth, settled.collect());
                 for (promise, result) in promises.into_iter().zip(results) {
                     promise.forward(result);
                 }
@@ -209,12 +202,12 @@ impl Function {
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
-        mut arguments: Vec<AnyAsyncValue>,
+        arguments: Vec<AnyAsyncValue>,
     ) -> Result<Vec<AnyAsyncValue>, Error> {
         self.check_arguments(&arguments)?;
         let is_settled = arguments.iter().all(AnyAsyncValue::is_settled);
         if self.is_synchronous() && is_settled {
-            return Ok(self.run_straight(request, depth, &mut arguments));
+            return Ok(self.run_straight(request, depth, arguments));
         }
         if self.is_synchronous() || (is_settled && self.runs_straight(request, depth)) {
             return Ok(self.run_later(request, depth, arguments));

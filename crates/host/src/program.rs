@@ -6,6 +6,7 @@
 //! are taken, since a file may be silent about them.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,7 +21,7 @@ use crate::codes;
 use crate::context::HostContext;
 use crate::executor::topology::{Entry, Topology, find_manners};
 use crate::function::Function;
-use crate::kernel::{CHAIN, Completion, KernelEntry, ScalarAttr, Signature};
+use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signature};
 
 /// A file bound to kernels. A counted handle; many programs may share a host.
 #[derive(Clone)]
@@ -31,11 +32,13 @@ pub(crate) type ProgramRef = Arc<Loaded>;
 
 pub(crate) struct Loaded {
     /// Tells programs apart.
-    id: u32,
+    id: NonZeroU32,
     file: BefFile,
     attribute_section: AttributeSection,
     host: HostContext,
     functions: Box<[Topology]>,
+    /// By function.
+    callees: Box<[Callee]>,
 }
 
 /// One reason why a program can't be loaded.
@@ -120,8 +123,13 @@ impl Program {
                 topology.recorded_as = Some(first.offset(index));
             }
         }
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let id = NonZeroU32::new(id).unwrap_or(NonZeroU32::MAX);
+        let callees = (0..).zip(&functions);
+        let callees = callees.map(|(index, topology)| Callee::new(id, index, topology));
         Ok(Program(Arc::new(Loaded {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id,
+            callees: callees.collect(),
             attribute_section: file.attribute_section(),
             file,
             host: host.clone(),
@@ -170,8 +178,14 @@ impl fmt::Debug for Program {
 
 impl Loaded {
     #[inline]
-    pub(crate) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> NonZeroU32 {
         self.id
+    }
+
+    /// A function, as kernels of this program name it.
+    #[inline]
+    pub(crate) fn callee(&self, function: u32) -> Option<Callee> {
+        self.callees.get(function as usize).copied()
     }
 
     /// The error of a call with a wrong number of arguments.

@@ -7,6 +7,7 @@
 //! * registers and kernels exist wherever they are named;
 //! * each register is an argument or a result of one kernel, once;
 //! * the users of a register are the kernels that read it, once for each operand that is it;
+//! * the arguments are the first registers, in their order;
 //! * a kernel waits for as many counts as it has operands (for one if it has none, or is marked),
 //!   and the entry starts exactly those without operands;
 //! * if kernels may run in the order of their records ([`Shape::is_ordered`]), each reads arguments

@@ -109,6 +109,22 @@ impl Slots<'_> {
     }
 }
 
+impl Slots<'_> {
+    /// Fills a slot with a copy of a value that is not counted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::put`]; and the value is not counted.
+    #[inline(always)]
+    pub(crate) unsafe fn copy(&self, register: u32, value: &AnyAsyncValue) {
+        let from = std::ptr::from_ref(value);
+        // SAFETY: the caller says that it owns nothing.
+        let value = unsafe { from.read() };
+        // SAFETY: the caller says so.
+        unsafe { self.put(register, value) };
+    }
+}
+
 /// How many words stand before the operands in a record.
 const HEAD: usize = 4;
 /// More attributes, or functions, of one kernel don't fit its record.
@@ -556,7 +572,7 @@ impl<'f> Cursor<'f> {
             self.operand(index).is_some_and(|register| {
                 // SAFETY: the activation's operands are filled, and this one was not taken.
                 let operand = unsafe { self.slots.peek(register) };
-                operand.is_plain() && !operand.is_counted()
+                !operand.is_counted()
             })
         })
     }

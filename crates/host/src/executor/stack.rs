@@ -15,6 +15,8 @@
 //! * S2. When a kernel is started, all arguments and all results of kernels before it are filled, with
 //!   a reference for each of their readers and returns. [`State`] says how far the last one is.
 //! * S3. Each level is used by one thread.
+//! * S4. The last kernel of a level below the topmost has made the call above: it has put nothing, and
+//!   has no operands left.
 
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
@@ -58,9 +60,24 @@ impl Chunk {
         n_used: 0,
         is_allocated: false,
     };
+
+    #[inline(always)]
+    fn n_left(&self) -> usize {
+        self.n_slots - self.n_used
+    }
+
+    /// The next so many slots, which are left.
+    #[inline(always)]
+    fn reserve(&mut self, n_slots: usize) -> NonNull<Slot> {
+        assert!(n_slots <= self.n_left(), "so many are left");
+        // SAFETY: at most the length of the chunk.
+        let start = unsafe { self.start.add(self.n_used) };
+        self.n_used += n_slots;
+        start
+    }
 }
 
-/// How far the last kernel of a call is.
+/// How far the last kernel of the topmost call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// All its results are filled for their readers.
@@ -73,30 +90,28 @@ enum State {
     Over,
 }
 
-/// One call in progress, and what its caller keeps with it.
-struct Level<'f, T> {
+/// One call in progress.
+#[derive(Clone, Copy)]
+struct Level<'f> {
     topology: &'f Topology,
     slots: NonNull<Slot>,
     /// The kernel that runs next; that before it is the last.
     next: u32,
-    state: State,
     /// It is the first of its chunk: the chunk before is used again when it ends.
     is_first_of_chunk: bool,
-    kept: T,
-}
-
-/// What is kept with a call for the kernel that has made it.
-pub(super) trait Kept: Default {
-    /// Whether there is nothing to do with it when the call returns but to drop it.
-    fn is_nothing(&self) -> bool;
+    /// Its caller keeps something until it returns.
+    is_kept_for: bool,
 }
 
 /// Calls in progress, each made by the one below it.
-pub(super) struct Stack<'f, T: Kept> {
+pub(super) struct Stack<'f> {
     allocator: &'f Arc<dyn HostAllocator>,
     /// More calls than these are refused.
     max_levels: usize,
-    levels: Vec<Level<'f, T>>,
+    top: Level<'f>,
+    state: State,
+    /// The calls below the topmost, the outermost first (S4).
+    callers: Vec<Level<'f>>,
     chunk: Chunk,
     /// Chunks before, in use in full.
     full: Vec<Chunk>,
@@ -114,17 +129,30 @@ pub(super) enum Pause {
     Cancelled(Error),
 }
 
-impl<'f, T: Kept> Stack<'f, T> {
+impl<'f> Stack<'f> {
+    /// Begins the outermost call with these arguments, of the right number, and leaves the list
+    /// empty. `None` if there is no memory for it.
+    ///
     /// Slots of small calls lie in `local`; others come from `allocator`.
-    pub(super) fn new(
+    pub(super) fn begin(
         allocator: &'f Arc<dyn HostAllocator>,
         max_levels: usize,
         local: &'f mut LocalSlots,
-    ) -> Self {
-        Stack {
+        topology: &'f Topology,
+        arguments: &mut Vec<AnyAsyncValue>,
+    ) -> Option<Self> {
+        let mut stack = Stack {
             allocator,
             max_levels,
-            levels: Vec::with_capacity(4),
+            top: Level {
+                topology,
+                slots: NonNull::dangling(),
+                next: 0,
+                is_first_of_chunk: false,
+                is_kept_for: false,
+            },
+            state: State::Settled,
+            callers: Vec::new(),
             chunk: Chunk {
                 start: NonNull::from(&mut local.0).cast(),
                 n_slots: MIN_CHUNK,
@@ -133,33 +161,30 @@ impl<'f, T: Kept> Stack<'f, T> {
             },
             full: Vec::new(),
             spare: Chunk::EMPTY,
-        }
+        };
+        let level = stack.level(topology, arguments, false)?;
+        stack.top = level;
+        Some(stack)
     }
 
+    /// How many calls are in progress.
     pub(super) fn depth(&self) -> usize {
-        self.levels.len()
-    }
-
-    fn top(&self) -> &Level<'f, T> {
-        self.levels.last().expect("a call is in progress")
-    }
-
-    fn top_mut(&mut self) -> &mut Level<'f, T> {
-        self.levels.last_mut().expect("a call is in progress")
+        self.callers.len() + 1
     }
 
     /// The function of the topmost call.
     pub(super) fn topology(&self) -> &'f Topology {
-        self.top().topology
+        self.top.topology
     }
 
-    pub(super) fn kept(&mut self) -> &mut T {
-        &mut self.top_mut().kept
+    /// Whether the caller of the topmost call keeps something until it returns.
+    pub(super) fn is_kept_for(&self) -> bool {
+        self.top.is_kept_for
     }
 
     /// The kernel that has run last in the topmost call.
     pub(super) fn kernel(&self) -> u32 {
-        self.top().next - 1
+        self.top.next - 1
     }
 
     /// How many bytes a call of a function takes at least.
@@ -167,37 +192,47 @@ impl<'f, T: Kept> Stack<'f, T> {
         topology.shape().n_registers() * size_of::<Slot>()
     }
 
-    /// Begins a call with these arguments, of the right number, and leaves the list empty. `false` if
-    /// there is no memory for it.
+    /// Begins a call for the last kernel, which has put nothing, with these arguments, of the right
+    /// number, and leaves the list empty. `false` if there is no memory for it.
     pub(super) fn push(
         &mut self,
         topology: &'f Topology,
         arguments: &mut Vec<AnyAsyncValue>,
-        kept: T,
+        is_kept_for: bool,
     ) -> bool {
+        assert!(
+            self.state == State::Put(0),
+            "the caller's kernel has put nothing"
+        );
+        let Some(level) = self.level(topology, arguments, is_kept_for) else {
+            return false;
+        };
+        self.callers.push(self.top);
+        self.top = level;
+        self.state = State::Settled;
+        true
+    }
+
+    /// Makes a level that is about to become the topmost.
+    fn level(
+        &mut self,
+        topology: &'f Topology,
+        arguments: &mut Vec<AnyAsyncValue>,
+        is_kept_for: bool,
+    ) -> Option<Level<'f>> {
         let shape = topology.shape();
         assert!(
             shape.is_ordered() && arguments.len() == shape.n_arguments(),
             "the call fits the function"
         );
         let n_slots = shape.n_registers();
-        let is_first_of_chunk = self.chunk.n_slots - self.chunk.n_used < n_slots;
+        let is_first_of_chunk = self.chunk.n_left() < n_slots;
         if is_first_of_chunk && !self.grow(n_slots) {
-            return false;
+            return None;
         }
-        // SAFETY: so many slots are left in the chunk.
-        let slots = unsafe { self.chunk.start.add(self.chunk.n_used) };
-        self.chunk.n_used += n_slots;
-        self.levels.push(Level {
-            topology,
-            slots,
-            next: 0,
-            state: State::Settled,
-            is_first_of_chunk,
-            kept,
-        });
-        // SAFETY: S1.
-        let slots = unsafe { Slots::new(slots) };
+        let start = self.chunk.reserve(n_slots);
+        // SAFETY: so many slots are the level's (S1).
+        let slots = unsafe { Slots::new(start) };
         for (output, value) in shape.arguments().outputs().iter().zip(arguments.drain(..)) {
             match output.n_references() {
                 0 => drop(value),
@@ -208,7 +243,13 @@ impl<'f, T: Kept> Stack<'f, T> {
                 }
             }
         }
-        true
+        Some(Level {
+            topology,
+            slots: start,
+            next: 0,
+            is_first_of_chunk,
+            is_kept_for,
+        })
     }
 
     /// Begins another chunk.
@@ -258,9 +299,9 @@ impl<'f, T: Kept> Stack<'f, T> {
         loop {
             let pause = self.run_level::<WATCHED>(around);
             let goes_on = match &pause {
-                Pause::Unsettled(status) => status.is_call() && !WATCHED && self.try_call(around),
+                Pause::Unsettled(Status::CALL_IN_PLACE) => !WATCHED && self.try_call(around),
                 Pause::End => self.try_return(),
-                Pause::Cancelled(_) => false,
+                Pause::Unsettled(_) | Pause::Cancelled(_) => false,
             };
             if !goes_on {
                 return pause;
@@ -271,33 +312,35 @@ impl<'f, T: Kept> Stack<'f, T> {
     /// Runs kernels of the topmost call until one has not just put values in place.
     #[inline(always)]
     fn run_level<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
-        let level = self.top_mut();
         assert!(
-            level.state == State::Settled,
+            self.state == State::Settled,
             "kernels run one after another"
         );
-        let topology = level.topology;
+        let Level {
+            topology, slots, ..
+        } = self.top;
         around.topology = topology;
         let shape: &'f _ = topology.shape();
         let entries = topology.entries();
         // SAFETY: S1.
-        let slots: Slots<'f> = unsafe { Slots::new(level.slots) };
+        let slots_of_call: Slots<'f> = unsafe { Slots::new(slots) };
         let request: &RequestContext = around.request;
         if WATCHED {
             request.begin_watch();
         }
         // Calls in progress at the same time have slots of their own.
-        let call = level.slots.addr().get() as u64;
+        let call = slots.addr().get() as u64;
         // Should a kernel panic, it has put nothing, and its operands are released.
-        level.state = State::Put(0);
-        for (kernel, record) in shape.records_from(level.next) {
-            level.next = kernel + 1;
+        self.state = State::Put(0);
+        let mut at = At::new(&mut self.top.next);
+        for (kernel, record) in shape.records_from(at.next) {
+            at.next = kernel + 1;
             around.kernel = kernel;
             // SAFETY: the record is of this shape, whose slots these are (S1). The order is
             // topological and all kernels before have settled results (S2, S3), so the operands are
             // filled, with a reference for each; a kernel is activated once, since `next` has moved
             // on.
-            let activation = unsafe { Activation::new(slots, record) };
+            let activation = unsafe { Activation::new(slots_of_call, record) };
             let entry = &entries[record.code() as usize];
             let status = if WATCHED {
                 let _watch = request.watch(topology, kernel, call);
@@ -312,112 +355,96 @@ impl<'f, T: Kept> Stack<'f, T> {
                 entry.code.call(activation, around)
             };
             if status != Status::PLAIN {
-                level.state = match status.is_call() {
+                self.state = match status.is_call() {
                     true => State::Left(around.scratch.n_taken),
                     false => State::Put(around.scratch.n_put),
                 };
                 return Pause::Unsettled(status);
             }
         }
-        level.state = State::Settled;
+        self.state = State::Settled;
         Pause::End
     }
 
-    /// Begins the call that the last kernel asks for, if all is as it mostly is.
+    /// Begins the call that the last kernel asks for, all of whose arguments are values in place, if
+    /// all else is as it mostly is.
+    #[inline(always)]
     fn try_call(&mut self, around: &mut Surroundings<'f>) -> bool {
-        let Some(callee) = around.scratch.callee else {
+        let callee = around.scratch.callee;
+        let function = callee.and_then(|callee| callee.own_index(around.program));
+        let (Some(function), State::Left(first)) = (function, self.state) else {
             return false;
-        };
-        let Some(function) = callee.own_index(around.program) else {
-            return false;
-        };
-        let level = self.top();
-        let State::Left(first) = level.state else {
-            return false;
-        };
-        let (from, record) = self.record();
-        let arguments = &record.operands()[first as usize..];
-        let is_in_place = |register: &u32| {
-            // SAFETY: filled, as all operands of a kernel that was started, and left to us.
-            let value = unsafe { from.peek(*register) };
-            value.is_plain() && !value.is_counted()
         };
         let topology = around.program.topology(function);
-        let outputs = topology.shape().arguments().outputs();
-        let n_slots = topology.shape().n_registers();
+        let (from, record) = self.record();
+        let arguments = &record.operands()[first as usize..];
+        let shape = topology.shape();
+        let n_slots = shape.n_registers();
         let is_usual = topology.manner >= Manner::OneThread
-            && outputs.len() == arguments.len()
-            && self.levels.len() < self.max_levels
-            && self.chunk.n_slots - self.chunk.n_used >= n_slots
-            && arguments.iter().all(is_in_place);
+            && shape.n_arguments() == arguments.len()
+            && self.depth() < self.max_levels
+            && self.chunk.n_left() >= n_slots;
         if !is_usual {
             return false;
         }
-        // SAFETY: so many slots are left in the chunk.
-        let slots = unsafe { self.chunk.start.add(self.chunk.n_used) };
-        self.chunk.n_used += n_slots;
-        // SAFETY: S1.
-        let to = unsafe { Slots::new(slots) };
-        for (register, output) in arguments.iter().zip(outputs) {
-            // SAFETY: as above; a value in place may be copied and forgotten at will.
-            let value = unsafe { from.take(*register) };
-            // SAFETY: the slots are new; the shape says that the register exists.
-            unsafe { to.put(output.register, value) };
+        let start = self.chunk.reserve(n_slots);
+        // SAFETY: so many slots are the new level's (S1).
+        let to = unsafe { Slots::new(start) };
+        for (argument, register) in (0..).zip(arguments) {
+            // SAFETY: filled, as all operands of a kernel that was started, and left to us.
+            let value = unsafe { from.peek(*register) };
+            // SAFETY: the slots are new, and the first are the arguments'; the status says that it is
+            // a value in place.
+            unsafe { to.copy(argument, value) };
         }
-        self.top_mut().state = State::Put(0);
-        self.levels.push(Level {
+        self.callers.push(self.top);
+        self.top = Level {
             topology,
-            slots,
+            slots: start,
             next: 0,
-            state: State::Settled,
             is_first_of_chunk: false,
-            kept: T::default(),
-        });
+            is_kept_for: false,
+        };
+        self.state = State::Settled;
         true
     }
 
     /// Ends the topmost call, whose kernels have all run, with its results for those of the kernel
     /// below that has made it, if all is as it mostly is.
+    #[inline(always)]
     fn try_return(&mut self) -> bool {
-        let [.., caller, level] = &*self.levels else {
+        let (Some(caller), level) = (self.callers.last(), self.top) else {
             return false;
         };
         let results = level.topology.shape().result_registers();
         let outputs = caller.topology.shape().record(caller.next - 1).outputs();
-        // SAFETY: S1.
-        let from = unsafe { Slots::new(level.slots) };
-        let is_in_place = |register: &u32| {
-            // SAFETY: all kernels have settled results (S2), of which none was taken.
-            let value = unsafe { from.peek(*register) };
-            value.is_plain() && !value.is_counted()
-        };
-        let is_usual = level.kept.is_nothing()
-            && caller.state == State::Put(0)
-            && outputs.len() == results.len()
-            && results.iter().all(is_in_place);
-        if !is_usual {
+        if level.is_kept_for || outputs.len() != results.len() {
             return false;
         }
         // SAFETY: S1.
+        let from = unsafe { Slots::new(level.slots) };
+        // SAFETY: S1.
         let to = unsafe { Slots::new(caller.slots) };
         for (register, output) in results.iter().zip(outputs) {
-            // SAFETY: as above.
-            let value = unsafe { from.take(*register) };
-            // SAFETY: the results of the caller's kernel are not settled, so nobody reads them. A
-            // value in place need not be counted.
-            unsafe { to.put(output.register, value) };
+            // SAFETY: all kernels have settled results (S2), of which none was taken.
+            let result = unsafe { from.peek(*register) };
+            if result.is_counted() {
+                return false;
+            }
+            // SAFETY: as above. The results of the caller's kernel are not settled, so nobody reads
+            // them (S4), and they may be put again.
+            unsafe { to.copy(output.register, result) };
         }
         self.drop_top();
-        self.top_mut().state = State::Settled;
+        self.state = State::Settled;
         true
     }
 
     fn record(&self) -> (Slots<'f>, Record<'f>) {
-        let level = self.top();
-        let topology: &'f Topology = level.topology;
+        let topology: &'f Topology = self.top.topology;
         // SAFETY: S1.
-        let slots = unsafe { Slots::new(level.slots) };
-        (slots, topology.shape().record(level.next - 1))
+        let slots = unsafe { Slots::new(self.top.slots) };
+        (slots, topology.shape().record(self.top.next - 1))
     }
 
     /// The number of results of the last kernel.
@@ -425,20 +452,19 @@ impl<'f, T: Kept> Stack<'f, T> {
         self.record().1.n_results() as usize
     }
 
-    /// The number of results of the kernel that has made the topmost call.
-    pub(super) fn n_results_of_caller(&self) -> usize {
-        let [.., caller, _] = &*self.levels else {
-            unreachable!("there is a call below");
-        };
-        caller.topology.shape().record(caller.next - 1).n_results() as usize
+    /// The number of results of the kernel that has made the topmost call, if any has.
+    pub(super) fn n_results_of_caller(&self) -> Option<usize> {
+        let caller = self.callers.last()?;
+        let record = caller.topology.shape().record(caller.next - 1);
+        Some(record.n_results() as usize)
     }
 
     /// Takes the operands that the last kernel has left.
     pub(super) fn take_left(&mut self, list: &mut Vec<AnyAsyncValue>) {
-        let State::Left(first) = self.top().state else {
+        let State::Left(first) = self.state else {
             return;
         };
-        self.top_mut().state = State::Put(0);
+        self.state = State::Put(0);
         let (slots, record) = self.record();
         for register in &record.operands()[first as usize..] {
             // SAFETY: filled, as all operands of a kernel that was started, and left to us; the state
@@ -449,7 +475,7 @@ impl<'f, T: Kept> Stack<'f, T> {
 
     /// Gives the last kernel the results that it did not put.
     pub(super) fn put_rest(&mut self, mut values: impl FnMut() -> AnyAsyncValue) {
-        let State::Put(n_put) = self.top().state else {
+        let State::Put(n_put) = self.state else {
             unreachable!("its results are not settled");
         };
         let (slots, record) = self.record();
@@ -457,7 +483,7 @@ impl<'f, T: Kept> Stack<'f, T> {
             // SAFETY: the results are not settled, so nobody reads these slots.
             unsafe { slots.put(output.register, values()) };
         }
-        self.top_mut().state = State::Put(record.n_results());
+        self.state = State::Put(record.n_results());
     }
 
     /// Goes through the results of the last kernel, all of which were put, each with one reference: what
@@ -465,7 +491,7 @@ impl<'f, T: Kept> Stack<'f, T> {
     pub(super) fn settle(&mut self, mut finish: impl FnMut(AnyAsyncValue) -> AnyAsyncValue) {
         let (slots, record) = self.record();
         assert!(
-            self.top().state == State::Put(record.n_results()),
+            self.state == State::Put(record.n_results()),
             "all results are put"
         );
         for output in record.outputs() {
@@ -480,56 +506,47 @@ impl<'f, T: Kept> Stack<'f, T> {
                 }
             }
         }
-        self.top_mut().state = State::Settled;
-    }
-
-    /// Ends the topmost call, whose kernels have all run, with its results appended to `results`.
-    pub(super) fn pop_into(&mut self, results: &mut Vec<AnyAsyncValue>) -> T {
-        self.take_results(results);
-        self.pop()
+        self.state = State::Settled;
     }
 
     /// Appends the results of the topmost call, whose kernels have all run, to `results`.
     pub(super) fn take_results(&mut self, results: &mut Vec<AnyAsyncValue>) {
-        let level = self.top();
-        let shape = level.topology.shape();
+        let shape = self.top.topology.shape();
         assert!(
-            level.state == State::Settled && level.next as usize == shape.n_kernels(),
+            self.state == State::Settled && self.top.next as usize == shape.n_kernels(),
             "all kernels have run"
         );
         // SAFETY: S1.
-        let slots = unsafe { Slots::new(level.slots) };
+        let slots = unsafe { Slots::new(self.top.slots) };
+        self.state = State::Over;
         // SAFETY: all kernels have settled results (S2), with a reference for each return, of
-        // which this list has one entry each.
+        // which this list has one entry each; the state makes this the only time.
         let take = |register: &u32| unsafe { slots.take(*register) };
         results.extend(shape.result_registers().iter().map(take));
-        self.top_mut().state = State::Over;
     }
 
-    /// Ends the topmost call, whose results were taken.
-    pub(super) fn pop(&mut self) -> T {
-        assert!(self.top().state == State::Over, "its results were taken");
-        self.drop_top()
+    /// Ends the topmost call, whose results were taken, and which another has made.
+    pub(super) fn pop(&mut self) {
+        assert!(self.state == State::Over, "its results were taken");
+        self.drop_top();
     }
 
     /// Begins the topmost call again, whose results were taken, with other arguments: as many, none
     /// counted. Leaves the list empty.
     pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) {
-        let level = self.top_mut();
-        let topology: &'f Topology = level.topology;
-        let outputs = topology.shape().arguments().outputs();
+        let topology: &'f Topology = self.top.topology;
         assert!(
-            level.state == State::Over && arguments.len() == outputs.len(),
+            self.state == State::Over && arguments.len() == topology.shape().n_arguments(),
             "the call fits the function"
         );
-        level.state = State::Settled;
-        level.next = 0;
+        self.state = State::Settled;
+        self.top.next = 0;
         // SAFETY: S1.
-        let slots = unsafe { Slots::new(level.slots) };
-        for (output, value) in outputs.iter().zip(arguments.drain(..)) {
+        let slots = unsafe { Slots::new(self.top.slots) };
+        for (argument, value) in (0..).zip(arguments.drain(..)) {
             assert!(!value.is_counted(), "it needs no references");
-            // SAFETY: nothing is left in these slots; the shape says that the register exists.
-            unsafe { slots.put(output.register, value) };
+            // SAFETY: nothing is left in these slots, the first of which are the arguments'.
+            unsafe { slots.put(argument, value) };
         }
     }
 
@@ -537,70 +554,73 @@ impl<'f, T: Kept> Stack<'f, T> {
     /// of the call below that made it. That kernel's results are not settled by it.
     ///
     /// The numbers of results are equal, and there is a call below.
-    pub(super) fn pop_to_caller(&mut self) -> T {
-        let [.., caller, level] = &*self.levels else {
-            unreachable!("there is a call below");
-        };
-        let shape = level.topology.shape();
+    pub(super) fn pop_to_caller(&mut self) {
+        let caller = *self.callers.last().expect("there is a call below");
+        let shape = self.top.topology.shape();
         let record = caller.topology.shape().record(caller.next - 1);
+        let results = shape.result_registers();
         assert!(
-            level.state == State::Settled && level.next as usize == shape.n_kernels(),
+            self.state == State::Settled && self.top.next as usize == shape.n_kernels(),
             "all kernels have run"
         );
-        assert!(
-            caller.state == State::Put(0),
-            "the caller's kernel has put nothing"
-        );
-        let results = shape.result_registers();
         assert!(
             results.len() == record.outputs().len(),
             "the numbers are equal"
         );
         // SAFETY: S1.
-        let from = unsafe { Slots::new(level.slots) };
+        let from = unsafe { Slots::new(self.top.slots) };
         // SAFETY: S1.
         let to = unsafe { Slots::new(caller.slots) };
         for (register, output) in results.iter().zip(record.outputs()) {
-            // SAFETY: as in `pop_into`.
+            // SAFETY: as in `take_results`.
             let value = unsafe { from.take(*register) };
-            // SAFETY: the results of the caller's kernel are not settled, so nobody reads them.
+            // SAFETY: the results of the caller's kernel are not settled, so nobody reads them (S4).
             unsafe { to.put(output.register, value) };
         }
-        let n_results = record.n_results();
-        let kept = self.drop_top();
-        self.top_mut().state = State::Put(n_results);
-        kept
+        self.drop_top();
+        self.state = State::Put(record.n_results());
     }
 
     /// Ends the topmost call before its time: nothing of it is left. The results of the last kernel
-    /// are settled.
+    /// are settled. `false` if it was the outermost.
     #[cold]
-    pub(super) fn abandon(&mut self) -> T {
-        let level = self.top();
-        assert!(level.state == State::Settled, "nothing is half done");
-        let shape = level.topology.shape();
+    pub(super) fn abandon(&mut self) -> bool {
+        assert!(self.state == State::Settled, "nothing is half done");
+        self.state = State::Over;
+        let Level {
+            topology,
+            slots,
+            next,
+            ..
+        } = self.top;
+        let shape = topology.shape();
         // SAFETY: S1.
-        let slots = unsafe { Slots::new(level.slots) };
+        let slots = unsafe { Slots::new(slots) };
         let is_filled = |register: &&u32| match shape.producer(**register) {
-            Some(kernel) => kernel < level.next,
+            Some(kernel) => kernel < next,
             None => true,
         };
-        let not_run = (level.next..shape.n_kernels() as u32).map(|kernel| shape.record(kernel));
+        let not_run = (next..shape.n_kernels() as u32).map(|kernel| shape.record(kernel));
         let operands = not_run.flat_map(Record::operands);
         for register in operands.chain(shape.result_registers()).filter(is_filled) {
             // SAFETY: filled (S2); the kernels were not started, and the results not taken.
             drop(unsafe { slots.take(*register) });
         }
-        self.drop_top()
+        !self.callers.is_empty() && {
+            self.drop_top();
+            true
+        }
     }
 
-    fn drop_top(&mut self) -> T {
-        let level = self.levels.pop().expect("a call is in progress");
+    /// Ends the topmost call, in whose slots nothing is left. There is a call below.
+    fn drop_top(&mut self) {
+        let caller = self.callers.pop().expect("there is a call below");
+        let level = std::mem::replace(&mut self.top, caller);
+        self.state = State::Put(0);
         self.chunk.n_used -= level.topology.shape().n_registers();
         if level.is_first_of_chunk {
             self.shrink();
         }
-        level.kept
     }
 
     /// Goes back to the chunk before, unless that is no better.
@@ -614,9 +634,37 @@ impl<'f, T: Kept> Stack<'f, T> {
     }
 }
 
-impl<T: Kept> Drop for Stack<'_, T> {
-    /// A panic of our own may leave levels: what they hold is lost, but not their memory.
+/// The kernel of the topmost call that runs next. It is written to the level when its kernels run no
+/// more, be it for a panic: until then it stays where the processor finds it.
+struct At<'s> {
+    next: u32,
+    level: &'s mut u32,
+}
+
+impl<'s> At<'s> {
+    #[inline(always)]
+    fn new(level: &'s mut u32) -> Self {
+        At {
+            next: *level,
+            level,
+        }
+    }
+}
+
+impl Drop for At<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
+        *self.level = self.next;
+    }
+}
+
+impl Drop for Stack<'_> {
+    /// A panic of our own may leave levels: what they hold is lost, but not their memory.
+    #[inline]
+    fn drop(&mut self) {
+        if self.full.is_empty() && !self.spare.is_allocated {
+            return self.free(&self.chunk);
+        }
         for chunk in self.full.iter().chain([&self.chunk, &self.spare]) {
             self.free(chunk);
         }

@@ -16,8 +16,8 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::guarded;
-use super::stack::{Kept, LocalSlots, Pause, Stack};
-use super::topology::Manner;
+use super::stack::{LocalSlots, Pause, Stack};
+use super::topology::{Manner, Topology};
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
 };
@@ -34,6 +34,8 @@ thread_local! {
 /// Runs a function to its end. Its arguments are settled, and as many as it takes; its
 /// [`Manner`] is not [`Manner::Counted`]. `depth` is the number of calls around it.
 ///
+/// The results come in the list of the arguments.
+///
 /// # Errors
 ///
 /// `ResourceExhausted` if there is no memory, or the depth is beyond the limit; of a function
@@ -43,21 +45,23 @@ pub(crate) fn run(
     function: u32,
     request: &Arc<RequestContext>,
     depth: u32,
-    arguments: &mut Vec<AnyAsyncValue>,
+    mut values: Vec<AnyAsyncValue>,
 ) -> Result<Vec<AnyAsyncValue>, Error> {
-    let nesting = NESTING.get();
-    if nesting >= MAX_NESTING {
-        return Err(Error::resource_exhausted(format!(
-            "synchronous functions are nested deeper than {MAX_NESTING}"
-        )));
-    }
+    let _nesting = Nesting::enter()?;
     let topology = program.topology(function);
-    request.check_depth(depth as usize)?;
-    let max_levels = (request.host().limits().max_depth - depth) as usize;
     let mut scratch = Scratch::default();
     let mut local = LocalSlots::new();
+    let max_levels = begin_call(topology, request, depth as usize, &values)?;
+    let stack = Stack::begin(
+        request.host().allocator(),
+        max_levels,
+        &mut local,
+        topology,
+        &mut values,
+    );
     let mut straight = Straight {
-        stack: Stack::new(request.host().allocator(), max_levels, &mut local),
+        stack: stack.ok_or_else(|| program.no_memory(function, Stack::size_bytes(topology)))?,
+        kept: Vec::new(),
         around: Surroundings {
             program,
             request,
@@ -69,48 +73,80 @@ pub(crate) fn run(
         depth,
         first_error: None,
     };
-    straight.call(function, arguments, Caller::default())?;
     let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
     let started = is_timed.then(Instant::now);
-    /// Puts the depth back, even if something of ours panics.
-    struct Nesting(u32);
-    impl Drop for Nesting {
-        fn drop(&mut self) {
-            NESTING.set(self.0);
-        }
-    }
-    NESTING.set(nesting + 1);
-    let _nesting = Nesting(nesting);
-    let results = if request.is_watched() {
-        straight.drive::<true>()
+    if request.is_watched() {
+        straight.drive::<true>()?;
     } else {
-        straight.drive::<false>()
-    };
+        straight.drive::<false>()?;
+    }
     if let Some(started) = started {
         topology.cost.learn(started.elapsed());
     }
-    results
+    straight.stack.take_results(&mut values);
+    Ok(values)
 }
 
-/// What is kept for the kernel that has made a call.
-#[derive(Default)]
+/// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
+/// the same time from it on.
+fn begin_call(
+    topology: &Topology,
+    request: &RequestContext,
+    depth: usize,
+    arguments: &[AnyAsyncValue],
+) -> Result<usize, Error> {
+    request.check_depth(depth)?;
+    request.count_steps(1);
+    if topology.kind() == FunctionKind::Sync {
+        // The first error ends it, and arguments come first.
+        let failed = arguments.iter().rev().find_map(AnyAsyncValue::error);
+        if let Some(error) = failed {
+            return Err(error.clone());
+        }
+    }
+    Ok(request.host().limits().max_depth as usize - depth)
+}
+
+/// A function that runs on the thread's stack; it counts as long as this lives, even if something of
+/// ours panics.
+struct Nesting(u32);
+
+impl Nesting {
+    #[inline]
+    fn enter() -> Result<Self, Error> {
+        let nesting = NESTING.get();
+        if nesting >= MAX_NESTING {
+            return Err(Error::resource_exhausted(format!(
+                "synchronous functions are nested deeper than {MAX_NESTING}"
+            )));
+        }
+        NESTING.set(nesting + 1);
+        Ok(Nesting(nesting))
+    }
+}
+
+impl Drop for Nesting {
+    #[inline]
+    fn drop(&mut self) {
+        NESTING.set(self.0);
+    }
+}
+
+/// What is kept for a kernel until the call returns that it has made.
 struct Caller {
     /// Its operands, if they are counted: they are released when it has returned.
     held: Vec<AnyAsyncValue>,
     /// The loop whose turn the call is.
     turns: Option<Box<dyn Turns>>,
-}
-
-impl Kept for Caller {
-    #[inline]
-    fn is_nothing(&self) -> bool {
-        self.turns.is_none() && self.held.is_empty()
-    }
+    /// The list in which that loop gets the results of a turn.
+    values: Vec<AnyAsyncValue>,
 }
 
 /// Calls in progress on this thread.
 struct Straight<'f> {
-    stack: Stack<'f, Caller>,
+    stack: Stack<'f>,
+    /// Of the calls for which something is kept, the innermost last.
+    kept: Vec<Caller>,
     around: Surroundings<'f>,
     /// How many calls are around the outermost.
     depth: u32,
@@ -119,19 +155,16 @@ struct Straight<'f> {
 }
 
 impl<'f> Straight<'f> {
-    /// Runs until the outermost call has ended.
-    fn drive<const WATCHED: bool>(&mut self) -> Result<Vec<AnyAsyncValue>, Error> {
+    /// Runs until the kernels of the outermost call have ended.
+    fn drive<const WATCHED: bool>(&mut self) -> Result<(), Error> {
         loop {
             let (stack, around) = (&mut self.stack, &mut self.around);
             match guarded(|| stack.run::<WATCHED>(around)) {
-                Ok(Pause::End) => {
-                    if self.stack.depth() == 1 {
-                        let mut results = Vec::with_capacity(self.n_results());
-                        self.stack.pop_into(&mut results);
-                        return Ok(results);
-                    }
-                    self.return_to_caller();
-                }
+                Ok(Pause::End) => match self.stack.n_results_of_caller() {
+                    None => return Ok(()),
+                    Some(_) if self.is_turn() => self.end_turn(),
+                    Some(n_results) => self.return_to_caller(n_results),
+                },
                 Ok(Pause::Unsettled(status)) => self.attend(status),
                 Ok(Pause::Cancelled(reason)) => self.fail_with(reason),
                 Err(panic) => self.fail(panic),
@@ -142,8 +175,10 @@ impl<'f> Straight<'f> {
         }
     }
 
-    fn n_results(&self) -> usize {
-        self.stack.topology().shape().result_registers().len()
+    /// Whether the topmost call is a turn of a loop.
+    fn is_turn(&self) -> bool {
+        let kept = self.kept.last().filter(|_| self.stack.is_kept_for());
+        kept.is_some_and(|caller| caller.turns.is_some())
     }
 
     /// Does what the last kernel has left to do.
@@ -219,14 +254,10 @@ impl<'f> Straight<'f> {
 
     /// Begins the call that the last kernel asks for.
     fn follow(&mut self, call: Call) {
-        let Call {
-            target,
-            mut arguments,
-        } = call;
+        let Call { target, arguments } = call;
         let begun = target
             .index_in(self.around.program)
-            .and_then(|function| self.begin(function, &mut arguments, None));
-        self.around.scratch.keep(arguments);
+            .and_then(|function| self.begin(function, arguments, None));
         if let Err(error) = begun {
             self.fail(error);
         }
@@ -236,121 +267,117 @@ impl<'f> Straight<'f> {
     fn begin(
         &mut self,
         function: u32,
-        arguments: &mut Vec<AnyAsyncValue>,
+        mut arguments: Vec<AnyAsyncValue>,
         turns: Option<Box<dyn Turns>>,
     ) -> Result<(), Error> {
-        if let Some(reason) = self.around.request.cancellation() {
+        let (program, request) = (self.around.program, self.around.request);
+        if let Some(reason) = request.cancellation() {
             return Err(reason.clone());
         }
-        let topology = self.around.program.topology(function);
+        let topology = program.topology(function);
         if topology.manner < Manner::OneThread {
             return Err(Error::internal(
                 "the kernel calls a function that it was not given",
             ));
         }
         if topology.shape().n_arguments() != arguments.len() {
-            return Err(self
-                .around
-                .program
-                .wrong_argument_count(function, arguments.len()));
+            return Err(program.wrong_argument_count(function, arguments.len()));
         }
-        let mut held = Vec::new();
-        if arguments.iter().any(AnyAsyncValue::is_counted) {
-            for argument in arguments.iter_mut() {
-                let value = std::mem::replace(argument, AnyAsyncValue::empty());
-                *argument = value.settled();
-            }
-            if !arguments.iter().all(AnyAsyncValue::is_settled) {
-                return Err(Error::internal(
-                    "the kernel passes a value to come on to its call; a kernel that does so answers a `Step`",
-                ));
-            }
-            held.clone_from(arguments);
-        }
-        self.call(function, arguments, Caller { held, turns })
-    }
-
-    /// Begins a call, which fits.
-    fn call(
-        &mut self,
-        function: u32,
-        arguments: &mut Vec<AnyAsyncValue>,
-        caller: Caller,
-    ) -> Result<(), Error> {
-        let (program, request) = (self.around.program, self.around.request);
-        request.count_steps(1);
-        let topology = program.topology(function);
-        if topology.kind() == FunctionKind::Sync {
-            // The first error ends it, and arguments come first.
-            let failed = arguments.iter().rev().find_map(AnyAsyncValue::error);
-            if let Some(error) = failed {
-                return Err(error.clone());
-            }
-        }
+        let held = held(&mut arguments)?;
         let depth = self.depth as usize + self.stack.depth();
-        request.check_depth(depth)?;
-        if self.stack.push(topology, arguments, caller) {
-            Ok(())
+        begin_call(topology, request, depth, &arguments)?;
+        let is_kept_for = turns.is_some() || !held.is_empty();
+        if !self.stack.push(topology, &mut arguments, is_kept_for) {
+            return Err(program.no_memory(function, Stack::size_bytes(topology)));
+        }
+        if is_kept_for {
+            self.kept.push(Caller {
+                held,
+                turns,
+                values: arguments,
+            });
         } else {
-            Err(program.no_memory(function, Stack::<Caller>::size_bytes(topology)))
+            self.around.scratch.keep(arguments);
+        }
+        Ok(())
+    }
+
+    /// The topmost call, which is no turn of a loop, has ended: gives its results to the kernel that
+    /// made it, which has so many.
+    fn return_to_caller(&mut self, n_expected: usize) {
+        let n_results = self.n_results_of_call();
+        let kept = self.take_kept();
+        if n_results == n_expected {
+            self.stack.pop_to_caller();
+        } else {
+            let mut values = Vec::new();
+            self.stack.take_results(&mut values);
+            self.stack.pop();
+        }
+        self.go_back();
+        drop(kept);
+        if n_results == n_expected {
+            self.settle();
+        } else {
+            self.fail(wrong_result_count(n_results, n_expected));
         }
     }
 
-    /// The topmost call has ended: gives its results to the kernel that made it, or to its loop.
-    fn return_to_caller(&mut self) {
-        let callee = self.stack.topology();
-        let n_results = callee.shape().result_registers().len();
-        if self.stack.kept().turns.is_some() {
-            return self.end_turn();
+    fn n_results_of_call(&self) -> usize {
+        self.stack.topology().shape().result_registers().len()
+    }
+
+    /// What is kept for the caller of the topmost call, which ends.
+    fn take_kept(&mut self) -> Option<Caller> {
+        match self.stack.is_kept_for() {
+            true => self.kept.pop(),
+            false => None,
         }
-        let n_expected = self.stack.n_results_of_caller();
-        if n_results != n_expected {
-            let mut values = Vec::new();
-            self.stack.pop_into(&mut values);
-            drop(values);
-            self.around.topology = self.stack.topology();
-            self.around.kernel = self.stack.kernel();
-            return self.fail(wrong_result_count(n_results, n_expected));
-        }
-        let caller = self.stack.pop_to_caller();
+    }
+
+    /// The last kernel is that which has made the call that was the topmost.
+    fn go_back(&mut self) {
         self.around.topology = self.stack.topology();
         self.around.kernel = self.stack.kernel();
-        drop(caller.held);
-        self.settle();
     }
 
     /// A turn of a loop has ended: begins the next in its place, if that is a call of the same function.
     fn end_turn(&mut self) {
-        let mut values = self.around.scratch.list();
-        self.stack.take_results(&mut values);
-        let callee = self.stack.topology();
-        let caller = self.stack.kept();
-        let next = caller
-            .turns
-            .as_mut()
-            .map(|turns| guarded(|| turns.next(&mut values)));
-        if let Some(Ok(Turn::Call(body) | Turn::Spawn(body))) = &next {
-            let program = self.around.program;
-            let is_same = body
-                .own_index(program)
-                .is_some_and(|index| std::ptr::eq(program.topology(index), callee));
-            let is_usual = is_same
-                && values.len() == body.n_arguments()
+        let Some(caller) = self.kept.last_mut() else {
+            return;
+        };
+        let Caller {
+            held,
+            turns: Some(turns),
+            values,
+        } = caller
+        else {
+            return;
+        };
+        self.stack.take_results(values);
+        let next = guarded(|| turns.next(values));
+        if let Ok(Turn::Call(body) | Turn::Spawn(body)) = &next {
+            let (program, callee) = (self.around.program, self.stack.topology());
+            let is_usual = body.own_index(program) == Some(callee.number)
+                && values.len() == callee.shape().n_arguments()
                 && callee.kind() != FunctionKind::Sync
-                && self.stack.kept().held.is_empty()
+                && held.is_empty()
                 && !values.iter().any(AnyAsyncValue::is_counted)
                 && !self.around.request.is_cancelled();
             if is_usual {
                 self.around.request.count_steps(1);
-                self.stack.restart(&mut values);
-                return self.around.scratch.keep(values);
+                return self.stack.restart(values);
             }
         }
-        let caller = self.stack.pop();
-        self.around.topology = self.stack.topology();
-        self.around.kernel = self.stack.kernel();
-        drop(caller.held);
-        if let (Some(turns), Some(next)) = (caller.turns, next) {
+        let Caller {
+            held,
+            turns,
+            values,
+        } = self.kept.pop().expect("there is one");
+        self.stack.pop();
+        self.go_back();
+        drop(held);
+        if let Some(turns) = turns {
             self.go_on(turns, next, values);
         }
     }
@@ -372,8 +399,7 @@ impl<'f> Straight<'f> {
             Ok(Turn::Call(body) | Turn::Spawn(body)) => {
                 let begun = Target::from(body)
                     .index_in(self.around.program)
-                    .and_then(|function| self.begin(function, &mut values, Some(turns)));
-                self.around.scratch.keep(values);
+                    .and_then(|function| self.begin(function, values, Some(turns)));
                 if let Err(error) = begun {
                     self.fail(error);
                 }
@@ -400,14 +426,30 @@ impl<'f> Straight<'f> {
 
     /// Ends the topmost call, of a function marked synchronous, with the error of its last kernel.
     fn end_with(&mut self, error: Error) -> Result<(), Error> {
-        let caller = self.stack.abandon();
-        if self.stack.depth() == 0 {
+        let kept = self.take_kept();
+        if !self.stack.abandon() {
             return Err(error);
         }
-        self.around.topology = self.stack.topology();
-        self.around.kernel = self.stack.kernel();
-        drop(caller);
+        self.go_back();
+        drop(kept);
         self.fail_with(error);
         Ok(())
     }
+}
+
+/// Copies of these arguments, if any is counted. All are settled then.
+fn held(arguments: &mut [AnyAsyncValue]) -> Result<Vec<AnyAsyncValue>, Error> {
+    if !arguments.iter().any(AnyAsyncValue::is_counted) {
+        return Ok(Vec::new());
+    }
+    for argument in arguments.iter_mut() {
+        let value = std::mem::replace(argument, AnyAsyncValue::empty());
+        *argument = value.settled();
+    }
+    if !arguments.iter().all(AnyAsyncValue::is_settled) {
+        return Err(Error::internal(
+            "the kernel passes a value to come on to its call; a kernel that does so answers a `Step`",
+        ));
+    }
+    Ok(arguments.to_vec())
 }

@@ -37,10 +37,12 @@
 //! ```
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use tfrt_async::{AnyAsyncValue, Error};
 
 use super::param::Arguments;
+use crate::executor::topology::Topology;
 use crate::function::Function;
 use crate::program::ProgramRef;
 
@@ -50,17 +52,17 @@ use crate::program::ProgramRef;
 /// a kernel of another program got is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Callee {
-    program: u32,
+    program: NonZeroU32,
     index: u32,
     n_arguments: u32,
     n_results: u32,
 }
 
 impl Callee {
-    pub(super) fn new(program: &ProgramRef, index: u32) -> Callee {
-        let shape = program.topology(index).shape();
+    pub(crate) fn new(program: NonZeroU32, index: u32, topology: &Topology) -> Callee {
+        let shape = topology.shape();
         Callee {
-            program: program.id(),
+            program,
             index,
             n_arguments: shape.n_arguments() as u32,
             n_results: shape.result_registers().len() as u32,

@@ -80,6 +80,10 @@ impl Status {
     /// The function [`Scratch::callee`] is to be called for the results, with the operands from
     /// [`Scratch::n_taken`] on, which are left.
     const CALL: u32 = 16;
+    /// Those operands are values in place.
+    const IN_PLACE: u32 = 64;
+    /// A function is to be called, and that is all.
+    pub(crate) const CALL_IN_PLACE: Status = Status(Self::CALL | Self::IN_PLACE);
 
     pub(crate) fn is_failed(self) -> bool {
         self.0 & Self::FAILED != 0
@@ -177,6 +181,8 @@ pub struct KernelFrame<'f, 'c> {
     n_functions_taken: u32,
     /// How many results were put that the program does not ask for.
     n_surplus: u32,
+    /// Those operands that are left were looked at, and found to be values in place.
+    is_rest_in_place: bool,
     status: u32,
 }
 
@@ -189,6 +195,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
             n_attributes_taken: 0,
             n_functions_taken: 0,
             n_surplus: 0,
+            is_rest_in_place: false,
             status: 0,
         }
     }
@@ -248,15 +255,15 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
 
     /// Looks at the operands that no parameter takes, before the kernel runs.
     #[inline(always)]
-    pub(super) fn check_rest(&self) -> Result<(), Mismatch> {
-        let none_left = self.cursor.n_taken() >= self.cursor.n_operands();
-        if none_left || self.cursor.are_left_in_place() {
+    pub(super) fn check_rest(&mut self) -> Result<(), Mismatch> {
+        self.is_rest_in_place = self.cursor.are_left_in_place();
+        if self.is_rest_in_place {
             return Ok(());
         }
         self.check_left()
     }
 
-    #[inline(always)]
+    #[cold]
     fn check_left(&self) -> Result<(), Mismatch> {
         if self.around.is_marked {
             return Ok(());
@@ -409,7 +416,9 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     #[inline]
     pub fn take_callee(&mut self) -> Result<Callee, Mismatch> {
         let index = self.next_function()?;
-        Ok(Callee::new(self.program(), index))
+        self.program()
+            .callee(index)
+            .ok_or(Mismatch::Missing("function"))
     }
 
     #[inline]
@@ -459,6 +468,9 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         self.around.scratch.callee = Some(callee);
         self.around.scratch.n_taken = self.cursor.leave();
         self.status |= Status::CALL;
+        if self.is_rest_in_place {
+            self.status |= Status::IN_PLACE;
+        }
     }
 
     /// The host.
