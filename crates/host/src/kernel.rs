@@ -59,14 +59,14 @@ pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
-pub use function::{Explain, KernelFn, explain};
+pub use function::{Explain, KernelFn, Leaf, Shape, explain};
 pub use param::{
     Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr,
 };
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Results};
 pub(crate) use signature::CHAIN;
-pub use signature::{AttributeSpec, Completion, OperandSpec, ResultSpec, Signature};
+pub use signature::{AttributeSpec, Completion, OperandSpec, Part, Parts, ResultSpec, Signature};
 pub use value::{BF16, Complex, F16};
 
 pub use tfrt_bef::AttributeView;

@@ -3,6 +3,8 @@
 //! It is what a trait object would be, but for two loads: the address of the kernel's own entry lies
 //! beside that of its function, where the executor finds both in one line of memory.
 
+use std::mem::{self, needs_drop};
+use std::ptr;
 use std::sync::Arc;
 
 use super::frame::{Status, Surroundings};
@@ -16,10 +18,20 @@ type Enter = for<'c> unsafe fn(*const (), Activation<'c>, &'c mut Surroundings<'
 pub(crate) struct Code {
     // Invariant: made for the type that `function` points to.
     enter: Enter,
-    // Invariant: points into `_keeps`.
+    // Invariant: points into `_keeps`, or to a function without state, which lies nowhere.
     function: *const (),
-    _keeps: Arc<dyn Send + Sync>,
+    _keeps: Option<Arc<dyn Send + Sync>>,
 }
+
+/// What makes the [`Code`] of a function: for one without state, as most kernels are, a constant.
+pub(super) enum Made {
+    Stateless(Stateless),
+    Stateful(Code),
+}
+
+/// The entry of a function that has neither state nor a destructor, and of which there is one for good.
+#[derive(Clone, Copy)]
+pub(super) struct Stateless(Enter);
 
 // SAFETY: the function that it points to is `Send` and `Sync`, as every `KernelFn` is.
 unsafe impl Send for Code {}
@@ -27,12 +39,26 @@ unsafe impl Send for Code {}
 unsafe impl Sync for Code {}
 
 impl Code {
-    pub(super) fn new<M: 'static, F: KernelFn<M>>(function: F) -> Code {
+    #[inline(always)]
+    pub(super) fn make<M: 'static, F: KernelFn<M>>(function: F) -> Made {
+        if const { size_of::<F>() == 0 && !needs_drop::<F>() } {
+            mem::forget(function);
+            return Made::Stateless(Stateless(enter_erased::<M, F>));
+        }
         let function = Arc::new(function);
-        Code {
+        Made::Stateful(Code {
             enter: enter_erased::<M, F>,
             function: Arc::as_ptr(&function).cast(),
-            _keeps: function,
+            _keeps: Some(function),
+        })
+    }
+
+    pub(super) fn stateless(made: Stateless) -> Code {
+        Code {
+            enter: made.0,
+            // Aligned for any type that there is.
+            function: ptr::without_provenance(1 << 29),
+            _keeps: None,
         }
     }
 

@@ -254,7 +254,8 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// Looks at the operands that no parameter takes, before the kernel runs.
-    #[inline(always)]
+    #[cfg_attr(not(tfrt_for_size), inline(always))]
+    #[cfg_attr(tfrt_for_size, inline(never))]
     pub(super) fn check_rest(&mut self) -> Result<(), Mismatch> {
         self.is_rest_in_place = self.cursor.are_left_in_place();
         if self.is_rest_in_place {
@@ -432,7 +433,8 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// Puts the next result.
-    #[inline(always)]
+    #[cfg_attr(not(tfrt_for_size), inline(always))]
+    #[cfg_attr(tfrt_for_size, inline(never))]
     pub fn put_result(&mut self, value: AnyAsyncValue) {
         if value.is_counted() {
             self.status |= Status::COUNTED;
@@ -463,7 +465,8 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// Leaves the results to the executor, which calls a function with the operands that are left.
-    #[inline(always)]
+    #[cfg_attr(not(tfrt_for_size), inline(always))]
+    #[cfg_attr(tfrt_for_size, inline(never))]
     pub(super) fn call(&mut self, callee: Callee) {
         self.around.scratch.callee = Some(callee);
         self.around.scratch.n_taken = self.cursor.leave();

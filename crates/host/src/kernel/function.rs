@@ -3,7 +3,7 @@
 use super::frame::{KernelFrame, Mismatch, Status, Surroundings};
 use super::param::KernelParam;
 use super::returns::KernelReturn;
-use super::signature::Signature;
+use super::signature::Parts;
 use crate::executor::slots::Activation;
 
 /// A Rust function that can be registered as a kernel.
@@ -15,37 +15,70 @@ use crate::executor::slots::Activation;
     note = "a kernel is a function, `Send + Sync + 'static`, of up to ten parameters that implement `KernelParam`, \
             whose result implements `KernelReturn`; `tfrt_host::kernel::explain::<fn(..) -> ..>()` names the one that does not"
 )]
-pub trait KernelFn<M>: Send + Sync + 'static {
-    /// What the function takes and gives.
-    fn signature(&self) -> Signature;
+pub trait KernelFn<M>: Leaf<Self::Shape> + Send + Sync + 'static {
+    /// What it has in common with all functions of its type.
+    #[doc(hidden)]
+    type Shape: Shape;
+
+    /// Hides which of them it is.
+    #[doc(hidden)]
+    fn erase(&self) -> &dyn Leaf<Self::Shape>;
+
+    /// Whether parameters and results are scalars, so that [`Self::invoke_fast`] works.
+    #[doc(hidden)]
+    const IS_FAST: bool;
+
+    /// Does as [`Shape::invoke`] if all operands are values in place, or else nothing. Tells which.
+    #[doc(hidden)]
+    fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
+}
+
+/// The parameters and results of a kernel: what its entry depends on, if it may not depend on the
+/// function.
+#[doc(hidden)]
+pub trait Shape: 'static {
+    /// What the function gets.
+    type Items<'a>;
+    /// What it returns.
+    type Results;
+
+    /// What it takes and gives.
+    const PARTS: &'static Parts;
 
     /// Takes the parameters off the frame, calls the function, and puts its results.
     ///
     /// # Errors
     ///
     /// The first parameter that does not fit what the frame holds.
-    fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<(), Mismatch>;
-
-    /// Whether parameters and results are scalars, so that [`Self::invoke_fast`] works.
-    #[doc(hidden)]
-    const IS_FAST: bool;
-
-    /// Does as [`Self::invoke`] if all operands are values in place, or else nothing. Tells which.
-    #[doc(hidden)]
-    fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
+    fn invoke<L: Leaf<Self> + ?Sized>(
+        function: &L,
+        frame: &mut KernelFrame<'_, '_>,
+    ) -> Result<(), Mismatch>;
 }
 
-/// The entry of a kernel.
+/// A function of a shape, whichever it is.
+#[doc(hidden)]
+pub trait Leaf<S: Shape + ?Sized> {
+    /// Calls it.
+    fn call<'a>(&self, items: S::Items<'a>) -> S::Results;
+}
+
+/// The entry of a kernel: one for each, in which the function is inlined, or where size counts more
+/// (`build.rs`), a few instructions that lead to the one of its shape.
 #[inline(always)]
 pub(super) fn enter<'c, M, F: KernelFn<M>>(
     function: &F,
     activation: Activation<'c>,
     around: &'c mut Surroundings<'_>,
 ) -> Status {
-    if !F::IS_FAST {
-        return enter_slow(function, activation, around);
+    if cfg!(tfrt_for_size) {
+        return enter_shared::<F::Shape>(function.erase(), activation, around);
     }
     let mut frame = KernelFrame::new(activation, around);
+    if !F::IS_FAST {
+        let invoked = F::Shape::invoke(function, &mut frame);
+        return end(&mut frame, invoked);
+    }
     if function.invoke_fast(&mut frame) {
         frame.end()
     } else {
@@ -58,17 +91,34 @@ pub(super) fn enter<'c, M, F: KernelFn<M>>(
 #[inline(never)]
 fn enter_anyhow<M, F: KernelFn<M>>(function: &F, frame: KernelFrame<'_, '_>) -> Status {
     let (activation, around) = frame.into_activation();
-    enter_slow(function, activation, around)
+    enter_shared::<F::Shape>(function.erase(), activation, around)
 }
 
-#[inline(always)]
-fn enter_slow<'c, M, F: KernelFn<M>>(
-    function: &F,
+/// The entry of all kernels of one shape.
+#[inline(never)]
+fn enter_shared<'c, S: Shape>(
+    function: &dyn Leaf<S>,
+    activation: Activation<'c>,
+    around: &'c mut Surroundings<'_>,
+) -> Status {
+    run(&|frame| S::invoke(function, frame), activation, around)
+}
+
+/// What the entries of all shapes have in common.
+#[inline(never)]
+fn run<'c>(
+    invoke: &dyn Fn(&mut KernelFrame<'_, '_>) -> Result<(), Mismatch>,
     activation: Activation<'c>,
     around: &'c mut Surroundings<'_>,
 ) -> Status {
     let mut frame = KernelFrame::new(activation, around);
-    match function.invoke(&mut frame) {
+    let invoked = invoke(&mut frame);
+    end(&mut frame, invoked)
+}
+
+#[inline(always)]
+fn end(frame: &mut KernelFrame<'_, '_>, invoked: Result<(), Mismatch>) -> Status {
+    match invoked {
         Ok(()) => frame.end(),
         Err(mismatch) => frame.end_unfit(mismatch),
     }
@@ -80,20 +130,61 @@ fn enter_slow<'c, M, F: KernelFn<M>>(
 /// as written, and `Fn(P::Item<'a>)` for every lifetime of a call.
 macro_rules! kernel_fn {
     ($($param:ident $marker:ident $guard:ident),*) => {
+        impl<R, MR, $($param, $marker),*> Shape for (fn($($param),*) -> R, MR, $($marker),*)
+        where
+            R: KernelReturn<MR> + 'static,
+            MR: 'static,
+            $($param: KernelParam<$marker> + 'static, $marker: 'static,)*
+        {
+            type Items<'a> = ($($param::Item<'a>,)*);
+            type Results = R;
+
+            const PARTS: &'static Parts = &Parts(&[$($param::PART),*], R::PARTS);
+
+            #[inline(always)]
+            fn invoke<L: Leaf<Self> + ?Sized>(
+                function: &L,
+                frame: &mut KernelFrame<'_, '_>,
+            ) -> Result<(), Mismatch> {
+                #[allow(unused_mut, clippy::let_unit_value, reason = "no parameters")]
+                let results = {
+                    // A tuple drops its fields in order: the first operand is released first.
+                    let mut guards = ($($param::take(frame)?,)*);
+                    frame.check_rest()?;
+                    let ($($guard,)*) = &mut guards;
+                    function.call(($($param::item($guard),)*))
+                };
+                results.put(frame);
+                Ok(())
+            }
+        }
+
+        impl<F, R, MR, $($param, $marker),*> Leaf<(fn($($param),*) -> R, MR, $($marker),*)> for F
+        where
+            F: for<'a> Fn($($param::Item<'a>),*) -> R,
+            R: KernelReturn<MR> + 'static,
+            MR: 'static,
+            $($param: KernelParam<$marker> + 'static, $marker: 'static,)*
+        {
+            #[inline(always)]
+            fn call<'a>(&self, ($($guard,)*): ($($param::Item<'a>,)*)) -> R {
+                self($($guard),*)
+            }
+        }
+
         impl<F, R, MR, $($param, $marker),*> KernelFn<(fn($($param),*) -> R, MR, $($marker),*)> for F
         where
             F: Fn($($param),*) -> R
                 + for<'a> Fn($($param::Item<'a>),*) -> R
                 + Send + Sync + 'static,
-            R: KernelReturn<MR>,
-            $($param: KernelParam<$marker>,)*
+            R: KernelReturn<MR> + 'static,
+            MR: 'static,
+            $($param: KernelParam<$marker> + 'static, $marker: 'static,)*
         {
-            fn signature(&self) -> Signature {
-                #[allow(unused_mut, reason = "no parameters, no results")]
-                let mut signature = Signature::default();
-                $($param::describe(&mut signature);)*
-                R::describe(&mut signature);
-                signature
+            type Shape = (fn($($param),*) -> R, MR, $($marker),*);
+
+            fn erase(&self) -> &dyn Leaf<Self::Shape> {
+                self
             }
 
             const IS_FAST: bool = R::N_PLAIN.is_some() $(&& $param::N_COPIED.is_some())*;
@@ -115,20 +206,6 @@ macro_rules! kernel_fn {
                 frame.has_copied();
                 (self)($($param::item(&mut $guard)),*).put(frame);
                 true
-            }
-
-            #[inline(always)]
-            fn invoke(&self, frame: &mut KernelFrame<'_, '_>) -> Result<(), Mismatch> {
-                #[allow(unused_mut, clippy::let_unit_value, reason = "no parameters")]
-                let results = {
-                    // A tuple drops its fields in order: the first operand is released first.
-                    let mut guards = ($($param::take(frame)?,)*);
-                    frame.check_rest()?;
-                    let ($($guard,)*) = &mut guards;
-                    (self)($($param::item($guard)),*)
-                };
-                results.put(frame);
-                Ok(())
             }
         }
     };

@@ -32,7 +32,7 @@ use tfrt_bef::{AttributeOffset, AttributeSection, AttributeView, BefFile};
 
 use super::control::Callee;
 use super::frame::{KernelFrame, Mismatch};
-use super::signature::{AttributeSpec, Signature};
+use super::signature::{AttributeSpec, Part};
 use crate::context::HostContext;
 use crate::function::Function;
 use crate::request::ExecutionContext;
@@ -49,8 +49,8 @@ pub trait KernelParam<M>: Sized {
     /// What the function gets: the parameter with the lifetime of the call.
     type Item<'a>;
 
-    /// Adds this parameter to the signature.
-    fn describe(signature: &mut Signature);
+    /// What it adds to the signature.
+    const PART: &'static Part;
 
     /// Takes the parameter off the frame.
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Self::Guard, Mismatch>;
@@ -98,9 +98,7 @@ impl<T: Value + Copy> KernelParam<Copied> for T {
     type Guard = T;
     type Item<'a> = T;
 
-    fn describe(signature: &mut Signature) {
-        signature.operand(Some(T::NAME), true);
-    }
+    const PART: &'static Part = &Part::operand(Some(T::NAME), true);
 
     #[inline]
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<T, Mismatch> {
@@ -124,9 +122,7 @@ impl<T: Value> KernelParam<Borrowed> for &T {
     type Guard = AsyncValue<T>;
     type Item<'a> = &'a T;
 
-    fn describe(signature: &mut Signature) {
-        signature.operand(Some(T::NAME), true);
-    }
+    const PART: &'static Part = &Part::operand(Some(T::NAME), true);
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<AsyncValue<T>, Mismatch> {
         frame.take_typed::<T>()
@@ -156,9 +152,7 @@ impl<T: Value + Clone> KernelParam<Itself> for Owned<T> {
     type Guard = Option<T>;
     type Item<'a> = Owned<T>;
 
-    fn describe(signature: &mut Signature) {
-        signature.operand(Some(T::NAME), true);
-    }
+    const PART: &'static Part = &Part::operand(Some(T::NAME), true);
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<T>, Mismatch> {
         let value = frame.take_typed::<T>()?;
@@ -180,9 +174,7 @@ impl<T: Value> KernelParam<Itself> for AsyncValue<T> {
     type Guard = Option<AsyncValue<T>>;
     type Item<'a> = AsyncValue<T>;
 
-    fn describe(signature: &mut Signature) {
-        signature.operand(Some(T::NAME), false);
-    }
+    const PART: &'static Part = &Part::operand(Some(T::NAME), false);
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<AsyncValue<T>>, Mismatch> {
         let index = frame.next_operand();
@@ -206,9 +198,7 @@ impl KernelParam<Itself> for AnyAsyncValue {
     type Guard = Option<AnyAsyncValue>;
     type Item<'a> = AnyAsyncValue;
 
-    fn describe(signature: &mut Signature) {
-        signature.operand(None, true);
-    }
+    const PART: &'static Part = &Part::operand(None, true);
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<AnyAsyncValue>, Mismatch> {
         frame.take_value().map(Some)
@@ -235,9 +225,7 @@ impl KernelParam<Itself> for Rest {
     type Guard = Rest;
     type Item<'a> = Rest;
 
-    fn describe(signature: &mut Signature) {
-        signature.more_operands = true;
-    }
+    const PART: &'static Part = &Part::MoreOperands;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Rest, Mismatch> {
         let rest = frame.take_rest()?;
@@ -257,9 +245,7 @@ impl KernelParam<Itself> for Awaited {
     type Guard = Awaited;
     type Item<'a> = Awaited;
 
-    fn describe(signature: &mut Signature) {
-        signature.more_operands = true;
-    }
+    const PART: &'static Part = &Part::MoreOperands;
 
     #[inline(always)]
     fn take(_: &mut KernelFrame<'_, '_>) -> Result<Awaited, Mismatch> {
@@ -282,9 +268,7 @@ impl KernelParam<Itself> for Arguments {
     type Guard = Arguments;
     type Item<'a> = Arguments;
 
-    fn describe(signature: &mut Signature) {
-        signature.more_operands = true;
-    }
+    const PART: &'static Part = &Part::MoreOperands;
 
     #[inline(always)]
     fn take(_: &mut KernelFrame<'_, '_>) -> Result<Arguments, Mismatch> {
@@ -378,12 +362,10 @@ impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
     type Guard = T;
     type Item<'a> = Attr<T>;
 
-    fn describe(signature: &mut Signature) {
-        signature.attributes.push(AttributeSpec {
-            kind: T::KIND,
-            readable: |view| T::read(view).is_some(),
-        });
-    }
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: T::KIND,
+        readable: |view| T::read(view).is_some(),
+    });
 
     #[inline]
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<T, Mismatch> {
@@ -420,12 +402,10 @@ impl KernelParam<TextAttribute> for Attr<&str> {
     type Guard = HeldAttribute;
     type Item<'a> = Attr<&'a str>;
 
-    fn describe(signature: &mut Signature) {
-        signature.attributes.push(AttributeSpec {
-            kind: "string",
-            readable: |view| view.as_str().is_some(),
-        });
-    }
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: "string",
+        readable: |view| view.as_str().is_some(),
+    });
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
         frame.hold_attribute("string", |view| view.as_str().is_some())
@@ -440,12 +420,10 @@ impl<T: ScalarAttr> KernelParam<ArrayAttribute> for Attr<&[T]> {
     type Guard = HeldAttribute;
     type Item<'a> = Attr<&'a [T]>;
 
-    fn describe(signature: &mut Signature) {
-        signature.attributes.push(AttributeSpec {
-            kind: T::ARRAY_KIND,
-            readable: |view| T::read_array(view).is_some(),
-        });
-    }
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: T::ARRAY_KIND,
+        readable: |view| T::read_array(view).is_some(),
+    });
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
         frame.hold_attribute(T::ARRAY_KIND, |view| T::read_array(view).is_some())
@@ -460,12 +438,10 @@ impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
     type Guard = HeldAttribute;
     type Item<'a> = Attr<AttributeView<'a>>;
 
-    fn describe(signature: &mut Signature) {
-        signature.attributes.push(AttributeSpec {
-            kind: "any",
-            readable: |_| true,
-        });
-    }
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: "any",
+        readable: |_| true,
+    });
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
         frame.hold_attribute("any", |_| true)
@@ -484,9 +460,7 @@ impl KernelParam<Itself> for RestAttributes<'_> {
     type Guard = Vec<HeldAttribute>;
     type Item<'a> = RestAttributes<'a>;
 
-    fn describe(signature: &mut Signature) {
-        signature.more_attributes = true;
-    }
+    const PART: &'static Part = &Part::MoreAttributes;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Vec<HeldAttribute>, Mismatch> {
         let mut rest = Vec::with_capacity(frame.n_attributes_left());
@@ -512,9 +486,7 @@ impl KernelParam<Itself> for Function {
     type Guard = Option<Function>;
     type Item<'a> = Function;
 
-    fn describe(signature: &mut Signature) {
-        signature.n_functions += 1;
-    }
+    const PART: &'static Part = &Part::Function;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Function>, Mismatch> {
         frame.take_function().map(Some)
@@ -529,9 +501,7 @@ impl KernelParam<Itself> for Callee {
     type Guard = Callee;
     type Item<'a> = Callee;
 
-    fn describe(signature: &mut Signature) {
-        signature.n_functions += 1;
-    }
+    const PART: &'static Part = &Part::Function;
 
     #[inline]
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Callee, Mismatch> {
@@ -552,9 +522,7 @@ impl KernelParam<Itself> for Callees {
     type Guard = Callees;
     type Item<'a> = Callees;
 
-    fn describe(signature: &mut Signature) {
-        signature.more_functions = true;
-    }
+    const PART: &'static Part = &Part::MoreFunctions;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Callees, Mismatch> {
         let mut rest = Vec::with_capacity(frame.n_functions_left());
@@ -573,9 +541,7 @@ impl KernelParam<Host> for &HostContext {
     type Guard = HostContext;
     type Item<'a> = &'a HostContext;
 
-    fn describe(signature: &mut Signature) {
-        signature.sees_surroundings = true;
-    }
+    const PART: &'static Part = &Part::Surroundings;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HostContext, Mismatch> {
         Ok(frame.host().clone())
@@ -590,9 +556,7 @@ impl KernelParam<Execution> for &ExecutionContext {
     type Guard = ExecutionContext;
     type Item<'a> = &'a ExecutionContext;
 
-    fn describe(signature: &mut Signature) {
-        signature.sees_surroundings = true;
-    }
+    const PART: &'static Part = &Part::Surroundings;
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ExecutionContext, Mismatch> {
         Ok(frame.execution_context())

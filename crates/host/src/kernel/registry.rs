@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::code::Code;
-use super::function::KernelFn;
-use super::signature::Signature;
+use super::code::{Code, Made, Stateless};
+use super::function::{KernelFn, Shape};
+use super::signature::{Parts, Signature};
 
 /// A kernel under its name.
 #[derive(Clone)]
@@ -63,8 +63,8 @@ impl fmt::Debug for KernelEntry {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct KernelRegistry {
-    kernels: BTreeMap<Arc<str>, KernelEntry>,
-    natives: BTreeMap<Arc<str>, KernelEntry>,
+    kernels: Table,
+    natives: Table,
 }
 
 impl KernelRegistry {
@@ -150,17 +150,29 @@ fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Option<
         .map(|(_, candidate)| &**candidate)
 }
 
-fn insert<M: 'static, F: KernelFn<M>>(
-    table: &mut BTreeMap<Arc<str>, KernelEntry>,
-    name: &str,
-    function: F,
-) {
-    let signature = Arc::new(function.signature());
+type Table = BTreeMap<Arc<str>, KernelEntry>;
+
+/// There is one of this for each kernel: what differs is handed on as constants.
+#[inline(always)]
+fn insert<M: 'static, F: KernelFn<M>>(table: &mut Table, name: &str, function: F) {
+    let parts = F::Shape::PARTS;
+    match Code::make(function) {
+        Made::Stateless(made) => insert_stateless(table, name, parts, made),
+        Made::Stateful(code) => insert_code(table, name, parts, code),
+    }
+}
+
+#[inline(never)]
+fn insert_stateless(table: &mut Table, name: &str, parts: &Parts, made: Stateless) {
+    insert_code(table, name, parts, Code::stateless(made));
+}
+
+fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
     let name: Arc<str> = name.into();
     let entry = KernelEntry {
         name: name.clone(),
-        code: Code::new(function),
-        signature,
+        code,
+        signature: Arc::new(parts.signature()),
     };
     let previous = table.insert(name.clone(), entry);
     assert!(previous.is_none(), "two kernels are called '{name}'");

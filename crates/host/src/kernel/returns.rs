@@ -19,7 +19,7 @@ use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 
 use super::control::{Call, Flow, Forward, Loop, Step, Turns};
 use super::frame::KernelFrame;
-use super::signature::{Completion, Signature};
+use super::signature::{Completion, Part};
 
 /// Something that a kernel function may return.
 #[diagnostic::on_unimplemented(
@@ -28,8 +28,8 @@ use super::signature::{Completion, Signature};
             `Call` or `Step`; see the table in `tfrt_host::kernel`"
 )]
 pub trait KernelReturn<M> {
-    /// Adds the results to the signature.
-    fn describe(signature: &mut Signature);
+    /// What the results add to the signature.
+    const PARTS: &'static [&'static Part];
 
     /// Puts the results into the frame, or says what the executor is to do for them.
     fn put(self, frame: &mut KernelFrame<'_, '_>);
@@ -41,8 +41,8 @@ pub trait KernelReturn<M> {
 
 /// One result among others.
 pub trait KernelResult<M> {
-    /// Adds the result to the signature.
-    fn describe(signature: &mut Signature);
+    /// What the result adds to the signature.
+    const PART: &'static Part;
 
     /// Makes the value for the register.
     fn into_value(self) -> AnyAsyncValue;
@@ -67,9 +67,7 @@ pub mod shapes {
 use shapes::*;
 
 impl<T: Value> KernelResult<Plain> for T {
-    fn describe(signature: &mut Signature) {
-        signature.result(Some(T::NAME));
-    }
+    const PART: &'static Part = &Part::result(Some(T::NAME), Completion::Synchronous);
 
     #[inline(always)]
     fn into_value(self) -> AnyAsyncValue {
@@ -80,10 +78,7 @@ impl<T: Value> KernelResult<Plain> for T {
 }
 
 impl<T: Value> KernelResult<Itself> for AsyncValue<T> {
-    fn describe(signature: &mut Signature) {
-        signature.result(Some(T::NAME));
-        signature.completes(Completion::Asynchronous);
-    }
+    const PART: &'static Part = &Part::result(Some(T::NAME), Completion::Asynchronous);
 
     fn into_value(self) -> AnyAsyncValue {
         self.into_any()
@@ -91,10 +86,7 @@ impl<T: Value> KernelResult<Itself> for AsyncValue<T> {
 }
 
 impl KernelResult<Itself> for AnyAsyncValue {
-    fn describe(signature: &mut Signature) {
-        signature.result(None);
-        signature.completes(Completion::Asynchronous);
-    }
+    const PART: &'static Part = &Part::result(None, Completion::Asynchronous);
 
     fn into_value(self) -> AnyAsyncValue {
         self
@@ -102,9 +94,7 @@ impl KernelResult<Itself> for AnyAsyncValue {
 }
 
 impl<M, R: KernelResult<M>> KernelResult<Fallible<M>> for Result<R, Error> {
-    fn describe(signature: &mut Signature) {
-        R::describe(signature);
-    }
+    const PART: &'static Part = R::PART;
 
     fn into_value(self) -> AnyAsyncValue {
         match self {
@@ -115,9 +105,7 @@ impl<M, R: KernelResult<M>> KernelResult<Fallible<M>> for Result<R, Error> {
 }
 
 impl<T: Value> KernelReturn<Plain> for T {
-    fn describe(signature: &mut Signature) {
-        <T as KernelResult<Plain>>::describe(signature);
-    }
+    const PARTS: &'static [&'static Part] = &[<T as KernelResult<Plain>>::PART];
 
     #[inline(always)]
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
@@ -135,9 +123,7 @@ impl<T: Value> KernelReturn<Plain> for T {
 macro_rules! single_results {
     ($(<$($param:ident: $bound:ident)?> $result:ty),*) => {$(
         impl$(<$param: $bound>)? KernelReturn<Itself> for $result {
-            fn describe(signature: &mut Signature) {
-                <$result as KernelResult<Itself>>::describe(signature);
-            }
+            const PARTS: &'static [&'static Part] = &[<$result as KernelResult<Itself>>::PART];
 
             fn put(self, frame: &mut KernelFrame<'_, '_>) {
                 frame.put_result(<$result as KernelResult<Itself>>::into_value(self));
@@ -149,7 +135,7 @@ macro_rules! single_results {
 single_results!(<T: Value> AsyncValue<T>, <> AnyAsyncValue);
 
 impl KernelReturn<Itself> for () {
-    fn describe(_: &mut Signature) {}
+    const PARTS: &'static [&'static Part] = &[];
 
     fn put(self, _: &mut KernelFrame<'_, '_>) {}
 }
@@ -157,9 +143,7 @@ impl KernelReturn<Itself> for () {
 impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
     const N_PLAIN: Option<u32> = R::N_PLAIN;
 
-    fn describe(signature: &mut Signature) {
-        R::describe(signature);
-    }
+    const PARTS: &'static [&'static Part] = R::PARTS;
 
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         match self {
@@ -177,9 +161,7 @@ macro_rules! tuple_results {
         impl<$($marker, $result: KernelResult<$marker>),+> KernelReturn<Several<($($marker,)+)>>
             for ($($result,)+)
         {
-            fn describe(signature: &mut Signature) {
-                $($result::describe(signature);)+
-            }
+            const PARTS: &'static [&'static Part] = &[$($result::PART),+];
 
             const N_PLAIN: Option<u32> = {
                 let results = [$($result::IS_PLAIN),+];
@@ -215,10 +197,7 @@ tuple_results!(A MA, B MB, C MC, D MD, E ME, G MG);
 pub struct Results(pub Vec<AnyAsyncValue>);
 
 impl KernelReturn<Itself> for Results {
-    fn describe(signature: &mut Signature) {
-        signature.any_results = true;
-        signature.completes(Completion::Asynchronous);
-    }
+    const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Asynchronous)];
 
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         for value in self.0 {
@@ -228,10 +207,7 @@ impl KernelReturn<Itself> for Results {
 }
 
 impl KernelReturn<Itself> for Call {
-    fn describe(signature: &mut Signature) {
-        signature.any_results = true;
-        signature.completes(Completion::Calls);
-    }
+    const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Calls)];
 
     #[inline]
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
@@ -240,10 +216,7 @@ impl KernelReturn<Itself> for Call {
 }
 
 impl KernelReturn<Itself> for Forward {
-    fn describe(signature: &mut Signature) {
-        signature.any_results = true;
-        signature.completes(Completion::Calls);
-    }
+    const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Calls)];
 
     #[inline(always)]
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
@@ -252,11 +225,8 @@ impl KernelReturn<Itself> for Forward {
 }
 
 impl KernelReturn<Itself> for Step {
-    fn describe(signature: &mut Signature) {
-        signature.any_results = true;
-        signature.completes(Completion::Calls);
-        signature.detaches = true;
-    }
+    const PARTS: &'static [&'static Part] =
+        &[&Part::AnyResults(Completion::Calls), &Part::Detaches];
 
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         frame.follow(Flow::Step(self));
@@ -264,10 +234,7 @@ impl KernelReturn<Itself> for Step {
 }
 
 impl<L: Turns> KernelReturn<Itself> for Loop<L> {
-    fn describe(signature: &mut Signature) {
-        signature.any_results = true;
-        signature.completes(Completion::Calls);
-    }
+    const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Calls)];
 
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         frame.follow(Flow::Loop(Box::new(self.turns), self.values));

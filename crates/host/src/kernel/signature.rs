@@ -1,9 +1,9 @@
 //! What a kernel takes and gives, read off its Rust types.
 //!
-//! Nobody writes a [`Signature`] down: [`KernelParam::describe`](super::KernelParam::describe) and
-//! [`KernelReturn::describe`](super::KernelReturn::describe) add one entry per parameter and
-//! result. Load compares it with every use of the kernel in a program, so that a running kernel
-//! can rely on the counts.
+//! Nobody writes a [`Signature`] down: [`KernelParam::PART`](super::KernelParam::PART) and
+//! [`KernelReturn::PARTS`](super::KernelReturn::PARTS) are one [`Part`] per parameter and result,
+//! constants of their types. Load compares it with every use of the kernel in a program, so that a
+//! running kernel can rely on the counts.
 
 use std::fmt;
 
@@ -112,19 +112,80 @@ impl Signature {
             || self.has_trailing_chain(n_operands)
     }
 
-    /// Records one operand.
-    pub(super) fn operand(&mut self, type_name: Option<&'static str>, strict: bool) {
-        self.operands.push(OperandSpec { type_name, strict });
-    }
-
-    /// Records one result.
-    pub(super) fn result(&mut self, type_name: Option<&'static str>) {
-        self.results.push(ResultSpec { type_name });
-    }
-
-    /// Records that results may come later than the kernel's return.
-    pub(super) fn completes(&mut self, completion: Completion) {
+    fn add(&mut self, part: Part) {
+        let completion = match part {
+            Part::Operand(operand) => return self.operands.push(operand),
+            Part::MoreOperands => return self.more_operands = true,
+            Part::Attribute(attribute) => return self.attributes.push(attribute),
+            Part::MoreAttributes => return self.more_attributes = true,
+            Part::Function => return self.n_functions += 1,
+            Part::MoreFunctions => return self.more_functions = true,
+            Part::Surroundings => return self.sees_surroundings = true,
+            Part::Detaches => return self.detaches = true,
+            Part::Result(result, completion) => {
+                self.results.push(result);
+                completion
+            }
+            Part::AnyResults(completion) => {
+                self.any_results = true;
+                completion
+            }
+        };
         self.completion = self.completion.max(completion);
+    }
+}
+
+/// What one parameter or result adds to a [`Signature`].
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// An operand.
+    Operand(OperandSpec),
+    /// All operands that are left.
+    MoreOperands,
+    /// An attribute.
+    Attribute(AttributeSpec),
+    /// All attributes that are left.
+    MoreAttributes,
+    /// A function.
+    Function,
+    /// All functions that are left.
+    MoreFunctions,
+    /// The host or the request.
+    Surroundings,
+    /// A result, and when it is there.
+    Result(ResultSpec, Completion),
+    /// As many results as the program asks for, and when they are there.
+    AnyResults(Completion),
+    /// The kernel may go on after it has returned.
+    Detaches,
+}
+
+impl Part {
+    pub(super) const fn operand(type_name: Option<&'static str>, strict: bool) -> Part {
+        Part::Operand(OperandSpec { type_name, strict })
+    }
+
+    pub(super) const fn result(type_name: Option<&'static str>, completion: Completion) -> Part {
+        Part::Result(ResultSpec { type_name }, completion)
+    }
+}
+
+/// A signature as a constant: the parts of the parameters, and those of the results.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Parts(
+    pub(super) &'static [&'static Part],
+    pub(super) &'static [&'static Part],
+);
+
+impl Parts {
+    /// Puts the signature together.
+    pub(super) fn signature(&self) -> Signature {
+        let mut signature = Signature::default();
+        for part in self.0.iter().chain(self.1) {
+            signature.add(**part);
+        }
+        signature
     }
 }
 
