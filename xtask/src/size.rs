@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 
 use crate::steps::{self, Steps, target};
 
-/// Above this the step fails: what it weighs, and some room. A third of that is the standard library,
-/// most of which prints backtraces; the rest is in `benches/record/2026-11-21-size.md`, beside the goal
-/// of 400,000.
-const MAX_BYTES: u64 = 1 << 20;
+/// Above this the step fails: what it weighs, and some room. Where the bytes are, and the goal of
+/// 400,000, is in `benches/record/`.
+const MAX_BYTES: u64 = 720_000;
 
 /// From the start of the process until the line that the first kernel prints is read.
 const MAX_START: Duration = Duration::from_millis(2);
@@ -98,6 +97,11 @@ pub fn check(steps: &mut Steps, depth: Depth) {
         starts_quickly(&SHIPPED.program(&triple, "tfrt-run"))
     });
     steps.work("panics in tfrt-run", || isolates_panics(&triple));
+    steps.work("tests of tfrt-run", || {
+        let program = SHIPPED.program(&triple, "tfrt-run");
+        let mut tests = steps::cargo(&["test", "--quiet", "-p", "tfrt-run", "--test", "command"]);
+        succeeds_loudly(tests.env("TFRT_RUN_PROGRAM", program))
+    });
     if depth == Depth::Short {
         return;
     }
@@ -144,6 +148,12 @@ impl Build {
         }
         if let Some(folder) = unwinder(triple) {
             flags.push_str(&format!(" -L native={}", folder.display()));
+            // Both `tfrt-run` and the unwinder define the walk up the stack: `run/src/backtrace.rs`.
+            flags.push_str(" -Clink-arg=-Wl,-z,muldefs");
+        }
+        if triple == "x86_64-unknown-linux-gnu" {
+            // Rust's own linker, which is the default here, keeps one of functions that are the same.
+            flags.push_str(" -Clink-arg=-Wl,--icf=all");
         }
         let mut command = Command::new("cargo");
         command

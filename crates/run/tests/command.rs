@@ -1,8 +1,9 @@
-//! The command `tfrt-run` from outside: results, messages and exit statuses.
+//! The command `tfrt-run` from outside: results, messages and exit statuses. `TFRT_RUN_PROGRAM` names
+//! another build of it than the one beside this test.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::{env, fs};
 
 use tfrt_compiler::CompileOptions;
 use tfrt_ir::Source;
@@ -32,7 +33,9 @@ fn compile(test: &str, text: &str) -> PathBuf {
 }
 
 fn run(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tfrt-run"))
+    let program = env::var_os("TFRT_RUN_PROGRAM");
+    let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_tfrt-run").into());
+    Command::new(program)
         .args(words)
         .output()
         .expect("the command was built")
