@@ -94,7 +94,7 @@ pub(crate) enum View<'a> {
 /// this register. No pointer points into a register, so moving it is copying its bytes.
 #[repr(C)]
 pub(crate) struct Repr {
-    payload: MaybeUninit<[u64; 2]>,
+    payload: [MaybeUninit<u64>; 2],
     tag: Tag,
     /// Neither `Send` nor `Sync` by itself.
     not_send: PhantomData<*const ()>,
@@ -113,7 +113,7 @@ impl Repr {
     #[inline]
     pub(crate) const fn empty() -> Repr {
         Repr {
-            payload: MaybeUninit::uninit(),
+            payload: [MaybeUninit::uninit(); 2],
             tag: Tag::EMPTY,
             not_send: PhantomData,
         }
@@ -128,7 +128,7 @@ impl Repr {
     unsafe fn with<C>(tag: Tag, content: C) -> Repr {
         const { assert!(size_of::<C>() <= 16 && align_of::<C>() <= 8) };
         let mut repr = Repr {
-            payload: MaybeUninit::uninit(),
+            payload: [MaybeUninit::uninit(); 2],
             tag,
             not_send: PhantomData,
         };
@@ -145,15 +145,17 @@ impl Repr {
             // SAFETY: a counted pointer to a settled cell with a `T`.
             return unsafe { Repr::with(Tag::of::<T>(), cell) };
         }
-        let mut repr = Repr {
-            payload: MaybeUninit::uninit(),
-            tag: Tag::of::<T>(),
-            not_send: PhantomData,
-        };
+        // What is smaller than a word is written as one, so that its bytes can be read together as soon
+        // as they are written.
+        let mut payload = [MaybeUninit::<u64>::zeroed(), MaybeUninit::uninit()];
         // SAFETY: a type stored in place has at most 16 bytes, aligned to at most 8; that is
         // asserted where `InPlace` is implemented.
-        unsafe { repr.payload.as_mut_ptr().cast::<T>().write(value) };
-        repr
+        unsafe { payload.as_mut_ptr().cast::<T>().write(value) };
+        Repr {
+            payload,
+            tag: Tag::of::<T>(),
+            not_send: PhantomData,
+        }
     }
 
     /// Returns a register that holds a failure.

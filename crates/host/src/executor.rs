@@ -492,46 +492,56 @@ enum Begun {
 
 /// Begins a call from inside of `caller`.
 fn begin_call(caller: &Arc<Frame>, call: Call) -> Result<Begun, Error> {
-    let Call { target, arguments } = call;
+    let Call {
+        target,
+        arguments: mut values,
+    } = call;
     let function = target.function(caller.program())?;
-    begin(&function, caller.request(), caller.depth() + 1, arguments)
-}
-
-/// Begins a call that `depth` calls are around.
-fn begin(
-    function: &Function,
-    request: &Arc<RequestContext>,
-    depth: u32,
-    arguments: Vec<AnyAsyncValue>,
-) -> Result<Begun, Error> {
-    function.check_arguments(&arguments)?;
-    if function.runs_straight(request, depth) {
-        if arguments.iter().all(AnyAsyncValue::is_settled) {
-            return Ok(Begun::Ended(
-                function.run_straight(request, depth, arguments),
-            ));
-        }
-        if function.is_synchronous() {
-            return Ok(Begun::Ended(function.run_later(request, depth, arguments)));
-        }
+    let (request, depth) = (caller.request(), caller.depth() + 1);
+    if run_in_order(&function, request, depth, &mut values)? {
+        return Ok(Begun::Ended(values));
     }
     let frame = function.frame(request, depth)?;
-    Ok(Begun::Frame(frame, arguments))
+    Ok(Begun::Frame(frame, values))
 }
 
-/// Runs a function as far as it goes without waiting.
+/// Runs a function as far as it goes without waiting. The values are its arguments, and then its
+/// results.
+#[inline]
 pub(crate) fn call(
     function: &Function,
     request: &Arc<RequestContext>,
-    arguments: Vec<AnyAsyncValue>,
-) -> Result<Vec<AnyAsyncValue>, Error> {
-    Ok(match begin(function, request, 0, arguments)? {
-        Begun::Ended(results) => results,
-        Begun::Frame(frame, arguments) => {
-            execute(&frame, arguments);
-            frame.take_results()
-        }
-    })
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<(), Error> {
+    if !run_in_order(function, request, 0, values)? {
+        let frame = function.frame(request, 0)?;
+        execute(&frame, std::mem::take(values));
+        *values = frame.take_results();
+    }
+    Ok(())
+}
+
+/// Takes the straight road with a call that `depth` calls are around, and tells whether it could. The
+/// values are its arguments, and if so its results after that.
+#[inline]
+fn run_in_order(
+    function: &Function,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<bool, Error> {
+    function.check_arguments(values)?;
+    if !function.runs_straight(request, depth) {
+        return Ok(false);
+    }
+    if values.iter().all(AnyAsyncValue::is_settled) {
+        function.run_straight(request, depth, values);
+    } else if function.is_synchronous() {
+        *values = function.run_later(request, depth, std::mem::take(values));
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// Starts a function as a task; what can't be started has errors for results.

@@ -78,8 +78,11 @@ impl Function {
         arguments: Vec<AnyAsyncValue>,
     ) -> Vec<AnyAsyncValue> {
         let _scope = self.scope(context.request());
-        executor::call(self, context.request(), arguments)
-            .unwrap_or_else(|error| self.all_failed(&context.report(error)))
+        let mut values = arguments;
+        match executor::call(self, context.request(), &mut values) {
+            Ok(()) => values,
+            Err(error) => self.all_failed(&context.report(error)),
+        }
     }
 
     /// Hands the call to the work queue and returns at once; the results are values to come.
@@ -122,8 +125,9 @@ impl Function {
                 self.name()
             )));
         }
-        let arguments = arguments.to_vec();
-        straight::run(&self.program, self.index, context.request(), 0, arguments)
+        let mut values = arguments.to_vec();
+        straight::run(&self.program, self.index, context.request(), 0, &mut values)?;
+        Ok(values)
     }
 
     fn scope<'a>(&self, request: &'a RequestContext) -> Option<Scope<'a>> {
@@ -145,6 +149,7 @@ impl Function {
 
     /// Whether a call that so many calls are around runs in an order found at load, once its arguments
     /// are there.
+    #[inline]
     pub(crate) fn runs_straight(&self, request: &RequestContext, depth: u32) -> bool {
         let topology = self.topology();
         match topology.manner {
@@ -161,15 +166,17 @@ impl Function {
         }
     }
 
-    /// Runs a call in order; its arguments are settled.
+    /// Runs a call in order. The values are its arguments, which are settled, and then its results.
+    #[inline]
     pub(crate) fn run_straight(
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
-        arguments: Vec<AnyAsyncValue>,
-    ) -> Vec<AnyAsyncValue> {
-        straight::run(&self.program, self.index, request, depth, arguments)
-            .unwrap_or_else(|error| self.all_failed(&error))
+        values: &mut Vec<AnyAsyncValue>,
+    ) {
+        if let Err(error) = straight::run(&self.program, self.index, request, depth, values) {
+            *values = self.all_failed(&error);
+        }
     }
 
     /// Runs a call in order, as a task, when its arguments are there.
@@ -188,8 +195,9 @@ impl Function {
             let queue = request.queue().clone();
             queue.add_task(Task::new(move || {
                 let settled = arguments.into_iter().map(AnyAsyncValue::settled);
-                let results = function.run_straight(&request, depth, settled.collect());
-                for (promise, result) in promises.into_iter().zip(results) {
+                let mut values = settled.collect();
+                function.run_straight(&request, depth, &mut values);
+                for (promise, result) in promises.into_iter().zip(values) {
                     promise.forward(result);
                 }
             }));
@@ -202,12 +210,13 @@ impl Function {
         &self,
         request: &Arc<RequestContext>,
         depth: u32,
-        arguments: Vec<AnyAsyncValue>,
+        mut arguments: Vec<AnyAsyncValue>,
     ) -> Result<Vec<AnyAsyncValue>, Error> {
         self.check_arguments(&arguments)?;
         let is_settled = arguments.iter().all(AnyAsyncValue::is_settled);
         if self.is_synchronous() && is_settled {
-            return Ok(self.run_straight(request, depth, arguments));
+            self.run_straight(request, depth, &mut arguments);
+            return Ok(arguments);
         }
         if self.is_synchronous() || (is_settled && self.runs_straight(request, depth)) {
             return Ok(self.run_later(request, depth, arguments));
@@ -228,6 +237,7 @@ impl Function {
     }
 
     /// Compares the number of arguments with that of the function.
+    #[inline]
     pub(crate) fn check_arguments(&self, arguments: &[AnyAsyncValue]) -> Result<(), Error> {
         if arguments.len() == self.n_arguments() {
             return Ok(());

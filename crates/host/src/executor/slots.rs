@@ -117,13 +117,32 @@ impl Slots<'_> {
     /// As for [`Slots::put`]; and the value is not counted.
     #[inline(always)]
     pub(crate) unsafe fn copy(&self, register: u32, value: &AnyAsyncValue) {
-        let from = std::ptr::from_ref(value);
-        // SAFETY: the caller says that it owns nothing.
-        let value = unsafe { from.read() };
         // SAFETY: the caller says so.
-        unsafe { self.put(register, value) };
+        let slot = unsafe { self.at(register) };
+        let from = std::ptr::from_ref(value).cast::<Word>();
+        slot.with_mut(|to| {
+            for word in 0..size_of::<AnyAsyncValue>() / size_of::<Word>() {
+                // SAFETY: inside of the value.
+                let from = unsafe { from.add(word) };
+                // SAFETY: it may be read, and owns nothing. Kernels write words: a processor that is
+                // asked for two at a time waits until the last has left for the cache.
+                let copy = unsafe { from.read_volatile() };
+                // SAFETY: inside of the slot.
+                let to = unsafe { to.cast::<Word>().add(word) };
+                // SAFETY: nobody else uses it.
+                unsafe { to.write(copy) };
+            }
+        });
     }
 }
+
+/// A part of a value, of which nothing is known.
+type Word = MaybeUninit<*const ()>;
+
+const _: () = assert!(
+    size_of::<AnyAsyncValue>().is_multiple_of(size_of::<Word>())
+        && align_of::<AnyAsyncValue>() >= align_of::<Word>()
+);
 
 /// How many words stand before the operands in a record.
 const HEAD: usize = 4;

@@ -99,8 +99,17 @@ struct Level<'f> {
     next: u32,
     /// It is the first of its chunk: the chunk before is used again when it ends.
     is_first_of_chunk: bool,
-    /// Its caller keeps something until it returns.
-    is_kept_for: bool,
+    kept: Kept,
+}
+
+/// What is kept for the kernel that has made a call until that returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Nothing,
+    /// Its operands.
+    Operands,
+    /// The loop whose turn the call is.
+    Loop,
 }
 
 /// Calls in progress, each made by the one below it.
@@ -130,18 +139,17 @@ pub(super) enum Pause {
 }
 
 impl<'f> Stack<'f> {
-    /// Begins the outermost call with these arguments, of the right number, and leaves the list
-    /// empty. `None` if there is no memory for it.
+    /// A stack whose outermost call is to be one of `topology`, which [`Self::begin`] begins.
     ///
     /// Slots of small calls lie in `local`; others come from `allocator`.
-    pub(super) fn begin(
+    #[inline]
+    pub(super) fn new(
         allocator: &'f Arc<dyn HostAllocator>,
         max_levels: usize,
         local: &'f mut LocalSlots,
         topology: &'f Topology,
-        arguments: &mut Vec<AnyAsyncValue>,
-    ) -> Option<Self> {
-        let mut stack = Stack {
+    ) -> Self {
+        Stack {
             allocator,
             max_levels,
             top: Level {
@@ -149,9 +157,9 @@ impl<'f> Stack<'f> {
                 slots: NonNull::dangling(),
                 next: 0,
                 is_first_of_chunk: false,
-                is_kept_for: false,
+                kept: Kept::Nothing,
             },
-            state: State::Settled,
+            state: State::Over,
             callers: Vec::new(),
             chunk: Chunk {
                 start: NonNull::from(&mut local.0).cast(),
@@ -161,10 +169,23 @@ impl<'f> Stack<'f> {
             },
             full: Vec::new(),
             spare: Chunk::EMPTY,
+        }
+    }
+
+    /// Begins the outermost call with these arguments, of the right number, and leaves the list
+    /// empty. `false` if there is no memory for it.
+    #[inline]
+    pub(super) fn begin(&mut self, arguments: &mut Vec<AnyAsyncValue>) -> bool {
+        assert!(
+            self.state == State::Over && self.callers.is_empty() && self.chunk.n_used == 0,
+            "no call has begun"
+        );
+        let Some(level) = self.level(self.top.topology, arguments, Kept::Nothing) else {
+            return false;
         };
-        let level = stack.level(topology, arguments, false)?;
-        stack.top = level;
-        Some(stack)
+        self.top = level;
+        self.state = State::Settled;
+        true
     }
 
     /// How many calls are in progress.
@@ -177,9 +198,15 @@ impl<'f> Stack<'f> {
         self.top.topology
     }
 
-    /// Whether the caller of the topmost call keeps something until it returns.
-    pub(super) fn is_kept_for(&self) -> bool {
-        self.top.is_kept_for
+    /// What is kept until the topmost call returns.
+    #[inline]
+    pub(super) fn kept(&self) -> Kept {
+        self.top.kept
+    }
+
+    /// Whether the results of the topmost call were taken.
+    pub(super) fn is_over(&self) -> bool {
+        self.state == State::Over
     }
 
     /// The kernel that has run last in the topmost call.
@@ -198,13 +225,13 @@ impl<'f> Stack<'f> {
         &mut self,
         topology: &'f Topology,
         arguments: &mut Vec<AnyAsyncValue>,
-        is_kept_for: bool,
+        kept: Kept,
     ) -> bool {
         assert!(
             self.state == State::Put(0),
             "the caller's kernel has put nothing"
         );
-        let Some(level) = self.level(topology, arguments, is_kept_for) else {
+        let Some(level) = self.level(topology, arguments, kept) else {
             return false;
         };
         self.callers.push(self.top);
@@ -218,7 +245,7 @@ impl<'f> Stack<'f> {
         &mut self,
         topology: &'f Topology,
         arguments: &mut Vec<AnyAsyncValue>,
-        is_kept_for: bool,
+        kept: Kept,
     ) -> Option<Level<'f>> {
         let shape = topology.shape();
         assert!(
@@ -233,13 +260,16 @@ impl<'f> Stack<'f> {
         let start = self.chunk.reserve(n_slots);
         // SAFETY: so many slots are the level's (S1).
         let slots = unsafe { Slots::new(start) };
-        for (output, value) in shape.arguments().outputs().iter().zip(arguments.drain(..)) {
-            match output.n_references() {
-                0 => drop(value),
-                n => {
-                    value.retain(n as usize - 1);
-                    // SAFETY: the slots are new; the shape says that the register exists.
-                    unsafe { slots.put(output.register, value) };
+        // SAFETY: the slots are new, and the first are the arguments'.
+        if !unsafe { move_in_place(slots, arguments) } {
+            for (output, value) in shape.arguments().outputs().iter().zip(arguments.drain(..)) {
+                match output.n_references() {
+                    0 => drop(value),
+                    n => {
+                        value.retain(n as usize - 1);
+                        // SAFETY: the slots are new; the shape says that the register exists.
+                        unsafe { slots.put(output.register, value) };
+                    }
                 }
             }
         }
@@ -248,7 +278,7 @@ impl<'f> Stack<'f> {
             slots: start,
             next: 0,
             is_first_of_chunk,
-            is_kept_for,
+            kept,
         })
     }
 
@@ -295,6 +325,7 @@ impl<'f> Stack<'f> {
     /// # Panics
     ///
     /// If a kernel does. Its operands are released then, and its results unsettled.
+    #[inline(always)]
     pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
         loop {
             let pause = self.run_level::<WATCHED>(around);
@@ -403,7 +434,7 @@ impl<'f> Stack<'f> {
             slots: start,
             next: 0,
             is_first_of_chunk: false,
-            is_kept_for: false,
+            kept: Kept::Nothing,
         };
         self.state = State::Settled;
         true
@@ -418,7 +449,7 @@ impl<'f> Stack<'f> {
         };
         let results = level.topology.shape().result_registers();
         let outputs = caller.topology.shape().record(caller.next - 1).outputs();
-        if level.is_kept_for || outputs.len() != results.len() {
+        if level.kept != Kept::Nothing || outputs.len() != results.len() {
             return false;
         }
         // SAFETY: S1.
@@ -531,23 +562,23 @@ impl<'f> Stack<'f> {
         self.drop_top();
     }
 
-    /// Begins the topmost call again, whose results were taken, with other arguments: as many, none
-    /// counted. Leaves the list empty.
-    pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) {
-        let topology: &'f Topology = self.top.topology;
-        assert!(
-            self.state == State::Over && arguments.len() == topology.shape().n_arguments(),
-            "the call fits the function"
-        );
-        self.state = State::Settled;
-        self.top.next = 0;
+    /// Begins the topmost call again, whose results were taken, with other arguments, and leaves the
+    /// list empty; if these are as many as it takes, and values in place.
+    #[inline]
+    pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) -> bool {
+        let n_arguments = self.top.topology.shape().n_arguments();
+        if self.state != State::Over || arguments.len() != n_arguments {
+            return false;
+        }
         // SAFETY: S1.
         let slots = unsafe { Slots::new(self.top.slots) };
-        for (argument, value) in (0..).zip(arguments.drain(..)) {
-            assert!(!value.is_counted(), "it needs no references");
-            // SAFETY: nothing is left in these slots, the first of which are the arguments'.
-            unsafe { slots.put(argument, value) };
+        // SAFETY: nothing is left in these slots, the first of which are the arguments'.
+        if !unsafe { move_in_place(slots, arguments) } {
+            return false;
         }
+        self.state = State::Settled;
+        self.top.next = 0;
+        true
     }
 
     /// Ends the topmost call, whose kernels have all run, with its results put as those of the kernel
@@ -632,6 +663,25 @@ impl<'f> Stack<'f> {
             self.free(&spare);
         }
     }
+}
+
+/// Moves values to the first slots if all are values in place, and leaves the list empty then.
+///
+/// # Safety
+///
+/// There are so many slots, in which nothing is left, and nobody else uses them.
+#[inline(always)]
+unsafe fn move_in_place(slots: Slots<'_>, values: &mut Vec<AnyAsyncValue>) -> bool {
+    for (register, value) in (0..).zip(&*values) {
+        if value.is_counted() {
+            return false;
+        }
+        // SAFETY: the caller says so.
+        unsafe { slots.copy(register, value) };
+    }
+    // SAFETY: no value owns anything.
+    unsafe { values.set_len(0) };
+    true
 }
 
 /// The kernel of the topmost call that runs next. It is written to the level when its kernels run no

@@ -16,7 +16,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::guarded;
-use super::stack::{LocalSlots, Pause, Stack};
+use super::stack::{Kept, LocalSlots, Pause, Stack};
 use super::topology::{Manner, Topology};
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
@@ -34,7 +34,7 @@ thread_local! {
 /// Runs a function to its end. Its arguments are settled, and as many as it takes; its
 /// [`Manner`] is not [`Manner::Counted`]. `depth` is the number of calls around it.
 ///
-/// The results come in the list of the arguments.
+/// The values are the arguments, and then the results.
 ///
 /// # Errors
 ///
@@ -45,22 +45,16 @@ pub(crate) fn run(
     function: u32,
     request: &Arc<RequestContext>,
     depth: u32,
-    mut values: Vec<AnyAsyncValue>,
-) -> Result<Vec<AnyAsyncValue>, Error> {
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<(), Error> {
     let _nesting = Nesting::enter()?;
     let topology = program.topology(function);
     let mut scratch = Scratch::default();
     let mut local = LocalSlots::new();
-    let max_levels = begin_call(topology, request, depth as usize, &values)?;
-    let stack = Stack::begin(
-        request.host().allocator(),
-        max_levels,
-        &mut local,
-        topology,
-        &mut values,
-    );
+    let max_levels = begin_call(topology, request, depth as usize, values)?;
+    let allocator = request.host().allocator();
     let mut straight = Straight {
-        stack: stack.ok_or_else(|| program.no_memory(function, Stack::size_bytes(topology)))?,
+        stack: Stack::new(allocator, max_levels, &mut local, topology),
         kept: Vec::new(),
         around: Surroundings {
             program,
@@ -73,6 +67,9 @@ pub(crate) fn run(
         depth,
         first_error: None,
     };
+    if !straight.stack.begin(values) {
+        return Err(program.no_memory(function, Stack::size_bytes(topology)));
+    }
     let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
     let started = is_timed.then(Instant::now);
     if request.is_watched() {
@@ -83,8 +80,8 @@ pub(crate) fn run(
     if let Some(started) = started {
         topology.cost.learn(started.elapsed());
     }
-    straight.stack.take_results(&mut values);
-    Ok(values)
+    straight.stack.take_results(values);
+    Ok(())
 }
 
 /// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
@@ -142,6 +139,13 @@ struct Caller {
     values: Vec<AnyAsyncValue>,
 }
 
+/// Why [`Straight::advance`] has returned.
+enum Advance {
+    Paused(Pause),
+    /// A turn of the loop that is kept has ended, and this comes next.
+    Turned(Turn),
+}
+
 /// Calls in progress on this thread.
 struct Straight<'f> {
     stack: Stack<'f>,
@@ -158,15 +162,15 @@ impl<'f> Straight<'f> {
     /// Runs until the kernels of the outermost call have ended.
     fn drive<const WATCHED: bool>(&mut self) -> Result<(), Error> {
         loop {
-            let (stack, around) = (&mut self.stack, &mut self.around);
-            match guarded(|| stack.run::<WATCHED>(around)) {
-                Ok(Pause::End) => match self.stack.n_results_of_caller() {
+            match guarded(|| self.advance::<WATCHED>()) {
+                Ok(Advance::Paused(Pause::End)) => match self.stack.n_results_of_caller() {
                     None => return Ok(()),
-                    Some(_) if self.is_turn() => self.end_turn(),
                     Some(n_results) => self.return_to_caller(n_results),
                 },
-                Ok(Pause::Unsettled(status)) => self.attend(status),
-                Ok(Pause::Cancelled(reason)) => self.fail_with(reason),
+                Ok(Advance::Paused(Pause::Unsettled(status))) => self.attend(status),
+                Ok(Advance::Paused(Pause::Cancelled(reason))) => self.fail_with(reason),
+                Ok(Advance::Turned(turn)) => self.end_turn(Ok(turn)),
+                Err(panic) if self.stack.is_over() => self.end_turn(Err(panic)),
                 Err(panic) => self.fail(panic),
             }
             if let Some(error) = self.first_error.take() {
@@ -175,10 +179,46 @@ impl<'f> Straight<'f> {
         }
     }
 
-    /// Whether the topmost call is a turn of a loop.
-    fn is_turn(&self) -> bool {
-        let kept = self.kept.last().filter(|_| self.stack.is_kept_for());
-        kept.is_some_and(|caller| caller.turns.is_some())
+    /// Runs kernels, and turns of loops, until something else is to be done.
+    ///
+    /// # Panics
+    ///
+    /// If a kernel does, or a loop between two turns: the results of the last turn were taken then.
+    #[inline(never)]
+    fn advance<const WATCHED: bool>(&mut self) -> Advance {
+        loop {
+            match self.stack.run::<WATCHED>(&mut self.around) {
+                Pause::End if self.stack.kept() == Kept::Loop => {
+                    if let Some(turn) = self.next_turn() {
+                        return Advance::Turned(turn);
+                    }
+                }
+                pause => return Advance::Paused(pause),
+            }
+        }
+    }
+
+    /// A turn of a loop has ended: begins the next in its place, if that is a call of the same function
+    /// with values in place, or says what comes next.
+    #[inline]
+    fn next_turn(&mut self) -> Option<Turn> {
+        let caller = self.kept.last_mut().expect("the loop is kept");
+        let turns = caller.turns.as_mut().expect("the loop is kept");
+        self.stack.take_results(&mut caller.values);
+        let turn = turns.next(&mut caller.values);
+        if let Turn::Call(body) | Turn::Spawn(body) = &turn {
+            let (program, request) = (self.around.program, self.around.request);
+            let callee = self.stack.topology();
+            let is_usual = body.own_index(program) == Some(callee.number)
+                && callee.kind() != FunctionKind::Sync
+                && caller.held.is_empty()
+                && !request.is_cancelled();
+            if is_usual && self.stack.restart(&mut caller.values) {
+                request.count_steps(1);
+                return None;
+            }
+        }
+        Some(turn)
     }
 
     /// Does what the last kernel has left to do.
@@ -286,18 +326,22 @@ impl<'f> Straight<'f> {
         let held = held(&mut arguments)?;
         let depth = self.depth as usize + self.stack.depth();
         begin_call(topology, request, depth, &arguments)?;
-        let is_kept_for = turns.is_some() || !held.is_empty();
-        if !self.stack.push(topology, &mut arguments, is_kept_for) {
+        let kept = match &turns {
+            Some(_) => Kept::Loop,
+            None if held.is_empty() => Kept::Nothing,
+            None => Kept::Operands,
+        };
+        if !self.stack.push(topology, &mut arguments, kept) {
             return Err(program.no_memory(function, Stack::size_bytes(topology)));
         }
-        if is_kept_for {
+        if kept == Kept::Nothing {
+            self.around.scratch.keep(arguments);
+        } else {
             self.kept.push(Caller {
                 held,
                 turns,
                 values: arguments,
             });
-        } else {
-            self.around.scratch.keep(arguments);
         }
         Ok(())
     }
@@ -329,9 +373,9 @@ impl<'f> Straight<'f> {
 
     /// What is kept for the caller of the topmost call, which ends.
     fn take_kept(&mut self) -> Option<Caller> {
-        match self.stack.is_kept_for() {
-            true => self.kept.pop(),
-            false => None,
+        match self.stack.kept() {
+            Kept::Nothing => None,
+            Kept::Operands | Kept::Loop => self.kept.pop(),
         }
     }
 
@@ -341,45 +385,18 @@ impl<'f> Straight<'f> {
         self.around.kernel = self.stack.kernel();
     }
 
-    /// A turn of a loop has ended: begins the next in its place, if that is a call of the same function.
-    fn end_turn(&mut self) {
-        let Some(caller) = self.kept.last_mut() else {
-            return;
-        };
-        let Caller {
-            held,
-            turns: Some(turns),
-            values,
-        } = caller
-        else {
-            return;
-        };
-        self.stack.take_results(values);
-        let next = guarded(|| turns.next(values));
-        if let Ok(Turn::Call(body) | Turn::Spawn(body)) = &next {
-            let (program, callee) = (self.around.program, self.stack.topology());
-            let is_usual = body.own_index(program) == Some(callee.number)
-                && values.len() == callee.shape().n_arguments()
-                && callee.kind() != FunctionKind::Sync
-                && held.is_empty()
-                && !values.iter().any(AnyAsyncValue::is_counted)
-                && !self.around.request.is_cancelled();
-            if is_usual {
-                self.around.request.count_steps(1);
-                return self.stack.restart(values);
-            }
-        }
+    /// A turn of a loop has ended: goes back to the loop's kernel, and does what comes next.
+    fn end_turn(&mut self, next: Result<Turn, Error>) {
         let Caller {
             held,
             turns,
             values,
-        } = self.kept.pop().expect("there is one");
+        } = self.kept.pop().expect("the loop is kept");
         self.stack.pop();
         self.go_back();
         drop(held);
-        if let Some(turns) = turns {
-            self.go_on(turns, next, values);
-        }
+        let turns = turns.expect("the loop is kept");
+        self.go_on(turns, next, values);
     }
 
     /// Takes the next turn of a loop, or ends it.
