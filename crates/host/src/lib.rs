@@ -24,6 +24,8 @@
 use std::sync::Arc;
 
 #[cfg(not(loom))]
+pub use tfrt_async::queue::parallel_for;
+#[cfg(not(loom))]
 use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
 };

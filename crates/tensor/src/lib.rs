@@ -9,6 +9,7 @@
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
 //! | compare | [`compare`] |
+//! | calculate | [`math`] |
 //! | read and write files | [`btf`] |
 //!
 //! # Memory
@@ -32,6 +33,7 @@ mod coo;
 mod dense;
 #[allow(unsafe_code, reason = "a listed module")]
 mod element;
+pub mod math;
 mod metadata;
 mod scalar;
 mod shape;

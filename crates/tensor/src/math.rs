@@ -1,0 +1,49 @@
+//! Arithmetic on tensors, on the processor: functions over typed views, which know nothing of kernels or
+//! operations.
+//!
+//! | Module | Has |
+//! | --- | --- |
+//! | [`elementwise`] | unary and binary functions, comparisons, selection, conversions; with broadcasting |
+//! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
+//! | [`softmax`] | softmax and its logarithm over any dimension |
+//! | [`matmul`] | matrix products: transposed, batched, with what follows them |
+//! | [`number`] | what can be calculated with elements of each type |
+//! | [`functions`] | the functions of one number that the processor does not have |
+//! | [`parallel`] | the same work cut into chunks, for a queue's workers |
+//!
+//! # The contract of chunks
+//!
+//! An output is made chunk by chunk, and where chunks begin depends on the shapes alone. What a chunk holds
+//! does not depend on the others. Sums are taken in an order that the shapes fix ([`reduce`]). So a program
+//! gives the same bits on any number of threads. The bits of a matrix product may differ between processors,
+//! whose vectors differ in length; those of everything else don't, but for the functions that the
+//! standard library takes from the system (logarithms and powers of `f64`, sines).
+//!
+//! # Vectors
+//!
+//! Inner loops are plain Rust over slices, compiled several times for the instruction sets that `pulp` knows
+//! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call.
+
+mod broadcast;
+pub mod elementwise;
+pub mod functions;
+pub mod matmul;
+pub mod number;
+pub mod parallel;
+pub mod reduce;
+pub mod softmax;
+
+/// Runs a loop compiled for the best instruction set that this processor has.
+#[inline(always)]
+pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
+    struct Body<F>(F);
+    impl<R, F: FnOnce() -> R> pulp::WithSimd for Body<F> {
+        type Output = R;
+
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(self, _: S) -> R {
+            (self.0)()
+        }
+    }
+    pulp::Arch::new().dispatch(Body(body))
+}

@@ -1,0 +1,246 @@
+//! Matrix products.
+//!
+//! Products of floats and complex numbers go through the crate `gemm`, without threads of its own: rows of the
+//! result are cut into chunks for our queue. `bf16` and integers are multiplied by plain loops.
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::elementwise::broadcast_extents;
+use super::number::Number;
+use super::parallel;
+use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+
+#[allow(unsafe_code, reason = "a listed module")]
+mod gemm;
+
+pub use gemm::MatmulElement;
+use gemm::{Matrix, multiply};
+
+/// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
+/// to pay.
+const MIN_ROWS: usize = 32;
+
+/// What becomes of the product and of what stood in the result before: `product * of_product + before *
+/// of_result`. Where `of_result` is 0, what stood there is not looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale<T> {
+    /// The factor of the product.
+    pub of_product: T,
+    /// The factor of what stood in the result.
+    pub of_result: T,
+}
+
+impl<T: Number> Default for Scale<T> {
+    /// The product alone.
+    fn default() -> Self {
+        Scale {
+            of_product: T::ONE,
+            of_result: T::ZERO,
+        }
+    }
+}
+
+/// Multiplies matrices, or stacks of them.
+///
+/// A factor that is to be transposed is given as a view whose last dimensions are exchanged
+/// ([`TensorView::permute`]).
+///
+/// # Shapes
+///
+/// `a: [.., m, k]`, `b: [.., k, n]`, `out: [.., m, n]`; leading dimensions are broadcast.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::matmul::{Scale, matmul};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// let a = TensorView::new(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2])?;
+/// let mut out = [0.0; 4];
+/// matmul(Scale::default(), &a, &a.permute(&[1, 0])?, &mut TensorViewMut::new(&mut out, &[2, 2])?)?;
+/// assert_eq!(out, [5.0, 11.0, 11.0, 25.0]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn matmul<T: MatmulElement>(
+    scale: Scale<T>,
+    a: &TensorView<'_, T>,
+    b: &TensorView<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let plan = Plan::new(
+        (a.extents(), a.strides()),
+        (b.extents(), b.strides()),
+        out.extents(),
+    )?;
+    plan.run(scale, a.elements(), b.elements(), 0, out.as_mut_slice());
+    Ok(())
+}
+
+/// As [`matmul`], of dense tensors, on the workers of the request's queue if there is much to do.
+///
+/// With `transpose` a factor's last two dimensions are exchanged first: that of `a`, that of `b`.
+///
+/// # Errors
+///
+/// As of [`matmul`], and those of [`parallel::fill`].
+pub fn matmul_into<T: MatmulElement>(
+    execution: &ExecutionContext,
+    scale: Scale<T>,
+    [a, b]: [&DenseHostTensor; 2],
+    transpose: [bool; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(a.metadata())?;
+    crate::dense::expect_dtype::<T>(b.metadata())?;
+    let seen = |tensor: &DenseHostTensor, transpose: bool| {
+        let (mut extents, mut strides) = (tensor.shape().to_dims(), tensor.shape().strides());
+        if let (true, Some(last)) = (transpose, extents.len().checked_sub(2)) {
+            extents.swap(last, last + 1);
+            strides.swap(last, last + 1);
+        }
+        (extents, strides)
+    };
+    let (a_seen, b_seen) = (seen(a, transpose[0]), seen(b, transpose[1]));
+    let plan = Plan::new(
+        (&a_seen.0, &a_seen.1),
+        (&b_seen.0, &b_seen.1),
+        &out.shape().to_dims(),
+    )?;
+    let chunk = plan.chunk_len();
+    let (a, b) = (a.clone(), b.clone());
+    parallel::fill(execution, out, chunk, move |first, part| {
+        let (a, b) = (a.read()?, b.read()?);
+        plan.run(scale, a.elements()?, b.elements()?, first, part);
+        Ok(())
+    })
+}
+
+/// How the matrices of a product lie.
+#[derive(Clone, Debug)]
+struct Plan {
+    m: usize,
+    n: usize,
+    k: usize,
+    /// The leading dimensions of the result.
+    batch: Dims,
+    a: Factor,
+    b: Factor,
+}
+
+/// A factor's strides: of its leading dimensions as they are broadcast, of rows, and of columns.
+#[derive(Clone, Debug)]
+struct Factor {
+    batch: Dims,
+    row: usize,
+    column: usize,
+}
+
+impl Factor {
+    /// Where the matrix of some number begins.
+    fn offset(&self, mut number: usize, batch: &[usize]) -> usize {
+        let mut offset = 0;
+        for (extent, stride) in batch.iter().zip(&self.batch).rev() {
+            offset += number % extent * stride;
+            number /= extent;
+        }
+        offset
+    }
+}
+
+impl Plan {
+    fn new(
+        (a, a_strides): (&[usize], &[usize]),
+        (b, b_strides): (&[usize], &[usize]),
+        out: &[usize],
+    ) -> Result<Plan, Error> {
+        let ([a_batch @ .., m, k], [b_batch @ .., b_k, n]) = (a, b) else {
+            let message = format!("expected matrices, found shapes {a:?} and {b:?}");
+            return Err(Error::invalid_argument(message));
+        };
+        if k != b_k {
+            return Err(Error::invalid_argument(format!(
+                "MatMul input tensors inner dimension mismatch: {a:?} vs. {b:?}"
+            )));
+        }
+        let batch = broadcast_extents(&[a_batch, b_batch])?;
+        let fits = out
+            .split_last_chunk::<2>()
+            .is_some_and(|(out_batch, last)| out_batch == &batch[..] && *last == [*m, *n]);
+        if !fits {
+            return Err(Error::invalid_argument(format!(
+                "MatMul output shape {out:?} does not match product shape of inputs: {a:?} * {b:?}"
+            )));
+        }
+        let factor = |extents: &[usize], strides: &[usize]| {
+            let own = extents.len();
+            let missing = batch.len() - own;
+            let stride = |dimension: usize| match dimension.checked_sub(missing) {
+                Some(index) if extents[index] != 1 => strides[index],
+                _ => 0,
+            };
+            Factor {
+                batch: (0..batch.len()).map(stride).collect(),
+                row: strides[own],
+                column: strides[own + 1],
+            }
+        };
+        Ok(Plan {
+            m: *m,
+            n: *n,
+            k: *k,
+            a: factor(a_batch, a_strides),
+            b: factor(b_batch, b_strides),
+            batch,
+        })
+    }
+
+    fn chunk_len(&self) -> std::num::NonZeroUsize {
+        let rows = match self.m {
+            // Parts of one row: the product of a vector and a matrix.
+            1 => return parallel::chunk_len(self.k / 4, 64),
+            m => MIN_ROWS.min(m),
+        };
+        parallel::chunk_len(self.k / 16, rows.saturating_mul(self.n))
+    }
+
+    /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, for as
+    /// many matrices as they are of.
+    fn run<T: MatmulElement>(
+        &self,
+        scale: Scale<T>,
+        a: &[T],
+        b: &[T],
+        first: usize,
+        mut out: &mut [T],
+    ) {
+        let (mut position, len) = (first, out.len());
+        if len == 0 {
+            return;
+        }
+        let end = first + len;
+        while position < end {
+            let (row, column) = (position / self.n, position % self.n);
+            let (number, row) = (row / self.m, row % self.m);
+            let left = end - position;
+            let (n_rows, n_columns) = match column == 0 && left >= self.n {
+                true => ((left / self.n).min(self.m - row), self.n),
+                false => (1, left.min(self.n - column)),
+            };
+            let (part, rest) = std::mem::take(&mut out).split_at_mut(n_rows * n_columns);
+            let a_start = self.a.offset(number, &self.batch) + row * self.a.row;
+            let b_start = self.b.offset(number, &self.batch) + column * self.b.column;
+            let a = Matrix::new(a, a_start, [n_rows, self.k], [self.a.row, self.a.column]);
+            let b = Matrix::new(b, b_start, [self.k, n_columns], [self.b.row, self.b.column]);
+            multiply(scale, a, b, part);
+            out = rest;
+            position += n_rows * n_columns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

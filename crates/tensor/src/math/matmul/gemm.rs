@@ -1,0 +1,195 @@
+//! Products of two matrices: through the crate `gemm`, or by plain loops.
+
+use super::Scale;
+use crate::math::number::Number;
+use crate::math::vectorized;
+use crate::{BF16, Complex, F16};
+
+/// A matrix in a slice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matrix<'a, T> {
+    // Invariant: if there are rows and columns, the last of both is in the slice.
+    elements: &'a [T],
+    extents: [usize; 2],
+    strides: [usize; 2],
+}
+
+impl<'a, T> Matrix<'a, T> {
+    /// Sees a matrix that begins at `start`.
+    ///
+    /// # Panics
+    ///
+    /// If it leads out of the slice.
+    pub(super) fn new(
+        elements: &'a [T],
+        start: usize,
+        extents: [usize; 2],
+        strides: [usize; 2],
+    ) -> Self {
+        if extents.contains(&0) {
+            let elements = &[];
+            return Matrix {
+                elements,
+                extents,
+                strides,
+            };
+        }
+        let elements = &elements[start..];
+        let last = extents
+            .iter()
+            .zip(strides)
+            .try_fold(0_usize, |last, (extent, stride)| {
+                last.checked_add((extent - 1).checked_mul(stride)?)
+            });
+        assert!(
+            last.is_some_and(|last| last < elements.len()),
+            "a matrix lies in its elements"
+        );
+        Matrix {
+            elements,
+            extents,
+            strides,
+        }
+    }
+}
+
+/// Elements of which matrices can be multiplied.
+pub trait MatmulElement: Number + Sealed {}
+
+impl<T: Number + Sealed> MatmulElement for T {}
+
+/// How elements are multiplied.
+pub trait Sealed: Sized {
+    /// Writes the product to `out`, row by row.
+    ///
+    /// `out` has as many elements as the product, of which there is one at least.
+    #[expect(private_interfaces, reason = "nobody else calls it")]
+    fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: &mut [Self]);
+}
+
+/// Writes the product of `a` and `b` to `out`, row by row.
+///
+/// # Panics
+///
+/// If the extents don't fit.
+pub(super) fn multiply<T: MatmulElement>(
+    scale: Scale<T>,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    out: &mut [T],
+) {
+    let ([m, k], [b_k, n]) = (a.extents, b.extents);
+    assert!(
+        k == b_k && m.checked_mul(n) == Some(out.len()),
+        "the extents fit"
+    );
+    if !out.is_empty() {
+        T::multiply(scale, a, b, out);
+    }
+}
+
+/// `by_gemm!(F16 as gemm::f16)` multiplies matrices of `F16` by the crate `gemm`, which knows it as
+/// `gemm::f16`.
+macro_rules! by_gemm {
+    ($($type:ty as $foreign:ty, |$x:ident| $convert:expr;)*) => {$(
+        const _: () = assert!(
+            size_of::<$type>() == size_of::<$foreign>() && align_of::<$type>() == align_of::<$foreign>()
+        );
+
+        #[expect(private_interfaces, reason = "nobody else calls it")]
+        impl Sealed for $type {
+            fn multiply(
+                scale: Scale<$type>,
+                a: Matrix<'_, $type>,
+                b: Matrix<'_, $type>,
+                out: &mut [$type],
+            ) {
+                let ([m, k], [_, n]) = (a.extents, b.extents);
+                let convert = |$x: $type| -> $foreign { $convert };
+                let reads_out = scale.of_result != <$type as crate::Element>::ZERO;
+                let stride = |stride: usize| isize::try_from(stride).expect("it lies in memory");
+                // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and a matrix
+                // without elements is not read; `out` has m * n elements in rows of n, as `multiply` has
+                // checked, and is borrowed for writing, so it overlaps neither. All are initialised. The
+                // foreign type has the same layout: it is the same float, or a transparent or C structure
+                // of the same parts. Without parallelism nothing outlives the call.
+                unsafe {
+                    gemm::gemm::<$foreign>(
+                        m, n, k,
+                        out.as_mut_ptr().cast(), 1, stride(n),
+                        reads_out,
+                        a.elements.as_ptr().cast(), stride(a.strides[1]), stride(a.strides[0]),
+                        b.elements.as_ptr().cast(), stride(b.strides[1]), stride(b.strides[0]),
+                        convert(scale.of_result), convert(scale.of_product),
+                        false, false, false,
+                        gemm::Parallelism::None,
+                    );
+                }
+            }
+        }
+    )*};
+}
+
+by_gemm! {
+    f32 as f32, |x| x;
+    f64 as f64, |x| x;
+    F16 as gemm::f16, |x| gemm::f16::from_bits(x.0);
+    Complex<f32> as gemm::c32, |x| gemm::c32 { re: x.real, im: x.imaginary };
+    Complex<f64> as gemm::c64, |x| gemm::c64 { re: x.real, im: x.imaginary };
+}
+
+/// `by_loops!(i32)` multiplies matrices of `i32` by plain loops.
+macro_rules! by_loops {
+    ($($type:ty),*) => {$(
+        #[expect(private_interfaces, reason = "nobody else calls it")]
+        impl Sealed for $type {
+            fn multiply(
+                scale: Scale<$type>,
+                a: Matrix<'_, $type>,
+                b: Matrix<'_, $type>,
+                out: &mut [$type],
+            ) {
+                loops(scale, a, b, out);
+            }
+        }
+    )*};
+}
+
+by_loops!(BF16, u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// Adds up multiples of the right factor's rows, in the wide type: each row of the result in turn.
+fn loops<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    let ([_, k], [_, n]) = (a.extents, b.extents);
+    let mut sums = vec![<T::Wide as crate::Element>::ZERO; n];
+    for (row, out) in out.chunks_exact_mut(n).enumerate() {
+        sums.fill(<T::Wide as crate::Element>::ZERO);
+        for depth in 0..k {
+            let factor = a.elements[row * a.strides[0] + depth * a.strides[1]].widened();
+            let b_row = &b.elements[depth * b.strides[0]..];
+            vectorized(
+                #[inline(always)]
+                || match b.strides[1] {
+                    1 => {
+                        for (sum, x) in sums.iter_mut().zip(b_row) {
+                            *sum = sum.plus(factor.times(x.widened()));
+                        }
+                    }
+                    stride => {
+                        for (column, sum) in sums.iter_mut().enumerate() {
+                            *sum = sum.plus(factor.times(b_row[column * stride].widened()));
+                        }
+                    }
+                },
+            );
+        }
+        let (of_product, of_result) = (scale.of_product.widened(), scale.of_result.widened());
+        let reads_out = scale.of_result != <T as crate::Element>::ZERO;
+        for (out, sum) in out.iter_mut().zip(&sums) {
+            let product = of_product.times(*sum);
+            *out = match reads_out {
+                true => T::narrowed(product.plus(of_result.times(out.widened()))),
+                false => T::narrowed(product),
+            };
+        }
+    }
+}

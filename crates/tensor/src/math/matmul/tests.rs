@@ -1,0 +1,161 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::math::number::Real;
+use crate::{BF16, Complex, F16};
+
+/// The product by its definition, in `f64`.
+fn by_definition(a: &[f64], b: &[f64], [m, k, n]: [usize; 3]) -> Vec<f64> {
+    let element =
+        |row: usize, column: usize| (0..k).map(|i| a[row * k + i] * b[i * n + column]).sum();
+    (0..m * n)
+        .map(|index| element(index / n, index % n))
+        .collect()
+}
+
+fn transposed<T: Copy>(x: &[T], [rows, columns]: [usize; 2]) -> Vec<T> {
+    (0..rows * columns)
+        .map(|index| x[index % rows * columns + index / rows])
+        .collect()
+}
+
+/// Multiplies whole numbers, which all types can hold, in all four ways to transpose, in one go and in parts.
+fn check<T: MatmulElement>(
+    [m, k, n]: [usize; 3],
+    values: &[i8],
+    of: impl Fn(f64) -> T,
+) -> Result<(), TestCaseError> {
+    let wide =
+        |range: std::ops::Range<usize>| values[range].iter().map(|x| f64::from(x % 4)).collect();
+    let (a, b): (Vec<f64>, Vec<f64>) = (wide(0..m * k), wide(m * k..m * k + k * n));
+    let wanted: Vec<T> = by_definition(&a, &b, [m, k, n])
+        .iter()
+        .map(|x| of(2.0 * x + 3.0))
+        .collect();
+    let (a, b): (Vec<T>, Vec<T>) = (
+        a.iter().map(|x| of(*x)).collect(),
+        b.iter().map(|x| of(*x)).collect(),
+    );
+    let (a_turned, b_turned) = (transposed(&a, [m, k]), transposed(&b, [k, n]));
+    let scale = Scale {
+        of_product: of(2.0),
+        of_result: of(1.0),
+    };
+    for way in 0..4 {
+        let a = match way & 1 {
+            0 => TensorView::new(&a, &[m, k]).unwrap(),
+            _ => TensorView::new(&a_turned, &[k, m])
+                .unwrap()
+                .permute(&[1, 0])
+                .unwrap(),
+        };
+        let b = match way & 2 {
+            0 => TensorView::new(&b, &[k, n]).unwrap(),
+            _ => TensorView::new(&b_turned, &[n, k])
+                .unwrap()
+                .permute(&[1, 0])
+                .unwrap(),
+        };
+        let mut out = vec![of(3.0); m * n];
+        matmul(
+            scale,
+            &a,
+            &b,
+            &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
+        )
+        .unwrap();
+        prop_assert_eq!(&out, &wanted);
+        let plan = Plan::new(
+            (a.extents(), a.strides()),
+            (b.extents(), b.strides()),
+            &[m, n],
+        )
+        .unwrap();
+        let mut out = vec![of(3.0); m * n];
+        for (index, part) in out.chunks_mut(7).enumerate() {
+            plan.run(scale, a.elements(), b.elements(), index * 7, part);
+        }
+        prop_assert_eq!(&out, &wanted);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn products_are_those_of_the_definition(
+        m in 0..9_usize, k in 0..9_usize, n in 0..9_usize,
+        values in prop::collection::vec(0..4_i8, 200),
+    ) {
+        let shape = [m, k, n];
+        #[allow(clippy::cast_possible_truncation, reason = "small whole numbers")]
+        check::<f32>(shape, &values, |x| x as f32)?;
+        check::<f64>(shape, &values, |x| x)?;
+        check::<F16>(shape, &values, Real::from_f64)?;
+        check::<BF16>(shape, &values, Real::from_f64)?;
+        check::<i32>(shape, &values, Real::from_f64)?;
+        check::<u8>(shape, &values, Real::from_f64)?;
+        check::<Complex<f64>>(shape, &values, |x| Complex { real: x, imaginary: 0.0 })?;
+    }
+
+    #[test]
+    fn larger_products_are_near(
+        m in 1..70_usize, k in 1..70_usize, n in 1..70_usize,
+        values in prop::collection::vec(-1.0..1.0_f64, 2 * 4900),
+    ) {
+        let (a, b) = (&values[..m * k], &values[4900..4900 + k * n]);
+        let exact = by_definition(a, b, [m, k, n]);
+        #[allow(clippy::cast_possible_truncation, reason = "they are rounded")]
+        let narrow = |x: &[f64]| x.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+        let (a, b) = (narrow(a), narrow(b));
+        let mut out = vec![f32::NAN; m * n];
+        let (a, b) = (TensorView::new(&a, &[m, k]).unwrap(), TensorView::new(&b, &[k, n]).unwrap());
+        matmul(Scale::default(), &a, &b, &mut TensorViewMut::new(&mut out, &[m, n]).unwrap()).unwrap();
+        for (out, exact) in out.iter().zip(exact) {
+            prop_assert!((f64::from(*out) - exact).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn stacks_are_multiplied_matrix_by_matrix() {
+    let a: Vec<i32> = (0..8).collect();
+    let a = TensorView::new(&a, &[2, 1, 2, 2]).unwrap();
+    let b = [1, 0, 0, 1, 0, 1, 1, 0];
+    let b = TensorView::new(&b, &[2, 2, 2]).unwrap();
+    let mut out = [0; 16];
+    matmul(
+        Scale::default(),
+        &a,
+        &b,
+        &mut TensorViewMut::new(&mut out, &[2, 2, 2, 2]).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(out, [0, 1, 2, 3, 1, 0, 3, 2, 4, 5, 6, 7, 5, 4, 7, 6]);
+}
+
+#[test]
+fn matrices_that_do_not_fit_are_told() {
+    let x = TensorView::new(&[1.0_f32, 2.0], &[1, 2]).unwrap();
+    let row = TensorView::new(&[1.0_f32, 2.0], &[2]).unwrap();
+    let mut out = [0.0; 1];
+    let mut out = TensorViewMut::new(&mut out, &[1, 1]).unwrap();
+    let mut message = |a, b| {
+        matmul(Scale::default(), a, b, &mut out)
+            .unwrap_err()
+            .message()
+            .to_owned()
+    };
+    assert_eq!(
+        message(&x, &x),
+        "MatMul input tensors inner dimension mismatch: [1, 2] vs. [1, 2]"
+    );
+    assert_eq!(
+        message(&x, &row),
+        "expected matrices, found shapes [1, 2] and [2]"
+    );
+    let column = x.permute(&[1, 0]).unwrap();
+    assert_eq!(
+        message(&column, &x),
+        "MatMul output shape [1, 1] does not match product shape of inputs: [2, 1] * [1, 2]"
+    );
+}

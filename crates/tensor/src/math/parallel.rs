@@ -1,0 +1,62 @@
+//! An output made in chunks, on the workers of a queue.
+
+use std::num::NonZeroUsize;
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use crate::{DenseHostTensor, Element, from_bytes_mut};
+
+/// Chunks take about so many operations on elements: some 10 microseconds, many times what it costs to hand
+/// one to another worker.
+const CHUNK_OPERATIONS: usize = 1 << 15;
+
+/// Returns how many elements a chunk has, if each takes about so many operations; a multiple of `multiple`.
+///
+/// It depends on the problem alone, never on the number of threads.
+pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize {
+    let multiple = multiple.max(1);
+    let wanted = CHUNK_OPERATIONS / operations_per_element.max(1);
+    let len = wanted.next_multiple_of(multiple).max(multiple);
+    NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
+/// or side by side on the queue's workers if there are several.
+///
+/// What `body` reads it borrows for itself, chunk by chunk, so that nothing is held when the result settles.
+/// Between chunks the request's cancellation is looked at. The result settles when all elements are made: at
+/// once, if they are one chunk.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the tensor's elements are no `T`s; the result fails with the error of the last chunk
+/// that failed, with `FailedPrecondition` if somebody else uses the tensor, or with the reason of the
+/// cancellation.
+pub fn fill<T: Element>(
+    execution: &ExecutionContext,
+    output: &DenseHostTensor,
+    chunk: NonZeroUsize,
+    body: impl Fn(usize, &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(output.metadata())?;
+    let n_elements = output.n_elements();
+    if n_elements <= chunk.get() {
+        if n_elements > 0 {
+            body(0, output.write()?.elements_mut()?)?;
+        }
+        return Ok(AsyncValue::available(Chain));
+    }
+    let (buffer, request) = (output.buffer().clone(), execution.request().clone());
+    Ok(tfrt_host::parallel_for(
+        execution.queue(),
+        0..n_elements,
+        chunk,
+        move || request.cancellation().cloned(),
+        move |start, end| {
+            let bytes = start * size_of::<T>()..end * size_of::<T>();
+            let part = buffer.slice(bytes).expect("chunks are within");
+            let mut writing = part.write()?;
+            body(start, from_bytes_mut(&mut writing)?)
+        },
+    ))
+}

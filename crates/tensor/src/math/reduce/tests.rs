@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
+    let mut list = vec![0; extents.len()];
+    for (to, extent) in list.iter_mut().zip(extents).rev() {
+        *to = index % extent;
+        index /= extent;
+    }
+    list
+}
+
+/// The elements that each result is made of, by the definition.
+fn groups(x: &TensorView<'_, i64>, dimensions: &[usize]) -> Vec<Vec<i64>> {
+    let is_kept = |dimension: &usize| !dimensions.contains(dimension);
+    let kept: Vec<usize> = (0..x.rank()).filter(is_kept).collect();
+    let extents: Vec<usize> = kept
+        .iter()
+        .map(|dimension| x.extents()[*dimension])
+        .collect();
+    let mut groups = vec![Vec::new(); extents.iter().product()];
+    for index in 0..x.n_elements() {
+        let place = coordinates(index, x.extents());
+        let group = kept
+            .iter()
+            .zip(&extents)
+            .fold(0, |group, (dimension, extent)| {
+                group * extent + place[*dimension]
+            });
+        groups[group].push(x.get(&place).unwrap());
+    }
+    groups
+}
+
+proptest! {
+    #[test]
+    fn reductions_are_those_of_their_elements(
+        extents in prop::collection::vec(0..6_usize, 0..5),
+        reduced in prop::collection::vec(any::<bool>(), 5),
+        turn in any::<bool>(),
+        values in prop::collection::vec(-50..50_i64, 3125),
+    ) {
+        let n: usize = extents.iter().product();
+        let mut x = TensorView::new(&values[..n], &extents).unwrap();
+        if turn {
+            let order: Vec<usize> = (0..extents.len()).rev().collect();
+            x = x.permute(&order).unwrap();
+        }
+        let dimensions: Vec<usize> = (0..extents.len()).filter(|d| reduced[*d]).collect();
+        let groups = groups(&x, &dimensions);
+        let shape: Vec<usize> = (0..extents.len()).filter(|d| !reduced[*d]).map(|d| x.extents()[d]).collect();
+        let mut out = vec![7; groups.len()];
+        let mut view = TensorViewMut::new(&mut out, &shape).unwrap();
+        reduce::<Sum, i64>(&x, &dimensions, &mut view).unwrap();
+        let sums: Vec<i64> = groups.iter().map(|group| group.iter().sum()).collect();
+        prop_assert_eq!(view.as_mut_slice(), &sums[..]);
+        let is_empty = groups.iter().any(Vec::is_empty);
+        let result = reduce::<Maximum, i64>(&x, &dimensions, &mut view);
+        prop_assert_eq!(result.is_err(), is_empty);
+        if !is_empty {
+            let largest: Vec<i64> = groups.iter().map(|group| *group.iter().max().unwrap()).collect();
+            prop_assert_eq!(view.as_mut_slice(), &largest[..]);
+        }
+        if let ([dimension], false) = (&dimensions[..], is_empty) {
+            position::<Less, i64>(&x, *dimension, &mut view).unwrap();
+            let first = |group: &Vec<i64>| group.iter().enumerate().min_by_key(|(_, x)| **x).unwrap().0;
+            let positions: Vec<i64> = groups.iter().map(|group| first(group) as i64).collect();
+            prop_assert_eq!(out, positions);
+        }
+    }
+
+    #[test]
+    fn sums_of_floats_are_near_and_do_not_hang_on_chunks(
+        values in prop::collection::vec(-1.0..1.0_f32, 1..5000),
+    ) {
+        let x = TensorView::new(&values, &[values.len()]).unwrap();
+        let mut sum = [0.0];
+        reduce::<Sum, f32>(&x, &[0], &mut TensorViewMut::new(&mut sum, &[]).unwrap()).unwrap();
+        let exact: f64 = values.iter().map(|x| f64::from(*x)).sum();
+        let sizes: f64 = values.iter().map(|x| f64::from(x.abs())).sum();
+        prop_assert!((f64::from(sum[0]) - exact).abs() <= sizes * 1e-5);
+        // Columns are made in parts as they are made at once.
+        let n = values.len() / 7;
+        let x = TensorView::new(&values[..n * 7], &[7, n]).unwrap();
+        let plan = Plan::new(x.extents(), x.strides(), &[0], &[n]).unwrap();
+        let mut whole = vec![0.0; n];
+        plan.run::<Sum, f32>(x.elements(), 0, &mut whole);
+        let mut parts = vec![0.0; n];
+        for (index, part) in parts.chunks_mut(5).enumerate() {
+            plan.run::<Sum, f32>(x.elements(), index * 5, part);
+        }
+        prop_assert_eq!(whole, parts);
+    }
+}
+
+#[test]
+fn results_of_special_elements() {
+    let of = |values: &[f32]| {
+        let mut out = [0.0];
+        let x = TensorView::new(values, &[values.len()]).unwrap();
+        reduce::<Maximum, f32>(&x, &[0], &mut TensorViewMut::new(&mut out, &[]).unwrap()).unwrap();
+        out[0]
+    };
+    assert!(of(&[1.0, f32::NAN, 2.0]).is_nan());
+    assert_eq!(of(&[f32::NEG_INFINITY]), f32::NEG_INFINITY);
+    let x = [3_i32, 4, 6];
+    let x = TensorView::new(&x, &[3]).unwrap();
+    let mut out = [0];
+    reduce::<Mean, i32>(&x, &[0], &mut TensorViewMut::new(&mut out, &[1]).unwrap()).unwrap();
+    assert_eq!(out, [4]);
+    let nan = [1.0, f32::NAN, 9.0, f32::NAN];
+    let x = TensorView::new(&nan, &[4]).unwrap();
+    let mut out = [0];
+    position::<Greater, f32>(&x, 0, &mut TensorViewMut::new(&mut out, &[]).unwrap()).unwrap();
+    assert_eq!(out, [1]);
+}
+
+#[test]
+fn dimensions_that_do_not_fit_are_told() {
+    let x = TensorView::new(&[1, 2], &[2]).unwrap();
+    let mut out = [0; 2];
+    let mut out = TensorViewMut::new(&mut out, &[2]).unwrap();
+    let message = |dimensions: &[usize], out: &mut TensorViewMut<'_, i32>| {
+        reduce::<Sum, i32>(&x, dimensions, out)
+            .unwrap_err()
+            .message()
+            .to_owned()
+    };
+    assert_eq!(
+        message(&[1], &mut out),
+        "there is no dimension 1: the tensor has 1"
+    );
+    assert_eq!(message(&[0, 0], &mut out), "dimension 0 is named twice");
+    assert_eq!(
+        message(&[0], &mut out),
+        "expected a result of shape [], found [2]"
+    );
+}

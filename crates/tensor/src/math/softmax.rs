@@ -1,0 +1,216 @@
+//! Softmax, and its logarithm.
+//!
+//! The largest element is subtracted first, so that nothing overflows; sums are taken in the order of
+//! [`reduce`](super::reduce).
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::functions::Float;
+use super::number::{Floating, Number};
+use super::reduce::{Maximum, Sum, block};
+use super::{parallel, vectorized};
+use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
+
+/// What is made of each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// e^x / the sum of all e^x
+    Softmax,
+    /// x - the logarithm of that sum
+    LogSoftmax,
+}
+
+/// Makes each row along the last dimension to positive numbers whose sum is 1, or to their logarithms.
+///
+/// A row of minus infinities has no softmax: its results are no numbers.
+///
+/// # Shapes
+///
+/// `x` and `out` are of one shape, with one dimension or more.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::softmax::{Kind, softmax};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// let x = TensorView::new(&[1000.0_f32, 1000.0], &[2])?;
+/// let mut out = [0.0; 2];
+/// softmax(Kind::Softmax, &x, &mut TensorViewMut::new(&mut out, &[2])?)?;
+/// assert_eq!(out, [0.5, 0.5]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn softmax<T: Floating>(
+    kind: Kind,
+    x: &TensorView<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let row = row_len(x.extents(), out.extents())?;
+    super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
+    rows_in_place(kind, row, out.as_mut_slice());
+    Ok(())
+}
+
+/// As [`softmax`], on the workers of the request's queue if the tensors are large.
+///
+/// # Errors
+///
+/// As of [`softmax`], and those of [`parallel::fill`].
+pub fn softmax_into<T: Floating>(
+    execution: &ExecutionContext,
+    kind: Kind,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(x.metadata())?;
+    let row = row_len(&x.shape().to_dims(), &out.shape().to_dims())?;
+    let x = x.clone();
+    let chunk = parallel::chunk_len(32, row);
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let reading = x.read()?;
+        part.copy_from_slice(&reading.elements::<T>()?[first..first + part.len()]);
+        rows_in_place(kind, row, part);
+        Ok(())
+    })
+}
+
+fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
+    match x.last() {
+        Some(row) if x == out => Ok(*row),
+        _ => Err(Error::invalid_argument(format!(
+            "softmax of shape {x:?} with a result of shape {out:?}: expected one shape, with at least one \
+             dimension"
+        ))),
+    }
+}
+
+fn rows_in_place<T: Floating>(kind: Kind, row: usize, elements: &mut [T]) {
+    if row == 0 {
+        return;
+    }
+    for row in elements.chunks_exact_mut(row) {
+        let largest = block::<Maximum, T>(row);
+        match kind {
+            Kind::Softmax => {
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        row.iter_mut()
+                            .for_each(|x| *x = exponential(x.minus(largest)))
+                    },
+                );
+                let scale = T::ONE.over(T::narrowed(block::<Sum, T>(row)));
+                vectorized(
+                    #[inline(always)]
+                    || row.iter_mut().for_each(|x| *x = x.times(scale)),
+                );
+            }
+            Kind::LogSoftmax => {
+                vectorized(
+                    #[inline(always)]
+                    || row.iter_mut().for_each(|x| *x = x.minus(largest)),
+                );
+                let sum = T::narrowed(block::<SumOfExponentials, T>(row));
+                let logarithm = sum.map(Float::ln, Float::ln);
+                vectorized(
+                    #[inline(always)]
+                    || row.iter_mut().for_each(|x| *x = x.minus(logarithm)),
+                );
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn exponential<T: Floating>(x: T) -> T {
+    x.map(Float::exp, Float::exp)
+}
+
+/// The sum of e^x
+struct SumOfExponentials;
+
+impl<T: Floating> super::reduce::Reduction<T> for SumOfExponentials {
+    type Partial = T::Wide;
+    type Output = T;
+
+    #[inline(always)]
+    fn empty() -> T::Wide {
+        Element::ZERO
+    }
+
+    #[inline(always)]
+    fn take(partial: T::Wide, x: T) -> T::Wide {
+        partial.plus(exponential(x).widened())
+    }
+
+    #[inline(always)]
+    fn combine(x: T::Wide, y: T::Wide) -> T::Wide {
+        x.plus(y)
+    }
+
+    #[inline(always)]
+    fn finish(partial: T::Wide, _: usize) -> T {
+        T::narrowed(partial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(kind: Kind, x: &[f32], extents: &[usize]) -> Vec<f32> {
+        let mut out = vec![0.0; x.len()];
+        let view = TensorView::new(x, extents).unwrap();
+        softmax(
+            kind,
+            &view,
+            &mut TensorViewMut::new(&mut out, extents).unwrap(),
+        )
+        .unwrap();
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_those_of_the_definition(
+            (rows, columns) in (0..4_usize, 0..40_usize),
+            values in prop::collection::vec(-200.0..200.0_f32, 160),
+        ) {
+            let values = &values[..rows * columns];
+            let soft = of(Kind::Softmax, values, &[rows, columns]);
+            let logarithms = of(Kind::LogSoftmax, values, &[rows, columns]);
+            for row in 0..rows {
+                let range = row * columns..(row + 1) * columns;
+                let wide = |x: &f32| f64::from(*x);
+                let largest = values[range.clone()].iter().map(wide).fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = values[range.clone()].iter().map(|x| (wide(x) - largest).exp()).sum();
+                for index in range {
+                    let exact = (wide(&values[index]) - largest).exp() / sum;
+                    prop_assert!((wide(&soft[index]) - exact).abs() <= exact * 1e-5 + 1e-37);
+                    let exact = wide(&values[index]) - largest - sum.ln();
+                    prop_assert!((wide(&logarithms[index]) - exact).abs() <= exact.abs() * 1e-5 + 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn infinities_and_wrong_shapes() {
+        let inf = f32::INFINITY;
+        assert_eq!(of(Kind::Softmax, &[-inf, 0.0], &[2]), [0.0, 1.0]);
+        assert!(
+            of(Kind::Softmax, &[-inf, -inf], &[2])
+                .iter()
+                .all(|x| x.is_nan())
+        );
+        let x = TensorView::new(&[1.0_f32], &[]).unwrap();
+        let mut out = [0.0];
+        let mut out = TensorViewMut::new(&mut out, &[]).unwrap();
+        assert!(softmax(Kind::Softmax, &x, &mut out).is_err());
+    }
+}
