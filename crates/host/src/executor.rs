@@ -53,6 +53,7 @@ pub(crate) mod frame;
 pub(crate) mod live;
 mod order;
 mod ready;
+mod records;
 pub(crate) mod registers;
 pub(crate) mod shape;
 pub(crate) mod slots;
@@ -175,14 +176,20 @@ impl Executor {
     fn enter(&mut self, frame: Arc<Frame>, arguments: Vec<AnyAsyncValue>, returns: Returns) {
         frame.request().count_steps(1);
         let stream = frame.shape().root_stream();
-        let mut list = ReadyList::new(frame, stream);
+        let list = ReadyList::new(frame, stream);
+        self.stack.push(InProgress { list, returns });
+        let list = self.top();
+        let arguments = match arguments.iter().all(AnyAsyncValue::is_settled) {
+            true => list.begin_given(arguments.into_iter().map(AnyAsyncValue::settled).collect()),
+            false => Err(arguments),
+        };
+        let Err(arguments) = arguments else { return };
         let mut rights = list.begin();
         for value in arguments {
             if let Some(right) = list.next_argument(&mut rights) {
-                publish(&mut list, None, right, value);
+                publish(list, None, right, value);
             }
         }
-        self.stack.push(InProgress { list, returns });
     }
 
     /// Runs what is ready, until nothing is left on the stack.
@@ -678,7 +685,7 @@ fn publish_pending(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
     let shared = list.frame().share();
     let register = right.register();
     let (_, users) = list.frame().shape().definition(register);
-    if users.early.is_empty() {
+    if !users.has_early() {
         list.leave(right);
     } else {
         publish_handle(list, right);

@@ -46,13 +46,13 @@ mod device;
 #[cfg(not(loom))]
 #[allow(
     unsafe_code,
-    reason = "frame.rs, registers.rs, slots.rs and stack.rs are listed modules"
+    reason = "frame.rs, records.rs, registers.rs, slots.rs and stack.rs are listed modules"
 )]
 mod executor;
 #[cfg(all(loom, test))]
 #[allow(
     unsafe_code,
-    reason = "registers.rs and slots.rs are listed modules, and the models share them"
+    reason = "records.rs, registers.rs and slots.rs are listed modules, and the models share them"
 )]
 #[path = "executor"]
 mod executor {
@@ -62,6 +62,8 @@ mod executor {
     #[allow(dead_code, reason = "the models use what they need")]
     mod ready;
     #[allow(dead_code, reason = "the models use what they need")]
+    mod records;
+    #[allow(dead_code, unused_imports, reason = "the models use what they need")]
     mod registers;
     #[allow(dead_code, reason = "the models use what they need")]
     mod shape;

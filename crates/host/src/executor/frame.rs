@@ -1,7 +1,6 @@
 //! One call of a function: its registers, its program and its request.
 
 use std::cell::Cell;
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
-use super::registers::{Arguments, Confined, Fill, Filled, Ready, Registers, Started};
+use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
 use super::shape::Shape;
 use super::topology::{Manner, Topology};
 use crate::kernel::{Scratch, Status, Surroundings};
@@ -323,13 +322,30 @@ pub(crate) struct ReadyList {
     frame: Arc<Frame>,
     // Invariant: rights of the frame's registers.
     queue: ReadyQueue<Ready>,
+    confined: Stacked,
     // Invariant: a kernel that was started from this list, whose right nobody else has.
-    running: Option<RunningKernel>,
+    running: Option<u32>,
     streams: Streams,
 }
 
-/// A kernel that is running: one more than its number.
-type RunningKernel = NonZeroU32;
+/// What [`run_confined`] leaves in memory whenever a kernel runs.
+struct Stacked {
+    /// Ready kernels of the frame, which come after those of the queue.
+    // Invariant: it came from the frame's registers.
+    stack: ReadyStack,
+    /// A kernel that runs, or [`Stacked::NONE`].
+    // Invariant: as that of [`ReadyList::running`].
+    running: u32,
+}
+
+impl Stacked {
+    const NONE: u32 = u32::MAX;
+
+    const EMPTY: Stacked = Stacked {
+        stack: ReadyStack::EMPTY,
+        running: Self::NONE,
+    };
+}
 
 /// How a list takes streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,6 +388,7 @@ impl ReadyGroup {
             streams: Streams::of(&frame),
             frame,
             queue: ReadyQueue::of_group(self.group),
+            confined: Stacked::EMPTY,
             running: None,
         }
     }
@@ -398,6 +415,7 @@ impl ReadyList {
             streams: Streams::of(&frame),
             frame,
             queue: ReadyQueue::new(stream),
+            confined: Stacked::EMPTY,
             running: None,
         }
     }
@@ -416,6 +434,20 @@ impl ReadyList {
     pub(crate) fn begin(&mut self) -> Arguments {
         let (registers, queue, streams) = (&self.frame.registers, &mut self.queue, self.streams);
         registers.begin(|ready| push(registers, queue, streams, ready))
+    }
+
+    /// Begins the call with all its arguments, settled, if nothing else is to be thought of; gives them
+    /// back if not.
+    pub(crate) fn begin_given(
+        &mut self,
+        arguments: Vec<AnyAsyncValue>,
+    ) -> Result<(), Vec<AnyAsyncValue>> {
+        let registers = &self.frame.registers;
+        if self.streams == Streams::Several || registers.confined().is_none() {
+            return Err(arguments);
+        }
+        self.confined.stack = registers.begin_given(arguments);
+        Ok(())
     }
 
     /// The right to fill the next argument of a call that this list has begun.
@@ -455,14 +487,17 @@ impl ReadyList {
         let shape: &Shape = registers.shape();
         if let (Streams::One, Some(confined), false) = (self.streams, registers.confined(), WATCHED)
         {
-            let running = &mut self.running;
-            return run_confined(
-                confined,
-                frame.number,
-                &mut self.queue,
-                &mut around,
-                running,
-            );
+            let stacked = &mut self.confined;
+            for ready in self.queue.take_here() {
+                // SAFETY: the list's rights are those of its frame.
+                unsafe { confined.push(&mut stacked.stack, ready) };
+            }
+            return run_confined(confined, frame.number, stacked, &mut around);
+        }
+        if !self.confined.stack.is_empty() {
+            // SAFETY: the stack's rights are those of the frame.
+            let below = unsafe { registers.unstack(&mut self.confined.stack) };
+            self.queue.put_below(below);
         }
         if WATCHED {
             request.begin_watch();
@@ -473,7 +508,6 @@ impl ReadyList {
         let queue = &mut self.queue;
         // The last kernel that became ready stays here: it is the next.
         let mut next: Option<Ready> = None;
-        let mut n_ended = 0;
         let pause = loop {
             if queue.has_others() {
                 break Pause::Elsewhere;
@@ -483,10 +517,10 @@ impl ReadyList {
             };
             let kernel = ready.kernel();
             around.kernel = kernel;
-            let record = shape.record(kernel);
+            let record = shape.counted_record(kernel);
             // SAFETY: the list's rights are those of its frame; the record is the kernel's.
-            let (right, activation) = unsafe { registers.start(ready, record) };
-            let entry = &entries[record.code() as usize];
+            let (right, activation) = unsafe { registers.start(ready, record.record()) };
+            let entry = &entries[record.record().code() as usize];
             let _watch = WATCHED.then(|| request.watch(around.topology, kernel, call));
             let Some(activation) = activation else {
                 let running = Running {
@@ -507,8 +541,7 @@ impl ReadyList {
                 break Pause::Cancelled(running, reason);
             }
             // Should the kernel panic, this is where its right is found.
-            let number = RunningKernel::MIN.saturating_add(kernel);
-            self.running = Some(number);
+            self.running = Some(kernel);
             let status = entry.code.call(activation, &mut around);
             self.running = None;
             if status != Status::PLAIN {
@@ -523,7 +556,6 @@ impl ReadyList {
                 }
                 break Pause::Unsettled(running, status);
             }
-            n_ended += 1;
             let ready = |ready: Ready| match streams {
                 Streams::One => {
                     if let Some(before) = next.replace(ready) {
@@ -538,13 +570,17 @@ impl ReadyList {
         if let Some(ready) = next {
             queue.push_here(ready);
         }
-        registers.have_ended(n_ended);
         pause
     }
 
     /// The right to the results of the kernel that has panicked in [`Self::run`].
     pub(crate) fn panicked(&mut self) -> Option<Running> {
-        let kernel = self.running.take()?.get() - 1;
+        let stacked = std::mem::replace(&mut self.confined.running, Stacked::NONE);
+        let kernel = match self.running.take() {
+            Some(kernel) => kernel,
+            None if stacked != Stacked::NONE => stacked,
+            None => return None,
+        };
         let call = self.frame.number;
         // SAFETY: the kernel was started from this list, and its right was lost in the panic.
         let started = unsafe { self.frame.registers.started(kernel) };
@@ -654,39 +690,37 @@ impl ReadyList {
 fn run_confined(
     registers: Confined<'_>,
     call: u64,
-    queue: &mut ReadyQueue<Ready>,
+    stacked: &mut Stacked,
     around: &mut Surroundings<'_>,
-    running: &mut Option<RunningKernel>,
 ) -> Pause {
     let request: &RequestContext = around.request;
-    let topology = around.topology;
-    let shape: &Shape = topology.shape();
-    let entries = topology.entries();
+    let entries = around.topology.entries();
     let right = |kernel| Running {
         call,
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.
         started: unsafe { registers.registers().started(kernel) },
     };
-    let mut next: Option<Ready> = None;
-    let mut n_ended = 0;
+    // What is on top of it is known from one kernel to the next without asking memory.
+    let mut stack = std::mem::replace(&mut stacked.stack, ReadyStack::EMPTY);
+    let mut walk = registers.walk();
     let pause = loop {
-        let Some(ready) = next.take().or_else(|| queue.pop()) else {
+        // SAFETY: the list's rights are those of its frame.
+        let Some((kernel, record, activation)) =
+            (unsafe { registers.start_top(&mut stack, &mut walk) })
+        else {
             break Pause::Empty;
         };
-        let kernel = ready.kernel();
         around.kernel = kernel;
-        let record = shape.record(kernel);
-        let entry = &entries[record.code() as usize];
-        // SAFETY: the list's rights are those of its frame; the record is the kernel's.
-        let activation = unsafe { registers.start(ready, record) };
+        let entry = &entries[record.record().code() as usize];
         if request.is_cancelled() {
             break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
         }
-        // Should the kernel panic, its right is found by this.
-        *running = Some(RunningKernel::MIN.saturating_add(kernel));
+        // Should the kernel panic, its right and the others are found by this.
+        stacked.running = kernel;
+        // SAFETY: if the kernel does not panic, this one is overwritten.
+        stacked.stack = unsafe { stack.copy() };
         let status = entry.code.call(activation, around);
         if status != Status::PLAIN {
-            *running = None;
             let mut running = right(kernel);
             if status.is_call() {
                 let (registers, first) = (registers.registers(), around.scratch.n_taken);
@@ -695,20 +729,11 @@ fn run_confined(
             }
             break Pause::Unsettled(running, status);
         }
-        n_ended += 1;
-        let ready = |ready: Ready| {
-            if let Some(before) = next.replace(ready) {
-                queue.push_here(before);
-            }
-        };
         // SAFETY: the kernel was started above, and its results are put.
-        unsafe { registers.finish_plain(record, ready) };
+        unsafe { registers.finish_plain(record, &mut stack) };
     };
-    *running = None;
-    if let Some(ready) = next {
-        queue.push_here(ready);
-    }
-    registers.registers().have_ended(n_ended);
+    stacked.running = Stacked::NONE;
+    stacked.stack = stack;
     pause
 }
 

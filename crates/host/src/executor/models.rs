@@ -298,6 +298,45 @@ fn an_argument_and_a_kernel_race_to_the_last_count() {
 }
 
 #[test]
+fn kernels_that_were_stacked_while_confined_start_on_two_threads() {
+    loom::model(|| {
+        // k3 reads the argument and what k0 and k1 fill; k2 reads the argument alone.
+        let kernels: &[(&[u32], &[u32])] =
+            &[(&[], &[1]), (&[0], &[2]), (&[0], &[3]), (&[0, 1, 2], &[4])];
+        let shared = Shared::new(graph(1, kernels, &[4, 3]));
+        let mut stack = shared.0.begin_given(vec![watched(7)]);
+        let confined = shared.0.confined().expect("nobody else is in");
+        let mut walk = confined.walk();
+        // SAFETY: of these registers.
+        let top = unsafe { confined.start_top(&mut stack, &mut walk) };
+        let (kernel, record, activation) = top.expect("three kernels are ready");
+        assert_eq!(kernel, 2);
+        let mut cursor = Cursor::new(activation);
+        let sum = number(&cursor.take().expect("an operand"));
+        // A value in place, as those are that this way is for.
+        assert!(cursor.put(AnyAsyncValue::new(sum)).is_ok());
+        drop(cursor);
+        // SAFETY: it was started above, and its result is put.
+        unsafe { confined.finish_plain(record, &mut stack) };
+        // SAFETY: as above.
+        let mut ready = unsafe { shared.0.unstack(&mut stack) };
+        let (first, second) = (ready.pop().unwrap(), ready.pop().unwrap());
+        assert!(ready.is_empty() && first.kernel() == 1 && second.kernel() == 0);
+        shared.0.share();
+        let shared = Arc::new(shared);
+        let results = shared.results();
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.run(second, 1));
+        shared.run(first, 1);
+        thread.join().unwrap();
+        let results: Vec<_> = results.into_iter().map(|r| r.unwrap().settled()).collect();
+        // 7 of the argument, 1 and 8 of its producers, and the 1 of the thread that runs it.
+        assert_eq!(number(&results[0]), 17);
+        assert_eq!(results[1].get::<u32>(), Some(&7));
+    });
+}
+
+#[test]
 fn a_register_that_was_left_is_claimed_once() {
     loom::model(|| {
         let graph = graph(1, &[(&[0], &[1])], &[1]);

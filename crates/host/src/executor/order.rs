@@ -3,7 +3,8 @@
 //!
 //! It is found by doing what the executor does, with [`ReadyQueue`] and a queue of tasks, but for
 //! running kernels. The order is topological, and effects that no chain orders come out as they
-//! do when ready kernels are counted.
+//! do when ready kernels are counted. Where nobody can tell the order, streams do not matter: then
+//! a kernel follows those that gave it its operands.
 
 use std::collections::VecDeque;
 
@@ -25,6 +26,7 @@ pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
     let root = wiring.root_stream();
     let mut simulation = Simulation {
         wiring,
+        is_unseen: wiring.is_unseen(),
         waits: (0..n_kernels as u32)
             .map(|kernel| match wiring.kernel(kernel) {
                 wired if wired.is_marked => 1,
@@ -61,6 +63,7 @@ pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
 
 struct Simulation<'w> {
     wiring: &'w dyn Wiring,
+    is_unseen: bool,
     waits: Vec<u32>,
     order: Vec<u32>,
     tasks: VecDeque<Group<u32>>,
@@ -108,7 +111,10 @@ impl Simulation<'_> {
             if wanted && *wait > 0 {
                 *wait -= 1;
                 if *wait == 0 {
-                    queue.push(self.wiring.stream(kernel), kernel);
+                    match self.is_unseen {
+                        true => queue.push_here(kernel),
+                        false => queue.push(self.wiring.stream(kernel), kernel),
+                    }
                 }
             }
         }

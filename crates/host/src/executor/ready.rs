@@ -60,6 +60,17 @@ impl<R> ReadyQueue<R> {
         self.here.push(ready);
     }
 
+    /// Takes all kernels that are to run here; the last is the next.
+    #[inline]
+    pub(crate) fn take_here(&mut self) -> impl Iterator<Item = R> {
+        self.here.drain(..)
+    }
+
+    /// Adds kernels that are to run here after all that are listed, the last of them first.
+    pub(crate) fn put_below(&mut self, below: Vec<R>) {
+        self.here.insert_many(0, below);
+    }
+
     /// Takes the next kernel to run here.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<R> {

@@ -32,22 +32,26 @@
 //!   the register, each return. Each reader copies the slot bit by bit and so takes its own
 //!   reference. Between the kernel's own `put`, with one reference, and the filling, nobody else
 //!   looks at the slot.
-//! * I3. A kernel's word counts down what it waits for, becomes [`STARTED`] when its [`Ready`] is
-//!   used, and carries [`PENDING`] while its results wait for a call.
+//! * I3. A kernel's word counts down what it waits for, may be used by whoever has its [`Ready`] for a
+//!   number below the bits that follow, becomes [`STARTED`] when that is used, and carries
+//!   [`PENDING`] while its results wait for a call.
 
 use std::alloc::Layout;
 use std::marker::PhantomData;
-#[cfg(loom)]
 use std::mem::MaybeUninit;
-use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
 
+use super::records::{CountedRecord, Record};
 use super::shape::{Output, Shape};
-use super::slots::{Activation, Record, Slot, Slots};
+use super::slots::{Activation, Slot, Slots};
+
+mod confined;
+
+pub(crate) use confined::{Confined, ReadyStack};
 
 /// In a kernel's word: any one operand starts it.
 pub(super) const MARKED: u32 = 1 << 31;
@@ -76,21 +80,13 @@ const EXTRA_REFERENCES: usize = if cfg!(tfrt_planted = "slot-leak") {
 /// The right to start one kernel.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    /// One more than the kernel's number, so that an optional right takes no more room.
-    number: NonZeroU32,
+    kernel: u32,
 }
 
 impl Ready {
     #[inline(always)]
-    fn of(kernel: u32) -> Ready {
-        Ready {
-            number: NonZeroU32::MIN.saturating_add(kernel),
-        }
-    }
-
-    #[inline(always)]
     pub(crate) fn kernel(&self) -> u32 {
-        self.number.get() - 1
+        self.kernel
     }
 }
 
@@ -166,25 +162,28 @@ struct Part<T> {
 }
 
 impl<T> Part<T> {
-    /// Fills the `len` elements that lie `offset` bytes into `block`.
+    /// Fills the elements that lie `offset` bytes into `block`.
     ///
     /// # Safety
     ///
-    /// They lie inside one allocation, aligned for `T`, and nobody else uses them.
+    /// As many as `elements` says lie inside one allocation, aligned for `T`, and nobody else uses them.
     unsafe fn init(
         block: NonNull<u8>,
         offset: usize,
-        len: usize,
-        mut make: impl FnMut(usize) -> T,
+        elements: impl ExactSizeIterator<Item = T>,
     ) -> Part<T> {
+        let len = elements.len();
         // SAFETY: inside the allocation, by the caller's promise.
         let start = unsafe { block.add(offset) }.cast::<T>();
-        for index in 0..len {
-            // SAFETY: `index` is below `len`, so the element lies inside.
-            let element = unsafe { start.add(index) };
-            // SAFETY: it is aligned, and ours to write.
-            unsafe { element.write(make(index)) };
+        // SAFETY: as above; places that are not filled yet may hold anything.
+        let places = unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), len) };
+        let mut n_filled = 0;
+        for (place, element) in places.iter_mut().zip(elements) {
+            let place: &mut MaybeUninit<T> = place;
+            place.write(element);
+            n_filled += 1;
         }
+        assert!(n_filled == len, "the iterator knows its length");
         Part {
             start,
             len,
@@ -244,8 +243,6 @@ pub(crate) struct Registers {
     forwards: UnsafeCell<Vec<Forward>>,
     entered: AtomicBool,
     results_taken: AtomicBool,
-    /// How many kernels have ended while these were confined.
-    n_ended: AtomicU32,
     /// A thread has left in the middle of filling: what the slots hold is not known, and leaks.
     given_up: AtomicBool,
 }
@@ -253,7 +250,6 @@ pub(crate) struct Registers {
 impl Registers {
     /// Makes the registers of a new call, all of them empty; `None` if the allocator refuses.
     pub(crate) fn new(shape: Arc<Shape>, allocator: &Arc<dyn HostAllocator>) -> Option<Self> {
-        let n_kernels = shape.n_kernels();
         let n_bits = shape.n_registers().div_ceil(64);
         let Places {
             layout,
@@ -268,17 +264,17 @@ impl Registers {
         #[cfg(loom)]
         // SAFETY: `Places` puts the slots at 0, and the block is new. (Cells of loom have a state.)
         drop(unsafe {
-            Part::<Slot>::init(block, 0, shape.n_registers(), |_| {
-                UnsafeCell::new(MaybeUninit::uninit())
-            })
+            let slots = (0..shape.n_registers()).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
+            Part::<Slot>::init(block, 0, slots)
         });
+        let zeros = || (0..n_bits).map(|_| AtomicU64::new(0));
         // SAFETY: `Places` reserves these bits at this offset.
-        let awaited = unsafe { Part::init(block, awaited, n_bits, |_| AtomicU64::new(0)) };
+        let awaited = unsafe { Part::init(block, awaited, zeros()) };
         // SAFETY: as above.
-        let returning = unsafe { Part::init(block, returning, n_bits, |_| AtomicU64::new(0)) };
-        let waits = shape.waits();
+        let returning = unsafe { Part::init(block, returning, zeros()) };
+        let waits = shape.waits().iter().map(|wait| AtomicU32::new(*wait));
         // SAFETY: as above.
-        let words = unsafe { Part::init(block, words, n_kernels, |k| AtomicU32::new(waits[k])) };
+        let words = unsafe { Part::init(block, words, waits) };
         let forwards = shape.read_by_marked().iter().copied().map(Forward::new);
         let forwards = UnsafeCell::new(forwards.collect());
         Some(Registers {
@@ -293,7 +289,6 @@ impl Registers {
             forwards,
             entered: AtomicBool::new(false),
             results_taken: AtomicBool::new(false),
-            n_ended: AtomicU32::new(0),
             given_up: AtomicBool::new(false),
         })
     }
@@ -390,7 +385,7 @@ impl Registers {
         assert!(!entered, "a call is begun once");
         for kernel in self.shape.entry_users() {
             // They wait for one thing, which is this.
-            ready(Ready::of(*kernel));
+            ready(Ready { kernel: *kernel });
         }
         Arguments {
             next: 0,
@@ -422,7 +417,7 @@ impl Registers {
     pub(crate) unsafe fn count_early(&self, filled: &mut Filled, ready: impl FnMut(Ready)) {
         if !std::mem::replace(&mut filled.early_done, true) {
             let (_, users) = self.shape.definition(filled.register);
-            self.count_list(users.early, ready);
+            self.count_list(users.early(), ready);
         }
     }
 
@@ -431,18 +426,18 @@ impl Registers {
     /// # Safety
     ///
     /// `filled` came from these registers.
-    pub(crate) unsafe fn count_all(&self, filled: Filled, mut ready: impl FnMut(Ready)) {
+    pub(crate) unsafe fn count_all(&self, filled: Filled, ready: impl FnMut(Ready)) {
         let (_, users) = self.shape.definition(filled.register);
-        if !filled.early_done {
-            self.count_list(users.early, &mut ready);
+        match filled.early_done {
+            true => self.count_list(users.late(), ready),
+            false => self.count_list(users.all(), ready),
         }
-        self.count_list(users.late, ready);
     }
 
     #[inline(always)]
-    fn count_list(&self, users: &[u32], mut ready: impl FnMut(Ready)) {
+    fn count_list(&self, users: impl Iterator<Item = u32>, mut ready: impl FnMut(Ready)) {
         for user in users {
-            if let Some(right) = self.count_down(*user) {
+            if let Some(right) = self.count_down(user) {
                 ready(right);
             }
         }
@@ -465,7 +460,7 @@ impl Registers {
             // acquires what the others who counted down released.
             word.fetch_sub(1, COUNT_DOWN) == 1
         };
-        is_last.then_some(Ready::of(kernel))
+        is_last.then_some(Ready { kernel })
     }
 
     #[cold]
@@ -550,15 +545,25 @@ impl Registers {
     pub(crate) unsafe fn finish_plain(
         &self,
         started: Started,
-        record: Record<'_>,
+        record: CountedRecord<'_>,
         mut ready: impl FnMut(Ready),
     ) {
-        for (output, users) in record.outputs_with_users() {
-            if output.may_be_forwarded() {
-                self.fill_special(output);
+        let outputs = record.record().outputs();
+        if outputs.iter().any(|output| output.may_be_forwarded()) {
+            // Whoever waits outside hears of an output when the users of those before are counted.
+            for output in outputs {
+                if output.may_be_forwarded() {
+                    self.fill_special(*output);
+                }
+                let (_, users) = self.shape.definition(output.register);
+                self.count_list(users.all(), &mut ready);
             }
-            self.count_list(users.early, &mut ready);
-            self.count_list(users.late, &mut ready);
+        } else {
+            record.for_users(|user| {
+                if let Some(right) = self.count_down(user) {
+                    ready(right);
+                }
+            });
         }
         let _ = started;
     }
@@ -567,27 +572,6 @@ impl Registers {
     pub(crate) fn give_up(&self) {
         // Ordering: read when these are dropped, which comes after all else.
         self.given_up.store(true, Ordering::Relaxed);
-    }
-
-    /// So many kernels have ended that were not counted one by one.
-    pub(crate) fn have_ended(&self, n_kernels: u32) {
-        if !self.is_shared() {
-            // Ordering: confined.
-            let n_ended = self.n_ended.load(Ordering::Relaxed) + n_kernels;
-            self.n_ended.store(n_ended, Ordering::Relaxed);
-        }
-    }
-
-    /// These registers for the innermost loop, if they are confined and no kernel is marked. They stay
-    /// so while this is used: only the executor shares them, and not while it runs kernels.
-    #[inline]
-    pub(crate) fn confined(&self) -> Option<Confined<'_>> {
-        let is_plain = !self.is_shared() && !self.shape.has_marks();
-        is_plain.then_some(Confined {
-            registers: self,
-            slots: self.slots(),
-            words: self.words.as_slice(),
-        })
     }
 
     /// Fills a register that is returned, or read by marked kernels, with a value in place that its
@@ -639,7 +623,6 @@ impl Registers {
     /// `started` came from these registers.
     #[inline(always)]
     pub(crate) unsafe fn finish(&self, started: Started) {
-        self.have_ended(1);
         let _ = started;
     }
 
@@ -812,64 +795,6 @@ impl Registers {
     }
 }
 
-/// [`Registers`] that one thread runs kernels of.
-#[derive(Clone, Copy)]
-pub(crate) struct Confined<'r> {
-    registers: &'r Registers,
-    slots: Slots<'r>,
-    words: &'r [AtomicU32],
-}
-
-impl<'r> Confined<'r> {
-    #[inline(always)]
-    fn word(&self, kernel: u32) -> &'r AtomicU32 {
-        debug_assert!((kernel as usize) < self.words.len());
-        // SAFETY: rights, and lists of users, name kernels of the shape, which has a word for each.
-        unsafe { self.words.get_unchecked(kernel as usize) }
-    }
-
-    /// Starts a kernel: see [`Registers::start`].
-    ///
-    /// # Safety
-    ///
-    /// `ready` came from these registers, and `record` is its kernel's.
-    #[inline(always)]
-    pub(crate) unsafe fn start(&self, ready: Ready, record: Record<'r>) -> Activation<'r> {
-        // Ordering: `Ready` is the only right to this word; the drop of the call reads it.
-        self.word(ready.kernel()).store(STARTED, Ordering::Relaxed);
-        // SAFETY: as in `Registers::start`.
-        unsafe { Activation::new(self.slots, record) }
-    }
-
-    /// Gives all results of a kernel to their readers: see [`Registers::finish_plain`].
-    ///
-    /// # Safety
-    ///
-    /// The kernel of this record was started here, its results are put, and this is done once.
-    #[inline(always)]
-    pub(crate) unsafe fn finish_plain(&self, record: Record<'_>, mut ready: impl FnMut(Ready)) {
-        for (index, may_be_forwarded, users) in record.counted_outputs() {
-            if may_be_forwarded {
-                self.registers
-                    .fill_special(record.outputs()[index as usize]);
-            }
-            for user in users {
-                let word = self.word(*user);
-                // Ordering: confined.
-                let waits = word.load(Ordering::Relaxed) - 1;
-                word.store(waits, Ordering::Relaxed);
-                if waits == 0 {
-                    ready(Ready::of(*user));
-                }
-            }
-        }
-    }
-
-    pub(crate) fn registers(&self) -> &'r Registers {
-        self.registers
-    }
-}
-
 fn bit(register: u32) -> (usize, u64) {
     ((register / 64) as usize, 1 << (register % 64))
 }
@@ -886,10 +811,12 @@ impl Drop for Registers {
         let n_kernels = self.shape.n_kernels() as u32;
         // Ordering: `&mut self`.
         let is_known = !self.given_up.load(Ordering::Relaxed);
+        let words = self.words.as_slice().iter();
         // Ordering: `&mut self`.
-        let all_ended = self.n_ended.load(Ordering::Relaxed) == n_kernels || !is_known;
-        // Kernels that ended took their operands.
-        for kernel in if all_ended { 0..0 } else { 0..n_kernels } {
+        let all = words.fold(STARTED, |all, word| all & word.load(Ordering::Relaxed));
+        // Kernels that were started took their operands.
+        let is_over = all & STARTED != 0 || !is_known;
+        for kernel in if is_over { 0..0 } else { 0..n_kernels } {
             // Ordering: `&mut self`.
             let word = self.word(kernel).load(Ordering::Relaxed);
             if word & (STARTED | MARKED) != 0 {

@@ -15,13 +15,13 @@
 //!
 //! # Memory
 //!
-//! A kernel of two operands and one result with two users takes 60 bytes:
+//! A kernel of two operands and one result with two users takes 76 bytes:
 //!
 //! | Array | Words of a kernel |
 //! | --- | --- |
-//! | records | code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions; per result its references and users |
-//! | starts, waits, and streams if there are several | one each |
-//! | lists | one for each result |
+//! | records | per result four, and its users; an end; code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
+//! | starts, waits, words to begin with, and streams if there are several | one each |
+//! | abouts | one for each result |
 //!
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
 //! reads the records from front to back; registers are numbered in the order in which it fills them.
@@ -29,7 +29,8 @@
 use std::fmt;
 
 use super::order;
-use super::slots::{Record, RecordWriter, Records, Users};
+use super::records::{CountedRecord, CountedRecords, CountedWriter, Record, RecordWalk, Users};
+use super::registers::ReadyStack;
 
 /// What a shape is made from. Kernels are numbered as in the file: from 1 on where they are named as
 /// users, from 0 on where they are asked about.
@@ -44,6 +45,10 @@ pub(crate) trait Wiring {
     }
     fn root_stream(&self) -> u32 {
         0
+    }
+    /// Whether kernels of different streams may run in any order that their operands allow.
+    fn is_unseen(&self) -> bool {
+        false
     }
     /// Whether a kernel can do with a handle where it reads `register`.
     fn takes_handle(&self, _kernel: u32, _register: u32) -> bool {
@@ -144,7 +149,7 @@ const ARGUMENT: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// One for each kernel; and one without operands whose results are the arguments.
-    records: Records,
+    records: CountedRecords,
     waits: Box<[u32]>,
     /// Empty if all kernels stand in the root stream.
     streams: Box<[u32]>,
@@ -159,9 +164,20 @@ pub(crate) struct Shape {
     returned: Box<[(u32, u32)]>,
     /// The registers that marked kernels read, each once.
     read_by_marked: Box<[u32]>,
+    /// What a call begins with that has all its arguments, unless there are marked kernels.
+    begun: Option<Begun>,
     is_ordered: bool,
     has_one_stream: bool,
     has_marks: bool,
+}
+
+/// The words of all kernels when the entry, and all arguments in order, were counted down: see
+/// [`ReadyStack`].
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) words: Box<[u32]>,
+    /// The kernel on top of the stack.
+    pub(crate) top: u32,
 }
 
 impl Shape {
@@ -215,18 +231,29 @@ impl Shape {
     /// What a kernel reads and fills.
     #[inline(always)]
     pub(crate) fn record(&self, kernel: u32) -> Record<'_> {
+        self.counted_record(kernel).record()
+    }
+
+    /// What a kernel reads and fills, and who reads that.
+    #[inline(always)]
+    pub(crate) fn counted_record(&self, kernel: u32) -> CountedRecord<'_> {
         self.records.get(kernel)
+    }
+
+    /// A way from the record of one kernel to that of another.
+    pub(crate) fn walk(&self) -> RecordWalk<'_> {
+        self.records.walk()
     }
 
     /// The records of kernels from `first` on, with their numbers.
     #[inline(always)]
     pub(crate) fn records_from(&self, first: u32) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.records.from(first)
+        self.records.range(first..self.waits.len() as u32)
     }
 
     /// The arguments, as results of a kernel that nobody runs.
     pub(crate) fn arguments(&self) -> Record<'_> {
-        self.records.get(self.waits.len() as u32)
+        self.records.get(self.waits.len() as u32).record()
     }
 
     /// A register, seen from where it is filled, and its users.
@@ -243,6 +270,10 @@ impl Shape {
     /// How many counts start each kernel; those of marked ones carry [`MARKED`](super::registers).
     pub(crate) fn waits(&self) -> &[u32] {
         &self.waits
+    }
+
+    pub(crate) fn begun(&self) -> Option<&Begun> {
+        self.begun.as_ref()
     }
 
     /// The kernels without operands.
@@ -378,6 +409,9 @@ impl<'w> Checked<'w> {
     ) -> Result<Shape, Malformed> {
         let wiring = self.wiring;
         let n_kernels = wiring.n_kernels();
+        if n_kernels >= ReadyStack::BOTTOM as usize {
+            return Err(too_large());
+        }
         let mut positions = vec![0u32; n_kernels].into_boxed_slice();
         for (position, kernel) in (0..).zip(&order) {
             positions[*kernel as usize] = position;
@@ -398,15 +432,15 @@ impl<'w> Checked<'w> {
             }
         }
         let rename = |register: &u32| renamed[*register as usize];
-        let mut operands = Vec::new();
-        let mut records = RecordWriter::new(n_words, n_kernels + 1, n_registers);
+        let (mut operands, mut outputs) = (Vec::new(), Vec::new());
+        let mut records = CountedWriter::new(n_words, n_kernels + 1, n_registers);
         let mut waits = Vec::with_capacity(n_kernels);
         let mut streams = Vec::new();
         let output = |register: &u32| Output {
             register: rename(register),
             references: self.references[*register as usize],
         };
-        let users = UserSplit {
+        let users = UserLists {
             wiring,
             positions: &positions,
         };
@@ -415,21 +449,15 @@ impl<'w> Checked<'w> {
             let wired = wiring.kernel(kernel);
             operands.clear();
             operands.extend(wired.operands.iter().map(rename));
+            outputs.clear();
+            outputs.extend(wired.results.iter().map(output));
             let written = records.write(
                 wired.code,
                 &operands,
-                wired.results.iter().map(output),
+                &outputs,
                 wired.attributes,
                 wired.functions,
-                |index, early, late| {
-                    let index = index as usize;
-                    users.split(
-                        wired.results[index],
-                        wiring.users(kernel, index),
-                        early,
-                        late,
-                    );
-                },
+                |index, list| users.append(wired.results[index], wiring.users(kernel, index), list),
             );
             written.ok_or_else(too_large)?;
             waits.push(if wired.is_marked {
@@ -442,16 +470,9 @@ impl<'w> Checked<'w> {
             }
         }
         let arguments: Vec<Output> = (0..n_arguments as u32).map(|r| output(&r)).collect();
-        let written = records.write(
-            u32::MAX,
-            &[],
-            arguments.into_iter(),
-            &[],
-            &[],
-            |index, early, late| {
-                users.split(index, wiring.argument_users(index as usize), early, late);
-            },
-        );
+        let written = records.write(u32::MAX, &[], &arguments, &[], &[], |index, list| {
+            users.append(index as u32, wiring.argument_users(index), list)
+        });
         written.ok_or_else(too_large)?;
         let mut returned = self.returned;
         for (register, _) in &mut returned {
@@ -465,14 +486,18 @@ impl<'w> Checked<'w> {
         let is_as_written = (0..)
             .zip(&order)
             .all(|(position, kernel)| position == *kernel);
+        let entry_users: Box<[u32]> = entry.map(|user| positions[*user as usize - 1]).collect();
+        let records = records.finish();
+        let begun = (self.n_marked == 0).then(|| begin(&records, &waits, &entry_users));
         Ok(Shape {
-            records: records.finish(),
+            records,
             waits: waits.into(),
+            begun,
             streams: streams.into(),
             n_registers,
             n_arguments: n_arguments as u32,
             root_stream: wiring.root_stream(),
-            entry_users: entry.map(|user| positions[*user as usize - 1]).collect(),
+            entry_users,
             numbers: if is_as_written {
                 Box::default()
             } else {
@@ -487,10 +512,28 @@ impl<'w> Checked<'w> {
         })
     }
 
-    /// How many words the records take, but for a few more where users can do with handles.
+    /// How many words the records take.
     fn n_words(&self) -> usize {
-        self.n_words + 4 * (self.wiring.n_kernels() + 1) + 4 * self.producers.len()
+        let (n_records, n_outputs) = (self.wiring.n_kernels() + 1, self.producers.len());
+        let in_front = CountedWriter::n_words(n_outputs, n_records);
+        self.n_words + 4 * n_records + 2 * n_outputs + in_front
     }
+}
+
+/// Counts down the entry and all arguments, which are the outputs of the last record.
+fn begin(records: &CountedRecords, waits: &[u32], entry_users: &[u32]) -> Begun {
+    let mut words: Box<[u32]> = waits.into();
+    let mut top = ReadyStack::BOTTOM;
+    let mut count_down = |user: u32| {
+        let word = &mut words[user as usize];
+        *word -= 1;
+        if *word == 0 {
+            *word = std::mem::replace(&mut top, user);
+        }
+    };
+    entry_users.iter().copied().for_each(&mut count_down);
+    records.get(waits.len() as u32).for_users(count_down);
+    Begun { words, top }
 }
 
 fn too_large() -> Malformed {
@@ -509,26 +552,32 @@ fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Parts the users of a register, by their positions.
-struct UserSplit<'w> {
+/// Finds the users of registers, by their positions.
+struct UserLists<'w> {
     wiring: &'w dyn Wiring,
     positions: &'w [u32],
 }
 
-impl UserSplit<'_> {
-    /// Appends the users to two lists: those that can do with a handle, and those that need the value.
-    fn split(&self, register: u32, users: &[u32], early: &mut Vec<u32>, late: &mut Vec<u32>) {
+impl UserLists<'_> {
+    /// Appends the users backwards, and says how many of them can do with a handle: they come first.
+    fn append(&self, register: u32, users: &[u32], list: &mut Vec<u32>) -> usize {
+        let position = |user: &u32| self.positions[*user as usize - 1];
+        let backwards = users.iter().rev();
         if !self.wiring.has_early_users() {
-            return late.extend(users.iter().map(|user| self.positions[*user as usize - 1]));
+            list.extend(backwards.map(position));
+            return 0;
         }
-        for user in users {
-            let list = if self.wiring.takes_handle(*user - 1, register) {
-                &mut *early
-            } else {
-                &mut *late
-            };
-            list.push(self.positions[*user as usize - 1]);
-        }
+        let n_before = list.len();
+        let is_early = |user: &&u32| self.wiring.takes_handle(**user - 1, register);
+        list.extend(
+            backwards
+                .clone()
+                .filter(|user| !is_early(user))
+                .map(position),
+        );
+        let n_late = list.len() - n_before;
+        list.extend(backwards.filter(is_early).map(position));
+        list.len() - n_before - n_late
     }
 }
 

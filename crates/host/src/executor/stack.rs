@@ -26,7 +26,8 @@ use std::sync::Arc;
 use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
 use super::reason_to_skip;
-use super::slots::{Activation, Record, Slot, Slots};
+use super::records::Record;
+use super::slots::{Activation, Slot, Slots};
 use super::topology::{Manner, Topology};
 use crate::kernel::{Status, Surroundings};
 use crate::request::RequestContext;

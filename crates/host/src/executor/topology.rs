@@ -94,7 +94,10 @@ impl Topology {
                 .iter()
                 .any(|operand| !operand.strict)
         };
+        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries[kernel.code().index()];
+        let mut kernels = body.kernels();
         let wiring = BodyWiring {
+            is_unseen: kernels.all(|kernel| entry(kernel).signature.leaves_no_trace()),
             body,
             entries,
             has_early_users: entries.iter().any(is_handle),
@@ -293,6 +296,7 @@ struct BodyWiring<'a> {
     body: &'a Body<'a>,
     entries: &'a [Entry],
     is_textual: bool,
+    is_unseen: bool,
     has_early_users: bool,
 }
 
@@ -333,6 +337,10 @@ impl Wiring for BodyWiring<'_> {
 
     fn root_stream(&self) -> u32 {
         self.body.root_stream()
+    }
+
+    fn is_unseen(&self) -> bool {
+        self.is_unseen
     }
 
     fn takes_handle(&self, kernel: u32, register: u32) -> bool {

@@ -139,7 +139,7 @@ macro_rules! kernel_fn {
             type Items<'a> = ($($param::Item<'a>,)*);
             type Results = R;
 
-            const PARTS: &'static Parts = &Parts(&[$($param::PART),*], R::PARTS);
+            const PARTS: &'static Parts = &Parts(&[$($param::PART),*], R::PARTS, R::FAILS);
 
             #[inline(always)]
             fn invoke<L: Leaf<Self> + ?Sized>(

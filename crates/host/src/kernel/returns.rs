@@ -37,6 +37,10 @@ pub trait KernelReturn<M> {
     /// How many results `put` puts, if these are mostly values in place.
     #[doc(hidden)]
     const N_PLAIN: Option<u32> = None;
+
+    /// Whether it may be an error.
+    #[doc(hidden)]
+    const FAILS: bool = false;
 }
 
 /// One result among others.
@@ -50,6 +54,10 @@ pub trait KernelResult<M> {
     /// Whether it is a value in place.
     #[doc(hidden)]
     const IS_PLAIN: bool = false;
+
+    /// Whether it may be an error.
+    #[doc(hidden)]
+    const FAILS: bool = false;
 }
 
 /// Shapes of result, for the compiler only.
@@ -95,6 +103,8 @@ impl KernelResult<Itself> for AnyAsyncValue {
 
 impl<M, R: KernelResult<M>> KernelResult<Fallible<M>> for Result<R, Error> {
     const PART: &'static Part = R::PART;
+
+    const FAILS: bool = true;
 
     fn into_value(self) -> AnyAsyncValue {
         match self {
@@ -145,6 +155,8 @@ impl<M, R: KernelReturn<M>> KernelReturn<Fallible<M>> for Result<R, Error> {
 
     const PARTS: &'static [&'static Part] = R::PARTS;
 
+    const FAILS: bool = true;
+
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
         match self {
             Ok(results) => results.put(frame),
@@ -162,6 +174,8 @@ macro_rules! tuple_results {
             for ($($result,)+)
         {
             const PARTS: &'static [&'static Part] = &[$($result::PART),+];
+
+            const FAILS: bool = false $(|| $result::FAILS)+;
 
             const N_PLAIN: Option<u32> = {
                 let results = [$($result::IS_PLAIN),+];

@@ -69,6 +69,8 @@ pub struct Signature {
     pub detaches: bool,
     /// Whether the kernel gets at its host or its request.
     pub sees_surroundings: bool,
+    /// Whether the kernel may answer with an error of its own.
+    pub fails: bool,
 }
 
 impl Signature {
@@ -85,6 +87,11 @@ impl Signature {
         !self.sees_surroundings
             && operands.all(|name| name != Some(CHAIN))
             && results.all(|name| name != Some(CHAIN))
+    }
+
+    /// Tells whether not even its errors show in which order this kernel and others run.
+    pub(crate) fn leaves_no_trace(&self) -> bool {
+        self.is_silent() && !self.fails && self.completion == Completion::Synchronous
     }
 
     /// Tells whether operand `index` delays the kernel until its value is settled.
@@ -170,12 +177,13 @@ impl Part {
     }
 }
 
-/// A signature as a constant: the parts of the parameters, and those of the results.
+/// A signature as a constant: the parts of the parameters, those of the results, and whether it fails.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Parts(
     pub(super) &'static [&'static Part],
     pub(super) &'static [&'static Part],
+    pub(super) bool,
 );
 
 impl Parts {
@@ -185,6 +193,7 @@ impl Parts {
         for part in self.0.iter().chain(self.1) {
             signature.add(**part);
         }
+        signature.fails = self.2;
         signature
     }
 }
