@@ -8,6 +8,9 @@
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`number`] | what can be calculated with elements of each type |
+//! | [`conv`] | convolutions and their gradients |
+//! | [`pool`] | largest elements and means of windows |
+//! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
 //! | [`parallel`] | the same work cut into chunks, for a queue's workers |
 //!
@@ -25,13 +28,16 @@
 //! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call.
 
 mod broadcast;
+pub mod conv;
 pub mod elementwise;
 pub mod functions;
 pub mod matmul;
 pub mod number;
 pub mod parallel;
+pub mod pool;
 pub mod reduce;
 pub mod softmax;
+pub mod window;
 
 /// Runs a loop compiled for the best instruction set that this processor has.
 #[inline(always)]

@@ -14,7 +14,7 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 mod gemm;
 
 pub use gemm::MatmulElement;
-use gemm::{Matrix, multiply};
+pub(crate) use gemm::{Matrix, Rows, multiply};
 
 /// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
 /// to pay.
@@ -235,7 +235,7 @@ impl Plan {
             let b_start = self.b.offset(number, &self.batch) + column * self.b.column;
             let a = Matrix::new(a, a_start, [n_rows, self.k], [self.a.row, self.a.column]);
             let b = Matrix::new(b, b_start, [self.k, n_columns], [self.b.row, self.b.column]);
-            multiply(scale, a, b, part);
+            multiply(scale, a, b, Rows::new(part, [n_rows, n_columns], n_columns));
             out = rest;
             position += n_rows * n_columns;
         }

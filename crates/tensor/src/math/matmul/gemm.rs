@@ -7,7 +7,7 @@ use crate::{BF16, Complex, F16};
 
 /// A matrix in a slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Matrix<'a, T> {
+pub(crate) struct Matrix<'a, T> {
     // Invariant: if there are rows and columns, the last of both is in the slice.
     elements: &'a [T],
     extents: [usize; 2],
@@ -20,7 +20,7 @@ impl<'a, T> Matrix<'a, T> {
     /// # Panics
     ///
     /// If it leads out of the slice.
-    pub(super) fn new(
+    pub(crate) fn new(
         elements: &'a [T],
         start: usize,
         extents: [usize; 2],
@@ -60,30 +60,56 @@ impl<T: Number + Sealed> MatmulElement for T {}
 
 /// How elements are multiplied.
 pub trait Sealed: Sized {
-    /// Writes the product to `out`, row by row.
-    ///
-    /// `out` has as many elements as the product, of which there is one at least.
+    /// Writes the product to `out`, whose extents are the product's; there is one element at least.
     #[expect(private_interfaces, reason = "nobody else calls it")]
-    fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: &mut [Self]);
+    fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
 }
 
-/// Writes the product of `a` and `b` to `out`, row by row.
+/// Rows in a slice that may be written.
+#[derive(Debug)]
+pub(crate) struct Rows<'a, T> {
+    // Invariant: if there are rows and columns, the last of both is in the slice. A row is not longer than
+    // the stride.
+    elements: &'a mut [T],
+    extents: [usize; 2],
+    stride: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// Sees rows, of which each begins `stride` elements behind the one before.
+    ///
+    /// # Panics
+    ///
+    /// If they lead out of the slice, or overlap.
+    pub(crate) fn new(elements: &'a mut [T], extents: [usize; 2], stride: usize) -> Self {
+        let [n_rows, n_columns] = extents;
+        let last = |before: usize| before.checked_mul(stride)?.checked_add(n_columns);
+        let fits = n_rows.checked_sub(1).is_none_or(|before| {
+            n_columns == 0 || last(before).is_some_and(|end| end <= elements.len())
+        });
+        assert!(fits && n_columns <= stride, "rows lie in their elements");
+        Rows {
+            elements,
+            extents,
+            stride,
+        }
+    }
+}
+
+/// Writes the product of `a` and `b` to `out`.
 ///
 /// # Panics
 ///
 /// If the extents don't fit.
-pub(super) fn multiply<T: MatmulElement>(
+pub(crate) fn multiply<T: MatmulElement>(
     scale: Scale<T>,
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
-    out: &mut [T],
+    out: Rows<'_, T>,
 ) {
     let ([m, k], [b_k, n]) = (a.extents, b.extents);
-    assert!(
-        k == b_k && m.checked_mul(n) == Some(out.len()),
-        "the extents fit"
-    );
-    if !out.is_empty() {
+    assert!(k == b_k && out.extents == [m, n], "the extents fit");
+    if m > 0 && n > 0 {
         T::multiply(scale, a, b, out);
     }
 }
@@ -102,21 +128,21 @@ macro_rules! by_gemm {
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
                 b: Matrix<'_, $type>,
-                out: &mut [$type],
+                out: Rows<'_, $type>,
             ) {
                 let ([m, k], [_, n]) = (a.extents, b.extents);
                 let convert = |$x: $type| -> $foreign { $convert };
                 let reads_out = scale.of_result != <$type as crate::Element>::ZERO;
                 let stride = |stride: usize| isize::try_from(stride).expect("it lies in memory");
                 // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and a matrix
-                // without elements is not read; `out` has m * n elements in rows of n, as `multiply` has
-                // checked, and is borrowed for writing, so it overlaps neither. All are initialised. The
+                // without elements is not read; `out` has m rows of n elements in its slice, as `Rows::new`
+                // and `multiply` have checked, and is borrowed for writing, so it overlaps neither. All are initialised. The
                 // foreign type has the same layout: it is the same float, or a transparent or C structure
                 // of the same parts. Without parallelism nothing outlives the call.
                 unsafe {
                     gemm::gemm::<$foreign>(
                         m, n, k,
-                        out.as_mut_ptr().cast(), 1, stride(n),
+                        out.elements.as_mut_ptr().cast(), 1, stride(out.stride),
                         reads_out,
                         a.elements.as_ptr().cast(), stride(a.strides[1]), stride(a.strides[0]),
                         b.elements.as_ptr().cast(), stride(b.strides[1]), stride(b.strides[0]),
@@ -147,7 +173,7 @@ macro_rules! by_loops {
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
                 b: Matrix<'_, $type>,
-                out: &mut [$type],
+                out: Rows<'_, $type>,
             ) {
                 loops(scale, a, b, out);
             }
@@ -158,10 +184,16 @@ macro_rules! by_loops {
 by_loops!(BF16, u8, u16, u32, u64, i8, i16, i32, i64);
 
 /// Adds up multiples of the right factor's rows, in the wide type: each row of the result in turn.
-fn loops<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+fn loops<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, out: Rows<'_, T>) {
     let ([_, k], [_, n]) = (a.extents, b.extents);
     let mut sums = vec![<T::Wide as crate::Element>::ZERO; n];
-    for (row, out) in out.chunks_exact_mut(n).enumerate() {
+    for (row, out) in out
+        .elements
+        .chunks_mut(out.stride)
+        .take(out.extents[0])
+        .enumerate()
+    {
+        let out = &mut out[..n];
         sums.fill(<T::Wide as crate::Element>::ZERO);
         for depth in 0..k {
             let factor = a.elements[row * a.strides[0] + depth * a.strides[1]].widened();

@@ -1,0 +1,165 @@
+//! Arithmetic on the workers of a queue: the same bits on any number of threads, refusals, cancellation.
+
+use std::sync::Arc;
+
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_host::DType;
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{
+    AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
+};
+use tfrt_tensor::math::conv::{self, Convolution, TensorEpilogue};
+use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply};
+use tfrt_tensor::math::matmul::{Scale, matmul_into};
+use tfrt_tensor::math::pool::{Pooling, pool_into};
+use tfrt_tensor::math::reduce::{Sum, reduce_into};
+use tfrt_tensor::math::softmax::{Kind, softmax_into};
+use tfrt_tensor::math::window::{Padding, Window};
+use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
+
+/// A request on a host of its own with so many workers; 0 is the queue of one thread.
+struct Bed {
+    host: HostContext,
+    execution: ExecutionContext,
+}
+
+impl Bed {
+    fn new(n_workers: usize) -> Bed {
+        let queue: Arc<dyn ConcurrentWorkQueue> = match n_workers {
+            0 => Arc::new(SingleThreadedWorkQueue::new()),
+            n => Arc::new(MultiThreadedWorkQueue::new(n, 0).unwrap()),
+        };
+        let host = HostContext::builder(KernelRegistry::new())
+            .queue(queue)
+            .build();
+        let execution = ExecutionContext::new(&RequestContext::new(&host));
+        Bed { host, execution }
+    }
+
+    /// Numbers that look random, the same each time.
+    fn random(&self, extents: &[usize], seed: u32) -> DenseHostTensor {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from(u16::try_from(state >> 16).unwrap()) / 65_536.0 - 0.5
+        };
+        let elements: Vec<f32> = (0..extents.iter().product()).map(|_| next()).collect();
+        DenseHostTensor::from_slice(self.host.allocator(), extents, &elements).unwrap()
+    }
+
+    fn zeros(&self, extents: &[usize]) -> DenseHostTensor {
+        let metadata = TensorMetadata::new(DType::F32, TensorShape::new(extents).unwrap());
+        DenseHostTensor::zeroed(self.host.allocator(), metadata).unwrap()
+    }
+
+    /// Waits, and returns the bits.
+    fn bits(&self, done: Result<AsyncValue<Chain>, Error>, out: &DenseHostTensor) -> Vec<u32> {
+        let done = done.unwrap();
+        self.host
+            .queue()
+            .await_all(&[done.clone().into_any()])
+            .unwrap();
+        assert!(done.error().is_none(), "{:?}", done.error());
+        // What was lent is given back when the result settles.
+        drop(out.write().unwrap());
+        let reading = out.read().unwrap();
+        reading
+            .elements::<f32>()
+            .unwrap()
+            .iter()
+            .map(|x| x.to_bits())
+            .collect()
+    }
+
+    /// The bits of something of everything.
+    fn all(&self) -> Vec<Vec<u32>> {
+        let e = &self.execution;
+        let (x, y) = (self.random(&[300, 500], 1), self.random(&[500], 2));
+        let out = self.zeros(&[300, 500]);
+        let mut all = vec![
+            self.bits(elementwise::binary_into::<Add, f32>(e, &x, &y, &out), &out),
+            self.bits(elementwise::unary_into::<Exp, f32>(e, &x, &out), &out),
+            self.bits(
+                elementwise::binary_in_place::<Multiply, f32>(e, &out, &y),
+                &out,
+            ),
+            self.bits(elementwise::unary_in_place::<Exp, f32>(e, &out), &out),
+            self.bits(softmax_into::<f32>(e, Kind::LogSoftmax, &x, &out), &out),
+        ];
+        for (dimensions, extents) in [(&[0][..], &[500][..]), (&[1], &[300]), (&[0, 1], &[])] {
+            let out = self.zeros(extents);
+            all.push(self.bits(reduce_into::<Sum, f32>(e, &x, dimensions, &out), &out));
+        }
+        let (a, b) = (self.random(&[130, 200], 3), self.random(&[90, 200], 4));
+        let out = self.zeros(&[130, 90]);
+        let product = matmul_into::<f32>(e, Scale::default(), [&a, &b], [false, true], &out);
+        all.push(self.bits(product, &out));
+        let convolution = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
+        let (input, filter) = (
+            self.random(&[3, 20, 21, 8], 5),
+            self.random(&[3, 3, 8, 16], 6),
+        );
+        let out = self.zeros(&[3, 20, 21, 16]);
+        let epilogue = TensorEpilogue {
+            relu: true,
+            ..TensorEpilogue::default()
+        };
+        let done = conv::convolve_into::<f32>(e, &convolution, [&input, &filter], epilogue, &out);
+        all.push(self.bits(done, &out));
+        let (dx, dw) = (self.zeros(&[3, 20, 21, 8]), self.zeros(&[3, 3, 8, 16]));
+        let done = conv::input_gradient_into::<f32>(e, &convolution, &out, &filter, &dx);
+        all.push(self.bits(done, &dx));
+        let done = conv::filter_gradient_into::<f32>(e, &convolution, &input, &out, &dw);
+        all.push(self.bits(done, &dw));
+        let pooled = self.zeros(&[3, 10, 10, 8]);
+        let windows = [Window::new(2, 2, Padding::Valid); 2];
+        let done = pool_into::<f32>(e, Pooling::Maximum, &input, &windows, &pooled);
+        all.push(self.bits(done, &pooled));
+        all
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let wanted = Bed::new(0).all();
+    for n_workers in [1, 2, 4] {
+        assert_eq!(Bed::new(n_workers).all(), wanted, "{n_workers} workers");
+    }
+}
+
+#[test]
+fn a_tensor_in_use_is_refused() {
+    let bed = Bed::new(0);
+    let (small, large) = (bed.zeros(&[4]), bed.zeros(&[1 << 20]));
+    for tensor in [small, large] {
+        let reading = tensor.read().unwrap();
+        let result = elementwise::unary_in_place::<Exp, f32>(&bed.execution, &tensor);
+        let error = match result {
+            Err(error) => error,
+            Ok(done) => {
+                bed.host
+                    .queue()
+                    .await_all(&[done.clone().into_any()])
+                    .unwrap();
+                done.error().expect("somebody reads it").clone()
+            }
+        };
+        assert_eq!(error.code(), ErrorCode::FailedPrecondition);
+        drop(reading);
+    }
+}
+
+#[test]
+fn a_cancelled_request_stops_between_chunks() {
+    let bed = Bed::new(0);
+    let tensor = bed.zeros(&[1 << 20]);
+    bed.execution.request().cancel();
+    let done = elementwise::unary_in_place::<Exp, f32>(&bed.execution, &tensor).unwrap();
+    bed.host
+        .queue()
+        .await_all(&[done.clone().into_any()])
+        .unwrap();
+    assert_eq!(done.error().map(Error::code), Some(ErrorCode::Cancelled));
+    let reading = tensor.read().unwrap();
+    assert!(reading.elements::<f32>().unwrap().iter().all(|x| *x == 0.0));
+}
