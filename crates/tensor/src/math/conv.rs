@@ -10,7 +10,7 @@
 //!
 //! # How
 //!
-//! Outputs are made in blocks of neighbours ([`BLOCK`]). What the windows of a block look at is gathered into a
+//! Outputs are made in blocks of neighbours. What the windows of a block look at is gathered into a
 //! matrix of patches, a row for each output, which is multiplied by the filter as it lies; so no more than a
 //! block of patches exists at a time. A window of one element without stride needs no gathering. If each
 //! channel is a group of its own (depthwise), channels are multiplied side by side instead.

@@ -1,4 +1,4 @@
-//! [`Window`]: what of an input one element of an output looks at, in one dimension; [`Windows`], in all.
+//! [`Window`]: what of an input one element of an output looks at, in one dimension.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
