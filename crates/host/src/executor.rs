@@ -318,11 +318,11 @@ impl Executor {
             is_marked: true,
             scratch,
         };
-        let entry = frame.topology().entry(kernel);
+        let entrances = frame.topology().entrances();
         let mut status = Status::PLAIN;
         let values = guarded(|| {
             aside.run(|activation| {
-                status = entry.code.call(activation, &mut around);
+                status = entrances.enter_any(activation, &mut around);
                 outcome(status, record.n_results(), around.scratch)
             })
         });

@@ -54,7 +54,7 @@ pub mod returns;
 mod signature;
 mod value;
 
-pub(crate) use code::Code;
+pub(crate) use code::Entrances;
 pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};

@@ -19,7 +19,7 @@ use tfrt_bef::{
 
 use crate::codes;
 use crate::context::HostContext;
-use crate::executor::topology::{Entry, Topology, find_manners};
+use crate::executor::topology::{Entries, Topology, find_manners};
 use crate::function::Function;
 use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signature};
 
@@ -307,7 +307,7 @@ impl<'a> Loader<'a> {
         if !self.problems.is_empty() {
             return Err(LoadError(self.problems));
         }
-        let entries: Arc<[Entry]> = entries.into_iter().flatten().map(Entry::new).collect();
+        let entries = Arc::new(Entries::new(entries.iter().copied().flatten()));
         let functions = self.file.functions();
         let mut topologies = functions
             .map(|function| self.topology(&function, &entries))
@@ -322,7 +322,7 @@ impl<'a> Loader<'a> {
     fn topology(
         &self,
         function: &FunctionView<'_>,
-        entries: &Arc<[Entry]>,
+        entries: &Arc<Entries>,
     ) -> Result<Topology, LoadError> {
         let Some(body) = function.body() else {
             let entry = self.host.registry().get_native(function.name());

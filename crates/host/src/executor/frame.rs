@@ -502,7 +502,7 @@ impl ReadyList {
         if WATCHED {
             request.begin_watch();
         }
-        let entries = around.topology.entries();
+        let entrances = around.topology.entrances();
         let call = frame.number;
         let streams = self.streams;
         let queue = &mut self.queue;
@@ -520,7 +520,6 @@ impl ReadyList {
             let record = shape.counted_record(kernel);
             // SAFETY: the list's rights are those of its frame; the record is the kernel's.
             let (right, activation) = unsafe { registers.start(ready, record.record()) };
-            let entry = &entries[record.record().code() as usize];
             let _watch = WATCHED.then(|| request.watch(around.topology, kernel, call));
             let Some(activation) = activation else {
                 let running = Running {
@@ -542,7 +541,8 @@ impl ReadyList {
             }
             // Should the kernel panic, this is where its right is found.
             self.running = Some(kernel);
-            let status = entry.code.call(activation, &mut around);
+            // SAFETY: the record and the entrances are of the same function.
+            let status = unsafe { entrances.enter(activation, &mut around) };
             self.running = None;
             if status != Status::PLAIN {
                 let mut running = Running {
@@ -694,7 +694,7 @@ fn run_confined(
     around: &mut Surroundings<'_>,
 ) -> Pause {
     let request: &RequestContext = around.request;
-    let entries = around.topology.entries();
+    let entrances = around.topology.entrances();
     let right = |kernel| Running {
         call,
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.
@@ -711,7 +711,6 @@ fn run_confined(
             break Pause::Empty;
         };
         around.kernel = kernel;
-        let entry = &entries[record.record().code() as usize];
         if request.is_cancelled() {
             break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
         }
@@ -719,7 +718,8 @@ fn run_confined(
         stacked.running = kernel;
         // SAFETY: if the kernel does not panic, this one is overwritten.
         stacked.stack = unsafe { stack.copy() };
-        let status = entry.code.call(activation, around);
+        // SAFETY: the record and the entrances are of the same function.
+        let status = unsafe { entrances.enter(activation, around) };
         if status != Status::PLAIN {
             let mut running = right(kernel);
             if status.is_call() {

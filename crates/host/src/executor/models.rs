@@ -121,7 +121,7 @@ impl Wiring for Graph<'_> {
     fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
         let (operands, results) = self.kernels[kernel as usize];
         WiredKernel {
-            code: 0,
+            entrance: 0,
             operands,
             results,
             attributes: &[],

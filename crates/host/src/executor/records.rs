@@ -5,7 +5,7 @@
 //! record on, and what is known of each output alone is in front of that:
 //!
 //! ```text
-//! ... | about output 0, 1 ... | end, last user ... first user | code, numbers, operands ... | ...
+//! ... | about output 0, 1 ... | end, last user ... first user | entrance, numbers, operands ... | ...
 //! ```
 //!
 //! # Invariants
@@ -29,7 +29,7 @@ const MAX_ATTRIBUTES: usize = u16::MAX as usize;
 
 const _: () = assert!(size_of::<Output>() == 8 && align_of::<Output>() == 4);
 
-/// What a kernel takes and gives, in consecutive words: its code; the numbers of its operands and
+/// What a kernel takes and gives, in consecutive words: its entrance; the numbers of its operands and
 /// results; those of its attributes and functions, in half a word each; the operands' registers;
 /// for each result an [`Output`]; the attributes' offsets; the functions' indexes.
 #[derive(Clone, Copy)]
@@ -77,6 +77,12 @@ impl<'s> Record<'s> {
     /// The number of the kernel's code.
     #[inline(always)]
     pub(crate) fn code(self) -> u32 {
+        self.word(0) / 2
+    }
+
+    /// The number of the entry by which this use of the kernel is run.
+    #[inline(always)]
+    pub(crate) fn entrance(self) -> u32 {
         self.word(0)
     }
 
@@ -352,7 +358,7 @@ impl RecordWriter {
     /// Appends a record; `None` if it would not fit.
     pub(crate) fn write(
         &mut self,
-        code: u32,
+        entrance: u32,
         operands: &[u32],
         outputs: &[Output],
         attributes: &[u32],
@@ -365,7 +371,7 @@ impl RecordWriter {
         let n_operands = u32::try_from(operands.len()).ok()?;
         let n_results = u32::try_from(outputs.len()).ok()?;
         let counts = attributes.len() as u32 | (functions.len() as u32) << 16;
-        self.words.extend([code, n_operands, n_results, counts]);
+        self.words.extend([entrance, n_operands, n_results, counts]);
         self.words.extend_from_slice(operands);
         self.words
             .extend(outputs.iter().flat_map(|output| output.words()));
@@ -410,7 +416,7 @@ impl CountedWriter {
     /// asked for the last output first. No output has a register that an earlier one had.
     pub(crate) fn write(
         &mut self,
-        code: u32,
+        entrance: u32,
         operands: &[u32],
         outputs: &[Output],
         attributes: &[u32],
@@ -439,7 +445,7 @@ impl CountedWriter {
         }
         words.append(&mut self.users);
         self.records
-            .write(code, operands, outputs, attributes, functions)
+            .write(entrance, operands, outputs, attributes, functions)
     }
 
     pub(crate) fn finish(self) -> CountedRecords {

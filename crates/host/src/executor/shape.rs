@@ -68,8 +68,8 @@ pub(crate) trait Wiring {
 
 /// One kernel of a wiring.
 pub(crate) struct WiredKernel<'w> {
-    /// Tells what to call.
-    pub(crate) code: u32,
+    /// Tells what to call, and how.
+    pub(crate) entrance: u32,
     pub(crate) operands: &'w [u32],
     pub(crate) results: &'w [u32],
     pub(crate) attributes: &'w [u32],
@@ -452,7 +452,7 @@ impl<'w> Checked<'w> {
             outputs.clear();
             outputs.extend(wired.results.iter().map(output));
             let written = records.write(
-                wired.code,
+                wired.entrance,
                 &operands,
                 &outputs,
                 wired.attributes,
@@ -536,7 +536,7 @@ fn begin(records: &CountedRecords, waits: &[u32], entry_users: &[u32]) -> Begun 
     Begun { words, top }
 }
 
-fn too_large() -> Malformed {
+pub(super) fn too_large() -> Malformed {
     Malformed("the function, or one of its kernels, is too large".to_owned())
 }
 

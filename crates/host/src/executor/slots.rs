@@ -159,6 +159,11 @@ impl<'f> Activation<'f> {
     pub(crate) unsafe fn new(slots: Slots<'f>, record: Record<'f>) -> Self {
         Activation { slots, record }
     }
+
+    #[inline(always)]
+    pub(crate) fn record(&self) -> Record<'f> {
+        self.record
+    }
 }
 
 /// A run of a kernel: what it has taken and put. Operands that were not taken are released when
@@ -248,10 +253,11 @@ impl<'f> Cursor<'f> {
         Some(unsafe { self.slots.peek(register) })
     }
 
-    /// Tells whether all operands that are left are values in place.
+    /// Tells whether the operands from `first` on, none of which was taken, are values in place.
     #[inline(always)]
-    pub(crate) fn are_left_in_place(&self) -> bool {
-        (self.n_taken..self.n_operands).all(|index| {
+    pub(crate) fn are_in_place(&self, first: u32) -> bool {
+        assert!(first >= self.n_taken, "what was taken is gone");
+        (first..self.n_operands).all(|index| {
             self.operand(index).is_some_and(|register| {
                 // SAFETY: the activation's operands are filled, and this one was not taken.
                 let operand = unsafe { self.slots.peek(register) };
@@ -270,6 +276,12 @@ impl<'f> Cursor<'f> {
     #[inline(always)]
     pub(crate) fn forget_operands(&mut self) {
         self.n_taken = self.n_operands;
+    }
+
+    /// Counts the operands below this one as taken: they are lost if they are counted.
+    #[inline(always)]
+    pub(crate) fn forget_operands_below(&mut self, next: u32) {
+        self.n_taken = self.n_taken.max(next.min(self.n_operands));
     }
 
     /// Begins the run anew, if nothing was taken or put.
@@ -405,7 +417,7 @@ impl Aside {
         let n_slots = registers.len() + outputs.len();
         let mut writer = RecordWriter::new(0, 1);
         let written = writer.write(
-            record.code(),
+            record.entrance(),
             &registers,
             &outputs,
             record.attributes(),

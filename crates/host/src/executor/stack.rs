@@ -353,7 +353,7 @@ impl<'f> Stack<'f> {
         } = self.top;
         around.topology = topology;
         let shape: &'f _ = topology.shape();
-        let entries = topology.entries();
+        let entrances = topology.entrances();
         // SAFETY: S1.
         let slots_of_call: Slots<'f> = unsafe { Slots::new(slots) };
         let request: &RequestContext = around.request;
@@ -373,18 +373,19 @@ impl<'f> Stack<'f> {
             // filled, with a reference for each; a kernel is activated once, since `next` has moved
             // on.
             let activation = unsafe { Activation::new(slots_of_call, record) };
-            let entry = &entries[record.code() as usize];
             let status = if WATCHED {
                 let _watch = request.watch(topology, kernel, call);
                 if request.is_cancelled() {
                     return Pause::Cancelled(reason_to_skip(around, activation));
                 }
-                entry.code.call(activation, around)
+                // SAFETY: the record and the entrances are of the same function.
+                unsafe { entrances.enter(activation, around) }
             } else {
                 if request.is_cancelled() {
                     return Pause::Cancelled(reason_to_skip(around, activation));
                 }
-                entry.code.call(activation, around)
+                // SAFETY: the record and the entrances are of the same function.
+                unsafe { entrances.enter(activation, around) }
             };
             if status != Status::PLAIN {
                 self.state = match status.is_call() {

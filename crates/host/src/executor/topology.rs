@@ -8,12 +8,11 @@ use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
 use super::cost::Cost;
-use super::shape::{Malformed, Shape, WiredKernel, Wiring};
-use crate::kernel::{Code, Completion, KernelEntry, Signature};
+use super::shape::{Malformed, Shape, WiredKernel, Wiring, too_large};
+use crate::kernel::{Completion, Entrances, KernelEntry, Signature};
 
-/// A kernel as the records of one program name it.
+/// A kernel of a program.
 pub(crate) struct Entry {
-    pub(crate) code: Code,
     pub(crate) name: Arc<str>,
     pub(crate) signature: Arc<Signature>,
     /// Names the kernel to a value whose promise is dropped; kernels that complete later have one.
@@ -23,11 +22,10 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(entry: &KernelEntry) -> Self {
+    fn new(entry: &KernelEntry) -> Self {
         let signature = entry.shared_signature().clone();
         let later = signature.completion != Completion::Synchronous;
         Entry {
-            code: entry.code().clone(),
             name: entry.shared_name().clone(),
             origin: later.then(|| Origin::new(entry.name().to_owned())),
             max_operands: if signature.more_operands {
@@ -36,6 +34,22 @@ impl Entry {
                 signature.operands.len() as u32
             },
             signature,
+        }
+    }
+}
+
+/// The kernels of a program by code: what is known of each, and what the records of its uses name.
+pub(crate) struct Entries {
+    list: Box<[Entry]>,
+    // Invariant: for those of `list` in their order.
+    entrances: Entrances,
+}
+
+impl Entries {
+    pub(crate) fn new<'a>(kernels: impl Iterator<Item = &'a KernelEntry> + Clone) -> Self {
+        Entries {
+            list: kernels.clone().map(Entry::new).collect(),
+            entrances: Entrances::new(kernels.map(|kernel| kernel.code().clone())),
         }
     }
 }
@@ -66,8 +80,9 @@ pub(crate) struct Topology {
     pub(crate) cost: Cost,
     /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
     is_silent: bool,
+    // Invariant: its records name entrances of `entries`, by the numbers that these give for them.
     shape: Arc<Shape>,
-    entries: Arc<[Entry]>,
+    entries: Arc<Entries>,
     /// Where each kernel stands in the source: an offset for the file's location table.
     locations: Box<[u32]>,
     /// Its number in recordings, if the host makes any.
@@ -84,7 +99,7 @@ impl Topology {
     pub(crate) fn new(
         function: &FunctionView<'_>,
         body: &Body<'_>,
-        entries: &Arc<[Entry]>,
+        entries: &Arc<Entries>,
     ) -> Result<Self, Malformed> {
         let kind = function.kind();
         let is_handle = |entry: &Entry| {
@@ -94,15 +109,18 @@ impl Topology {
                 .iter()
                 .any(|operand| !operand.strict)
         };
-        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries[kernel.code().index()];
+        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries.list[kernel.code().index()];
         let mut kernels = body.kernels();
         let wiring = BodyWiring {
             is_unseen: kernels.all(|kernel| entry(kernel).signature.leaves_no_trace()),
             body,
             entries,
-            has_early_users: entries.iter().any(is_handle),
+            has_early_users: entries.list.iter().any(is_handle),
             is_textual: kind == FunctionKind::Sync,
         };
+        if entries.list.len() > Entrances::MAX_KERNELS {
+            return Err(too_large());
+        }
         let shape = Shape::new(&wiring)?;
         let locations = (0..shape.n_kernels() as u32).map(|kernel| {
             let number = shape.number_in_file(kernel) + 1;
@@ -124,7 +142,11 @@ impl Topology {
 
     /// A native function: one kernel that takes all arguments and gives all results.
     pub(crate) fn native(entry: &KernelEntry, n_arguments: u32, n_results: u32) -> Self {
+        let entries = Entries::new(std::iter::once(entry));
         let wiring = NativeWiring {
+            entrance: entries
+                .entrances
+                .number(0, n_arguments as usize, n_results as usize),
             registers: (0..n_arguments + n_results).collect(),
             n_arguments: n_arguments as usize,
         };
@@ -136,7 +158,7 @@ impl Topology {
             cost: Cost::default(),
             is_silent: false,
             shape: Arc::new(shape),
-            entries: Arc::new([Entry::new(entry)]),
+            entries: Arc::new(entries),
             locations: Box::new([u32::MAX]),
             number: u32::MAX,
             recorded_as: None,
@@ -159,14 +181,14 @@ impl Topology {
     }
 
     #[inline(always)]
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub(crate) fn entrances(&self) -> &Entrances {
+        &self.entries.entrances
     }
 
     /// What is known of a kernel.
     #[inline]
     pub(crate) fn entry(&self, kernel: u32) -> &Entry {
-        &self.entries[self.shape.record(kernel).code() as usize]
+        &self.entries.list[self.shape.record(kernel).code() as usize]
     }
 
     /// Where a kernel stands in the source, and its name.
@@ -294,7 +316,7 @@ fn fixpoint<T: Copy + PartialEq>(
 /// The wiring of a body in a file.
 struct BodyWiring<'a> {
     body: &'a Body<'a>,
-    entries: &'a [Entry],
+    entries: &'a Entries,
     is_textual: bool,
     is_unseen: bool,
     has_early_users: bool,
@@ -321,10 +343,15 @@ impl Wiring for BodyWiring<'_> {
 
     fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
         let view = self.view(kernel);
+        let (operands, results) = (view.operands(), view.results());
         WiredKernel {
-            code: view.code().index() as u32,
-            operands: view.operands(),
-            results: view.results(),
+            entrance: self.entries.entrances.number(
+                view.code().index(),
+                operands.len(),
+                results.len(),
+            ),
+            operands,
+            results,
             attributes: view.attributes(),
             functions: view.functions(),
             is_marked: view.nonstrict(),
@@ -345,7 +372,7 @@ impl Wiring for BodyWiring<'_> {
 
     fn takes_handle(&self, kernel: u32, register: u32) -> bool {
         let view = self.view(kernel);
-        let signature = &self.entries[view.code().index()].signature;
+        let signature = &self.entries.list[view.code().index()].signature;
         // Few kernels take handles; the others may have very many operands.
         let some = signature.operands.iter().any(|operand| !operand.strict);
         if !some || view.nonstrict() {
@@ -383,6 +410,7 @@ impl Wiring for BodyWiring<'_> {
 
 /// The wiring of a native function.
 struct NativeWiring {
+    entrance: u32,
     registers: Vec<u32>,
     n_arguments: usize,
 }
@@ -403,7 +431,7 @@ impl Wiring for NativeWiring {
     fn kernel(&self, _: u32) -> WiredKernel<'_> {
         let (arguments, results) = self.registers.split_at(self.n_arguments);
         WiredKernel {
-            code: 0,
+            entrance: self.entrance,
             operands: arguments,
             results,
             attributes: &[],

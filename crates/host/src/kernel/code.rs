@@ -2,13 +2,16 @@
 //!
 //! It is what a trait object would be, but for two loads: the address of the kernel's own entry lies
 //! beside that of its function, where the executor finds both in one line of memory.
+//!
+//! A kernel of scalars has a second entry, for uses with exactly the operands and results that it is
+//! made for: that has nothing to count. Load finds for each use which entry it takes ([`Entrances`]).
 
 use std::mem::{self, needs_drop};
 use std::ptr;
 use std::sync::Arc;
 
 use super::frame::{Status, Surroundings};
-use super::function::{KernelFn, enter};
+use super::function::{Counts, KernelFn, enter, enter_fitted};
 use crate::executor::slots::Activation;
 
 type Enter = for<'c> unsafe fn(*const (), Activation<'c>, &'c mut Surroundings<'_>) -> Status;
@@ -18,9 +21,17 @@ type Enter = for<'c> unsafe fn(*const (), Activation<'c>, &'c mut Surroundings<'
 pub(crate) struct Code {
     // Invariant: made for the type that `function` points to.
     enter: Enter,
+    // Invariant: the same.
+    fitted: Option<&'static Fitted>,
     // Invariant: points into `_keeps`, or to a function without state, which lies nowhere.
     function: *const (),
     _keeps: Option<Arc<dyn Send + Sync>>,
+}
+
+/// The entry for uses of which load has found that these counts fit.
+struct Fitted {
+    enter: Enter,
+    counts: Counts,
 }
 
 /// What makes the [`Code`] of a function: for one without state, as most kernels are, a constant.
@@ -31,7 +42,10 @@ pub(super) enum Made {
 
 /// The entry of a function that has neither state nor a destructor, and of which there is one for good.
 #[derive(Clone, Copy)]
-pub(super) struct Stateless(Enter);
+pub(super) struct Stateless {
+    enter: Enter,
+    fitted: Option<&'static Fitted>,
+}
 
 // SAFETY: the function that it points to is `Send` and `Sync`, as every `KernelFn` is.
 unsafe impl Send for Code {}
@@ -41,13 +55,16 @@ unsafe impl Sync for Code {}
 impl Code {
     #[inline(always)]
     pub(super) fn make<M: 'static, F: KernelFn<M>>(function: F) -> Made {
+        let enter = enter_erased::<M, F>;
+        let fitted = const { Fitted::of::<M, F>() };
         if const { size_of::<F>() == 0 && !needs_drop::<F>() } {
             mem::forget(function);
-            return Made::Stateless(Stateless(enter_erased::<M, F>));
+            return Made::Stateless(Stateless { enter, fitted });
         }
         let function = Arc::new(function);
         Made::Stateful(Code {
-            enter: enter_erased::<M, F>,
+            enter,
+            fitted,
             function: Arc::as_ptr(&function).cast(),
             _keeps: Some(function),
         })
@@ -55,22 +72,106 @@ impl Code {
 
     pub(super) fn stateless(made: Stateless) -> Code {
         Code {
-            enter: made.0,
+            enter: made.enter,
+            fitted: made.fitted,
             // Aligned for any type that there is.
             function: ptr::without_provenance(1 << 29),
             _keeps: None,
         }
     }
+}
+
+impl Fitted {
+    const fn of<M: 'static, F: KernelFn<M>>() -> Option<&'static Fitted> {
+        struct Of<M, F>(std::marker::PhantomData<(M, F)>);
+        impl<M: 'static, F: KernelFn<M>> Of<M, F> {
+            const FITTED: Option<Fitted> = match F::COUNTS {
+                Some(counts) if !cfg!(tfrt_for_size) => Some(Fitted {
+                    enter: enter_erased_fitted::<M, F>,
+                    counts,
+                }),
+                _ => None,
+            };
+        }
+        Of::<M, F>::FITTED.as_ref()
+    }
+}
+
+/// The entries of the kernels of a program: two for each.
+pub(crate) struct Entrances {
+    // Invariant: those of `codes` in their order, for each first that for any use.
+    list: Box<[Entrance]>,
+    codes: Box<[Code]>,
+}
+
+/// An entry, and its function.
+struct Entrance {
+    enter: Enter,
+    function: *const (),
+}
+
+// SAFETY: the functions that it points to are `Send` and `Sync`, as every `KernelFn` is.
+unsafe impl Send for Entrances {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Entrances {}
+
+impl Entrances {
+    /// There are numbers for so many kernels.
+    pub(crate) const MAX_KERNELS: usize = (u32::MAX / 2) as usize;
+
+    pub(crate) fn new(codes: impl Iterator<Item = Code>) -> Entrances {
+        let codes: Box<[Code]> = codes.collect();
+        let both = |code: &Code| {
+            let fitted = code.fitted.map_or(code.enter, |fitted| fitted.enter);
+            [code.enter, fitted].map(|enter| Entrance {
+                enter,
+                function: code.function,
+            })
+        };
+        Entrances {
+            list: codes.iter().flat_map(both).collect(),
+            codes,
+        }
+    }
+
+    /// By which entrance a record names the kernel `code`, one of the first
+    /// [`Self::MAX_KERNELS`], with so many operands and results.
+    pub(crate) fn number(&self, code: usize, n_operands: usize, n_results: usize) -> u32 {
+        let fits = |fitted: &Fitted| fitted.counts.fit(n_operands, n_results);
+        let is_fitted = self.codes[code].fitted.is_some_and(fits);
+        2 * code as u32 + u32::from(is_fitted)
+    }
 
     /// Runs the kernel once. With [`Status::PLAIN`] all its results are put, and values in place.
+    ///
+    /// # Safety
+    ///
+    /// The record of the activation names an entrance of these, by the [`Self::number`] for its
+    /// operands and results.
     #[inline(always)]
-    pub(crate) fn call<'c>(
+    pub(crate) unsafe fn enter<'c>(
         &self,
         activation: Activation<'c>,
         around: &'c mut Surroundings<'_>,
     ) -> Status {
-        // SAFETY: it was made for the type of the function, which `_keeps` keeps alive.
-        unsafe { (self.enter)(self.function, activation, around) }
+        let number = activation.record().entrance() as usize;
+        debug_assert!(number < self.list.len());
+        // SAFETY: the caller says that it is one.
+        let entrance = unsafe { self.list.get_unchecked(number) };
+        // SAFETY: it was made for the type of the function, which `codes` keeps alive; and the caller
+        // says that the counts fit.
+        unsafe { (entrance.enter)(entrance.function, activation, around) }
+    }
+
+    /// The same by the entry that takes any use.
+    pub(crate) fn enter_any<'c>(
+        &self,
+        activation: Activation<'c>,
+        around: &'c mut Surroundings<'_>,
+    ) -> Status {
+        let entrance = &self.list[2 * activation.record().code() as usize];
+        // SAFETY: as above; it asks for no counts.
+        unsafe { (entrance.enter)(entrance.function, activation, around) }
     }
 }
 
@@ -85,4 +186,23 @@ unsafe fn enter_erased<'c, M: 'static, F: KernelFn<M>>(
     // SAFETY: the caller says so.
     let function = unsafe { &*function.cast::<F>() };
     enter(function, activation, around)
+}
+
+/// # Safety
+///
+/// `function` points to an `F`, and `F::COUNTS` fit the record of the activation.
+unsafe fn enter_erased_fitted<'c, M: 'static, F: KernelFn<M>>(
+    function: *const (),
+    activation: Activation<'c>,
+    around: &'c mut Surroundings<'_>,
+) -> Status {
+    // SAFETY: the caller says so.
+    let function = unsafe { &*function.cast::<F>() };
+    let record = activation.record();
+    let fits = F::COUNTS.is_some_and(|counts| {
+        counts.fit(record.n_operands() as usize, record.n_results() as usize)
+    });
+    // SAFETY: the caller says so.
+    unsafe { std::hint::assert_unchecked(fits) };
+    enter_fitted(function, activation, around)
 }

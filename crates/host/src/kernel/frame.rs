@@ -7,6 +7,7 @@ use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 use tfrt_bef::AttributeView;
 
 use super::control::{Callee, Flow};
+use super::function::Counts;
 use super::param::HeldAttribute;
 use super::param::ScalarAttr;
 use crate::context::HostContext;
@@ -207,15 +208,29 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         self.cursor.peek_at(index)?.get_in_place::<T>()
     }
 
-    /// Tells whether the program gives so many operands, and asks for so many results.
+    /// Tells whether the program gives as many operands, and asks for as many results, as these.
     #[inline(always)]
-    pub(super) fn has_counts(&self, n_operands: u32, n_results: u32) -> bool {
-        self.cursor.n_operands() == n_operands && self.cursor.n_results() == n_results
+    pub(super) fn fits(&self, counts: Counts) -> bool {
+        let (n_operands, n_results) = (self.cursor.n_operands(), self.cursor.n_results());
+        counts.fit(n_operands as usize, n_results as usize)
     }
 
-    /// All operands were copied.
+    /// Tells whether the operands from this one on are values in place.
     #[inline(always)]
-    pub(super) fn has_copied(&mut self) {
+    pub(super) fn is_rest_in_place(&mut self, first: u32) -> bool {
+        self.is_rest_in_place = self.cursor.are_in_place(first);
+        self.is_rest_in_place
+    }
+
+    /// Operands below this one were copied, and are values in place.
+    #[inline(always)]
+    pub(super) fn has_copied(&mut self, next: u32) {
+        self.cursor.forget_operands_below(next);
+    }
+
+    /// All operands were copied, or are values in place that nobody wants.
+    #[inline(always)]
+    pub(super) fn has_copied_all(&mut self) {
         self.cursor.forget_operands();
     }
 
@@ -257,7 +272,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     #[cfg_attr(not(tfrt_for_size), inline(always))]
     #[cfg_attr(tfrt_for_size, inline(never))]
     pub(super) fn check_rest(&mut self) -> Result<(), Mismatch> {
-        self.is_rest_in_place = self.cursor.are_left_in_place();
+        self.is_rest_in_place = self.cursor.are_in_place(self.cursor.n_taken());
         if self.is_rest_in_place {
             return Ok(());
         }

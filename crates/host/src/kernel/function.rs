@@ -24,13 +24,36 @@ pub trait KernelFn<M>: Leaf<Self::Shape> + Send + Sync + 'static {
     #[doc(hidden)]
     fn erase(&self) -> &dyn Leaf<Self::Shape>;
 
-    /// Whether parameters and results are scalars, so that [`Self::invoke_fast`] works.
+    /// With what [`Self::invoke_fitted`] works, if parameters and results are scalars, or it answers
+    /// with a call.
     #[doc(hidden)]
-    const IS_FAST: bool;
+    const COUNTS: Option<Counts>;
 
-    /// Does as [`Shape::invoke`] if all operands are values in place, or else nothing. Tells which.
+    /// Does as [`Shape::invoke`] if the counts fit and all operands are values in place, or else
+    /// nothing. Tells which.
     #[doc(hidden)]
-    fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
+    fn invoke_fitted(&self, frame: &mut KernelFrame<'_, '_>) -> bool;
+}
+
+/// With how many operands and results a kernel may be used.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// So many are parameters.
+    pub n_operands: u32,
+    /// More may follow.
+    pub has_rest: bool,
+    /// As many as wanted, unless it gives them itself.
+    pub n_results: Option<u32>,
+}
+
+impl Counts {
+    #[inline(always)]
+    pub(super) fn fit(self, n_operands: usize, n_results: usize) -> bool {
+        let n_params = self.n_operands as usize;
+        let has_operands = n_operands == n_params || (self.has_rest && n_operands > n_params);
+        has_operands && self.n_results.is_none_or(|n| n as usize == n_results)
+    }
 }
 
 /// The parameters and results of a kernel: what its entry depends on, if it may not depend on the
@@ -64,22 +87,30 @@ pub trait Leaf<S: Shape + ?Sized> {
 }
 
 /// The entry of a kernel: one for each, in which the function is inlined, or where size counts more
-/// (`build.rs`), a few instructions that lead to the one of its shape.
+/// (`build.rs`), or there is another for most uses, a few instructions that lead to the one of its shape.
 #[inline(always)]
 pub(super) fn enter<'c, M, F: KernelFn<M>>(
     function: &F,
     activation: Activation<'c>,
     around: &'c mut Surroundings<'_>,
 ) -> Status {
-    if cfg!(tfrt_for_size) {
+    if cfg!(tfrt_for_size) || F::COUNTS.is_some() {
         return enter_shared::<F::Shape>(function.erase(), activation, around);
     }
     let mut frame = KernelFrame::new(activation, around);
-    if !F::IS_FAST {
-        let invoked = F::Shape::invoke(function, &mut frame);
-        return end(&mut frame, invoked);
-    }
-    if function.invoke_fast(&mut frame) {
+    let invoked = F::Shape::invoke(function, &mut frame);
+    end(&mut frame, invoked)
+}
+
+/// The entry of a kernel for uses whose counts fit.
+#[inline(always)]
+pub(super) fn enter_fitted<'c, M, F: KernelFn<M>>(
+    function: &F,
+    activation: Activation<'c>,
+    around: &'c mut Surroundings<'_>,
+) -> Status {
+    let mut frame = KernelFrame::new(activation, around);
+    if function.invoke_fitted(&mut frame) {
         frame.end()
     } else {
         enter_anyhow(function, frame)
@@ -187,15 +218,25 @@ macro_rules! kernel_fn {
                 self
             }
 
-            const IS_FAST: bool = R::N_PLAIN.is_some() $(&& $param::N_COPIED.is_some())*;
+            const COUNTS: Option<Counts> = if (R::N_PLAIN.is_some() || R::IS_CALL)
+                $(&& $param::N_COPIED.is_some())*
+            {
+                Some(Counts {
+                    n_operands: 0 $(+ match $param::N_COPIED { Some(n) => n, None => 0 })*,
+                    has_rest: false $(|| $param::IS_REST)*,
+                    n_results: R::N_PLAIN,
+                })
+            } else {
+                None
+            };
 
             #[inline(always)]
             #[allow(unused_mut, unused_variables, unused_assignments, reason = "no parameters")]
-            fn invoke_fast(&self, frame: &mut KernelFrame<'_, '_>) -> bool {
-                let n_operands = const { 0 $(+ match $param::N_COPIED { Some(n) => n, None => 0 })* };
-                if !frame.has_counts(n_operands, R::N_PLAIN.unwrap_or(0)) {
-                    return false;
-                }
+            fn invoke_fitted(&self, frame: &mut KernelFrame<'_, '_>) -> bool {
+                let counts = match Self::COUNTS {
+                    Some(counts) if frame.fits(counts) => counts,
+                    _ => return false,
+                };
                 let mut next = 0;
                 $(
                     let Some(mut $guard) = $param::copy(frame, next) else {
@@ -203,7 +244,14 @@ macro_rules! kernel_fn {
                     };
                     next += const { match $param::N_COPIED { Some(n) => n, None => 0 } };
                 )*
-                frame.has_copied();
+                if counts.has_rest && !frame.is_rest_in_place(next) {
+                    return false;
+                }
+                if R::IS_CALL {
+                    frame.has_copied(next);
+                } else {
+                    frame.has_copied_all();
+                }
                 (self)($($param::item(&mut $guard)),*).put(frame);
                 true
             }

@@ -62,6 +62,10 @@ pub trait KernelParam<M>: Sized {
     #[doc(hidden)]
     const N_COPIED: Option<u32> = None;
 
+    /// It stands for all operands that are left, which are waited for.
+    #[doc(hidden)]
+    const IS_REST: bool = false;
+
     /// Gives the parameter if that takes one look at operand `index`, and no more.
     #[doc(hidden)]
     fn copy(frame: &mut KernelFrame<'_, '_>, index: u32) -> Option<Self::Guard> {
@@ -257,6 +261,14 @@ impl KernelParam<Itself> for Awaited {
     fn item<'a>(_: &'a mut Awaited) -> Awaited {
         Awaited(())
     }
+
+    const N_COPIED: Option<u32> = Some(0);
+    const IS_REST: bool = true;
+
+    #[inline(always)]
+    fn copy(_: &mut KernelFrame<'_, '_>, _: u32) -> Option<Awaited> {
+        Some(Awaited(()))
+    }
 }
 
 /// All remaining operands, for [`Call::forward`](super::Call::forward): the executor moves them from
@@ -279,6 +291,14 @@ impl KernelParam<Itself> for Arguments {
     #[inline(always)]
     fn item<'a>(_: &'a mut Arguments) -> Arguments {
         Arguments(())
+    }
+
+    const N_COPIED: Option<u32> = Some(0);
+    const IS_REST: bool = true;
+
+    #[inline(always)]
+    fn copy(_: &mut KernelFrame<'_, '_>, _: u32) -> Option<Arguments> {
+        Some(Arguments(()))
     }
 }
 
@@ -511,6 +531,13 @@ impl KernelParam<Itself> for Callee {
     #[inline]
     fn item<'a>(guard: &'a mut Callee) -> Callee {
         *guard
+    }
+
+    const N_COPIED: Option<u32> = Some(0);
+
+    #[inline(always)]
+    fn copy(frame: &mut KernelFrame<'_, '_>, _: u32) -> Option<Callee> {
+        frame.take_callee().ok()
     }
 }
 

@@ -41,6 +41,10 @@ pub trait KernelReturn<M> {
     /// Whether it may be an error.
     #[doc(hidden)]
     const FAILS: bool = false;
+
+    /// Whether `put` leaves operands, and the results, to a call.
+    #[doc(hidden)]
+    const IS_CALL: bool = false;
 }
 
 /// One result among others.
@@ -230,6 +234,8 @@ impl KernelReturn<Itself> for Call {
 }
 
 impl KernelReturn<Itself> for Forward {
+    const IS_CALL: bool = true;
+
     const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Calls)];
 
     #[inline(always)]
