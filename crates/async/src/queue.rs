@@ -61,6 +61,9 @@ mod timer;
 mod worker;
 
 #[cfg(all(test, not(loom)))]
+#[allow(unsafe_code)]
+mod local_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 #[cfg(all(loom, test))]
@@ -68,7 +71,7 @@ mod tests;
 mod loom;
 
 pub use self::cores::available_parallelism;
-pub use self::task::Task;
+pub use self::task::{LocalTask, LocalWork, Task};
 
 #[cfg(not(loom))]
 pub use self::{
@@ -111,6 +114,21 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
         for task in tasks {
             self.add_task(task);
         }
+    }
+
+    /// Adds a compute task that is confined to the calling thread. A queue that does not know when its
+    /// tasks change threads shares it at once.
+    fn add_local_task(&self, task: LocalTask) {
+        self.add_task(task.into_shared());
+    }
+
+    /// Shares all local tasks that are not about to be run.
+    fn share_local_tasks(&self) {}
+
+    /// Calls `work` on this thread. Other threads may have to wait for what it adds until it has
+    /// returned.
+    fn run_here(&self, work: &mut dyn FnMut()) {
+        work();
     }
 
     /// Adds a task that may wait.

@@ -50,6 +50,7 @@ use crate::request::{ExecutionContext, RequestContext};
 pub(crate) mod cost;
 mod detached;
 pub(crate) mod frame;
+pub(crate) mod later;
 pub(crate) mod live;
 mod order;
 mod ready;
@@ -94,6 +95,11 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
         // Its producer comes too late, and has nobody left to fail.
         return;
     };
+    settle(frame, claim, register, value);
+}
+
+/// Goes on with a call whose awaited `register` got its value.
+fn settle(frame: Arc<Frame>, claim: Claim, register: u32, value: AnyAsyncValue) {
     let mut value = value.settled();
     let shape = frame.shape();
     let mut stream = shape.root_stream();
@@ -111,6 +117,16 @@ pub(crate) fn resume(frame: SharedFrame, register: u32, value: AnyAsyncValue) {
         }
         Claim::Promise(promise) => promise.forward(value),
     }
+}
+
+/// Goes on with a call in which `kernel` was put off, and has given its only result now.
+fn bring(mut list: ReadyList, right: Right, kernel: u32, value: AnyAsyncValue) {
+    if value.is_plain() && !value.is_counted() {
+        list.fill_in_place(right, kernel, value);
+    } else {
+        publish(&mut list, Some(kernel), right, value);
+    }
+    Executor::run(list);
 }
 
 /// Names the kernel that a register awaits, with its place, unless it waits for calls of its own.
@@ -153,11 +169,23 @@ struct InProgress {
 #[derive(Default)]
 struct Executor {
     stack: SmallVec<[InProgress; 1]>,
-    /// It counts as busy, by the host of the call at the bottom.
-    is_busy: bool,
+    /// By the host of the call at the bottom.
+    busy: Busy,
     scratch: Scratch,
     /// How many tasks were handed over since this thread last let the queue come to them.
     n_handed: u64,
+}
+
+/// How the watch for stuck requests sees that a thread is inside of the executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Busy {
+    /// It is not, or does not know yet.
+    #[default]
+    No,
+    /// By the task that it is running, which is in flight.
+    InTask,
+    /// It has entered, and is to leave.
+    Entered,
 }
 
 /// Loops let the queue come to the tasks that they left, after this many.
@@ -192,6 +220,25 @@ impl Executor {
         }
     }
 
+    /// Runs what is ready in a list, and what comes of it, in a task of its request's queue.
+    fn run(mut list: ReadyList) {
+        let request = list.frame().request();
+        let is_watched = request.is_watched();
+        if is_watched || !request.is_on_queue_of_host() {
+            return Executor::with(list).drive();
+        }
+        let mut executor = Executor::default();
+        executor.busy = Busy::InTask;
+        let pause = run_guarded(&mut list, &mut executor.scratch, is_watched);
+        if let Ok(Pause::Empty) = pause {
+            return;
+        }
+        let returns = Returns::Nowhere;
+        executor.stack.push(InProgress { list, returns });
+        executor.go_on(pause);
+        executor.drive();
+    }
+
     /// Runs what is ready, until nothing is left on the stack.
     fn drive(&mut self) {
         let Some(bottom) = self.stack.first() else {
@@ -201,36 +248,39 @@ impl Executor {
         let is_watched = request.is_watched();
         while self.is_in_progress() {
             let top = self.stack.last_mut().expect("a call is in progress");
-            let (list, scratch) = (&mut top.list, &mut self.scratch);
-            let pause = guarded(|| match is_watched {
-                true => list.run::<true>(scratch),
-                false => list.run::<false>(scratch),
-            });
-            match pause {
-                Ok(Pause::Unsettled(running, status)) => self.attend(running, status),
-                Ok(Pause::Empty) => {
-                    if self.stack.len() == 1 {
-                        self.leave();
-                    }
-                    let ended = self.stack.pop().expect("there is a top");
-                    self.end(ended);
+            let pause = run_guarded(&mut top.list, &mut self.scratch, is_watched);
+            self.go_on(pause);
+        }
+    }
+
+    /// Does what is to be done when the list on top has paused.
+    fn go_on(&mut self, pause: Result<Pause, Error>) {
+        let top = self.stack.last_mut().expect("a call is in progress");
+        let list = &mut top.list;
+        match pause {
+            Ok(Pause::Unsettled(running, status)) => self.attend(running, status),
+            Ok(Pause::Empty) => {
+                if self.stack.len() == 1 {
+                    self.leave();
                 }
-                Ok(Pause::Elsewhere) => {
-                    let n_handed = &mut self.n_handed;
-                    list.turn(|group| {
-                        *n_handed += 1;
-                        hand_over(group);
-                    });
-                }
-                Ok(Pause::Cancelled(running, reason)) => {
-                    finish(list, running, Vec::new(), Some(reason));
-                }
-                Ok(Pause::Marked(running)) => self.run_marked(running),
-                Err(panic) => {
-                    let running = list.panicked().expect("nothing but kernels panics");
-                    let error = report(list.frame(), running.kernel(), panic);
-                    finish(list, running, Vec::new(), Some(error));
-                }
+                let ended = self.stack.pop().expect("there is a top");
+                self.end(ended);
+            }
+            Ok(Pause::Elsewhere) => {
+                let n_handed = &mut self.n_handed;
+                list.turn(|group| {
+                    *n_handed += 1;
+                    hand_over(group);
+                });
+            }
+            Ok(Pause::Cancelled(running, reason)) => {
+                finish(list, running, Vec::new(), Some(reason));
+            }
+            Ok(Pause::Marked(running)) => self.run_marked(running),
+            Err(panic) => {
+                let running = list.panicked().expect("nothing but kernels panics");
+                let error = report(list.frame(), running.kernel(), panic);
+                finish(list, running, Vec::new(), Some(error));
             }
         }
     }
@@ -240,17 +290,23 @@ impl Executor {
         let Some(bottom) = self.stack.first() else {
             return false;
         };
-        if !self.is_busy {
-            self.is_busy = true;
-            bottom.list.frame().request().host().live_frames().enter();
+        if self.busy == Busy::No {
+            let host = bottom.list.frame().request().host();
+            self.busy = match host.queue().is_worker_thread() {
+                true => Busy::InTask,
+                false => {
+                    host.live_frames().enter();
+                    Busy::Entered
+                }
+            };
         }
         true
     }
 
     /// The call at the bottom is going to end; what goes on after it is busy by itself.
     fn leave(&mut self) {
-        if let (true, Some(bottom)) = (self.is_busy, self.stack.first()) {
-            self.is_busy = false;
+        let busy = std::mem::take(&mut self.busy);
+        if let (Busy::Entered, Some(bottom)) = (busy, self.stack.first()) {
             bottom.list.frame().request().host().live_frames().leave();
         }
     }
@@ -267,6 +323,10 @@ impl Executor {
             let timer = self.top().frame().time();
             self.forward(running, arguments);
             return drop(timer);
+        }
+        if status.is_later() {
+            let top = self.stack.last_mut().expect("a kernel's call is there");
+            return top.list.put_off(&running, &mut self.scratch);
         }
         if status.is_flow() {
             let kernel = self.top().suspend(running);
@@ -314,6 +374,7 @@ impl Executor {
             program: frame.program(),
             request: frame.request(),
             topology: frame.topology(),
+            frame: Some(&frame),
             kernel,
             is_marked: true,
             scratch,
@@ -329,7 +390,7 @@ impl Executor {
         match values {
             // What it gives are the operands that it has left.
             Ok(values) if status.is_call() => self.forward(running, values),
-            Ok(_) if status.is_flow() => self.attend(running, status),
+            Ok(_) if status.is_flow() || status.is_later() => self.attend(running, status),
             Ok(values) => {
                 let failure = self.scratch.failure.take();
                 let failure = failure.map(|error| report(&frame, kernel, error));
@@ -521,9 +582,14 @@ pub(crate) fn call(
     values: &mut Vec<AnyAsyncValue>,
 ) -> Result<(), Error> {
     if !run_in_order(function, request, 0, values)? {
-        let frame = function.frame(request, 0)?;
-        execute(&frame, std::mem::take(values));
-        *values = frame.take_results();
+        let mut frame = Some(function.frame(request, 0)?);
+        // The tasks of the call stay on this thread until this has ended.
+        request.queue().run_here(&mut || {
+            if let Some(frame) = frame.take() {
+                execute(&frame, std::mem::take(values));
+                *values = frame.take_results();
+            }
+        });
     }
     Ok(())
 }
@@ -567,6 +633,29 @@ fn spawn_call(caller: &Arc<Frame>, call: Call) -> Vec<AnyAsyncValue> {
 fn hand_over(group: ReadyGroup) {
     let queue = group.frame().local().request().queue().clone();
     queue.add_task(Task::new(move || Executor::with(group.into_list()).drive()));
+}
+
+/// Runs what is ready in a list until there is something to attend to; a panic becomes an error.
+#[inline]
+fn run_guarded(
+    list: &mut ReadyList,
+    scratch: &mut Scratch,
+    is_watched: bool,
+) -> Result<Pause, Error> {
+    guarded(|| match is_watched {
+        true => list.run::<true>(scratch),
+        false => list.run::<false>(scratch),
+    })
+}
+
+/// The stream of a kernel, if anybody asks.
+#[inline]
+fn stream_of(frame: &Frame, kernel: u32) -> u32 {
+    let shape = frame.shape();
+    match shape.has_one_stream() {
+        true => shape.root_stream(),
+        false => shape.stream(kernel),
+    }
 }
 
 /// Calls into a kernel; a panic becomes an error.
@@ -693,10 +782,15 @@ fn publish_pending(list: &mut ReadyList, right: Right, value: AnyAsyncValue) {
     value.when_settled(move |value| {
         continue_with(shared, move |frame| resume(frame, register, value));
     });
-    // Whoever gave the request up may have looked before the register was left.
-    if let Some(reason) = list.frame().request().abandoned() {
+    fail_if_abandoned(list.frame(), register);
+}
+
+/// Whoever gave the request up may have looked before the register was left.
+#[inline]
+fn fail_if_abandoned(frame: &Arc<Frame>, register: u32) {
+    if let Some(reason) = frame.request().abandoned() {
         let error = AnyAsyncValue::from_error(reason.clone());
-        resume(list.frame().share(), register, error);
+        resume(frame.share(), register, error);
     }
 }
 

@@ -34,9 +34,10 @@
 //!
 //! # What the executor asks
 //!
-//! Kernels must not block. One that has to wait returns an [`AsyncValue`](tfrt_async::AsyncValue)
-//! and resolves its promise from a task of the work queue, a blocking task, or a thread of its own
-//! (then it holds a [`HostContext::external`](crate::HostContext::external) guard meanwhile).
+//! Kernels must not block. One that computes for long returns [`Later`], which leaves that to a task of
+//! the work queue. One that has to wait returns an [`AsyncValue`](tfrt_async::AsyncValue) and resolves
+//! its promise from a task of the work queue, a blocking task, or a thread of its own (then it holds a
+//! [`HostContext::external`](crate::HostContext::external) guard meanwhile).
 //! Control flow is in [`control`].
 
 #[allow(unsafe_code, reason = "a listed module")]
@@ -64,7 +65,7 @@ pub use param::{
     Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr,
 };
 pub use registry::{KernelEntry, KernelRegistry};
-pub use returns::{KernelResult, KernelReturn, Results};
+pub use returns::{KernelResult, KernelReturn, Later, Results};
 pub(crate) use signature::CHAIN;
 pub use signature::{AttributeSpec, Completion, OperandSpec, Part, Parts, ResultSpec, Signature};
 pub use value::{BF16, Complex, F16};

@@ -46,7 +46,7 @@ mod device;
 #[cfg(not(loom))]
 #[allow(
     unsafe_code,
-    reason = "frame.rs, records.rs, registers.rs, slots.rs and stack.rs are listed modules"
+    reason = "frame.rs, later.rs, records.rs, registers.rs, slots.rs and stack.rs are listed modules"
 )]
 mod executor;
 #[cfg(all(loom, test))]

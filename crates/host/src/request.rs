@@ -109,6 +109,7 @@ pub struct RequestContext {
     id: i64,
     host: HostContext,
     queue: Arc<dyn ConcurrentWorkQueue>,
+    is_on_queue_of_host: bool,
     resources: Option<Arc<ResourceContext>>,
     data: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     // Invariant: set once; the first reason is final.
@@ -165,6 +166,7 @@ impl RequestContextBuilder {
     pub fn build(self) -> Arc<RequestContext> {
         let request = Arc::new(RequestContext {
             id: self.id,
+            is_on_queue_of_host: self.queue.is_none(),
             queue: self.queue.unwrap_or_else(|| self.host.queue().clone()),
             host: self.host,
             resources: self.resources,
@@ -214,6 +216,12 @@ impl RequestContext {
     /// The queue that this request's tasks run on.
     pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
         &self.queue
+    }
+
+    /// Whether its tasks run on the queue of the host.
+    #[inline]
+    pub(crate) fn is_on_queue_of_host(&self) -> bool {
+        self.is_on_queue_of_host
     }
 
     /// The named resources, if it has any.

@@ -10,9 +10,9 @@ use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 
-use super::Task;
 use super::single::Line;
 use super::tally::Lane;
+use super::{LocalTask, Task};
 use crate::sync::Arc;
 
 thread_local! {
@@ -31,6 +31,8 @@ pub(super) struct Level {
     lane: NonNull<Lane>,
     owns_lane: bool,
     claimed_lane: bool,
+    /// It is there for what is added only: the thread runs no task of the line.
+    only_adds: bool,
     outer: *const Level,
 }
 
@@ -44,6 +46,18 @@ struct Tasks {
 /// Runs `work` with a level that begins with a batch. What is left of that goes back to the front
 /// of the line afterwards, and what was added goes to its end.
 pub(super) fn run(line: &Arc<Line>, batch: VecDeque<Task>, work: impl FnOnce(&Level)) {
+    enter(line, batch, false, work);
+}
+
+/// Runs `work`, which is no task of the line, with a level for what it adds, unless there is one.
+pub(super) fn run_here(line: &Arc<Line>, work: impl FnOnce()) {
+    match levels(INNERMOST.get()).next() {
+        Some(level) if level.is_of(line) => work(),
+        _ => enter(line, VecDeque::new(), true, |_| work()),
+    }
+}
+
+fn enter(line: &Arc<Line>, batch: VecDeque<Task>, only_adds: bool, work: impl FnOnce(&Level)) {
     /// Leaves the level even if something panics.
     struct Leave<'a>(&'a Level);
 
@@ -66,6 +80,7 @@ pub(super) fn run(line: &Arc<Line>, batch: VecDeque<Task>, work: impl FnOnce(&Le
         }),
         owns_lane,
         claimed_lane,
+        only_adds,
         outer,
     };
     INNERMOST.set(&raw const level);
@@ -125,7 +140,9 @@ impl Level {
     /// Lets other threads see what this one has added.
     #[cold]
     fn publish(&self) {
-        let added = self.with_tasks(|tasks| tasks.line.split_off(tasks.n_batch));
+        let mut added = self.with_tasks(|tasks| tasks.line.split_off(tasks.n_batch));
+        // The batch stays here, and so may what these have to do with.
+        added.iter_mut().for_each(Task::share);
         self.line.put_back(VecDeque::new(), added);
     }
 
@@ -135,10 +152,14 @@ impl Level {
         if self.claimed_lane {
             self.line.release_lane();
         }
-        let (batch, added) = self.with_tasks(|tasks| {
+        let (mut batch, mut added) = self.with_tasks(|tasks| {
             let added = tasks.line.split_off(tasks.n_batch);
             (std::mem::take(&mut tasks.line), added)
         });
+        if levels(self.outer).any(|level| level.is_of(&self.line)) {
+            // Not all that the thread has for the line goes back.
+            batch.iter_mut().chain(&mut added).for_each(Task::share);
+        }
         self.line.put_back(batch, added);
     }
 }
@@ -158,15 +179,28 @@ pub(super) fn add(line: &Line, task: Task) -> Result<(), Task> {
     Ok(())
 }
 
+/// Adds a local task as [`add`] does.
+#[inline(always)]
+pub(super) fn add_local(line: &Line, task: LocalTask) -> Result<(), LocalTask> {
+    let innermost = levels(INNERMOST.get()).next();
+    if !innermost.is_some_and(|level| level.is_of(line)) {
+        return Err(task);
+    }
+    // SAFETY: it goes to the level of this thread. From there `publish` shares it; `leave` does if
+    // another level of the line is left on this thread, and otherwise puts it back together with all
+    // that the thread has, by `put_back`, which shares what can't be moved.
+    let task = unsafe { task.into_unshared() };
+    add(line, task).map_err(|_| unreachable!("the innermost level is of this line"))
+}
+
 /// Tells whether the thread is running tasks of `line`.
 pub(super) fn is_running(line: &Line) -> bool {
-    levels(INNERMOST.get()).any(|level| level.is_of(line))
+    levels(INNERMOST.get()).any(|level| level.is_of(line) && !level.only_adds)
 }
 
 /// Lets other threads see what this one has added to `line`.
 pub(super) fn publish(line: &Line) {
-    let innermost = levels(INNERMOST.get()).next();
-    if let Some(level) = innermost.filter(|level| level.is_of(line)) {
+    for level in levels(INNERMOST.get()).filter(|level| level.is_of(line)) {
         level.publish();
     }
 }

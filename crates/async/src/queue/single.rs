@@ -15,6 +15,13 @@
 //! The end of the line that a running thread has added itself is that thread's own
 //! (`queue/level.rs`), until somebody else may need it. So a task that adds the next one costs no
 //! lock.
+//!
+//! # Local tasks
+//!
+//! Local tasks wait on the thread's level like all others, and are shared when they leave it alone.
+//! A thread that has nothing to do with the line any more puts all of its tasks back at once, and
+//! whoever comes next takes the whole line. So local tasks in line need not be shared, if nothing but
+//! them is at work on what they are about: they change threads all together, under the lock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -23,7 +30,7 @@ use super::idle::lock;
 use super::level;
 use super::tally::{Lane, Tally};
 use super::unwind::{drop_caught, run_caught};
-use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
+use super::{Activity, AwaitError, ConcurrentWorkQueue, LocalTask, QueueStats, Task};
 use crate::any::AnyAsyncValue;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
@@ -155,6 +162,11 @@ impl Line {
         self.release(waiting);
     }
 
+    #[cold]
+    fn push_local_from_outside(&self, task: LocalTask) {
+        self.push_from_outside(task.into_shared());
+    }
+
     fn push_all(&self, tasks: &mut dyn Iterator<Item = Task>) {
         while let Some(task) = tasks.next() {
             let Err(task) = level::add(self, task) else {
@@ -208,12 +220,23 @@ impl Line {
         }
     }
 
-    /// Puts tasks at the front of the line, and others at its end.
+    /// Puts tasks at the front of the line, and others at its end. Local ones that have not been shared
+    /// are all that the thread has for the line.
     pub(super) fn put_back(&self, mut front: VecDeque<Task>, mut end: VecDeque<Task>) {
         if front.is_empty() && end.is_empty() {
             return;
         }
-        let mut waiting = self.lock();
+        let mut waiting = loop {
+            let waiting = self.lock();
+            // Looked at under the lock: `share_local_tasks` finds what is put back before it comes, and
+            // what has made it come is seen by whoever puts back later.
+            if front.iter().chain(&end).all(Task::can_move) {
+                break waiting;
+            }
+            drop(waiting);
+            let tasks = front.iter_mut().chain(&mut end);
+            tasks.filter(|task| !task.can_move()).for_each(Task::share);
+        };
         if !front.is_empty() {
             front.append(&mut waiting.tasks);
             waiting.tasks = front;
@@ -315,6 +338,23 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         self.line.push(task);
     }
 
+    #[inline]
+    fn add_local_task(&self, task: LocalTask) {
+        if let Err(task) = level::add_local(&self.line, task) {
+            self.line.push_local_from_outside(task);
+        }
+    }
+
+    fn share_local_tasks(&self) {
+        let mut tasks = self.line.take_all();
+        tasks.iter_mut().for_each(Task::share);
+        self.line.put_back(tasks, VecDeque::new());
+    }
+
+    fn run_here(&self, work: &mut dyn FnMut()) {
+        level::run_here(&self.line, work);
+    }
+
     fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
         self.line.push_all(tasks);
     }
@@ -343,6 +383,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         if values.iter().all(AnyAsyncValue::is_settled) {
             return Ok(true);
         }
+        level::publish(&self.line);
         // One more than there are, so that it does not reach zero while some are missing.
         let missing = Arc::new(AtomicUsize::new(1));
         for value in values.iter().filter(|value| !value.is_settled()) {
@@ -368,6 +409,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
             line.run_all();
             return Ok(());
         }
+        level::publish(line);
         // Ordering: pairs with the read-modify-write in `run`.
         line.n_quiescing.fetch_add(1, Ordering::AcqRel);
         loop {

@@ -4,12 +4,19 @@
 //! a closure of one word lies. A larger closure lies in a block of the free lists, and is never
 //! moved: copying what was written a moment ago costs more than the block.
 //!
+//! # Local tasks
+//!
+//! A [`LocalTask`] works on something that its thread has to itself, with plain loads and stores, and
+//! learns of it when that is to end: a queue *shares* it before another thread can get at it. To a
+//! queue it is the same two words; its table has two more functions that do something.
+//!
 //! # Invariants
 //!
 //! * `word` holds what `table` was made for, a live closure or the address of one, until `run` or
 //!   `drop` moves it out. Both consume the task, so it happens once.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::ptr::{self, NonNull};
 
@@ -24,6 +31,38 @@ struct Table {
     run: unsafe fn(Word),
     /// Drops the closure.
     drop: unsafe fn(Word),
+    /// Lets other threads in, if it is a local task.
+    share: unsafe fn(Word),
+    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
+    can_move: unsafe fn(Word) -> bool,
+}
+
+/// What a [`LocalTask`] does.
+///
+/// # Safety
+///
+/// A queue relies on this:
+///
+/// * after [`Self::share`] the work may be moved to any thread, and be run or dropped there;
+/// * if [`Self::can_move`] says so of all local works that a thread has for one queue, they may all be
+///   moved to another thread, by a hand-over that synchronises, and those that come to that thread by
+///   the same hand-over may be run, shared or dropped there.
+pub unsafe trait LocalWork: 'static {
+    /// Does the work.
+    fn run(self);
+
+    /// Lets other threads in. May be called again.
+    fn share(&mut self);
+
+    /// Tells whether nothing but works like this one is at work on what it is about. Calls nobody.
+    fn can_move(&self) -> bool;
+}
+
+/// A [`Task`] that is confined to its thread until it is shared.
+pub struct LocalTask {
+    task: Task,
+    /// Neither `Send` nor `Sync`.
+    not_send: PhantomData<*const ()>,
 }
 
 /// A closure to be run once, on any thread.
@@ -46,7 +85,8 @@ pub struct Task {
     word: Word,
 }
 
-// SAFETY: a task is made of closures that are `Send` only.
+// SAFETY: a task is made of closures that are `Send`, or of local work: then it is inside of a
+// `LocalTask`, was shared, or is where `LocalTask::into_unshared` allows.
 unsafe impl Send for Task {}
 // SAFETY: nothing can be done with a shared task.
 unsafe impl Sync for Task {}
@@ -64,13 +104,76 @@ impl<F: FnOnce()> TableOf<F> {
         &Table {
             run: run_in_place::<F>,
             drop: drop_in_place::<F>,
+            share: |_| (),
+            can_move: |_| true,
         }
     } else {
         &Table {
             run: run_in_block::<F>,
             drop: drop_in_block::<F>,
+            share: |_| (),
+            can_move: |_| true,
         }
     };
+}
+
+/// Carries the table of a type of local work.
+struct LocalTableOf<W>(W);
+
+impl<W: LocalWork> LocalTableOf<W> {
+    const TABLE: &'static Table = &Table {
+        run: run_local::<W>,
+        drop: drop_in_block::<W>,
+        share: share_local::<W>,
+        can_move: can_move_local::<W>,
+    };
+}
+
+impl LocalTask {
+    /// Wraps `work`, which takes a block of the thread's free lists.
+    #[inline]
+    pub fn new<W: LocalWork>(work: W) -> LocalTask {
+        let block = allocate_block(Block::of::<W>()).cast::<W>();
+        // SAFETY: the block is fresh, and has the layout of a `W`.
+        unsafe { block.write(work) };
+        let task = Task {
+            table: LocalTableOf::<W>::TABLE,
+            word: Word::new(block.as_ptr().cast()),
+        };
+        LocalTask {
+            task,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Does the work.
+    #[inline]
+    pub fn run(self) {
+        self.task.run();
+    }
+
+    /// Lets other threads in.
+    pub fn into_shared(mut self) -> Task {
+        self.task.share();
+        self.task
+    }
+
+    /// The task as it is.
+    ///
+    /// # Safety
+    ///
+    /// It goes to another thread only if it was shared; or, if `can_move` says so of all that the
+    /// thread has for one queue, together with these.
+    #[inline]
+    pub(super) unsafe fn into_unshared(self) -> Task {
+        self.task
+    }
+}
+
+impl fmt::Debug for LocalTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalTask")
+    }
 }
 
 impl Task {
@@ -101,6 +204,20 @@ impl Task {
         // SAFETY: by the field's invariant the word holds what the table belongs to; the task is
         // consumed, and `ManuallyDrop` keeps `drop` from touching it again.
         unsafe { (task.table.run)(task.word) };
+    }
+
+    /// Lets other threads in, if it was a local task.
+    #[inline]
+    pub(super) fn share(&mut self) {
+        // SAFETY: by the field's invariant the word holds what the table belongs to.
+        unsafe { (self.table.share)(self.word) };
+    }
+
+    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
+    #[inline]
+    pub(super) fn can_move(&self) -> bool {
+        // SAFETY: by the field's invariant the word holds what the table belongs to.
+        unsafe { (self.table.can_move)(self.word) }
     }
 }
 
@@ -188,6 +305,41 @@ unsafe fn run_in_block<F: FnOnce()>(word: Word) {
 unsafe fn drop_in_block<F>(word: Word) {
     // SAFETY: the caller's promise is the same.
     drop(unsafe { take_from_block::<F>(word) });
+}
+
+/// Does a local work.
+///
+/// # Safety
+///
+/// As [`take_from_block`].
+unsafe fn run_local<W: LocalWork>(word: Word) {
+    // SAFETY: the caller's promise is the same.
+    let work = unsafe { take_from_block::<W>(word) };
+    work.run();
+}
+
+/// Shares a local work.
+///
+/// # Safety
+///
+/// `word` holds the address of a block with a `W` that nobody else is using.
+unsafe fn share_local<W: LocalWork>(word: Word) {
+    // SAFETY: the caller says that an address is there.
+    let address = unsafe { word.assume_init() }.cast::<W>();
+    // SAFETY: it is that of a `W` that nobody else is using.
+    unsafe { &mut *address }.share();
+}
+
+/// Asks a local work.
+///
+/// # Safety
+///
+/// As [`share_local`].
+unsafe fn can_move_local<W: LocalWork>(word: Word) -> bool {
+    // SAFETY: the caller says that an address is there.
+    let address = unsafe { word.assume_init() }.cast::<W>();
+    // SAFETY: it is that of a `W` that nobody else is using.
+    unsafe { &*address }.can_move()
 }
 
 #[cfg(all(test, not(loom)))]

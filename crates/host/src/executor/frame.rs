@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
+use super::later::{Listed, Together};
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
@@ -32,6 +33,7 @@ pub(crate) struct Frame {
     busy: Option<AtomicU64>,
     /// What handles that stand in registers wait for.
     promises: Mutex<Vec<(u32, AnyPromise)>>,
+    together: Together,
 }
 
 /// The right to settle a register that was left.
@@ -40,6 +42,16 @@ pub(crate) enum Claim {
     Fill(Right),
     /// It holds a handle that this promise settles.
     Promise(AnyPromise),
+}
+
+impl Claim {
+    /// The right to fill the register, if it is empty.
+    pub(super) fn into_right(self) -> Option<Right> {
+        match self {
+            Claim::Fill(right) => Some(right),
+            Claim::Promise(_) => None,
+        }
+    }
 }
 
 impl Frame {
@@ -73,6 +85,7 @@ impl Frame {
             request,
             depth,
             promises: Mutex::default(),
+            together: Together::default(),
         }))
     }
 
@@ -114,9 +127,47 @@ impl Frame {
     /// Lets other threads in.
     pub(crate) fn share(self: &Arc<Self>) -> SharedFrame {
         if self.registers.share() {
+            self.together.share(self);
             self.request.host().live_frames().add(self);
         }
         SharedFrame(self.clone())
+    }
+
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        self.registers.is_shared()
+    }
+
+    #[inline]
+    pub(super) fn together(&self) -> &Together {
+        &self.together
+    }
+
+    /// The right to fill a register that was left to a task, if it was.
+    ///
+    /// # Safety
+    ///
+    /// If `kernel`, whose only result this register is, was put off, it was to the caller.
+    #[inline]
+    pub(super) unsafe fn take_up(&self, kernel: u32, register: u32) -> Option<Right> {
+        let call = self.number;
+        // SAFETY: the caller says so.
+        let fill = unsafe { self.registers.take_up(kernel, register) }?;
+        Some(Right { call, fill })
+    }
+
+    /// Leaves a register to be filled by whoever claims it.
+    pub(super) fn leave(&self, right: Right) {
+        self.check(right.call);
+        // SAFETY: a right of these registers.
+        unsafe { self.registers.leave(right.fill) };
+    }
+
+    fn check(&self, call: u64) {
+        assert!(
+            call == self.number,
+            "a right of one call is none of another"
+        );
     }
 
     /// Leaves the value behind a handle that stands in a register to whoever claims it.
@@ -155,6 +206,9 @@ impl Frame {
             let error = Error::internal("a result was neither computed nor awaited");
             AnyAsyncValue::from_error(error)
         };
+        if self.together.has_tasks() && !self.is_shared() {
+            self.registers.promise_results();
+        }
         let results = self.registers.take_results();
         results
             .map(|result| result.unwrap_or_else(missing))
@@ -319,7 +373,7 @@ impl Suspended {
 
 /// The ready kernels of one call on one thread.
 pub(crate) struct ReadyList {
-    frame: Arc<Frame>,
+    frame: Listed,
     // Invariant: rights of the frame's registers.
     queue: ReadyQueue<Ready>,
     confined: Stacked,
@@ -386,7 +440,7 @@ impl ReadyGroup {
         let frame = self.frame.into_local();
         ReadyList {
             streams: Streams::of(&frame),
-            frame,
+            frame: Listed::new(frame),
             queue: ReadyQueue::of_group(self.group),
             confined: Stacked::EMPTY,
             running: None,
@@ -413,7 +467,7 @@ impl ReadyList {
     pub(crate) fn new(frame: Arc<Frame>, stream: u32) -> Self {
         ReadyList {
             streams: Streams::of(&frame),
-            frame,
+            frame: Listed::new(frame),
             queue: ReadyQueue::new(stream),
             confined: Stacked::EMPTY,
             running: None,
@@ -473,20 +527,35 @@ impl ReadyList {
     /// If a kernel does. Its operands are released then; see [`Self::panicked`].
     pub(crate) fn run<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
         let _timer = self.frame.time();
-        let frame = &self.frame;
+        loop {
+            let pause = self.run_some::<WATCHED>(scratch);
+            match pause {
+                Pause::Unsettled(running, status) if status.is_later() => {
+                    self.put_off(&running, scratch);
+                }
+                pause => return pause,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_some<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
+        let frame: &Arc<Frame> = &self.frame;
         let registers = &frame.registers;
         let mut around = Surroundings {
             program: &frame.program,
             request: &frame.request,
             topology: frame.topology(),
+            frame: Some(frame),
             kernel: 0,
             is_marked: false,
             scratch,
         };
         let request: &RequestContext = &frame.request;
         let shape: &Shape = registers.shape();
-        if let (Streams::One, Some(confined), false) = (self.streams, registers.confined(), WATCHED)
-        {
+        // Local tasks may be shared, and the frame with them, by what a kernel calls.
+        let is_simple = self.streams == Streams::One && !WATCHED && !frame.together.has_tasks();
+        if let Some(confined) = is_simple.then(|| registers.confined()).flatten() {
             let stacked = &mut self.confined;
             for ready in self.queue.take_here() {
                 // SAFETY: the list's rights are those of its frame.
@@ -588,10 +657,7 @@ impl ReadyList {
     }
 
     fn check(&self, call: u64) {
-        assert!(
-            call == self.frame.number,
-            "a right of one call is none of another"
-        );
+        self.frame.check(call);
     }
 
     /// The operands of a marked kernel that was started.
@@ -624,6 +690,29 @@ impl ReadyList {
         self.check(running.call);
         // SAFETY: a right of these registers.
         unsafe { self.frame.registers.finish(running.started) };
+    }
+
+    /// Fills the only result of a kernel with a value in place, and counts its users down.
+    #[inline]
+    pub(super) fn fill_in_place(&mut self, right: Right, kernel: u32, value: AnyAsyncValue) {
+        self.check(right.call);
+        let (registers, queue, streams) = (&self.frame.registers, &mut self.queue, self.streams);
+        // SAFETY: a right of these registers.
+        unsafe {
+            registers.fill_in_place(right.fill, kernel, value, |ready| {
+                push(registers, queue, streams, ready)
+            });
+        }
+    }
+
+    /// Puts a kernel off: its result is left to its task, which is queued.
+    pub(super) fn put_off(&self, running: &Running, scratch: &mut Scratch) {
+        self.check(running.call);
+        // SAFETY: a right of these registers, which goes to the task, and is not used again.
+        unsafe { self.frame.registers.suspend(&running.started) };
+        let task = scratch.task.take();
+        let task = task.expect("the status says that there is one");
+        self.frame.request.queue().add_local_task(task);
     }
 
     /// The results of a kernel are to come from a call.
@@ -679,9 +768,7 @@ impl ReadyList {
 
     /// Leaves a register to be filled by whoever claims it.
     pub(crate) fn leave(&self, right: Right) {
-        self.check(right.call);
-        // SAFETY: a right of these registers.
-        unsafe { self.frame.registers.leave(right.fill) };
+        self.frame.leave(right);
     }
 }
 

@@ -114,6 +114,8 @@ impl LiveFrames {
 
 /// Fails everything that a request awaits with `error`.
 pub(crate) fn abandon(request: &RequestContext, error: &Error) {
+    // Calls whose tasks nobody is about to run are listed by this.
+    request.queue().share_local_tasks();
     for frame in request.host().live_frames().innermost_first() {
         if std::ptr::eq(&**frame.local().request(), request) {
             for register in frame.local().awaited_registers() {

@@ -12,7 +12,7 @@
 
 use std::sync::Arc as StdArc;
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use tfrt_async::sync::UnsafeCell;
@@ -227,6 +227,21 @@ impl Shared {
         // SAFETY: a right of these registers.
         unsafe { self.0.leave(fill) };
     }
+
+    /// Starts a kernel without operands, and puts it off.
+    fn put_off(&self, ready: Ready) {
+        let (started, _) = self.start(ready);
+        // SAFETY: a right of these registers; that of the task is taken up by the models once.
+        unsafe { self.0.suspend(&started) };
+    }
+
+    /// Brings what a kernel that was put off has left to its task.
+    fn bring(&self, kernel: u32, register: u32, value: u32) {
+        // SAFETY: the models do so once for each kernel that they put off.
+        if let Some(fill) = unsafe { self.0.take_up(kernel, register) } {
+            self.fill(fill, watched(value));
+        }
+    }
 }
 
 fn begin_shared(graph: StdArc<Shape>) -> (Arc<Shared>, Vec<Ready>, Vec<Fill>) {
@@ -435,5 +450,65 @@ fn three_threads_fill_what_one_kernel_reads() {
             thread.join().unwrap();
         }
         assert_eq!(number(&results[0].clone().unwrap().settled()), 0);
+    });
+}
+
+#[test]
+fn a_confined_call_goes_to_another_thread_with_its_tasks() {
+    loom::model(|| {
+        let kernels: &[(&[u32], &[u32])] = &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])];
+        let registers = Shared::new(graph(0, kernels, &[2]));
+        let (entry, _) = registers.begin();
+        entry.into_iter().for_each(|ready| registers.put_off(ready));
+        registers.0.promise_results();
+        let results = registers.results();
+        // One thread runs a task, and then puts the other back into the line with all that it has.
+        let line = Arc::new(Mutex::new(Some((registers, 0))));
+        let run_one = |line: &Mutex<Option<(Shared, u32)>>| {
+            let taken = line.lock().unwrap().take();
+            let Some((registers, kernel)) = taken else {
+                return;
+            };
+            registers.bring(kernel, kernel, 3);
+            let next = (kernel == 0).then_some((registers, 1));
+            *line.lock().unwrap() = next;
+        };
+        let other = line.clone();
+        let thread = thread::spawn(move || run_one(&other));
+        run_one(&line);
+        thread.join().unwrap();
+        run_one(&line);
+        assert_eq!(number(&results[0].clone().unwrap().settled()), 6);
+    });
+}
+
+#[test]
+fn a_shared_task_an_unshared_one_and_whoever_gives_up_meet() {
+    loom::model(|| {
+        let kernels: &[(&[u32], &[u32])] = &[(&[], &[0]), (&[], &[1]), (&[0, 1], &[2])];
+        let registers = Shared::new(graph(0, kernels, &[2]));
+        let (entry, _) = registers.begin();
+        entry.into_iter().for_each(|ready| registers.put_off(ready));
+        registers.0.promise_results();
+        let results = registers.results();
+        // The task of the first kernel is shared: it leaves its register. The other's stays.
+        registers.0.share();
+        // SAFETY: the first kernel was put off, and its right is taken up here.
+        let fill = unsafe { registers.0.take_up(0, 0) }.unwrap();
+        registers.leave(fill);
+        let shared = Arc::new(registers);
+        let claim = |shared: &Shared, value: u32| {
+            if let Some(right) = shared.0.claim(0) {
+                shared.fill(right, watched(value));
+            }
+        };
+        let (task, given_up) = (shared.clone(), shared.clone());
+        let task = thread::spawn(move || claim(&task, 1));
+        let given_up = thread::spawn(move || claim(&given_up, 2));
+        shared.bring(1, 1, 10);
+        task.join().unwrap();
+        given_up.join().unwrap();
+        let sum = number(&results[0].clone().unwrap().settled());
+        assert!(matches!(sum, 11 | 12));
     });
 }

@@ -332,19 +332,31 @@ impl Registers {
         if self.shared.load(Ordering::Relaxed) {
             return false;
         }
+        self.promise_results();
+        // Ordering: what lets others in releases; see `is_shared`.
+        self.shared.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Gives each returned register that is not filled yet the value that callers will hold. While
+    /// these are confined.
+    pub(crate) fn promise_results(&self) {
+        if self.shared.load(Ordering::Relaxed) {
+            return;
+        }
         let returned = self.shape.returned().iter().map(|(register, _)| *register);
         let unfilled =
             |register: &u32| !self.holds_returns(*register) && !self.has_forward(*register);
         let more: Vec<Forward> = returned.filter(unfilled).map(Forward::new).collect();
+        if more.is_empty() {
+            return;
+        }
         self.forwards.with_mut(|forwards| {
             // SAFETY: confined to this thread, which holds no reference into the list.
             let forwards = unsafe { &mut *forwards };
             forwards.extend(more);
             forwards.sort_unstable_by_key(|forward| forward.register);
         });
-        // Ordering: what lets others in releases; see `is_shared`.
-        self.shared.store(true, Ordering::Relaxed);
-        true
     }
 
     /// Looks at the forwarding value of a register.
@@ -651,6 +663,45 @@ impl Registers {
         // Ordering: read when the call is dropped.
         let value = word.load(Ordering::Relaxed) & !PENDING;
         word.store(value, Ordering::Relaxed);
+    }
+
+    /// Takes the right to fill a register whose kernel was suspended, if it was: its results are to come
+    /// from elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// The register is the only result of the kernel. If it was suspended, its right is the caller's.
+    #[inline]
+    pub(crate) unsafe fn take_up(&self, kernel: u32, register: u32) -> Option<Fill> {
+        let word = self.word(kernel);
+        // Ordering: changed by the holder of the right only; read when the call is dropped.
+        let value = word.load(Ordering::Relaxed);
+        if value & PENDING == 0 {
+            return None;
+        }
+        word.store(value & !PENDING, Ordering::Relaxed);
+        Some(Fill { register })
+    }
+
+    /// Fills the only result of a kernel with a value in place, and counts its users down.
+    ///
+    /// # Safety
+    ///
+    /// `fill` came from these registers, and is that of the kernel's only result.
+    #[inline]
+    pub(crate) unsafe fn fill_in_place(
+        &self,
+        fill: Fill,
+        kernel: u32,
+        value: AnyAsyncValue,
+        ready: impl FnMut(Ready),
+    ) {
+        // SAFETY: the right to fill it is the only one to touch the slot.
+        unsafe { self.slots().put(fill.register, value) };
+        // SAFETY: as if the kernel had put it when it ran.
+        let started = unsafe { self.started(kernel) };
+        // SAFETY: the record is the kernel's.
+        unsafe { self.finish_plain(started, self.shape.counted_record(kernel), ready) };
     }
 
     /// Leaves a register to be filled by whoever claims it.

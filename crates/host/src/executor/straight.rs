@@ -60,6 +60,7 @@ pub(crate) fn run(
             program,
             request,
             topology,
+            frame: None,
             kernel: 0,
             is_marked: false,
             scratch: &mut scratch,

@@ -80,6 +80,8 @@ pub(crate) struct Topology {
     pub(crate) cost: Cost,
     /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
     is_silent: bool,
+    /// Some kernel may start with a handle to a value that is to come.
+    has_early_users: bool,
     // Invariant: its records name entrances of `entries`, by the numbers that these give for them.
     shape: Arc<Shape>,
     entries: Arc<Entries>,
@@ -118,6 +120,7 @@ impl Topology {
             has_early_users: entries.list.iter().any(is_handle),
             is_textual: kind == FunctionKind::Sync,
         };
+        let has_early_users = wiring.has_early_users;
         if entries.list.len() > Entrances::MAX_KERNELS {
             return Err(too_large());
         }
@@ -132,6 +135,7 @@ impl Topology {
             is_recursive: false,
             cost: Cost::default(),
             is_silent: false,
+            has_early_users,
             locations: locations.collect(),
             shape: Arc::new(shape),
             entries: entries.clone(),
@@ -157,6 +161,7 @@ impl Topology {
             is_recursive: false,
             cost: Cost::default(),
             is_silent: false,
+            has_early_users: false,
             shape: Arc::new(shape),
             entries: Arc::new(entries),
             locations: Box::new([u32::MAX]),
@@ -173,6 +178,12 @@ impl Topology {
 
     pub(crate) fn kind(&self) -> FunctionKind {
         self.kind
+    }
+
+    /// Tells whether some kernel starts with a handle to a register.
+    #[inline]
+    pub(crate) fn has_early_users(&self, register: u32) -> bool {
+        self.has_early_users && self.shape.definition(register).1.has_early()
     }
 
     #[inline]

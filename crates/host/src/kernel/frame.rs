@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tfrt_async::queue::LocalTask;
 use tfrt_async::{AnyAsyncValue, AsyncValue, Error, Value};
 use tfrt_bef::AttributeView;
 
@@ -11,9 +12,10 @@ use super::function::Counts;
 use super::param::HeldAttribute;
 use super::param::ScalarAttr;
 use crate::context::HostContext;
-use crate::executor::locate;
+use crate::executor::frame::Frame;
 use crate::executor::slots::{Activation, Cursor};
 use crate::executor::topology::Topology;
+use crate::executor::{later, locate};
 use crate::function::Function;
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
@@ -85,6 +87,8 @@ impl Status {
     const IN_PLACE: u32 = 64;
     /// A function is to be called, and that is all.
     pub(crate) const CALL_IN_PLACE: Status = Status(Self::CALL | Self::IN_PLACE);
+    /// The task [`Scratch::task`] is to bring the result.
+    const LATER: u32 = 32;
 
     pub(crate) fn is_failed(self) -> bool {
         self.0 & Self::FAILED != 0
@@ -96,6 +100,12 @@ impl Status {
 
     pub(crate) fn is_flow(self) -> bool {
         self.0 & Self::FLOW != 0
+    }
+
+    /// Whether a task is to bring the result.
+    #[inline(always)]
+    pub(crate) fn is_later(self) -> bool {
+        self.0 & Self::LATER != 0
     }
 
     /// Whether a function is to be called with the operands that are left.
@@ -113,6 +123,7 @@ pub struct Scratch {
     pub(crate) n_taken: u32,
     pub(crate) callee: Option<Callee>,
     pub(crate) flow: Option<Flow>,
+    pub(crate) task: Option<LocalTask>,
     spare: Vec<Vec<AnyAsyncValue>>,
 }
 
@@ -146,6 +157,8 @@ pub struct Surroundings<'f> {
     pub(crate) program: &'f ProgramRef,
     pub(crate) request: &'f Arc<RequestContext>,
     pub(crate) topology: &'f Topology,
+    /// The call, if it is one that counts.
+    pub(crate) frame: Option<&'f Arc<Frame>>,
     /// The number of the kernel in its function.
     pub(crate) kernel: u32,
     /// It is marked `bef.nonstrict`: errors are handed to it.
@@ -245,8 +258,8 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     pub(super) fn end(&mut self) -> Status {
         let found = self.cursor.n_put() + self.n_surplus;
         let expected = self.cursor.n_results();
-        if self.status & (Status::FLOW | Status::CALL) != 0 {
-            // The results are to come from a call.
+        if self.status & (Status::FLOW | Status::CALL | Status::LATER) != 0 {
+            // The results are to come from a call, or from a task.
             if found > 0 {
                 self.cursor.withdraw();
             }
@@ -488,6 +501,30 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         self.status |= Status::CALL;
         if self.is_rest_in_place {
             self.status |= Status::IN_PLACE;
+        }
+    }
+
+    /// Leaves the result to a task, which the executor hands over when the kernel has returned.
+    #[inline]
+    pub(super) fn later(&mut self, compute: impl FnOnce() -> AnyAsyncValue + Send + 'static) {
+        let record = self.cursor.record();
+        match (self.around.frame, record.outputs()) {
+            (Some(frame), [output]) if !self.around.topology.has_early_users(output.register) => {
+                self.around.scratch.task = Some(later::task(
+                    frame,
+                    self.around.kernel,
+                    output.register,
+                    compute,
+                ));
+                self.status |= Status::LATER;
+            }
+            (Some(frame), [_]) => {
+                // There are kernels that start as soon as this one has returned.
+                let value = later::enqueue(frame.request(), compute);
+                self.put_result(value);
+            }
+            // Nobody goes on meanwhile.
+            _ => self.put_result(compute()),
         }
     }
 

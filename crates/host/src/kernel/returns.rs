@@ -9,6 +9,7 @@
 //! | a tuple of these | several results |
 //! | `Result<R, Error>` | results, or an error on all of them; inside a tuple, on one |
 //! | [`Results`] | as many results as the program asks for, of any type |
+//! | [`Later<F>`] | one result, which a task of the work queue computes |
 //! | [`Call`], [`Forward`] | the results of a function, which the executor calls |
 //! | [`Loop`] | those of the last turn of a loop, whose turns the executor calls |
 //! | [`Step`] | control flow: calls, tasks, and waiting |
@@ -25,7 +26,7 @@ use super::signature::{Completion, Part};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be returned from a kernel",
     note = "results are `T: Value`, `AsyncValue<T>`, tuples of these, `()`, `Result<_, tfrt_host::Error>`, `Results`, \
-            `Call` or `Step`; see the table in `tfrt_host::kernel`"
+            `Later`, `Call` or `Step`; see the table in `tfrt_host::kernel`"
 )]
 pub trait KernelReturn<M> {
     /// What the results add to the signature.
@@ -73,6 +74,8 @@ pub mod shapes {
     pub enum Itself {}
     /// A result or an error.
     pub struct Fallible<M>(std::marker::PhantomData<M>);
+    /// A result that a task computes.
+    pub struct Computed<M>(std::marker::PhantomData<M>);
     /// A tuple.
     pub struct Several<M>(std::marker::PhantomData<M>);
 }
@@ -221,6 +224,43 @@ impl KernelReturn<Itself> for Results {
         for value in self.0 {
             frame.put_result(value);
         }
+    }
+}
+
+/// One result, which a task of the work queue computes: what the closure gives.
+///
+/// It is what a kernel that calls [`ExecutionContext::enqueue`] returns, for less: no promise has to
+/// be kept. A request that is cancelled does not wait for tasks that have not begun.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::kernel::{KernelRegistry, Later};
+///
+/// /// `%c = "my.slow_sum"(%a, %b)`
+/// fn slow_sum(a: i64, b: i64) -> Later<impl FnOnce() -> i64 + Send> {
+///     Later(move || (a..b).sum())
+/// }
+///
+/// let mut registry = KernelRegistry::new();
+/// registry.add("my.slow_sum", slow_sum);
+/// ```
+///
+/// [`ExecutionContext::enqueue`]: crate::ExecutionContext::enqueue
+#[derive(Debug)]
+pub struct Later<F>(pub F);
+
+impl<M, R, F> KernelReturn<Computed<M>> for Later<F>
+where
+    R: KernelResult<M>,
+    F: FnOnce() -> R + Send + 'static,
+{
+    const PARTS: &'static [&'static Part] = &[R::PART, &Part::Queues];
+
+    #[inline]
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        let Later(compute) = self;
+        frame.later(move || compute().into_value());
     }
 }
 

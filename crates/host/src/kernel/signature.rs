@@ -129,6 +129,11 @@ impl Signature {
             Part::MoreFunctions => return self.more_functions = true,
             Part::Surroundings => return self.sees_surroundings = true,
             Part::Detaches => return self.detaches = true,
+            Part::Queues => {
+                // The closure may hold anything.
+                self.sees_surroundings = true;
+                Completion::Asynchronous
+            }
             Part::Result(result, completion) => {
                 self.results.push(result);
                 completion
@@ -165,6 +170,8 @@ pub enum Part {
     AnyResults(Completion),
     /// The kernel may go on after it has returned.
     Detaches,
+    /// A task of the work queue brings the result.
+    Queues,
 }
 
 impl Part {

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
-use tfrt_host::kernel::{Attr, Call, Function, KernelRegistry, Rest, ScalarAttr, Step};
+use tfrt_host::kernel::{Attr, Call, Function, KernelRegistry, Later, Rest, ScalarAttr, Step};
 use tfrt_host::{AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, Value};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -31,26 +31,26 @@ fn do_async(arguments: Rest, body: Function) -> Step {
 }
 
 /// `%x = "tfrt_test.async_constant.<t>"() {value = 1 : <t>}`
-fn constant<T: Value + ScalarAttr>(value: Attr<T>, context: &ExecutionContext) -> AsyncValue<T> {
+fn constant<T: Value + ScalarAttr>(value: Attr<T>) -> Later<impl FnOnce() -> T + Send> {
     let value = *value;
-    context.enqueue(move || Ok(value))
+    Later(move || value)
 }
 
 /// `%c = "tfrt_test.async_add.i32"(%a, %b)`
-fn add(a: i32, b: i32, context: &ExecutionContext) -> AsyncValue<i32> {
-    context.enqueue(move || Ok(a.wrapping_add(b)))
+fn add(a: i32, b: i32) -> Later<impl FnOnce() -> i32 + Send> {
+    Later(move || a.wrapping_add(b))
 }
 
 /// `%y = "tfrt_test.async_copy.i32"(%x)`
-fn copy(value: i32, context: &ExecutionContext) -> AsyncValue<i32> {
-    context.enqueue(move || Ok(value))
+fn copy(value: i32) -> Later<impl FnOnce() -> i32 + Send> {
+    Later(move || value)
 }
 
 /// `%y = "tfrt_test.async_copy.with_delay.<t>"(%x)`
-fn copy_in_task<T: Value + Copy>(value: T, context: &ExecutionContext) -> AsyncValue<T> {
-    context.enqueue(move || {
+fn copy_in_task<T: Value + Copy>(value: T) -> Later<impl FnOnce() -> T + Send> {
+    Later(move || {
         thread::sleep(random_delay());
-        Ok(value)
+        value
     })
 }
 

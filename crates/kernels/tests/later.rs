@@ -1,0 +1,286 @@
+//! Kernels that leave their result to a task ([`Later`]): what they bring, and what becomes of calls
+//! that are cancelled, moved to another thread, or asked to wait meanwhile.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tfrt_async::AsyncValue;
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::{KernelRegistry, Later, Owned};
+use tfrt_host::{
+    AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, HostContext, Program,
+    RequestContext,
+};
+
+type Sum<T> = Result<T, Error>;
+
+fn divide(a: i32, b: i32) -> Later<impl FnOnce() -> Sum<i32> + Send> {
+    Later(move || {
+        a.checked_div(b)
+            .ok_or(Error::invalid_argument("Divide by zero"))
+    })
+}
+
+fn text(a: i32) -> Later<impl FnOnce() -> String + Send> {
+    Later(move || "x".repeat(usize::try_from(a).unwrap_or(0)))
+}
+
+fn panicking(_: i32) -> Later<impl FnOnce() -> i32 + Send> {
+    Later(|| panic!("in the task"))
+}
+
+fn twice(
+    a: i32,
+    context: &ExecutionContext,
+) -> Later<impl FnOnce() -> AsyncValue<i32> + Send + use<>> {
+    let context = context.clone();
+    Later(move || context.enqueue(move || Ok(a + a)))
+}
+
+/// Starts as soon as its operand's kernel has returned.
+fn early(value: AsyncValue<i32>) -> bool {
+    !value.is_settled()
+}
+
+fn length(text: Owned<String>) -> i32 {
+    i32::try_from(text.len()).unwrap_or(i32::MAX)
+}
+
+fn quiesce(a: i32, context: &ExecutionContext) -> Result<i32, Error> {
+    let waited = context.queue().quiesce();
+    waited.map_err(|error| Error::failed_precondition(error.to_string()))?;
+    Ok(a)
+}
+
+fn cancel(a: i32, context: &ExecutionContext) -> i32 {
+    context.request().cancel();
+    a
+}
+
+fn registry() -> KernelRegistry {
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    registry
+        .add("later.divide", divide)
+        .add("later.text", text)
+        .add("later.panicking", panicking)
+        .add("later.twice", twice)
+        .add("later.early", early)
+        .add("later.length", length)
+        .add("later.quiesce", quiesce)
+        .add("later.cancel", cancel);
+    registry
+}
+
+fn on(queue: Arc<dyn ConcurrentWorkQueue>) -> HostContext {
+    HostContext::builder(registry()).queue(queue).build()
+}
+
+fn single() -> HostContext {
+    on(Arc::new(SingleThreadedWorkQueue::new()))
+}
+
+/// `@main` with such a body: its argument is `%x`, and it returns `results`.
+fn main_of(host: &HostContext, body: &str, results: &str) -> Function {
+    let names: Vec<&str> = results.split(' ').step_by(2).collect();
+    let types: Vec<&str> = results.split(' ').skip(1).step_by(2).collect();
+    let (names, types) = (names.join(", "), types.join(", "));
+    let text = format!(
+        "func.func @main(%x: i32) -> ({types}) {{\n{body}\n  tfrt.return {names} : {types}\n}}\n"
+    );
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", &text)).unwrap();
+    let bytes: BefBuffer = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), host).unwrap();
+    program.function("main").unwrap()
+}
+
+fn begin(main: &Function, request: &Arc<RequestContext>, x: i32) -> Vec<AnyAsyncValue> {
+    main.execute(&ExecutionContext::new(request), vec![AnyAsyncValue::new(x)])
+}
+
+/// Calls `@main` with such a body on both kinds of queue, and shows its results.
+fn check(body: &str, results: &str, x: i32, expected: &[&str]) {
+    let queues: [Arc<dyn ConcurrentWorkQueue>; 2] = [
+        Arc::new(SingleThreadedWorkQueue::new()),
+        Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap()),
+    ];
+    for queue in queues {
+        let host = on(queue.clone());
+        let main = main_of(&host, body, results);
+        let values = begin(&main, &RequestContext::new(&host), x);
+        queue.await_all(&values).unwrap();
+        queue.quiesce().unwrap();
+        let shown: Vec<String> = values.into_iter().map(show).collect();
+        assert_eq!(shown, expected, "{}", queue.name());
+    }
+}
+
+fn show(value: AnyAsyncValue) -> String {
+    let value = value.settled();
+    match (value.error(), value.get::<i32>(), value.get::<bool>()) {
+        (Some(error), ..) => format!("{:?}: {}", error.code(), error.message()),
+        (_, Some(number), _) => number.to_string(),
+        (.., Some(flag)) => flag.to_string(),
+        _ => "pending".to_owned(),
+    }
+}
+
+#[test]
+fn values_come_one_after_the_other_and_side_by_side() {
+    let chain = "
+  %two = tfrt.constant.i32 2
+  %a = \"later.divide\"(%x, %two) : (i32, i32) -> i32
+  %b = \"later.divide\"(%a, %two) : (i32, i32) -> i32
+  %c = \"tfrt_test.async_add.i32\"(%a, %b) : (i32, i32) -> i32
+  %d = tfrt.add.i32 %c, %x";
+    check(chain, "%d i32 %a i32 %a i32", 40, &["70", "20", "20"]);
+}
+
+#[test]
+fn values_on_the_heap_and_values_to_come_are_handed_on() {
+    let body = "
+  %t = \"later.text\"(%x) : (i32) -> !tfrt.string
+  %n = \"later.length\"(%t) : (!tfrt.string) -> i32
+  %m = \"later.length\"(%t) : (!tfrt.string) -> i32
+  %d = \"later.twice\"(%n) : (i32) -> i32
+  %e = tfrt.add.i32 %d, %m";
+    check(body, "%e i32", 7, &["21"]);
+}
+
+#[test]
+fn errors_and_panics_fail_the_result_and_what_needs_it() {
+    let body = "
+  %zero = tfrt.constant.i32 0
+  %a = \"later.divide\"(%x, %zero) : (i32, i32) -> i32
+  %b = tfrt.add.i32 %a, %x
+  %c = \"later.panicking\"(%x) : (i32) -> i32
+  %d = \"later.divide\"(%c, %x) : (i32, i32) -> i32";
+    let divided = "InvalidArgument: Divide by zero";
+    let panicked = "Internal: the kernel panicked: in the task";
+    check(body, "%b i32 %d i32", 4, &[divided, panicked]);
+}
+
+#[test]
+fn kernels_that_take_handles_start_before_the_task() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"later.early\"(%a) : (i32) -> i1
+  %c = tfrt.add.i32 %a, %x";
+    let host = single();
+    let main = main_of(&host, body, "%b i1 %c i32");
+    let values = begin(&main, &RequestContext::new(&host), 3);
+    host.queue().await_all(&values).unwrap();
+    let shown: Vec<String> = values.into_iter().map(show).collect();
+    assert_eq!(shown, ["true", "9"]);
+}
+
+#[test]
+fn errors_are_told_once_with_the_place_of_their_kernel() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let host = HostContext::builder(registry())
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .diagnostics(move |error| {
+            let place = error.location().map(ToString::to_string);
+            let kernel = error.kernel().map(str::to_owned);
+            heard.lock().unwrap().push((kernel, place));
+        })
+        .build();
+    let body = "
+  %zero = tfrt.constant.i32 0
+  %a = \"later.divide\"(%x, %zero) : (i32, i32) -> i32
+  %b = \"later.divide\"(%a, %x) : (i32, i32) -> i32";
+    let main = main_of(&host, body, "%b i32");
+    let values = begin(&main, &RequestContext::new(&host), 3);
+    host.queue().await_all(&values).unwrap();
+    let expected = (
+        Some("later.divide".to_owned()),
+        Some("main.mlir:4:8".to_owned()),
+    );
+    assert_eq!(*told.lock().unwrap(), [expected]);
+}
+
+const TWO: &str = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"tfrt_test.async_add.i32\"(%a, %x) : (i32, i32) -> i32";
+
+#[test]
+fn a_call_that_is_given_up_does_not_wait_for_tasks_that_nobody_runs() {
+    let host = single();
+    let main = main_of(&host, TWO, "%b i32");
+    let request = RequestContext::new(&host);
+    let values = begin(&main, &request, 1);
+    assert!(!values[0].is_settled());
+    request.cancel();
+    assert_eq!(values[0].error().unwrap().code(), ErrorCode::Cancelled);
+    // The task finds that it has nothing to bring.
+    host.queue().quiesce().unwrap();
+    let again = begin(&main, &request, 1);
+    assert_eq!(again[0].error().unwrap().code(), ErrorCode::Cancelled);
+}
+
+#[test]
+fn a_call_that_is_given_up_by_its_own_kernel_ends() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"later.cancel\"(%x) : (i32) -> i32
+  %c = \"tfrt_test.async_add.i32\"(%a, %b) : (i32, i32) -> i32";
+    let cancelled = "Cancelled: Cancelled";
+    check(body, "%c i32", 1, &[cancelled]);
+}
+
+#[test]
+fn a_kernel_that_waits_for_the_tasks_of_its_own_call_finds_them() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"later.quiesce\"(%x) : (i32) -> i32
+  %c = tfrt.add.i32 %a, %b
+  %d = \"tfrt_test.async_add.i32\"(%c, %x) : (i32, i32) -> i32";
+    let host = single();
+    let main = main_of(&host, body, "%d i32");
+    // On a thread of the user's, and inside of a task.
+    let request = RequestContext::new(&host);
+    let here = begin(&main, &request, 5);
+    let there = main.spawn(
+        &ExecutionContext::new(&request),
+        vec![AnyAsyncValue::new(5)],
+    );
+    for value in here.iter().chain(&there) {
+        host.queue().await_all(std::slice::from_ref(value)).unwrap();
+        assert_eq!(value.get::<i32>(), Some(&20));
+    }
+}
+
+#[test]
+fn calls_begun_on_one_thread_go_on_wherever_somebody_waits() {
+    let host = single();
+    let main = main_of(&host, TWO, "%b i32");
+    let request = RequestContext::new(&host);
+    let n_right = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let (host, main, request, n_right) = (&host, &main, &request, &n_right);
+            scope.spawn(move || {
+                for turn in 0..200 {
+                    let values = begin(main, request, number + turn);
+                    host.queue().await_all(&values).unwrap();
+                    let is_right = values[0].get::<i32>() == Some(&(3 * (number + turn)));
+                    n_right.fetch_add(usize::from(is_right), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(n_right.into_inner(), 800);
+}
+
+#[test]
+fn calls_that_nobody_waits_for_are_dropped_with_their_tasks() {
+    let host = single();
+    let main = main_of(&host, TWO, "%b i32");
+    let values = begin(&main, &RequestContext::new(&host), 1);
+    drop(values);
+    host.queue().quiesce().unwrap();
+    assert_eq!(host.queue().activity().in_flight, 0);
+}
