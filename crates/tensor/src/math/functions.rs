@@ -39,9 +39,10 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 /// Adding this to a small float rounds it to a whole number, which then stands in the lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Above, e^x is infinite; below, it is 0 when subnormal numbers are left out.
-const EXP_MAX: f32 = 88.722_84;
-const EXP_MIN: f32 = -103.972_08;
+/// From a little below this on, e^x is infinite.
+const EXP_MAX: f32 = 89.0;
+/// From a little above this on, e^x is 0.
+const EXP_MIN: f32 = -104.5;
 
 /// Splits x into n and r with x = n ln 2 + r, and returns e^r - 1 and n.
 #[inline(always)]
@@ -65,6 +66,13 @@ fn power_of_two(n: f32) -> f32 {
     f32::from_bits(bits << 23)
 }
 
+/// One of two floats, both of which are calculated: a branch would keep a loop from becoming vectors.
+#[inline(always)]
+fn choose(condition: bool, yes: f32, no: f32) -> f32 {
+    let mask = u32::from(condition).wrapping_neg();
+    f32::from_bits((yes.to_bits() & mask) | (no.to_bits() & !mask))
+}
+
 /// A product and a sum, rounded twice. Fused ones would differ between processors.
 trait MulFast {
     fn mul_fast(self, factor: Self, addend: Self) -> Self;
@@ -80,14 +88,11 @@ impl MulFast for f32 {
 impl Float for f32 {
     #[inline(always)]
     fn exp(self) -> f32 {
-        let x = self.clamp(EXP_MIN, EXP_MAX);
-        let (fraction, n) = reduce_exp(x);
+        // Beyond these bounds the products below are infinite, or 0; what is no number stays none.
+        let (fraction, n) = reduce_exp(self.clamp(EXP_MIN, EXP_MAX));
         // In two steps, so that results below the normal numbers are reached.
         let half = (n * 0.5 + ROUNDER) - ROUNDER;
-        let value = (1.0 + fraction) * power_of_two(half) * power_of_two(n - half);
-        let value = if self > EXP_MAX { f32::INFINITY } else { value };
-        let value = if self < EXP_MIN { 0.0 } else { value };
-        if self.is_nan() { self } else { value }
+        (1.0 + fraction) * power_of_two(half) * power_of_two(n - half)
     }
 
     #[inline(always)]
@@ -99,7 +104,7 @@ impl Float for f32 {
         // 2^n (1 + f) - 1 = 2^n f + (2^n - 1), where the second is exact for small n.
         let value = fraction * a * b + (a * b - 1.0);
         let large = (1.0 + fraction) * a * b;
-        let value = if n > 100.0 { large } else { value };
+        let value = choose(n > 100.0, large, value);
         let value = if self > EXP_MAX { f32::INFINITY } else { value };
         // Keeps the sign of 0, and what is no number.
         if self == 0.0 || self.is_nan() {
@@ -158,8 +163,7 @@ impl Float for f32 {
     fn sigmoid(self) -> f32 {
         let e = Float::exp(-self.abs());
         let positive = 1.0 / (1.0 + e);
-        let value = if self < 0.0 { e * positive } else { positive };
-        if self.is_nan() { self } else { value }
+        choose(self < 0.0, e * positive, positive)
     }
 
     #[inline(always)]
@@ -190,7 +194,7 @@ impl Float for f32 {
             polynomial = u.mul_fast(polynomial, coefficient);
         }
         let large = 1.0 - u * polynomial * Float::exp(-t);
-        let value = if x < 1.0 { small } else { large };
+        let value = choose(x < 1.0, small, large);
         if self.is_nan() {
             self
         } else {

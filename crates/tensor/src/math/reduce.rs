@@ -17,6 +17,8 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 /// Partial results that are kept side by side.
 pub const LANES: usize = 16;
+/// Results whose elements are neighbours that are made side by side: so many lie in a few lines of the cache.
+const SIDE_BY_SIDE: usize = 256;
 /// Elements that are reduced in lanes before the results are combined.
 pub const BLOCK: usize = 1024;
 
@@ -284,7 +286,7 @@ impl Plan {
         let (mut index, mut rest) = (first, out);
         while !rest.is_empty() {
             let n = (kept_extent - index % kept_extent)
-                .min(LANES)
+                .min(SIDE_BY_SIDE)
                 .min(rest.len());
             let (part, after) = rest.split_at_mut(n);
             self.lanes::<R, T>(&x[self.kept.offset(index)..], part);
@@ -311,35 +313,26 @@ impl Plan {
         rows.finish()
     }
 
-    /// Reduces up to [`LANES`] results whose elements are neighbours.
+    /// Reduces up to [`SIDE_BY_SIDE`] results whose elements are neighbours.
     fn lanes<R: Reduction<T>, T: Element>(&self, x: &[T], out: &mut [R::Output]) {
         let (extent, stride) = self.reduced.inner();
-        let mut partials = [R::empty(); LANES];
-        let n = out.len();
-        vectorized(
-            #[inline(always)]
-            || {
-                for offset in self.reduced.rows() {
+        let mut partials = [R::empty(); SIDE_BY_SIDE];
+        let partials = &mut partials[..out.len()];
+        for offset in self.reduced.rows() {
+            vectorized(
+                #[inline(always)]
+                || {
                     for index in 0..extent {
-                        let neighbours = &x[offset + index * stride..][..n];
-                        match <&[T; LANES]>::try_from(neighbours) {
-                            Ok(neighbours) => {
-                                for (partial, x) in partials.iter_mut().zip(neighbours) {
-                                    *partial = R::take(*partial, *x);
-                                }
-                            }
-                            Err(_) => {
-                                for (partial, x) in partials.iter_mut().zip(neighbours) {
-                                    *partial = R::take(*partial, *x);
-                                }
-                            }
+                        let neighbours = &x[offset + index * stride..];
+                        for (partial, x) in partials.iter_mut().zip(neighbours) {
+                            *partial = R::take(*partial, *x);
                         }
                     }
-                }
-            },
-        );
+                },
+            );
+        }
         for (out, partial) in out.iter_mut().zip(partials) {
-            *out = R::finish(partial, self.n_reduced);
+            *out = R::finish(*partial, self.n_reduced);
         }
     }
 }

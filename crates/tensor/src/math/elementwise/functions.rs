@@ -53,7 +53,7 @@ unary! {
     /// The square root
     Sqrt: Floating, 4, |x| x.map(f32::sqrt, f64::sqrt);
     /// 1 / the square root
-    Rsqrt: Floating, 8, |x| x.map(|x| 1.0 / x.sqrt(), |x| 1.0 / x.sqrt());
+    Rsqrt: Floating, 8, |x| x.map(#[inline(always)] |x| 1.0 / x.sqrt(), #[inline(always)] |x| 1.0 / x.sqrt());
     /// e^x
     Exp: Floating, 16, |x| x.map(Float::exp, Float::exp);
     /// e^x - 1
@@ -73,23 +73,23 @@ unary! {
     /// 1 / (1 + e^-x)
     Sigmoid: Floating, 24, |x| x.map(Float::sigmoid, Float::sigmoid);
     /// x / (1 + e^-x)
-    Silu: Floating, 24, |x| x.map(|x| x * Float::sigmoid(x), |x| x * Float::sigmoid(x));
+    Silu: Floating, 24, |x| x.map(#[inline(always)] |x| x * Float::sigmoid(x), #[inline(always)] |x| x * Float::sigmoid(x));
     /// ln (1 + e^x), without overflow
     Softplus: Floating, 48, |x| x.map(
-        |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
-        |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        #[inline(always)] |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        #[inline(always)] |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
     );
     /// The error function
     Erf: Floating, 32, |x| x.map(Float::erf, Float::erf);
     /// x/2 (1 + erf(x / √2))
     Gelu: Floating, 32, |x| x.map(
-        |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
-        |x| 0.5 * x * (1.0 + Float::erf(x * std::f64::consts::FRAC_1_SQRT_2)),
+        #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
+        #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f64::consts::FRAC_1_SQRT_2)),
     );
     /// Gelu as its tanh formula has it: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))
     GeluTanh: Floating, 32, |x| x.map(
-        |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_6 * (x + 0.044_715 * x * x * x))),
-        |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x))),
+        #[inline(always)] |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_6 * (x + 0.044_715 * x * x * x))),
+        #[inline(always)] |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x))),
     );
 }
 
