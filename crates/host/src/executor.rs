@@ -56,11 +56,13 @@ mod order;
 mod ready;
 mod records;
 pub(crate) mod registers;
+mod sequence;
 pub(crate) mod shape;
 pub(crate) mod slots;
 mod stack;
 pub(crate) mod straight;
 pub(crate) mod topology;
+pub(crate) mod wiring;
 
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};

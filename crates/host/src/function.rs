@@ -42,12 +42,12 @@ impl Function {
 
     /// The number of arguments.
     pub fn n_arguments(&self) -> usize {
-        self.topology().shape().n_arguments()
+        self.topology().n_arguments()
     }
 
     /// The number of results.
     pub fn n_results(&self) -> usize {
-        self.topology().shape().result_registers().len()
+        self.topology().n_results()
     }
 
     /// The MLIR names of the arguments' types.
@@ -162,7 +162,7 @@ impl Function {
             // Its streams would be handed over again and again, down to the smallest calls.
             Manner::OneThread if topology.is_recursive => true,
             // Several threads have something to do with several streams, if there is much to do.
-            _ => topology.cost.is_small(topology.shape().n_kernels()),
+            _ => topology.cost.is_small(topology.n_kernels()),
         }
     }
 

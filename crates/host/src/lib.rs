@@ -69,6 +69,8 @@ mod executor {
     mod shape;
     #[allow(dead_code, reason = "the models use what they need")]
     mod slots;
+    #[allow(dead_code, reason = "the models use what they need")]
+    mod wiring;
 }
 #[cfg(not(loom))]
 mod function;

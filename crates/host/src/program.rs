@@ -19,7 +19,9 @@ use tfrt_bef::{
 
 use crate::codes;
 use crate::context::HostContext;
+use crate::executor::shape::Shape;
 use crate::executor::topology::{Entries, Topology, find_manners};
+use crate::executor::wiring::Malformed;
 use crate::function::Function;
 use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signature};
 
@@ -191,7 +193,7 @@ impl Loaded {
     /// The error of a call with a wrong number of arguments.
     #[cold]
     pub(crate) fn wrong_argument_count(&self, function: u32, found: usize) -> Error {
-        let expected = self.topology(function).shape().n_arguments();
+        let expected = self.topology(function).n_arguments();
         let name = self.function_name(function);
         Error::invalid_argument(format!(
             "function '{name}' takes {expected} arguments, but is given {found}"
@@ -214,6 +216,19 @@ impl Loaded {
     #[inline]
     pub(crate) fn topology(&self, function: u32) -> &Topology {
         &self.functions[function as usize]
+    }
+
+    /// What the kernels of a function count by.
+    ///
+    /// # Errors
+    ///
+    /// If the function is not a graph that can be run: a fault that load should have found.
+    pub(crate) fn shape(&self, function: u32) -> Result<&Arc<Shape>, Error> {
+        let shape = self.topology(function).shape_of(&self.view(function));
+        shape.map_err(|malformed| {
+            let name = self.function_name(function);
+            Error::internal(format!("'{name}' can't be run: {malformed}"))
+        })
     }
 
     /// The number of a function in recordings, if the host makes any.
@@ -316,6 +331,10 @@ impl<'a> Loader<'a> {
             topology.number = number;
         }
         find_manners(&mut topologies);
+        for (function, topology) in self.file.functions().zip(&mut topologies) {
+            let settled = topology.settle(&function);
+            settled.map_err(|malformed| self.malformed(&function, &malformed))?;
+        }
         Ok(topologies)
     }
 
@@ -334,19 +353,20 @@ impl<'a> Loader<'a> {
                 n_results as u32,
             ));
         };
-        Topology::new(function, &body, entries).map_err(|malformed| {
-            LoadError(vec![LoadProblem {
-                code: codes::MALFORMED,
-                location: source_location(self.file, body.location()),
-                message: format!(
-                    "invalid Function section in BEF file: '{}': {}",
-                    function.name(),
-                    malformed
-                ),
-                help: None,
-                native: None,
-            }])
-        })
+        Topology::new(function, &body, entries)
+            .map_err(|malformed| self.malformed(function, &malformed))
+    }
+
+    fn malformed(&self, function: &FunctionView<'_>, malformed: &Malformed) -> LoadError {
+        let location = function.body().map(|body| body.location());
+        let name = function.name();
+        LoadError(vec![LoadProblem {
+            code: codes::MALFORMED,
+            location: location.and_then(|location| source_location(self.file, location)),
+            message: format!("invalid Function section in BEF file: '{name}': {malformed}"),
+            help: None,
+            native: None,
+        }])
     }
 
     fn is_full(&self) -> bool {

@@ -77,14 +77,13 @@ impl Program {
         let index = function.index_from(self.first_recorded_function()?)?;
         let found = self.all_functions().nth(usize::try_from(index).ok()?)?;
         let topology = loaded.topology(index);
-        let shape = topology.shape();
         usize::try_from(kernel)
-            .is_ok_and(|kernel| kernel < shape.n_kernels())
+            .is_ok_and(|kernel| kernel < topology.n_kernels())
             .then(|| {
                 let (location, name) = topology.place(kernel);
                 RecordedKernel {
                     function: found,
-                    number: shape.number_in_file(kernel),
+                    number: topology.number_in_file(kernel),
                     name: name.clone(),
                     location: loaded.location(LocationOffset(location)),
                 }

@@ -67,7 +67,7 @@ impl Frame {
         request: Arc<RequestContext>,
         depth: u32,
     ) -> Result<Arc<Frame>, Error> {
-        let shape = program.topology(function).shape().clone();
+        let shape = program.shape(function)?.clone();
         let size_bytes = Registers::size_bytes(&shape);
         let Some(registers) = Registers::new(shape, request.host().allocator()) else {
             return Err(program.no_memory(function, size_bytes));
@@ -413,7 +413,7 @@ enum Streams {
 impl Streams {
     fn of(frame: &Frame) -> Streams {
         let topology = frame.topology();
-        if topology.shape().has_one_stream() {
+        if frame.shape().has_one_stream() {
             return Streams::One;
         }
         match topology.is_silent() && frame.request.queue().parallelism() == 1 {

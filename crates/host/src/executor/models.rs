@@ -19,8 +19,9 @@ use tfrt_async::sync::UnsafeCell;
 use tfrt_async::{AnyAsyncValue, Error, Heap, HostAllocator, SystemAllocator, Value};
 
 use super::registers::{Fill, Ready, Registers, Started};
-use super::shape::{Shape, WiredKernel, Wiring};
+use super::shape::Shape;
 use super::slots::{Activation, Cursor};
+use super::wiring::{WiredKernel, Wiring};
 
 /// A value whose every look is checked by loom.
 struct Watched {

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::ready::{Group, ReadyQueue};
-use super::shape::Wiring;
+use super::wiring::Wiring;
 
 pub(super) struct Simulated {
     /// Kernels by the numbers of the file; those that would never run come last.
@@ -102,7 +102,13 @@ impl Simulation<'_> {
         only: Option<(u32, bool)>,
     ) {
         for user in users {
-            let kernel = *user - 1;
+            let Some(kernel) = user
+                .checked_sub(1)
+                .filter(|k| (*k as usize) < self.waits.len())
+            else {
+                // Whoever has given this wiring is told when it is checked.
+                continue;
+            };
             let wanted = only.is_none_or(|(register, early)| {
                 self.wiring.takes_handle(kernel, register) == early
             });

@@ -296,12 +296,6 @@ impl CountedRecords {
         CountedRecord(self.records.get(index))
     }
 
-    /// The records of these numbers, with them.
-    #[inline(always)]
-    pub(crate) fn range(&self, numbers: Range<u32>) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.records.range(numbers)
-    }
-
     /// A way from record to record.
     pub(crate) fn walk(&self) -> RecordWalk<'_> {
         RecordWalk {
@@ -353,6 +347,11 @@ impl RecordWriter {
             words: Vec::with_capacity(n_words),
             starts: Vec::with_capacity(n_records),
         }
+    }
+
+    /// How many words a record takes.
+    pub(crate) fn n_words(n_operands: usize, n_results: usize, n_constants: usize) -> usize {
+        HEAD + n_operands + 2 * n_results + n_constants
     }
 
     /// Appends a record; `None` if it would not fit.

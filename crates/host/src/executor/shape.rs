@@ -1,7 +1,6 @@
 //! The wiring of a function: which kernel reads and fills which register, and who waits for whom.
 //!
-//! A [`Shape`] is the proof on which the unsafe code of [`slots`](super::slots) and
-//! [`registers`](super::registers) stands. It is made only by [`Shape::new`], which computes or
+//! A [`Shape`] is the proof on which the unsafe code of [`registers`](super::registers) stands. It is made only by [`Shape::new`], which computes or
 //! checks, without trusting the gate of the file, that
 //!
 //! * registers and kernels exist wherever they are named;
@@ -9,9 +8,9 @@
 //! * the users of a register are the kernels that read it, once for each operand that is it;
 //! * the arguments are the first registers, in their order;
 //! * a kernel waits for as many counts as it has operands (for one if it has none, or is marked),
-//!   and the entry starts exactly those without operands;
-//! * if kernels may run in the order of their records ([`Shape::is_ordered`]), each reads arguments
-//!   and results of kernels before it.
+//!   and the entry starts exactly those without operands.
+//!
+//! It is made for functions whose kernels are counted, if one is called.
 //!
 //! # Memory
 //!
@@ -26,67 +25,10 @@
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
 //! reads the records from front to back; registers are numbered in the order in which it fills them.
 
-use std::fmt;
-
 use super::order;
 use super::records::{CountedRecord, CountedRecords, CountedWriter, Record, RecordWalk, Users};
 use super::registers::ReadyStack;
-
-/// What a shape is made from. Kernels are numbered as in the file: from 1 on where they are named as
-/// users, from 0 on where they are asked about.
-pub(crate) trait Wiring {
-    fn n_arguments(&self) -> usize;
-    fn n_registers(&self) -> usize;
-    fn n_kernels(&self) -> usize;
-    fn kernel(&self, kernel: u32) -> WiredKernel<'_>;
-    /// Unless it says otherwise, a wiring has one stream and no kernel that can do with a handle.
-    fn stream(&self, _kernel: u32) -> u32 {
-        0
-    }
-    fn root_stream(&self) -> u32 {
-        0
-    }
-    /// Whether kernels of different streams may run in any order that their operands allow.
-    fn is_unseen(&self) -> bool {
-        false
-    }
-    /// Whether a kernel can do with a handle where it reads `register`.
-    fn takes_handle(&self, _kernel: u32, _register: u32) -> bool {
-        false
-    }
-    /// Whether any kernel can.
-    fn has_early_users(&self) -> bool {
-        false
-    }
-    fn users(&self, kernel: u32, result: usize) -> &[u32];
-    fn argument_users(&self, argument: usize) -> &[u32];
-    fn entry_users(&self) -> &[u32];
-    fn result_registers(&self) -> &[u32];
-    /// Whether kernels are to run in the order of the file.
-    fn is_textual(&self) -> bool;
-}
-
-/// One kernel of a wiring.
-pub(crate) struct WiredKernel<'w> {
-    /// Tells what to call, and how.
-    pub(crate) entrance: u32,
-    pub(crate) operands: &'w [u32],
-    pub(crate) results: &'w [u32],
-    pub(crate) attributes: &'w [u32],
-    pub(crate) functions: &'w [u32],
-    /// Any one settled operand starts it; its operands are read as handles.
-    pub(crate) is_marked: bool,
-}
-
-/// Why wiring is not a graph that can be run.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(String);
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use super::wiring::{MAX_COUNT, Malformed, Wiring, count, missing_register, too_large};
 
 /// One register, seen from where it is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,9 +81,6 @@ impl Output {
     }
 }
 
-/// More operands of one kernel, or uses of one register, are refused: the bits above mean more.
-const MAX_COUNT: usize = (1 << 29) - 1;
-
 /// The producer of an argument.
 const ARGUMENT: u32 = u32::MAX;
 
@@ -154,7 +93,6 @@ pub(crate) struct Shape {
     /// Empty if all kernels stand in the root stream.
     streams: Box<[u32]>,
     n_registers: usize,
-    n_arguments: u32,
     root_stream: u32,
     entry_users: Box<[u32]>,
     /// Where each kernel stands in the file.
@@ -166,7 +104,6 @@ pub(crate) struct Shape {
     read_by_marked: Box<[u32]>,
     /// What a call begins with that has all its arguments, unless there are marked kernels.
     begun: Option<Begun>,
-    is_ordered: bool,
     has_one_stream: bool,
     has_marks: bool,
 }
@@ -189,10 +126,6 @@ impl Shape {
         self.waits.len()
     }
 
-    pub(crate) fn n_arguments(&self) -> usize {
-        self.n_arguments as usize
-    }
-
     pub(crate) fn root_stream(&self) -> u32 {
         self.root_stream
     }
@@ -203,11 +136,6 @@ impl Shape {
             Some(stream) => *stream,
             None => self.root_stream,
         }
-    }
-
-    /// Whether kernels may run in the order of their numbers, one after the other.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.is_ordered
     }
 
     /// Whether all kernels stand in the stream in which the call begins.
@@ -243,12 +171,6 @@ impl Shape {
     /// A way from the record of one kernel to that of another.
     pub(crate) fn walk(&self) -> RecordWalk<'_> {
         self.records.walk()
-    }
-
-    /// The records of kernels from `first` on, with their numbers.
-    #[inline(always)]
-    pub(crate) fn records_from(&self, first: u32) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.records.range(first..self.waits.len() as u32)
     }
 
     /// The arguments, as results of a kernel that nobody runs.
@@ -302,16 +224,12 @@ impl Shape {
     /// The first condition of the module's header that does not hold.
     pub(crate) fn new(wiring: &dyn Wiring) -> Result<Shape, Malformed> {
         let checked = Checked::new(wiring)?;
-        let (order, has_one_stream, is_ordered) = if wiring.is_textual() {
-            checked.check_textual_order()?;
-            ((0..wiring.n_kernels() as u32).collect(), true, true)
-        } else {
-            let simulated = order::simulate(wiring);
-            // A marked kernel may start before all of its operands are there.
-            let is_ordered = simulated.is_complete && checked.n_marked == 0;
-            (simulated.order, simulated.has_one_stream, is_ordered)
-        };
-        checked.lay_out(order, has_one_stream, is_ordered)
+        if wiring.is_textual() {
+            let order = (0..wiring.n_kernels() as u32).collect();
+            return checked.lay_out(order, true);
+        }
+        let simulated = order::simulate(wiring);
+        checked.lay_out(simulated.order, simulated.has_one_stream)
     }
 }
 
@@ -384,29 +302,8 @@ impl<'w> Checked<'w> {
         })
     }
 
-    fn check_textual_order(&self) -> Result<(), Malformed> {
-        for kernel in 0..self.wiring.n_kernels() as u32 {
-            let wired = self.wiring.kernel(kernel);
-            for register in wired.operands {
-                let producer = self.producers[*register as usize];
-                if producer != ARGUMENT && producer >= kernel {
-                    return Err(Malformed(format!("register {register} is read too early")));
-                }
-            }
-            if wired.is_marked {
-                return Err(Malformed(format!("kernel {kernel} can't wait for less")));
-            }
-        }
-        Ok(())
-    }
-
     /// Writes all arrays, with kernels numbered by their positions in `order`.
-    fn lay_out(
-        self,
-        order: Vec<u32>,
-        has_one_stream: bool,
-        is_ordered: bool,
-    ) -> Result<Shape, Malformed> {
+    fn lay_out(self, order: Vec<u32>, has_one_stream: bool) -> Result<Shape, Malformed> {
         let wiring = self.wiring;
         let n_kernels = wiring.n_kernels();
         if n_kernels >= ReadyStack::BOTTOM as usize {
@@ -495,7 +392,6 @@ impl<'w> Checked<'w> {
             begun,
             streams: streams.into(),
             n_registers,
-            n_arguments: n_arguments as u32,
             root_stream: wiring.root_stream(),
             entry_users,
             numbers: if is_as_written {
@@ -506,7 +402,6 @@ impl<'w> Checked<'w> {
             results: wiring.result_registers().iter().map(rename).collect(),
             returned,
             read_by_marked,
-            is_ordered,
             has_one_stream,
             has_marks: self.n_marked > 0,
         })
@@ -534,22 +429,6 @@ fn begin(records: &CountedRecords, waits: &[u32], entry_users: &[u32]) -> Begun 
     entry_users.iter().copied().for_each(&mut count_down);
     records.get(waits.len() as u32).for_users(count_down);
     Begun { words, top }
-}
-
-pub(super) fn too_large() -> Malformed {
-    Malformed("the function, or one of its kernels, is too large".to_owned())
-}
-
-fn missing_register(register: u32) -> Malformed {
-    Malformed(format!("register {register} does not exist"))
-}
-
-fn count(references: &mut u32, register: u32) -> Result<(), Malformed> {
-    if *references as usize & MAX_COUNT == MAX_COUNT {
-        return Err(Malformed(format!("register {register} has too many uses")));
-    }
-    *references += 1;
-    Ok(())
 }
 
 /// Finds the users of registers, by their positions.

@@ -1,7 +1,7 @@
 //! A stack of calls whose kernels run in order.
 //!
 //! Each [`Level`] is one call: its slots, and the number of the next kernel. Kernels run in the
-//! order of the shape, which is topological, so their operands are there without anybody counting.
+//! order of the sequence, which is topological, so their operands are there without anybody counting.
 //! [`Stack::run`] is the innermost loop of the runtime: per kernel it looks at the cancellation,
 //! reads one record and makes one indirect call.
 //!
@@ -10,10 +10,11 @@
 //!
 //! # Invariants
 //!
-//! * S1. The slots of a level are those of its shape, and lie in a chunk that outlives the level.
+//! * S1. The slots of a level are those of its sequence, and lie in a chunk that outlives the level.
 //!   Levels that follow it lie behind it, or in later chunks.
-//! * S2. When a kernel is started, all arguments and all results of kernels before it are filled, with
-//!   a reference for each of their readers and returns. [`State`] says how far the last one is.
+//! * S2. When a kernel is started, what is still to be read or returned of the arguments, and of the
+//!   results of kernels before it, lies in its slots, with a reference for each time; nothing is left in
+//!   the others. [`State`] says how far the last kernel is.
 //! * S3. Each level is used by one thread.
 //! * S4. The last kernel of a level below the topmost has made the call above: it has put nothing, and
 //!   has no operands left.
@@ -217,7 +218,7 @@ impl<'f> Stack<'f> {
 
     /// How many bytes a call of a function takes at least.
     pub(super) fn size_bytes(topology: &Topology) -> usize {
-        topology.shape().n_registers() * size_of::<Slot>()
+        topology.sequence().n_slots() * size_of::<Slot>()
     }
 
     /// Begins a call for the last kernel, which has put nothing, with these arguments, of the right
@@ -248,12 +249,12 @@ impl<'f> Stack<'f> {
         arguments: &mut Vec<AnyAsyncValue>,
         kept: Kept,
     ) -> Option<Level<'f>> {
-        let shape = topology.shape();
+        let sequence = topology.sequence();
         assert!(
-            shape.is_ordered() && arguments.len() == shape.n_arguments(),
+            arguments.len() == sequence.n_arguments(),
             "the call fits the function"
         );
-        let n_slots = shape.n_registers();
+        let n_slots = sequence.n_slots();
         let is_first_of_chunk = self.chunk.n_left() < n_slots;
         if is_first_of_chunk && !self.grow(n_slots) {
             return None;
@@ -263,12 +264,17 @@ impl<'f> Stack<'f> {
         let slots = unsafe { Slots::new(start) };
         // SAFETY: the slots are new, and the first are the arguments'.
         if !unsafe { move_in_place(slots, arguments) } {
-            for (output, value) in shape.arguments().outputs().iter().zip(arguments.drain(..)) {
+            for (output, value) in sequence
+                .arguments()
+                .outputs()
+                .iter()
+                .zip(arguments.drain(..))
+            {
                 match output.n_references() {
                     0 => drop(value),
                     n => {
                         value.retain(n as usize - 1);
-                        // SAFETY: the slots are new; the shape says that the register exists.
+                        // SAFETY: the slots are new; the sequence says that the register exists.
                         unsafe { slots.put(output.register, value) };
                     }
                 }
@@ -352,7 +358,7 @@ impl<'f> Stack<'f> {
             topology, slots, ..
         } = self.top;
         around.topology = topology;
-        let shape: &'f _ = topology.shape();
+        let sequence: &'f _ = topology.sequence();
         let entrances = topology.entrances();
         // SAFETY: S1.
         let slots_of_call: Slots<'f> = unsafe { Slots::new(slots) };
@@ -365,10 +371,10 @@ impl<'f> Stack<'f> {
         // Should a kernel panic, it has put nothing, and its operands are released.
         self.state = State::Put(0);
         let mut at = At::new(&mut self.top.next);
-        for (kernel, record) in shape.records_from(at.next) {
+        for (kernel, record) in sequence.records_from(at.next) {
             at.next = kernel + 1;
             around.kernel = kernel;
-            // SAFETY: the record is of this shape, whose slots these are (S1). The order is
+            // SAFETY: the record is of this sequence, whose slots these are (S1). The order is
             // topological and all kernels before have settled results (S2, S3), so the operands are
             // filled, with a reference for each; a kernel is activated once, since `next` has moved
             // on.
@@ -411,10 +417,10 @@ impl<'f> Stack<'f> {
         let topology = around.program.topology(function);
         let (from, record) = self.record();
         let arguments = &record.operands()[first as usize..];
-        let shape = topology.shape();
-        let n_slots = shape.n_registers();
+        let sequence = topology.sequence();
+        let n_slots = sequence.n_slots();
         let is_usual = topology.manner >= Manner::OneThread
-            && shape.n_arguments() == arguments.len()
+            && sequence.n_arguments() == arguments.len()
             && self.depth() < self.max_levels
             && self.chunk.n_left() >= n_slots;
         if !is_usual {
@@ -449,8 +455,8 @@ impl<'f> Stack<'f> {
         let (Some(caller), level) = (self.callers.last(), self.top) else {
             return false;
         };
-        let results = level.topology.shape().result_registers();
-        let outputs = caller.topology.shape().record(caller.next - 1).outputs();
+        let results = level.topology.sequence().results();
+        let outputs = caller.topology.sequence().record(caller.next - 1).outputs();
         if level.kept != Kept::Nothing || outputs.len() != results.len() {
             return false;
         }
@@ -477,7 +483,7 @@ impl<'f> Stack<'f> {
         let topology: &'f Topology = self.top.topology;
         // SAFETY: S1.
         let slots = unsafe { Slots::new(self.top.slots) };
-        (slots, topology.shape().record(self.top.next - 1))
+        (slots, topology.sequence().record(self.top.next - 1))
     }
 
     /// The number of results of the last kernel.
@@ -488,7 +494,7 @@ impl<'f> Stack<'f> {
     /// The number of results of the kernel that has made the topmost call, if any has.
     pub(super) fn n_results_of_caller(&self) -> Option<usize> {
         let caller = self.callers.last()?;
-        let record = caller.topology.shape().record(caller.next - 1);
+        let record = caller.topology.sequence().record(caller.next - 1);
         Some(record.n_results() as usize)
     }
 
@@ -544,9 +550,9 @@ impl<'f> Stack<'f> {
 
     /// Appends the results of the topmost call, whose kernels have all run, to `results`.
     pub(super) fn take_results(&mut self, results: &mut Vec<AnyAsyncValue>) {
-        let shape = self.top.topology.shape();
+        let sequence = self.top.topology.sequence();
         assert!(
-            self.state == State::Settled && self.top.next as usize == shape.n_kernels(),
+            self.state == State::Settled && self.top.next as usize == sequence.n_kernels(),
             "all kernels have run"
         );
         // SAFETY: S1.
@@ -555,7 +561,7 @@ impl<'f> Stack<'f> {
         // SAFETY: all kernels have settled results (S2), with a reference for each return, of
         // which this list has one entry each; the state makes this the only time.
         let take = |register: &u32| unsafe { slots.take(*register) };
-        results.extend(shape.result_registers().iter().map(take));
+        results.extend(sequence.results().iter().map(take));
     }
 
     /// Ends the topmost call, whose results were taken, and which another has made.
@@ -568,7 +574,7 @@ impl<'f> Stack<'f> {
     /// list empty; if these are as many as it takes, and values in place.
     #[inline]
     pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) -> bool {
-        let n_arguments = self.top.topology.shape().n_arguments();
+        let n_arguments = self.top.topology.sequence().n_arguments();
         if self.state != State::Over || arguments.len() != n_arguments {
             return false;
         }
@@ -589,11 +595,11 @@ impl<'f> Stack<'f> {
     /// The numbers of results are equal, and there is a call below.
     pub(super) fn pop_to_caller(&mut self) {
         let caller = *self.callers.last().expect("there is a call below");
-        let shape = self.top.topology.shape();
-        let record = caller.topology.shape().record(caller.next - 1);
-        let results = shape.result_registers();
+        let sequence = self.top.topology.sequence();
+        let record = caller.topology.sequence().record(caller.next - 1);
+        let results = sequence.results();
         assert!(
-            self.state == State::Settled && self.top.next as usize == shape.n_kernels(),
+            self.state == State::Settled && self.top.next as usize == sequence.n_kernels(),
             "all kernels have run"
         );
         assert!(
@@ -626,18 +632,12 @@ impl<'f> Stack<'f> {
             next,
             ..
         } = self.top;
-        let shape = topology.shape();
+        let sequence = topology.sequence();
         // SAFETY: S1.
         let slots = unsafe { Slots::new(slots) };
-        let is_filled = |register: &&u32| match shape.producer(**register) {
-            Some(kernel) => kernel < next,
-            None => true,
-        };
-        let not_run = (next..shape.n_kernels() as u32).map(|kernel| shape.record(kernel));
-        let operands = not_run.flat_map(Record::operands);
-        for register in operands.chain(shape.result_registers()).filter(is_filled) {
+        for slot in sequence.left_at(next) {
             // SAFETY: filled (S2); the kernels were not started, and the results not taken.
-            drop(unsafe { slots.take(*register) });
+            drop(unsafe { slots.take(slot) });
         }
         !self.callers.is_empty() && {
             self.drop_top();
@@ -650,7 +650,7 @@ impl<'f> Stack<'f> {
         let caller = self.callers.pop().expect("there is a call below");
         let level = std::mem::replace(&mut self.top, caller);
         self.state = State::Put(0);
-        self.chunk.n_used -= level.topology.shape().n_registers();
+        self.chunk.n_used -= level.topology.sequence().n_slots();
         if level.is_first_of_chunk {
             self.shrink();
         }

@@ -321,7 +321,7 @@ impl<'f> Straight<'f> {
                 "the kernel calls a function that it was not given",
             ));
         }
-        if topology.shape().n_arguments() != arguments.len() {
+        if topology.n_arguments() != arguments.len() {
             return Err(program.wrong_argument_count(function, arguments.len()));
         }
         let held = held(&mut arguments)?;
@@ -369,7 +369,7 @@ impl<'f> Straight<'f> {
     }
 
     fn n_results_of_call(&self) -> usize {
-        self.stack.topology().shape().result_registers().len()
+        self.stack.topology().n_results()
     }
 
     /// What is kept for the caller of the topmost call, which ends.

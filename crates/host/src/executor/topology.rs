@@ -1,14 +1,17 @@
-//! A function, decoded once at load into what the executor walks: its [`Shape`], and what is to be
-//! known of each kernel.
+//! A function, decoded once at load into what the executor walks: its [`Sequence`] or its [`Shape`],
+//! and what is to be known of each kernel.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tfrt_async::Origin;
 use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
 use super::cost::Cost;
-use super::shape::{Malformed, Shape, WiredKernel, Wiring, too_large};
+use super::records::Record;
+use super::sequence::Sequence;
+use super::shape::Shape;
+use super::wiring::{Malformed, WiredKernel, Wiring, too_large};
 use crate::kernel::{Completion, Entrances, KernelEntry, Signature};
 
 /// A kernel of a program.
@@ -82,8 +85,14 @@ pub(crate) struct Topology {
     is_silent: bool,
     /// Some kernel may start with a handle to a value that is to come.
     has_early_users: bool,
-    // Invariant: its records name entrances of `entries`, by the numbers that these give for them.
-    shape: Arc<Shape>,
+    known: Known,
+    n_arguments: usize,
+    n_kernels: usize,
+    n_results: usize,
+    // Invariant: there is this, or a shape, or both. Their records name entrances of `entries`, by the
+    // numbers that these give for them.
+    sequence: Option<Sequence>,
+    shape: OnceLock<Arc<Shape>>,
     entries: Arc<Entries>,
     /// Where each kernel stands in the source: an offset for the file's location table.
     locations: Box<[u32]>,
@@ -103,58 +112,56 @@ impl Topology {
         body: &Body<'_>,
         entries: &Arc<Entries>,
     ) -> Result<Self, Malformed> {
-        let kind = function.kind();
-        let is_handle = |entry: &Entry| {
-            entry
-                .signature
-                .operands
-                .iter()
-                .any(|operand| !operand.strict)
-        };
-        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries.list[kernel.code().index()];
-        let mut kernels = body.kernels();
-        let wiring = BodyWiring {
-            is_unseen: kernels.all(|kernel| entry(kernel).signature.leaves_no_trace()),
-            body,
-            entries,
-            has_early_users: entries.list.iter().any(is_handle),
-            is_textual: kind == FunctionKind::Sync,
-        };
-        let has_early_users = wiring.has_early_users;
         if entries.list.len() > Entrances::MAX_KERNELS {
             return Err(too_large());
         }
-        let shape = Shape::new(&wiring)?;
-        let locations = (0..shape.n_kernels() as u32).map(|kernel| {
-            let number = shape.number_in_file(kernel) + 1;
-            body.kernel(KernelIndex(number)).location().0
-        });
-        Ok(Topology {
-            kind,
+        let wiring = BodyWiring::new(function, body, entries);
+        let mut known = Known::NOTHING;
+        for kernel in body.kernels() {
+            known.add(&entries.list[kernel.code().index()].signature);
+        }
+        let is_textual = function.kind() == FunctionKind::Sync;
+        let sequence = match known.ends || is_textual {
+            true => Sequence::new(&wiring)?,
+            false => None,
+        };
+        let mut topology = Topology {
+            kind: function.kind(),
             manner: Manner::Counted,
             is_recursive: false,
             cost: Cost::default(),
             is_silent: false,
-            has_early_users,
-            locations: locations.collect(),
-            shape: Arc::new(shape),
+            known,
+            has_early_users: wiring.has_early_users,
+            n_arguments: wiring.n_arguments(),
+            n_kernels: wiring.n_kernels(),
+            n_results: wiring.result_registers().len(),
+            locations: Box::default(),
+            sequence,
+            shape: OnceLock::new(),
             entries: entries.clone(),
             number: u32::MAX,
             recorded_as: None,
-        })
+        };
+        if topology.sequence.is_none() {
+            topology.shape_of(function)?;
+        }
+        let location = |kernel| {
+            let number = topology.number_in_file(kernel) + 1;
+            body.kernel(KernelIndex(number)).location().0
+        };
+        topology.locations = (0..topology.n_kernels as u32).map(location).collect();
+        Ok(topology)
     }
 
     /// A native function: one kernel that takes all arguments and gives all results.
     pub(crate) fn native(entry: &KernelEntry, n_arguments: u32, n_results: u32) -> Self {
         let entries = Entries::new(std::iter::once(entry));
-        let wiring = NativeWiring {
-            entrance: entries
-                .entrances
-                .number(0, n_arguments as usize, n_results as usize),
-            registers: (0..n_arguments + n_results).collect(),
-            n_arguments: n_arguments as usize,
-        };
+        let wiring = NativeWiring::new(&entries, n_arguments as usize, n_results as usize);
+        let mut known = Known::NOTHING;
+        known.add(&entries.list[0].signature);
         let shape = Shape::new(&wiring).expect("one kernel, wired in full");
+        let sequence = Sequence::new(&wiring).expect("one kernel, wired in full");
         Topology {
             kind: FunctionKind::Native,
             manner: Manner::Counted,
@@ -162,12 +169,44 @@ impl Topology {
             cost: Cost::default(),
             is_silent: false,
             has_early_users: false,
-            shape: Arc::new(shape),
+            n_arguments: n_arguments as usize,
+            n_kernels: 1,
+            n_results: n_results as usize,
+            sequence: sequence.filter(|_| known.ends),
+            known,
+            shape: OnceLock::from(Arc::new(shape)),
             entries: Arc::new(entries),
             locations: Box::new([u32::MAX]),
             number: u32::MAX,
             recorded_as: None,
         }
+    }
+
+    /// Its kernels in order; they have one if its manner is not [`Manner::Counted`], or it is marked
+    /// synchronous.
+    #[inline]
+    pub(crate) fn sequence(&self) -> &Sequence {
+        self.sequence.as_ref().expect("its kernels have an order")
+    }
+
+    /// What its kernels count by, made when it is first asked for. `function` is this one in its file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::new`].
+    pub(crate) fn shape_of(&self, function: &FunctionView<'_>) -> Result<&Arc<Shape>, Malformed> {
+        if let Some(shape) = self.shape.get() {
+            return Ok(shape);
+        }
+        let shape = match function.body() {
+            Some(body) => Shape::new(&BodyWiring::new(function, &body, &self.entries))?,
+            None => Shape::new(&NativeWiring::new(
+                &self.entries,
+                self.n_arguments,
+                self.n_results,
+            ))?,
+        };
+        Ok(self.shape.get_or_init(|| Arc::new(shape)))
     }
 
     /// Whether one thread may run its kernels in any order that their operands allow.
@@ -183,12 +222,50 @@ impl Topology {
     /// Tells whether some kernel starts with a handle to a register.
     #[inline]
     pub(crate) fn has_early_users(&self, register: u32) -> bool {
-        self.has_early_users && self.shape.definition(register).1.has_early()
+        let shape = self.shape.get().filter(|_| self.has_early_users);
+        shape.is_some_and(|shape| shape.definition(register).1.has_early())
     }
 
-    #[inline]
-    pub(crate) fn shape(&self) -> &Arc<Shape> {
-        &self.shape
+    /// Its manner is known: makes what calls are going to need, and gives back what none does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::new`].
+    pub(crate) fn settle(&mut self, function: &FunctionView<'_>) -> Result<(), Malformed> {
+        if self.manner == Manner::Counted && self.kind != FunctionKind::Sync {
+            self.shape_of(function)?;
+            self.sequence = None;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn n_arguments(&self) -> usize {
+        self.n_arguments
+    }
+
+    pub(crate) fn n_kernels(&self) -> usize {
+        self.n_kernels
+    }
+
+    pub(crate) fn n_results(&self) -> usize {
+        self.n_results
+    }
+
+    fn record(&self, kernel: u32) -> Record<'_> {
+        match (&self.sequence, self.shape.get()) {
+            (Some(sequence), _) => sequence.record(kernel),
+            (None, Some(shape)) => shape.record(kernel),
+            (None, None) => unreachable!("there is one of them"),
+        }
+    }
+
+    /// The number of a kernel in the file. Both ways of running number kernels alike.
+    pub(crate) fn number_in_file(&self, kernel: u32) -> u32 {
+        match (&self.sequence, self.shape.get()) {
+            (Some(sequence), _) => sequence.number_in_file(kernel),
+            (None, Some(shape)) => shape.number_in_file(kernel),
+            (None, None) => unreachable!("there is one of them"),
+        }
     }
 
     #[inline(always)]
@@ -199,7 +276,7 @@ impl Topology {
     /// What is known of a kernel.
     #[inline]
     pub(crate) fn entry(&self, kernel: u32) -> &Entry {
-        &self.entries.list[self.shape.record(kernel).code() as usize]
+        &self.entries.list[self.record(kernel).code() as usize]
     }
 
     /// Where a kernel stands in the source, and its name.
@@ -207,19 +284,12 @@ impl Topology {
         (self.locations[kernel as usize], &self.entry(kernel).name)
     }
 
-    /// Whether nobody can see in which order its own kernels run.
-    fn has_silent_kernels(&self) -> bool {
-        let mut kernels = 0..self.shape.n_kernels() as u32;
-        kernels.all(|kernel| self.entry(kernel).signature.is_silent())
-    }
-
     /// How the function may run as far as its own kernels matter.
     fn own_manner(&self, is_silent: bool) -> Manner {
-        let ends = |kernel| self.entry(kernel).signature.ends_when_it_returns();
-        let mut kernels = 0..self.shape.n_kernels() as u32;
-        if !self.shape.is_ordered() || !kernels.all(ends) {
-            Manner::Counted
-        } else if self.shape.has_one_stream() {
+        let Some(sequence) = self.sequence.as_ref().filter(|_| self.known.ends) else {
+            return Manner::Counted;
+        };
+        if sequence.has_one_stream() {
             Manner::Ordered
         } else if is_silent {
             Manner::OneThread
@@ -230,10 +300,41 @@ impl Topology {
 
     /// The functions that the executor may call for kernels of this one.
     fn callees(&self) -> impl Iterator<Item = u32> {
-        let kernels = 0..self.shape.n_kernels() as u32;
+        let kernels = 0..self.n_kernels as u32;
+        let kernels = if self.known.calls { kernels } else { 0..0 };
         let calls = |kernel: &u32| self.entry(*kernel).signature.completion == Completion::Calls;
-        let functions = |kernel| self.shape.record(kernel).functions().iter().copied();
+        let functions = |kernel| self.record(kernel).functions().iter().copied();
         kernels.filter(calls).flat_map(functions)
+    }
+}
+
+/// What is known of a function by the signatures of its kernels.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// All end when they return.
+    ends: bool,
+    /// Nobody can see in which order they run.
+    is_silent: bool,
+    /// Not even errors tell that.
+    leaves_no_trace: bool,
+    /// Some make calls.
+    calls: bool,
+}
+
+impl Known {
+    /// Of no kernels.
+    const NOTHING: Known = Known {
+        ends: true,
+        is_silent: true,
+        leaves_no_trace: true,
+        calls: false,
+    };
+
+    fn add(&mut self, signature: &Signature) {
+        self.ends &= signature.ends_when_it_returns();
+        self.is_silent &= signature.is_silent();
+        self.leaves_no_trace &= signature.leaves_no_trace();
+        self.calls |= signature.completion == Completion::Calls;
     }
 }
 
@@ -245,7 +346,10 @@ pub(crate) fn find_manners(functions: &mut [Topology]) {
             callers[callee as usize].push(caller);
         }
     }
-    let silent: Vec<bool> = functions.iter().map(Topology::has_silent_kernels).collect();
+    let silent: Vec<bool> = functions
+        .iter()
+        .map(|function| function.known.is_silent)
+        .collect();
     let silent = fixpoint(&callers, silent, |callee, caller| callee && caller);
     for (function, is_silent) in functions.iter_mut().zip(&silent) {
         function.is_silent = *is_silent;
@@ -333,7 +437,23 @@ struct BodyWiring<'a> {
     has_early_users: bool,
 }
 
-impl BodyWiring<'_> {
+impl<'a> BodyWiring<'a> {
+    fn new(function: &FunctionView<'_>, body: &'a Body<'a>, entries: &'a Entries) -> Self {
+        let takes_handle = |entry: &Entry| {
+            let mut operands = entry.signature.operands.iter();
+            operands.any(|operand| !operand.strict)
+        };
+        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries.list[kernel.code().index()];
+        let mut kernels = body.kernels();
+        BodyWiring {
+            body,
+            entries,
+            is_unseen: kernels.all(|kernel| entry(kernel).signature.leaves_no_trace()),
+            has_early_users: entries.list.iter().any(takes_handle),
+            is_textual: function.kind() == FunctionKind::Sync,
+        }
+    }
+
     fn view(&self, kernel: u32) -> tfrt_bef::KernelView<'_> {
         self.body.kernel(KernelIndex(kernel + 1))
     }
@@ -424,6 +544,16 @@ struct NativeWiring {
     entrance: u32,
     registers: Vec<u32>,
     n_arguments: usize,
+}
+
+impl NativeWiring {
+    fn new(entries: &Entries, n_arguments: usize, n_results: usize) -> Self {
+        NativeWiring {
+            entrance: entries.entrances.number(0, n_arguments, n_results),
+            registers: (0..(n_arguments + n_results) as u32).collect(),
+            n_arguments,
+        }
+    }
 }
 
 impl Wiring for NativeWiring {

@@ -60,12 +60,11 @@ pub struct Callee {
 
 impl Callee {
     pub(crate) fn new(program: NonZeroU32, index: u32, topology: &Topology) -> Callee {
-        let shape = topology.shape();
         Callee {
             program,
             index,
-            n_arguments: shape.n_arguments() as u32,
-            n_results: shape.result_registers().len() as u32,
+            n_arguments: topology.n_arguments() as u32,
+            n_results: topology.n_results() as u32,
         }
     }
 

@@ -367,8 +367,11 @@ fn memory() -> Vec<Case> {
 
 /// A body whose call does not fit the memory that every thread has for small ones.
 fn large() -> String {
-    let unused = (0..100).map(|index| format!("  %unused{index} = tfrt.constant.i32 {index}\n"));
-    unused.collect::<String>() + "  %x = tfrt.constant.i32 1\n"
+    // What runs last is read together with each of the others: all of them live until then.
+    let others = (0..100).map(|index| format!("  %other{index} = tfrt.constant.i32 {index}\n"));
+    let sums = (0..100).map(|index| format!("  %sum{index} = tfrt.add.i32 %other{index}, %x\n"));
+    let x = "  %x = tfrt.constant.i32 1\n".to_owned();
+    x + &others.chain(sums).collect::<String>()
 }
 
 fn time() -> Vec<Case> {
