@@ -9,6 +9,7 @@
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
+//! | [`normalize`] | layer, batch and RMS norm |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
@@ -32,6 +33,7 @@ pub mod conv;
 pub mod elementwise;
 pub mod functions;
 pub mod matmul;
+pub mod normalize;
 pub mod number;
 pub mod parallel;
 pub mod pool;
