@@ -19,13 +19,13 @@
 //! assert_eq!(signature.to_string(), "(i32, i32) -> i32");
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use tfrt_host::kernel::KernelRegistry;
 
 mod operands;
 pub mod test;
-mod text;
+pub mod text;
 pub mod tfrt;
 
 /// Adds every kernel and native function of this crate.

@@ -1,34 +1,51 @@
-//! Numbers as C prints them.
+//! Floats as C writes them, and as Rust reads them.
+//!
+//! The digits come from the standard library, or where size counts more (`build.rs`) from C's.
 
 use std::fmt;
 
+#[cfg(not(all(tfrt_for_size, unix)))]
+#[path = "text/rust.rs"]
+mod digits;
+
+#[cfg(all(tfrt_for_size, unix))]
+#[allow(unsafe_code, reason = "a listed module")]
+#[path = "text/c.rs"]
+mod digits;
+
+/// Reads an `f32` as [`str::parse`] does.
+pub fn read_f32(text: &str) -> Option<f32> {
+    digits::read_f32(text)
+}
+
+/// Reads an `f64` as [`str::parse`] does.
+pub fn read_f64(text: &str) -> Option<f64> {
+    digits::read_f64(text)
+}
+
 /// A float as `%f` prints it: six decimals, exactly rounded; `inf`, `-inf`, `nan`, `-nan`.
-pub(crate) struct Fixed(pub(crate) f64);
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed(pub f64);
 
 impl fmt::Display for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match not_a_number(self.0) {
             Some(text) => f.write_str(text),
-            None => write!(f, "{:.6}", self.0),
+            None => f.write_str(&digits::fixed(self.0)),
         }
     }
 }
 
 /// A float as `%e` prints it: `1.500000e+00`.
-pub(crate) struct Exponential(pub(crate) f64);
+#[derive(Clone, Copy, Debug)]
+pub struct Exponential(pub f64);
 
 impl fmt::Display for Exponential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(text) = not_a_number(self.0) {
-            return f.write_str(text);
+        match not_a_number(self.0) {
+            Some(text) => f.write_str(text),
+            None => f.write_str(&digits::exponential(self.0)),
         }
-        let text = format!("{:.6e}", self.0);
-        let (digits, exponent) = text.split_once('e').expect("the format has an exponent");
-        let (sign, exponent) = match exponent.strip_prefix('-') {
-            Some(exponent) => ('-', exponent),
-            None => ('+', exponent),
-        };
-        write!(f, "{digits}e{sign}{exponent:0>2}")
     }
 }
 
@@ -77,6 +94,38 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(Exponential(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn floats_are_read_as_rust_reads_them() {
+        let good = [
+            "0",
+            "-0",
+            "1.5",
+            "+1e3",
+            ".5",
+            "5.",
+            "1E-400",
+            "1e400",
+            "0.1",
+            "inf",
+            "-Infinity",
+            "NaN",
+            "16777217",
+            "2.2250738585072011e-308",
+            "179769313486231580793728971405301e277",
+        ];
+        for text in good {
+            let expected: (f32, f64) = (text.parse().unwrap(), text.parse().unwrap());
+            let read = (read_f32(text).unwrap(), read_f64(text).unwrap());
+            assert_eq!(read.0.to_bits(), expected.0.to_bits(), "{text}");
+            assert_eq!(read.1.to_bits(), expected.1.to_bits(), "{text}");
+        }
+        for text in [
+            "", " 1", "1 ", "0x1", "1e", ".", "e5", "+-1", "nan(1)", "infin", "1\0", "1,5",
+        ] {
+            assert_eq!((read_f32(text), read_f64(text)), (None, None), "{text}");
         }
     }
 }

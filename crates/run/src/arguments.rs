@@ -1,8 +1,7 @@
 //! `--arg`: values for the parameters of functions, read by the parameters' types.
 
-use std::str::FromStr;
-
 use tfrt_host::{AnyAsyncValue, Chain, Function, Value};
+use tfrt_kernels::text::{read_f32, read_f64};
 
 const CHAIN: &str = "!tfrt.chain";
 
@@ -73,22 +72,25 @@ fn fits(function: &Function, n_given: usize) -> bool {
 
 /// Reads a value of a type.
 fn read(type_name: &str, text: &str) -> Result<AnyAsyncValue, String> {
+    let in_range = |value: Option<AnyAsyncValue>| {
+        value.ok_or_else(|| expected(type_name, "a number in range", text))
+    };
     match type_name {
         "i1" => match text {
             "true" | "1" | "-1" => Ok(AnyAsyncValue::new(true)),
             "false" | "0" => Ok(AnyAsyncValue::new(false)),
             _ => Err(expected(type_name, "true, false, 1 or 0", text)),
         },
-        "i8" => signed::<i8>(type_name, text),
-        "i16" => signed::<i16>(type_name, text),
-        "i32" => signed::<i32>(type_name, text),
-        "i64" => signed::<i64>(type_name, text),
-        "ui8" => number::<u8>(type_name, text),
-        "ui16" => number::<u16>(type_name, text),
-        "ui32" => number::<u32>(type_name, text),
-        "ui64" => number::<u64>(type_name, text),
-        "f32" => number::<f32>(type_name, text),
-        "f64" => number::<f64>(type_name, text),
+        "i8" => in_range(signed(text).and_then(fit::<i8, _>)),
+        "i16" => in_range(signed(text).and_then(fit::<i16, _>)),
+        "i32" => in_range(signed(text).and_then(fit::<i32, _>)),
+        "i64" => in_range(signed(text).map(AnyAsyncValue::new)),
+        "ui8" => in_range(unsigned(text).and_then(fit::<u8, _>)),
+        "ui16" => in_range(unsigned(text).and_then(fit::<u16, _>)),
+        "ui32" => in_range(unsigned(text).and_then(fit::<u32, _>)),
+        "ui64" => in_range(unsigned(text).map(AnyAsyncValue::new)),
+        "f32" => in_range(read_f32(text).map(AnyAsyncValue::new)),
+        "f64" => in_range(read_f64(text).map(AnyAsyncValue::new)),
         "!tfrt.string" => Ok(AnyAsyncValue::new(text.to_owned())),
         CHAIN if text == "chain" => Ok(AnyAsyncValue::new(Chain)),
         CHAIN => Err(expected(type_name, "chain", text)),
@@ -98,32 +100,27 @@ fn read(type_name: &str, text: &str) -> Result<AnyAsyncValue, String> {
     }
 }
 
-fn number<T: Value + FromStr>(type_name: &str, text: &str) -> Result<AnyAsyncValue, String> {
-    let value = text.parse::<T>();
-    value
-        .map(AnyAsyncValue::new)
-        .map_err(|_| expected(type_name, "a number in range", text))
+/// Makes a value of an integer, if its type has one.
+fn fit<T: Value + TryFrom<N>, N>(number: N) -> Option<AnyAsyncValue> {
+    T::try_from(number).ok().map(AnyAsyncValue::new)
+}
+
+fn unsigned(text: &str) -> Option<u64> {
+    text.parse().ok()
 }
 
 /// Reads an integer, decimal or hexadecimal.
-fn signed<T: Value + FromStr + TryFrom<i64>>(
-    type_name: &str,
-    text: &str,
-) -> Result<AnyAsyncValue, String> {
+fn signed(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),
     };
     let Some(digits) = digits.strip_prefix("0x") else {
-        return number::<T>(type_name, text);
+        return text.parse().ok();
     };
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    i64::from_str_radix(digits, 16)
-        .ok()
-        .filter(|_| is_hex)
-        .and_then(|value| T::try_from(sign * value).ok())
-        .map(AnyAsyncValue::new)
-        .ok_or_else(|| expected(type_name, "a number in range", text))
+    let value = i64::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
+    Some(sign * value)
 }
 
 fn expected(type_name: &str, what: &str, found: &str) -> String {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::io;
 
 use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_kernels::text::Exponential;
 
 /// `'main' returned 42,!tfrt.chain value`, without a line feed; `None` if there are no results.
 ///
@@ -83,14 +84,7 @@ fn exponent(float: f64) -> String {
     if float.is_infinite() {
         return if float < 0.0 { "-INF" } else { "INF" }.to_owned();
     }
-    let text = format!("{float:.6e}");
-    let (mantissa, exponent) = text
-        .split_once('e')
-        .expect("the format of a finite float has an exponent");
-    match exponent.strip_prefix('-') {
-        Some(digits) => format!("{mantissa}e-{digits:0>2}"),
-        None => format!("{mantissa}e+{exponent:0>2}"),
-    }
+    Exponential(float).to_string()
 }
 
 #[cfg(test)]
