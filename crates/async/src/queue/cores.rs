@@ -1,32 +1,36 @@
 //! How many processors this process may use.
 //!
 //! On Linux that is the smallest of: the processors in the affinity mask, and the quota of each
-//! control group above the process, version 1 or 2, rounded up. Elsewhere, and where the files
-//! can't be read, the standard library's answer counts.
+//! control group above the process, version 1 or 2, rounded up. Elsewhere the standard library's
+//! answer counts; it has the same rules and more code.
 
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::{fs, thread};
+use std::fs;
 
 /// Returns how many threads can run at the same time, at least one.
 ///
 /// The answer is not cached; limits may change while the process runs.
 pub fn available_parallelism() -> usize {
-    let standard = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    limit(&|path| fs::read_to_string(path).ok(), standard)
+    limit(&|path| fs::read_to_string(path).ok(), in_mask())
 }
 
-/// Lowers `standard` to what the system's files say; `read` gives their content.
-fn limit(read: &dyn Fn(&Path) -> Option<String>, standard: usize) -> usize {
-    let affinity = read(Path::new("/proc/thread-self/status"))
-        .as_deref()
-        .and_then(affinity);
-    let quota = quota(read);
-    [affinity, quota]
-        .into_iter()
-        .flatten()
-        .fold(standard, usize::min)
-        .max(1)
+/// The processors in the affinity mask, if there are not too many for the system call.
+#[cfg(target_os = "linux")]
+fn in_mask() -> Option<usize> {
+    let set = rustix::thread::sched_getaffinity(None).ok()?;
+    Some(set.count() as usize)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_mask() -> Option<usize> {
+    std::thread::available_parallelism().ok().map(Into::into)
+}
+
+/// Finds the least of the mask and what the system's files say; `read` gives their content.
+fn limit(read: &dyn Fn(&str) -> Option<String>, in_mask: Option<usize>) -> usize {
+    let listed = || affinity(&read("/proc/thread-self/status")?);
+    let affinity = in_mask.or_else(listed);
+    let limits = [affinity, quota(read)].into_iter().flatten();
+    limits.min().unwrap_or(1).max(1)
 }
 
 /// Counts the processors in the line `Cpus_allowed_list:` of a status file.
@@ -42,9 +46,9 @@ fn affinity(status: &str) -> Option<usize> {
 }
 
 /// The smallest quota of the control groups that the process is in, in whole processors.
-fn quota(read: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
-    let groups = read(Path::new("/proc/self/cgroup"))?;
-    let mounts = read(Path::new("/proc/self/mountinfo"))?;
+fn quota(read: &dyn Fn(&str) -> Option<String>) -> Option<usize> {
+    let groups = read("/proc/self/cgroup")?;
+    let mounts = read("/proc/self/mountinfo")?;
     groups
         .lines()
         .filter_map(|line| quota_of(read, line, &mounts))
@@ -52,36 +56,44 @@ fn quota(read: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
 }
 
 /// The smallest quota along one line `id:controllers:path` of the process's groups.
-fn quota_of(read: &dyn Fn(&Path) -> Option<String>, line: &str, mounts: &str) -> Option<usize> {
+fn quota_of(read: &dyn Fn(&str) -> Option<String>, line: &str, mounts: &str) -> Option<usize> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
     let is_unified = controllers.is_empty();
-    if !is_unified && !controllers.split(',').any(|controller| controller == "cpu") {
+    if !is_unified && !has_cpu(controllers) {
         return None;
     }
     let mount = mounts.lines().filter_map(Mount::parse).find(|mount| {
         if is_unified {
             return mount.kind == "cgroup2";
         }
-        mount.kind == "cgroup" && mount.options.split(',').any(|option| option == "cpu")
+        mount.kind == "cgroup" && has_cpu(mount.options)
     })?;
     // A container may see only its part of the tree: the mount's root is cut off the path.
-    let below = path
-        .strip_prefix(mount.root)
-        .unwrap_or(path)
-        .trim_start_matches('/');
+    let below = path.strip_prefix(mount.root).unwrap_or(path);
+    let below = below.trim_start_matches('/');
+    let top = mount.point.trim_end_matches('/');
+    let mut folder = format!("{top}/{below}");
     let mut smallest: Option<usize> = None;
-    let mut folder = Some(PathBuf::from(mount.point).join(below));
-    while let Some(current) = folder.filter(|folder| folder.starts_with(mount.point)) {
+    while folder.len() >= top.len() {
+        folder.truncate(folder.trim_end_matches('/').len());
         let here = if is_unified {
-            quota_v2(read, &current)
+            quota_v2(read, &folder)
         } else {
-            quota_v1(read, &current)
+            quota_v1(read, &folder)
         };
         smallest = [smallest, here].into_iter().flatten().min();
-        folder = current.parent().map(Path::to_owned);
+        let Some(parent) = folder.rfind('/') else {
+            break;
+        };
+        folder.truncate(parent);
     }
     smallest
+}
+
+/// Tells whether a list has `cpu`.
+fn has_cpu(list: &str) -> bool {
+    list.split(',').any(|word| word == "cpu")
 }
 
 /// One line of `/proc/self/mountinfo`.
@@ -108,15 +120,15 @@ impl<'a> Mount<'a> {
 }
 
 /// `cpu.max` holds `quota period`, or `max period`.
-fn quota_v2(read: &dyn Fn(&Path) -> Option<String>, folder: &Path) -> Option<usize> {
-    let text = read(&folder.join("cpu.max"))?;
+fn quota_v2(read: &dyn Fn(&str) -> Option<String>, folder: &str) -> Option<usize> {
+    let text = read(&format!("{folder}/cpu.max"))?;
     let (quota, period) = text.trim().split_once(' ')?;
     processors(quota.parse().ok()?, period.parse().ok()?)
 }
 
 /// Two files hold quota and period; a quota of -1 means none.
-fn quota_v1(read: &dyn Fn(&Path) -> Option<String>, folder: &Path) -> Option<usize> {
-    let number = |name| read(&folder.join(name))?.trim().parse().ok();
+fn quota_v1(read: &dyn Fn(&str) -> Option<String>, folder: &str) -> Option<usize> {
+    let number = |name| read(&format!("{folder}/{name}"))?.trim().parse().ok();
     processors(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
 
@@ -133,12 +145,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(standard: usize, expected: usize, files: &[(&str, &str)]) {
-        let read = |path: &Path| {
-            let found = files.iter().find(|(name, _)| Path::new(name) == path);
+    fn check(in_mask: Option<usize>, expected: usize, files: &[(&str, &str)]) {
+        let read = |path: &str| {
+            let found = files.iter().find(|(name, _)| *name == path);
             found.map(|(_, content)| (*content).to_owned())
         };
-        assert_eq!(limit(&read, standard), expected);
+        assert_eq!(limit(&read, in_mask), expected);
     }
 
     const UNIFIED: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -146,19 +158,20 @@ mod tests {
                          31 24 0:27 /docker/x /cg/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n";
 
     #[test]
-    fn without_files_the_standard_answer_counts() {
-        check(6, 6, &[]);
-        check(0, 1, &[]);
+    fn without_files_the_mask_counts() {
+        check(Some(6), 6, &[]);
+        check(Some(0), 1, &[]);
+        check(None, 1, &[]);
     }
 
     #[test]
     fn affinity_is_counted() {
         let status = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,5,8-9\n";
-        check(64, 6, &[("/proc/thread-self/status", status)]);
-        check(2, 2, &[("/proc/thread-self/status", status)]);
+        check(None, 6, &[("/proc/thread-self/status", status)]);
+        check(Some(2), 2, &[("/proc/thread-self/status", status)]);
         for broken in ["", "x", "3-1", "1,,2", "0-18446744073709551615"] {
             let status = format!("Cpus_allowed_list:\t{broken}\n");
-            check(7, 7, &[("/proc/thread-self/status", &status)]);
+            check(None, 1, &[("/proc/thread-self/status", &status)]);
         }
     }
 
@@ -170,7 +183,7 @@ mod tests {
             ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
             ("/sys/fs/cgroup/a/cpu.max", "250000 100000\n"),
         ];
-        check(64, 3, &files);
+        check(Some(64), 3, &files);
     }
 
     #[test]
@@ -184,7 +197,7 @@ mod tests {
             ("/cg/cpu/cpu.cfs_quota_us", "-1\n"),
             ("/cg/cpu/cpu.cfs_period_us", "100000\n"),
         ];
-        check(64, 2, &files);
+        check(Some(64), 2, &files);
     }
 
     #[test]
@@ -195,7 +208,7 @@ mod tests {
                 ("/proc/self/mountinfo", UNIFIED),
                 ("/sys/fs/cgroup/cpu.max", broken),
             ];
-            check(5, 5, &files);
+            check(Some(5), 5, &files);
         }
     }
 
