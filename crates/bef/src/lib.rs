@@ -39,6 +39,8 @@ mod kernel;
 pub mod layout;
 pub mod listing;
 mod location;
+#[doc(hidden)]
+pub mod order;
 pub mod varint;
 mod verify;
 mod writer;

@@ -1,7 +1,6 @@
 //! [`HostContext`]: what all programs of a process share.
 
-use std::any::{Any, TypeId};
-use std::collections::{HashMap, HashSet};
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -15,6 +14,7 @@ use crate::executor::live::{ExternalGuard, LiveFrames};
 use crate::kernel::KernelRegistry;
 use crate::output::Output;
 use crate::trace::TraceSink;
+use crate::type_map::TypeMap;
 
 /// What a request may use before it fails with `ResourceExhausted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,8 @@ struct Inner {
     allocator: Arc<dyn HostAllocator>,
     registry: Arc<KernelRegistry>,
     /// The MLIR names of the types that some registered kernel takes or gives.
-    known_types: HashSet<&'static str>,
+    // Invariant: in order.
+    known_types: Vec<&'static str>,
     diagnostics: Arc<DiagnosticHandler>,
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
@@ -70,7 +71,7 @@ struct Inner {
     /// Whether somebody wants to hear of each kernel: the limits, the trace or the recorder.
     is_watched: bool,
     devices: DeviceManager,
-    shared: Mutex<HashMap<TypeId, SharedCell>>,
+    shared: Mutex<TypeMap<SharedCell>>,
     timers: Arc<TimerQueue>,
     watchdog: Arc<TimerQueue>,
     limits: Limits,
@@ -179,22 +180,19 @@ impl HostContextBuilder {
     }
 }
 
-fn known_types(registry: &KernelRegistry) -> HashSet<&'static str> {
-    let entries = registry.kernels().chain(registry.natives());
-    entries
-        .flat_map(|entry| {
-            let signature = entry.signature();
-            let operands = signature
-                .operands
-                .iter()
-                .filter_map(|operand| operand.type_name);
-            let results = signature
-                .results
-                .iter()
-                .filter_map(|result| result.type_name);
-            operands.chain(results)
-        })
-        .collect()
+fn known_types(registry: &KernelRegistry) -> Vec<&'static str> {
+    let mut known = Vec::new();
+    for entry in registry.kernels().chain(registry.natives()) {
+        let signature = entry.signature();
+        let operands = signature.operands.iter().map(|operand| operand.type_name);
+        let results = signature.results.iter().map(|result| result.type_name);
+        for name in operands.chain(results).flatten() {
+            if let Err(place) = known.binary_search(&name) {
+                known.insert(place, name);
+            }
+        }
+    }
+    known
 }
 
 impl HostContext {
@@ -281,7 +279,8 @@ impl HostContext {
     pub fn shared<T: Send + Sync + 'static>(&self, make: impl FnOnce(&HostContext) -> T) -> Arc<T> {
         let cell = {
             let mut shared = self.0.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.entry(TypeId::of::<T>()).or_default().clone()
+            let cell = shared.get_or_insert_with::<T>(SharedCell::default);
+            cell.clone()
         };
         let instance = cell.get_or_init(|| Arc::new(make(self))).clone();
         instance.downcast().expect("the map is keyed by the type")
@@ -304,7 +303,7 @@ impl HostContext {
     }
 
     pub(crate) fn knows_type(&self, name: &str) -> bool {
-        self.0.known_types.contains(name)
+        self.0.known_types.binary_search(&name).is_ok()
     }
 
     pub(crate) fn downgrade(&self) -> WeakHost {

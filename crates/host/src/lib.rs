@@ -92,6 +92,8 @@ pub mod record;
 mod request;
 #[cfg(not(loom))]
 pub mod trace;
+#[cfg(not(loom))]
+mod type_map;
 
 #[cfg(not(loom))]
 pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};

@@ -1,7 +1,6 @@
 //! Requests and executions: cancellation, deadlines, data, resources, and a kernel's place.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,6 +16,7 @@ use crate::executor::{guarded, live};
 use crate::program::ProgramRef;
 use crate::record::Watch;
 use crate::trace::{Level, Scope};
+use crate::type_map::TypeMap;
 
 /// Named values that live as long as their creator decides.
 ///
@@ -111,7 +111,7 @@ pub struct RequestContext {
     queue: Arc<dyn ConcurrentWorkQueue>,
     is_on_queue_of_host: bool,
     resources: Option<Arc<ResourceContext>>,
-    data: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    data: Mutex<TypeMap<Arc<dyn Any + Send + Sync>>>,
     // Invariant: set once; the first reason is final.
     cancellation: OnceLock<Error>,
     // Invariant: set after `cancellation`; unset if what is awaited is left to its producers.
@@ -126,7 +126,7 @@ pub struct RequestContextBuilder {
     host: HostContext,
     queue: Option<Arc<dyn ConcurrentWorkQueue>>,
     resources: Option<Arc<ResourceContext>>,
-    data: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    data: TypeMap<Arc<dyn Any + Send + Sync>>,
     deadline: Option<Instant>,
 }
 
@@ -151,7 +151,7 @@ impl RequestContextBuilder {
 
     /// Gives kernels a value, found by its type.
     pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.data.insert(TypeId::of::<T>(), Arc::new(value));
+        self.data.insert::<T>(Arc::new(value));
         self
     }
 
@@ -198,7 +198,7 @@ impl RequestContext {
             host: host.clone(),
             queue: None,
             resources: None,
-            data: HashMap::new(),
+            data: TypeMap::default(),
             deadline: None,
         }
     }
@@ -232,16 +232,13 @@ impl RequestContext {
     /// The value of type `T` that it was given.
     pub fn data<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
-        data.get(&TypeId::of::<T>())?.clone().downcast().ok()
+        data.get::<T>()?.clone().downcast().ok()
     }
 
     /// The value of type `T`, made now if there is none. It lives as long as the request.
     pub fn data_or_insert<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = data
-            .entry(TypeId::of::<T>())
-            .or_insert_with(|| Arc::new(make()))
-            .clone();
+        let value = data.get_or_insert_with::<T>(|| Arc::new(make())).clone();
         value.downcast().expect("the map is keyed by the type")
     }
 

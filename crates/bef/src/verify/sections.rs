@@ -1,6 +1,6 @@
 //! Header, section table, strings, and the tables that are lists of strings.
 
-use std::{cell::Cell, cmp::Reverse, ops::Range};
+use std::{cell::Cell, ops::Range};
 
 use crate::{
     codes,
@@ -8,6 +8,7 @@ use crate::{
     error::BefError,
     file::{Section, Span},
     layout::{MAGIC, SectionId, VERSION},
+    order::sort_unstable_by,
     verify::Gate,
 };
 
@@ -248,11 +249,15 @@ pub(super) fn by_name(gate: &mut Gate<'_>) -> Result<(), BefError> {
         .filter(|(_, function)| function.name.len() > 0);
     by_name.extend(named.map(|(index, _)| index));
     let name_of = |index: &u32| functions[*index as usize].name;
-    by_name.sort_unstable_by_key(|index| (name_of(index).start, Reverse(*index)));
+    sort_unstable_by(&mut by_name, |a, b| {
+        let starts = name_of(a).start.cmp(&name_of(b).start);
+        starts.then(b.cmp(a))
+    });
     by_name.dedup_by_key(|index| name_of(index).start);
     // The order of bytes is that of the text.
     let strings = &gate.bytes[gate.section_range(SectionId::Strings)];
-    by_name.sort_unstable_by_key(|index| (&strings[name_of(index).range()], Reverse(*index)));
+    let text = |index: &u32| &strings[name_of(index).range()];
+    sort_unstable_by(&mut by_name, |a, b| text(a).cmp(text(b)).then(b.cmp(a)));
     gate.index.by_name = by_name;
     Ok(())
 }

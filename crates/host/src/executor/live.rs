@@ -9,11 +9,13 @@
 //! host in which nothing moved find it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tfrt_async::{AnyAsyncValue, Error};
+use tfrt_bef::order::sort_by;
 
 use super::frame::{Frame, SharedFrame, WeakFrame};
 use crate::context::{HostContext, WeakHost};
@@ -33,8 +35,29 @@ pub(crate) struct LiveFrames {
 
 #[derive(Default)]
 struct Listed {
-    by_address: HashMap<usize, WeakFrame>,
+    by_address: HashMap<usize, WeakFrame, BuildHasherDefault<AddressHasher>>,
     watched: bool,
+}
+
+/// Spreads addresses, which nobody can choose, over all bits.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        let mixed = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Says that something outside of the host's queue will resolve a promise: while it lives, no
@@ -89,14 +112,17 @@ impl LiveFrames {
         listed.by_address.remove(&std::ptr::from_ref(frame).addr());
     }
 
-    /// The live frames, callees before their callers.
+    /// The live frames, those of one request together, callees before their callers.
     fn innermost_first(&self) -> Vec<SharedFrame> {
         let listed = self.lock();
         let frames = listed.by_address.values().filter_map(WeakFrame::upgrade);
         let mut frames: Vec<SharedFrame> = frames.collect();
         // Frames may be dropped by their last handle here, which takes the lock.
         drop(listed);
-        frames.sort_by_key(|frame| std::cmp::Reverse(frame.local().depth()));
+        sort_by(&mut frames, |a, b| {
+            let requests = request_address(a).cmp(&request_address(b));
+            requests.then_with(|| b.local().depth().cmp(&a.local().depth()))
+        });
         frames
     }
 
@@ -164,22 +190,22 @@ const MAX_NAMED: usize = 16;
 
 /// Fails every request of a quiet host that still awaits something.
 fn fail_stuck(host: &HostContext) {
-    let mut by_request: HashMap<*const RequestContext, Vec<SharedFrame>> = HashMap::new();
-    for frame in host.live_frames().innermost_first() {
-        let request = Arc::as_ptr(frame.local().request());
-        by_request.entry(request).or_default().push(frame);
-    }
-    for frames in by_request.into_values() {
+    let frames = host.live_frames().innermost_first();
+    for frames in frames.chunk_by(|a, b| request_address(a) == request_address(b)) {
         let request = frames[0].local().request().clone();
         if request.abandoned().is_some() {
             // Nothing of it runs any more, but a promise among its data may keep it alive.
             request.clear_data();
         } else if !frames.iter().any(is_owed_an_argument) {
-            fail_innermost(&frames);
+            fail_innermost(frames);
             // A promise among the request's own data would keep the request, and so itself, alive.
             request.clear_data();
         }
     }
+}
+
+fn request_address(frame: &SharedFrame) -> usize {
+    Arc::as_ptr(frame.local().request()).addr()
 }
 
 /// Tells whether a call from outside of the program waits for an argument: its caller may be
@@ -209,7 +235,7 @@ fn fail_innermost(frames: &[SharedFrame]) {
         if awaited.is_empty() {
             continue;
         }
-        names.sort();
+        sort_by(&mut names, Ord::cmp);
         names.dedup();
         let n_more = names.len().saturating_sub(MAX_NAMED);
         names.truncate(MAX_NAMED);

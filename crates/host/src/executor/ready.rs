@@ -10,6 +10,7 @@
 //!   wait, and takes all of that stream.
 
 use smallvec::SmallVec;
+use tfrt_bef::order::sort_by;
 
 /// The ready kernels of one call on one thread: `R` is the right to start one.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl<R> ReadyQueue<R> {
             self.move_to(self.elsewhere[0].0);
         }
         // A stable sort: the original's is, too, for as many kernels as it meets.
-        self.elsewhere.sort_by_key(|(stream, _)| *stream);
+        sort_by(&mut self.elsewhere, |a, b| a.0.cmp(&b.0));
         let mut groups: Vec<Group<R>> = Vec::new();
         for (stream, ready) in self.elsewhere.drain(..) {
             match groups.last_mut() {

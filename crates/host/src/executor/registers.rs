@@ -44,6 +44,7 @@ use std::sync::Arc;
 
 use tfrt_async::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use tfrt_async::{AnyAsyncValue, AnyPromise, HostAllocator};
+use tfrt_bef::order::sort_unstable_by;
 
 use super::records::{CountedRecord, Record};
 use super::shape::{Output, Shape};
@@ -355,7 +356,7 @@ impl Registers {
             // SAFETY: confined to this thread, which holds no reference into the list.
             let forwards = unsafe { &mut *forwards };
             forwards.extend(more);
-            forwards.sort_unstable_by_key(|forward| forward.register);
+            sort_unstable_by(forwards, |a, b| a.register.cmp(&b.register));
         });
     }
 

@@ -25,6 +25,8 @@
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
 //! reads the records from front to back; registers are numbered in the order in which it fills them.
 
+use tfrt_bef::order::sort_unstable_by;
+
 use super::order;
 use super::records::{CountedRecord, CountedRecords, CountedWriter, Record, RecordWalk, Users};
 use super::registers::ReadyStack;
@@ -277,7 +279,7 @@ impl<'w> Checked<'w> {
         check_users(wiring)?;
         check_entry(wiring)?;
         let mut returned: Vec<u32> = wiring.result_registers().to_vec();
-        returned.sort_unstable();
+        sort_unstable_by(&mut returned, Ord::cmp);
         let mut counted: Vec<(u32, u32)> = Vec::new();
         for register in returned {
             let references = references
@@ -290,7 +292,7 @@ impl<'w> Checked<'w> {
                 _ => counted.push((register, 1)),
             }
         }
-        read_by_marked.sort_unstable();
+        sort_unstable_by(&mut read_by_marked, Ord::cmp);
         Ok(Checked {
             wiring,
             n_marked,
@@ -375,9 +377,9 @@ impl<'w> Checked<'w> {
         for (register, _) in &mut returned {
             *register = rename(register);
         }
-        returned.sort_unstable();
+        sort_unstable_by(&mut returned, Ord::cmp);
         let mut read_by_marked: Box<[u32]> = self.read_by_marked.iter().map(rename).collect();
-        read_by_marked.sort_unstable();
+        sort_unstable_by(&mut read_by_marked, Ord::cmp);
         let entry = wiring.entry_users().iter();
         // Functions are mostly written in an order in which they can run.
         let is_as_written = (0..)
