@@ -50,7 +50,12 @@ impl Output {
 
     /// Prints to the process's standard output and logs to its standard error.
     pub fn standard() -> Self {
-        Output::new(io::stdout(), io::stderr())
+        #[cfg(all(tfrt_for_size, unix))]
+        use rustix::stdio::{stderr, stdout};
+        #[cfg(not(all(tfrt_for_size, unix)))]
+        use std::io::{stderr, stdout};
+
+        Output::new(Stream(stdout()), Stream(stderr()))
     }
 
     /// Keeps everything in memory, to be read from the second part.
@@ -65,6 +70,15 @@ impl Output {
         self.write(&self.0.print, &text);
     }
 
+    /// Prints as [`Output::print`] does, and says whether that went well.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be printed.
+    pub fn try_print(&self, text: impl fmt::Display) -> io::Result<()> {
+        self.try_write(&self.0.print, &text)
+    }
+
     /// Logs one line, or several with line ends between them, at once.
     pub fn log(&self, text: impl fmt::Display) {
         self.write(&self.0.log, &text);
@@ -76,15 +90,48 @@ impl Output {
     }
 
     fn write(&self, writer: &Mutex<Box<dyn Write + Send>>, text: &dyn fmt::Display) {
-        // Formatted before the lock is taken: what is displayed may print, too.
-        let lines = format!("{text}\n");
-        let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = writer
-            .write_all(lines.as_bytes())
-            .and_then(|()| writer.flush());
+        let written = self.try_write(writer, text);
         if let Err(error) = written {
             let _ = self.0.failure.set(error.kind());
         }
+    }
+
+    fn try_write(
+        &self,
+        writer: &Mutex<Box<dyn Write + Send>>,
+        text: &dyn fmt::Display,
+    ) -> io::Result<()> {
+        // Formatted before the lock is taken: what is displayed may print, too.
+        let lines = format!("{text}\n");
+        let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.write_all(lines.as_bytes())?;
+        writer.flush()
+    }
+}
+
+/// A standard stream; where size counts more (`build.rs`), its descriptor, since each write is one of
+/// whole lines.
+struct Stream<S>(S);
+
+#[cfg(not(all(tfrt_for_size, unix)))]
+impl<S: Write> Write for Stream<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(all(tfrt_for_size, unix))]
+impl<S: std::os::fd::AsFd> Write for Stream<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(&self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

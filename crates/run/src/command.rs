@@ -1,7 +1,7 @@
 //! The command `tfrt-run`, with any kernels.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::panic;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    Error, ExecutionContext, Function, HostContext, LoadError, LoadProblem, Program,
+    Error, ExecutionContext, Function, HostContext, LoadError, LoadProblem, Output, Program,
     RequestContext, SourceLocation,
 };
 
@@ -25,15 +25,25 @@ const MAX_BEF_BYTES: u64 = 1 << 32;
 
 /// Does what the command line says, with the kernels that `register` adds.
 pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
+    let words = std::env::args_os().skip(1);
+    main_of(
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        register,
+    )
+    .into()
+}
+
+/// Does what the words behind a command's name say, with the kernels that `register` adds.
+pub fn main_of(words: Vec<String>, register: fn(&mut KernelRegistry)) -> ExitStatus {
     panic::set_hook(Box::new(|info| {
         // A kernel that panics fails its results, which is where its message goes.
         if !tfrt_host::is_in_kernel() {
             say(&format!("this is a fault of tfrt-run itself: {info}"));
         }
     }));
-    let words = std::env::args_os().skip(1);
-    let request = options::read(words.map(|word| word.to_string_lossy().into_owned()));
-    let outcome = match request {
+    let outcome = match options::read(words) {
         Ok(Request::Help) => print(HELP.trim_end()).map(|()| ExitStatus::Fine),
         Ok(Request::Version) => {
             print(concat!("tfrt-run ", env!("CARGO_PKG_VERSION"))).map(|()| ExitStatus::Fine)
@@ -49,13 +59,13 @@ pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
         }
     };
     match outcome {
-        Ok(status) => status.into(),
+        Ok(status) => status,
         // Whoever reads our output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine.into(),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
         Err(error) => {
             let error = error_message(&error);
             say(&format!("cannot write to standard output: {error}"));
-            ExitStatus::Rejected.into()
+            ExitStatus::Rejected
         }
     }
 }
@@ -155,9 +165,9 @@ fn open(options: &Options, host: &HostContext) -> Result<Vec<Function>, Refusal>
 }
 
 fn read(file: &str) -> io::Result<Vec<u8>> {
-    let from: Box<dyn Read> = match file {
-        "-" => Box::new(io::stdin()),
-        path => Box::new(File::open(path)?),
+    let from = match file {
+        "-" => File::from(rustix::stdio::stdin().try_clone_to_owned()?),
+        path => File::open(path)?,
     };
     let mut bytes = Vec::new();
     from.take(MAX_BEF_BYTES).read_to_end(&mut bytes)?;
@@ -199,22 +209,18 @@ fn refuse(problem: &LoadProblem) {
 
 fn tell_at(location: Option<&SourceLocation>, message: &str) {
     let line = match location {
-        Some(location) => format!("{location}: error: {message}\n"),
-        None => format!("<unknown>:0: error: {message}\n"),
+        Some(location) => format!("{location}: error: {message}"),
+        None => format!("<unknown>:0: error: {message}"),
     };
-    let _ = io::stderr().write_all(line.as_bytes());
+    Output::standard().log(line);
 }
 
 /// Says something on standard error. Nothing can be done if that fails.
 fn say(message: &str) {
-    let line = format!("tfrt-run: error: {message}\n");
-    let _ = io::stderr().write_all(line.as_bytes());
+    Output::standard().log(format_args!("tfrt-run: error: {message}"));
 }
 
 /// Prints a line, and sees to it that it is seen at once.
 fn print(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(line.as_bytes())?;
-    out.write_all(b"\n")?;
-    out.flush()
+    Output::standard().try_print(line)
 }

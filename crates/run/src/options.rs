@@ -50,7 +50,7 @@ pub struct Options {
 /// # Errors
 ///
 /// What makes no sense, in words.
-pub fn read(words: impl IntoIterator<Item = String>) -> Result<Request, String> {
+pub fn read(words: Vec<String>) -> Result<Request, String> {
     let mut words = words.into_iter();
     let mut file = None;
     let mut options = Options {
@@ -106,7 +106,8 @@ mod tests {
         read(
             line.split(' ')
                 .filter(|word| !word.is_empty())
-                .map(str::to_owned),
+                .map(str::to_owned)
+                .collect(),
         )
     }
 
