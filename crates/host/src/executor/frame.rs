@@ -571,7 +571,7 @@ impl ReadyList {
         if WATCHED {
             request.begin_watch();
         }
-        let entrances = around.topology.entrances();
+        let entrances = around.topology.entrances().list();
         let call = frame.number;
         let streams = self.streams;
         let queue = &mut self.queue;
@@ -781,7 +781,7 @@ fn run_confined(
     around: &mut Surroundings<'_>,
 ) -> Pause {
     let request: &RequestContext = around.request;
-    let entrances = around.topology.entrances();
+    let entrances = around.topology.entrances().list();
     let right = |kernel| Running {
         call,
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.

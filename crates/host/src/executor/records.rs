@@ -16,7 +16,6 @@
 
 use std::hint::cold_path;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::slice;
 
@@ -223,14 +222,13 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The records of these numbers, with them.
+    /// The first records, of which there are so many.
     #[inline(always)]
-    pub(crate) fn range(&self, numbers: Range<u32>) -> impl Iterator<Item = (u32, Record<'_>)> {
-        let range = numbers.start as usize..numbers.end as usize;
-        let starts = self.starts.get(range).unwrap_or_default();
-        let numbered = numbers.zip(starts);
-        // SAFETY: the invariant of `starts`.
-        numbered.map(|(index, start)| (index, unsafe { Record::at(self.words(), *start) }))
+    pub(crate) fn first(&self, n_records: usize) -> FirstRecords<'_> {
+        FirstRecords {
+            words: self.words(),
+            starts: &self.starts[..n_records],
+        }
     }
 
     #[inline(always)]
@@ -242,6 +240,23 @@ impl Records {
     pub(crate) fn get(&self, index: u32) -> Record<'_> {
         // SAFETY: the invariant of `starts`.
         unsafe { Record::at(self.words(), self.starts[index as usize]) }
+    }
+}
+
+/// Some of [`Records`], to be gone through in order.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstRecords<'s> {
+    words: NonNull<u32>,
+    // Invariant: those of the records.
+    starts: &'s [u32],
+}
+
+impl<'s> FirstRecords<'s> {
+    #[inline(always)]
+    pub(crate) fn get(self, index: usize) -> Option<Record<'s>> {
+        let start = self.starts.get(index)?;
+        // SAFETY: the invariant of `Records::starts`.
+        Some(unsafe { Record::at(self.words, *start) })
     }
 }
 

@@ -18,7 +18,7 @@
 //! A kernel of two operands and one result takes 36 bytes: its record, and where that starts.
 
 use super::order;
-use super::records::{Record, RecordWriter, Records};
+use super::records::{FirstRecords, Record, RecordWriter, Records};
 use super::shape::Output;
 use super::wiring::{Malformed, Wiring, count, missing_register, too_large};
 
@@ -73,10 +73,10 @@ impl Sequence {
         self.records.get(kernel)
     }
 
-    /// The records of kernels from `first` on, with their numbers.
+    /// What all kernels read and fill.
     #[inline(always)]
-    pub(crate) fn records_from(&self, first: u32) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.records.range(first..self.n_kernels)
+    pub(crate) fn records(&self) -> FirstRecords<'_> {
+        self.records.first(self.n_kernels())
     }
 
     /// The arguments, as results of a kernel that nobody runs.
@@ -95,7 +95,8 @@ impl Sequence {
     pub(crate) fn left_at(&self, first: u32) -> Vec<u32> {
         let mut is_new = vec![false; self.n_slots];
         let mut left = Vec::new();
-        for (_, record) in self.records_from(first) {
+        for kernel in first..self.n_kernels {
+            let record = self.record(kernel);
             let operands = record.operands().iter();
             left.extend(operands.filter(|slot| !is_new[**slot as usize]));
             for output in record.outputs() {

@@ -83,12 +83,11 @@ impl Slots<'_> {
     pub(crate) unsafe fn take(&self, register: u32) -> AnyAsyncValue {
         // SAFETY: the caller says so.
         let slot = unsafe { self.at(register) };
-        slot.with(|slot| {
-            // SAFETY: filled, and written no more.
-            let slot = unsafe { &*slot };
-            // SAFETY: filled; the copy stands for the reference that the caller owns.
-            unsafe { slot.assume_init_read() }
-        })
+        // SAFETY: filled, and written no more.
+        let words = slot.with(|slot| unsafe { read_words(slot.cast()) });
+        // SAFETY: these are the bytes of a value; the copy stands for the reference that the caller
+        // owns.
+        unsafe { std::mem::transmute::<Words, AnyAsyncValue>(words) }
     }
 
     /// Fills a slot with `value`, which counts as one reference.
@@ -118,29 +117,39 @@ impl Slots<'_> {
     pub(crate) unsafe fn copy(&self, register: u32, value: &AnyAsyncValue) {
         // SAFETY: the caller says so.
         let slot = unsafe { self.at(register) };
-        let from = std::ptr::from_ref(value).cast::<Word>();
-        slot.with_mut(|to| {
-            for word in 0..size_of::<AnyAsyncValue>() / size_of::<Word>() {
-                // SAFETY: inside of the value.
-                let from = unsafe { from.add(word) };
-                // SAFETY: it may be read, and owns nothing. Kernels write words: a processor that is
-                // asked for two at a time waits until the last has left for the cache.
-                let copy = unsafe { from.read_volatile() };
-                // SAFETY: inside of the slot.
-                let to = unsafe { to.cast::<Word>().add(word) };
-                // SAFETY: nobody else uses it.
-                unsafe { to.write(copy) };
-            }
-        });
+        // SAFETY: it is a value.
+        let words = unsafe { read_words(std::ptr::from_ref(value).cast()) };
+        // SAFETY: nobody else uses the slot, and the value owns nothing.
+        slot.with_mut(|slot| unsafe { slot.cast::<Words>().write(words) });
     }
+}
+
+/// Reads a value word by word, as kernels write values: a processor that is asked for two words at a
+/// time, of which one was just written, waits until that has left for the cache.
+///
+/// # Safety
+///
+/// A value lies there.
+#[inline(always)]
+unsafe fn read_words(value: *const Words) -> Words {
+    let word = |index| {
+        // SAFETY: inside of the value.
+        let word = unsafe { value.cast::<Word>().add(index) };
+        // SAFETY: the caller says so. What is volatile is not read together with others.
+        unsafe { word.read_volatile() }
+    };
+    [word(0), word(1), word(2)]
 }
 
 /// A part of a value, of which nothing is known.
 type Word = MaybeUninit<*const ()>;
 
+/// A value, word by word.
+type Words = [Word; 3];
+
 const _: () = assert!(
-    size_of::<AnyAsyncValue>().is_multiple_of(size_of::<Word>())
-        && align_of::<AnyAsyncValue>() >= align_of::<Word>()
+    size_of::<AnyAsyncValue>() == size_of::<Words>()
+        && align_of::<AnyAsyncValue>() >= align_of::<Words>()
 );
 
 /// The right to one run of a kernel.

@@ -30,7 +30,8 @@ use super::reason_to_skip;
 use super::records::Record;
 use super::slots::{Activation, Slot, Slots};
 use super::topology::{Manner, Topology};
-use crate::kernel::{Status, Surroundings};
+use crate::kernel::{Scratch, Status, Surroundings};
+use crate::program::Loaded;
 use crate::request::RequestContext;
 
 /// Slots are allocated by so many at least.
@@ -334,16 +335,29 @@ impl<'f> Stack<'f> {
     /// If a kernel does. Its operands are released then, and its results unsettled.
     #[inline(always)]
     pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
+        let program: &'f Loaded = around.program;
         loop {
             let pause = self.run_level::<WATCHED>(around);
-            let goes_on = match &pause {
-                Pause::Unsettled(Status::CALL_IN_PLACE) => !WATCHED && self.try_call(around),
-                Pause::End => self.try_return(),
-                Pause::Unsettled(_) | Pause::Cancelled(_) => false,
-            };
-            if !goes_on {
-                return pause;
+            match &pause {
+                Pause::End => {
+                    self.state = State::Settled;
+                    if self.try_return() {
+                        continue;
+                    }
+                }
+                Pause::Unsettled(status) => {
+                    let is_usual = !WATCHED && *status == Status::CALL_IN_PLACE;
+                    if is_usual && self.try_call(program, around.scratch) {
+                        continue;
+                    }
+                    self.state = match status.is_call() {
+                        true => State::Left(around.scratch.n_taken),
+                        false => State::Put(around.scratch.n_put),
+                    };
+                }
+                Pause::Cancelled(_) => {}
             }
+            return pause;
         }
     }
 
@@ -354,31 +368,30 @@ impl<'f> Stack<'f> {
             self.state == State::Settled,
             "kernels run one after another"
         );
-        let Level {
-            topology, slots, ..
-        } = self.top;
+        let topology: &'f Topology = self.top.topology;
         around.topology = topology;
-        let sequence: &'f _ = topology.sequence();
-        let entrances = topology.entrances();
+        let records = topology.sequence().records();
+        let entrances = topology.entrances().list();
         // SAFETY: S1.
-        let slots_of_call: Slots<'f> = unsafe { Slots::new(slots) };
+        let slots: Slots<'f> = unsafe { Slots::new(self.top.slots) };
+        // Calls in progress at the same time have slots of their own.
+        let call = self.top.slots.addr().get() as u64;
         let request: &RequestContext = around.request;
         if WATCHED {
             request.begin_watch();
         }
-        // Calls in progress at the same time have slots of their own.
-        let call = slots.addr().get() as u64;
         // Should a kernel panic, it has put nothing, and its operands are released.
         self.state = State::Put(0);
         let mut at = At::new(&mut self.top.next);
-        for (kernel, record) in sequence.records_from(at.next) {
-            at.next = kernel + 1;
+        while let Some(record) = records.get(at.next) {
+            let kernel = at.next as u32;
+            at.next += 1;
             around.kernel = kernel;
             // SAFETY: the record is of this sequence, whose slots these are (S1). The order is
             // topological and all kernels before have settled results (S2, S3), so the operands are
             // filled, with a reference for each; a kernel is activated once, since `next` has moved
             // on.
-            let activation = unsafe { Activation::new(slots_of_call, record) };
+            let activation = unsafe { Activation::new(slots, record) };
             let status = if WATCHED {
                 let _watch = request.watch(topology, kernel, call);
                 if request.is_cancelled() {
@@ -394,39 +407,43 @@ impl<'f> Stack<'f> {
                 unsafe { entrances.enter(activation, around) }
             };
             if status != Status::PLAIN {
-                self.state = match status.is_call() {
-                    true => State::Left(around.scratch.n_taken),
-                    false => State::Put(around.scratch.n_put),
-                };
                 return Pause::Unsettled(status);
             }
         }
-        self.state = State::Settled;
         Pause::End
     }
 
     /// Begins the call that the last kernel asks for, all of whose arguments are values in place, if
     /// all else is as it mostly is.
     #[inline(always)]
-    fn try_call(&mut self, around: &mut Surroundings<'f>) -> bool {
-        let callee = around.scratch.callee;
-        let function = callee.and_then(|callee| callee.own_index(around.program));
-        let (Some(function), State::Left(first)) = (function, self.state) else {
+    fn try_call(&mut self, program: &'f Loaded, scratch: &Scratch) -> bool {
+        let callee = scratch.callee;
+        let Some(function) = callee.and_then(|callee| callee.own_index(program)) else {
             return false;
         };
-        let topology = around.program.topology(function);
+        let topology = program.topology(function);
         let (from, record) = self.record();
-        let arguments = &record.operands()[first as usize..];
+        let arguments = &record.operands()[scratch.n_taken as usize..];
         let sequence = topology.sequence();
         let n_slots = sequence.n_slots();
         let is_usual = topology.manner >= Manner::OneThread
             && sequence.n_arguments() == arguments.len()
             && self.depth() < self.max_levels
+            && self.callers.len() < self.callers.capacity()
             && self.chunk.n_left() >= n_slots;
         if !is_usual {
             return false;
         }
+        self.callers.push(self.top);
         let start = self.chunk.reserve(n_slots);
+        self.top = Level {
+            topology,
+            slots: start,
+            next: 0,
+            is_first_of_chunk: false,
+            kept: Kept::Nothing,
+        };
+        self.state = State::Settled;
         // SAFETY: so many slots are the new level's (S1).
         let to = unsafe { Slots::new(start) };
         for (argument, register) in (0..).zip(arguments) {
@@ -436,15 +453,6 @@ impl<'f> Stack<'f> {
             // a value in place.
             unsafe { to.copy(argument, value) };
         }
-        self.callers.push(self.top);
-        self.top = Level {
-            topology,
-            slots: start,
-            next: 0,
-            is_first_of_chunk: false,
-            kept: Kept::Nothing,
-        };
-        self.state = State::Settled;
         true
     }
 
@@ -452,12 +460,16 @@ impl<'f> Stack<'f> {
     /// below that has made it, if all is as it mostly is.
     #[inline(always)]
     fn try_return(&mut self) -> bool {
-        let (Some(caller), level) = (self.callers.last(), self.top) else {
+        let level = self.top;
+        if level.kept != Kept::Nothing {
+            return false;
+        }
+        let Some(caller) = self.callers.last() else {
             return false;
         };
         let results = level.topology.sequence().results();
         let outputs = caller.topology.sequence().record(caller.next - 1).outputs();
-        if level.kept != Kept::Nothing || outputs.len() != results.len() {
+        if outputs.len() != results.len() {
             return false;
         }
         // SAFETY: S1.
@@ -689,7 +701,7 @@ unsafe fn move_in_place(slots: Slots<'_>, values: &mut Vec<AnyAsyncValue>) -> bo
 /// The kernel of the topmost call that runs next. It is written to the level when its kernels run no
 /// more, be it for a panic: until then it stays where the processor finds it.
 struct At<'s> {
-    next: u32,
+    next: usize,
     level: &'s mut u32,
 }
 
@@ -697,7 +709,7 @@ impl<'s> At<'s> {
     #[inline(always)]
     fn new(level: &'s mut u32) -> Self {
         At {
-            next: *level,
+            next: *level as usize,
             level,
         }
     }
@@ -706,7 +718,7 @@ impl<'s> At<'s> {
 impl Drop for At<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        *self.level = self.next;
+        *self.level = self.next as u32;
     }
 }
 

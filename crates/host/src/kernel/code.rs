@@ -104,6 +104,33 @@ pub(crate) struct Entrances {
     codes: Box<[Code]>,
 }
 
+/// [`Entrances`], found.
+#[derive(Clone, Copy)]
+pub(crate) struct EntranceList<'e>(&'e [Entrance]);
+
+impl EntranceList<'_> {
+    /// Runs a kernel once. With [`Status::PLAIN`] all its results are put, and values in place.
+    ///
+    /// # Safety
+    ///
+    /// The record of the activation names an entrance of these, by the [`Entrances::number`] for its
+    /// operands and results.
+    #[inline(always)]
+    pub(crate) unsafe fn enter<'c>(
+        self,
+        activation: Activation<'c>,
+        around: &'c mut Surroundings<'_>,
+    ) -> Status {
+        let number = activation.record().entrance() as usize;
+        debug_assert!(number < self.0.len());
+        // SAFETY: the caller says that it is one.
+        let entrance = unsafe { self.0.get_unchecked(number) };
+        // SAFETY: it was made for the type of the function, which the entrances keep alive; and the
+        // caller says that the counts fit.
+        unsafe { (entrance.enter)(entrance.function, activation, around) }
+    }
+}
+
 /// An entry, and its function.
 struct Entrance {
     enter: Enter,
@@ -142,35 +169,20 @@ impl Entrances {
         2 * code as u32 + u32::from(is_fitted)
     }
 
-    /// Runs the kernel once. With [`Status::PLAIN`] all its results are put, and values in place.
-    ///
-    /// # Safety
-    ///
-    /// The record of the activation names an entrance of these, by the [`Self::number`] for its
-    /// operands and results.
     #[inline(always)]
-    pub(crate) unsafe fn enter<'c>(
-        &self,
-        activation: Activation<'c>,
-        around: &'c mut Surroundings<'_>,
-    ) -> Status {
-        let number = activation.record().entrance() as usize;
-        debug_assert!(number < self.list.len());
-        // SAFETY: the caller says that it is one.
-        let entrance = unsafe { self.list.get_unchecked(number) };
-        // SAFETY: it was made for the type of the function, which `codes` keeps alive; and the caller
-        // says that the counts fit.
-        unsafe { (entrance.enter)(entrance.function, activation, around) }
+    pub(crate) fn list(&self) -> EntranceList<'_> {
+        EntranceList(&self.list)
     }
 
-    /// The same by the entry that takes any use.
+    /// Runs a kernel once, by the entry that takes any use.
     pub(crate) fn enter_any<'c>(
         &self,
         activation: Activation<'c>,
         around: &'c mut Surroundings<'_>,
     ) -> Status {
         let entrance = &self.list[2 * activation.record().code() as usize];
-        // SAFETY: as above; it asks for no counts.
+        // SAFETY: it was made for the type of the function, which `codes` keeps alive, and asks for no
+        // counts.
         unsafe { (entrance.enter)(entrance.function, activation, around) }
     }
 }

@@ -110,6 +110,11 @@ impl Turns for While {
         let Some(condition) = values.last() else {
             return Turn::Fail(Error::internal("the body has a result at least"));
         };
+        // Mostly it lies in place.
+        if let Some(condition) = condition.get_in_place::<bool>() {
+            values.pop();
+            return self.decide(condition);
+        }
         if !condition.is_settled() {
             self.operands.clear();
             return Turn::Wait(values.len() - 1);
