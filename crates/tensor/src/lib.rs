@@ -10,7 +10,7 @@
 //! | go from format to format | [`convert`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |
-//! | read and write files | [`btf`] |
+//! | read and write files | [`btf`], [`npy`], [`npz`], [`safetensors`] |
 //!
 //! # Memory
 //!
@@ -35,6 +35,9 @@ mod dense;
 mod element;
 pub mod math;
 mod metadata;
+pub mod npy;
+pub mod npz;
+pub mod safetensors;
 mod scalar;
 mod shape;
 mod strings;

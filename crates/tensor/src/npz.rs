@@ -1,0 +1,153 @@
+//! Archives of NumPy, `.npz`: named arrays, each a file of [`npy`](crate::npy) in a ZIP archive, stored or
+//! deflated.
+
+use std::io::{Cursor, Read, Write};
+use std::sync::Arc;
+
+use tfrt_host::{Error, HostAllocator};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::{Tensor, npy};
+
+/// What each name in the archive ends in.
+const SUFFIX: &str = ".npy";
+/// A deflated file is at most about so many times as long as it is stored.
+const MAX_EXPANSION: u64 = 1_100;
+
+/// Reads all arrays, in the order of the archive. Files that are no arrays are left out.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the bytes are no such archive, or an array is not readable, which the message names;
+/// `ResourceExhausted` if there is no memory for it.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+/// use tfrt_tensor::{DenseHostTensor, npz};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let weights = DenseHostTensor::from_slice(host.allocator(), &[2], &[1.5_f32, 2.0])?.into();
+/// let bytes = npz::write([("weights", &weights)])?;
+/// let arrays = npz::read(&bytes, host.allocator())?;
+/// assert_eq!(arrays[0].0, "weights");
+/// assert_eq!(arrays[0].1.to_text()?, weights.to_text()?);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn read(
+    bytes: &[u8],
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Vec<(String, Tensor)>, Error> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(None, &error))?;
+    let mut arrays = Vec::new();
+    for index in 0..archive.len() {
+        let file = archive
+            .by_index(index)
+            .map_err(|error| invalid(None, &error))?;
+        let name = file.name().map_err(|error| invalid(None, &error))?;
+        let Some(name) = name.strip_suffix(SUFFIX).map(str::to_owned) else {
+            continue;
+        };
+        let n_bytes = file.size();
+        // What an archive says of its files is believed as far as it could be so.
+        let most = file.compressed_size().saturating_mul(MAX_EXPANSION);
+        if n_bytes > most.saturating_add(MAX_EXPANSION) {
+            let message = format!("it says that it has {n_bytes} bytes, which it can't");
+            return Err(invalid(Some(&name), &message));
+        }
+        let mut array = Vec::new();
+        file.take(n_bytes.saturating_add(1))
+            .read_to_end(&mut array)
+            .map_err(|error| invalid(Some(&name), &error))?;
+        let tensor = npy::read(&array, allocator);
+        arrays.push((
+            name.clone(),
+            tensor.map_err(|error| in_array(&name, &error))?,
+        ));
+    }
+    Ok(arrays)
+}
+
+fn invalid(name: Option<&str>, reason: &dyn std::fmt::Display) -> Error {
+    Error::invalid_argument(match name {
+        Some(name) => format!("not a readable .npz file: array '{name}': {reason}"),
+        None => format!("not a readable .npz file: {reason}"),
+    })
+}
+
+fn in_array(name: &str, error: &Error) -> Error {
+    Error::new(error.code(), format!("array '{name}': {}", error.message()))
+}
+
+/// Writes tensors as an archive, stored as they are, so that other programs can map them.
+///
+/// # Errors
+///
+/// As of [`npy::write`]; `InvalidArgument` if two have one name.
+pub fn write<'t>(
+    tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
+) -> Result<Vec<u8>, Error> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, tensor) in tensors {
+        let bytes = npy::write(tensor).map_err(|error| in_array(name, &error))?;
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .large_file(u32::try_from(bytes.len()).is_err());
+        let failed = |reason: &dyn std::fmt::Display| {
+            Error::invalid_argument(format!("can't write array '{name}': {reason}"))
+        };
+        archive
+            .start_file(format!("{name}{SUFFIX}"), options)
+            .map_err(|error| failed(&error))?;
+        archive.write_all(&bytes).map_err(|error| failed(&error))?;
+    }
+    let bytes = archive.finish();
+    Ok(bytes.map_err(|error| invalid(None, &error))?.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DenseHostTensor;
+    use proptest::prelude::*;
+    use tfrt_host::{HostContext, kernel::KernelRegistry};
+
+    fn allocator() -> Arc<dyn HostAllocator> {
+        let host = HostContext::builder(KernelRegistry::new()).build();
+        host.allocator().clone()
+    }
+
+    fn archive() -> Vec<u8> {
+        let of = |extents: &[usize], elements: &[i32]| {
+            Tensor::from(DenseHostTensor::from_slice(&allocator(), extents, elements).unwrap())
+        };
+        let (a, b) = (of(&[2], &[1, 2]), of(&[0], &[]));
+        write([("a", &a), ("layer/b", &b)]).unwrap()
+    }
+
+    #[test]
+    fn archives_come_back() {
+        let names: Vec<String> = read(&archive(), &allocator())
+            .unwrap()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["a", "layer/b"]);
+        assert!(read(b"PK", &allocator()).is_err());
+        let tensor = DenseHostTensor::scalar(&allocator(), 1).unwrap().into();
+        assert!(write([("a", &tensor), ("a", &tensor)]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_archives_are_errors_or_arrays(at in 0..600_usize, bit in 0..8_u8, cut in 0..600_usize) {
+            let mut bytes = archive();
+            let _ = read(&bytes[..cut.min(bytes.len())], &allocator());
+            let at = at % bytes.len();
+            bytes[at] ^= 1_u8 << bit;
+            let _ = read(&bytes, &allocator());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Files of named tensors in the format [safetensors](https://github.com/huggingface/safetensors): a header in
+//! JSON, and the elements, which need not be copied.
+
+use std::sync::Arc;
+
+use safetensors::tensor::{Dtype, SafeTensors, View};
+use tfrt_host::memory::HostBuffer;
+use tfrt_host::{DType, Error, HostAllocator};
+
+use crate::{DenseHostTensor, TensorMetadata, TensorShape};
+
+/// The types of the format that tensors have.
+const TYPES: [(Dtype, DType); 14] = [
+    (Dtype::BOOL, DType::I1),
+    (Dtype::U8, DType::Ui8),
+    (Dtype::I8, DType::I8),
+    (Dtype::I16, DType::I16),
+    (Dtype::U16, DType::Ui16),
+    (Dtype::F16, DType::F16),
+    (Dtype::BF16, DType::Bf16),
+    (Dtype::I32, DType::I32),
+    (Dtype::U32, DType::Ui32),
+    (Dtype::F32, DType::F32),
+    (Dtype::C64, DType::Complex64),
+    (Dtype::F64, DType::F64),
+    (Dtype::I64, DType::I64),
+    (Dtype::U64, DType::Ui64),
+];
+
+/// Reads all tensors, in the order in which their elements lie. Each is a slice of `buffer`, a mapped file for
+/// example, if its elements lie there as they have to in memory; else it is a copy.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the bytes are no such file, or if elements are of a type that tensors don't have, with
+/// the tensor's name; `ResourceExhausted` if there is no memory for a copy.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::memory::HostBuffer;
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+/// use tfrt_tensor::{DenseHostTensor, safetensors};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let weights = DenseHostTensor::from_slice(host.allocator(), &[2], &[1.5_f32, 2.0])?;
+/// let bytes = safetensors::write([("weights", &weights)])?;
+/// let tensors = safetensors::read(&HostBuffer::from_owner(bytes), host.allocator())?;
+/// assert_eq!(tensors[0].0, "weights");
+/// assert_eq!(tensors[0].1.to_text()?, weights.to_text()?);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn read(
+    buffer: &HostBuffer,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Vec<(String, DenseHostTensor)>, Error> {
+    let reading = buffer.read()?;
+    let file = SafeTensors::deserialize(&reading).map_err(|error| invalid(&error))?;
+    let mut tensors: Vec<_> = file.iter().collect();
+    let start = reading.as_ptr().addr();
+    let offset = |data: &[u8]| data.as_ptr().addr() - start;
+    tensors.sort_by_key(|(_, view)| offset(view.data()));
+    let read_one = |name: &str, view: &safetensors::tensor::TensorView<'_>| {
+        let own = TYPES.iter().find(|(theirs, _)| *theirs == view.dtype());
+        let Some((_, dtype)) = own else {
+            let message = format!("elements of type {} are no tensor's", view.dtype());
+            return Err(invalid(&format!("tensor '{name}': {message}")));
+        };
+        let metadata = TensorMetadata::new(*dtype, TensorShape::new(view.shape())?);
+        let alignment = dtype.alignment_bytes().unwrap_or(1);
+        if !view.data().as_ptr().addr().is_multiple_of(alignment) || cfg!(target_endian = "big") {
+            return copy(metadata, view.data(), allocator);
+        }
+        let range = offset(view.data())..offset(view.data()) + view.data().len();
+        let slice = buffer.slice(range).expect("it lies in the buffer");
+        DenseHostTensor::new(metadata, slice)
+    };
+    let with_name = |(name, view): (&str, _)| Ok((name.to_owned(), read_one(name, &view)?));
+    tensors.into_iter().map(with_name).collect()
+}
+
+fn copy(
+    metadata: TensorMetadata,
+    data: &[u8],
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<DenseHostTensor, Error> {
+    let tensor = DenseHostTensor::from_bytes(allocator, metadata, data)?;
+    if cfg!(target_endian = "big") {
+        let size = match tensor.dtype() {
+            DType::Complex64 => 4,
+            dtype => dtype.size_bytes().unwrap_or(1),
+        };
+        tensor
+            .write()?
+            .bytes_mut()
+            .chunks_exact_mut(size)
+            .for_each(<[u8]>::reverse);
+    }
+    Ok(tensor)
+}
+
+fn invalid(reason: &dyn std::fmt::Display) -> Error {
+    Error::invalid_argument(format!("not a readable safetensors file: {reason}"))
+}
+
+/// A tensor whose elements were copied, in the order of the format.
+struct Copied {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl View for Copied {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> std::borrow::Cow<'_, [u8]> {
+        (&self.bytes).into()
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Writes tensors as a file.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the format does not have a type, or if two tensors have one name; `FailedPrecondition`
+/// if somebody is writing a tensor.
+pub fn write<'t>(
+    tensors: impl IntoIterator<Item = (&'t str, &'t DenseHostTensor)>,
+) -> Result<Vec<u8>, Error> {
+    let mut copies: Vec<(&str, Copied)> = Vec::new();
+    for (name, tensor) in tensors {
+        let Some((dtype, _)) = TYPES.iter().find(|(_, own)| *own == tensor.dtype()) else {
+            let dtype = tensor.dtype();
+            let message =
+                format!("tensor '{name}': the format has no type of elements for {dtype}");
+            return Err(Error::invalid_argument(message));
+        };
+        if copies.iter().any(|(other, _)| *other == name) {
+            return Err(Error::invalid_argument(format!(
+                "two tensors have the name '{name}'"
+            )));
+        }
+        let mut bytes = tensor.read()?.bytes().to_vec();
+        if cfg!(target_endian = "big") {
+            let size = match tensor.dtype() {
+                DType::Complex64 => 4,
+                dtype => dtype.size_bytes().unwrap_or(1),
+            };
+            bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        }
+        let copied = Copied {
+            dtype: *dtype,
+            shape: tensor.shape().to_dims().to_vec(),
+            bytes,
+        };
+        copies.push((name, copied));
+    }
+    safetensors::serialize(copies, None).map_err(|error| invalid(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tfrt_host::{HostContext, kernel::KernelRegistry};
+
+    fn allocator() -> Arc<dyn HostAllocator> {
+        let host = HostContext::builder(KernelRegistry::new()).build();
+        host.allocator().clone()
+    }
+
+    fn file() -> Vec<u8> {
+        let of = |extents: &[usize], elements: &[i32]| {
+            DenseHostTensor::from_slice(&allocator(), extents, elements).unwrap()
+        };
+        let (a, b) = (of(&[2], &[1, 2]), of(&[0], &[]));
+        write([("a", &a), ("b", &b)]).unwrap()
+    }
+
+    #[test]
+    fn aligned_tensors_are_not_copied() {
+        let buffer = HostBuffer::copy_of(&allocator(), &file()).unwrap();
+        let tensors = read(&buffer, &allocator()).unwrap();
+        let a = tensors.iter().find(|(name, _)| name == "a").unwrap();
+        assert!(a.1.buffer().overlaps(&buffer));
+        let mut crooked = vec![0];
+        crooked.extend(file());
+        let whole = HostBuffer::copy_of(&allocator(), &crooked).unwrap();
+        let buffer = whole.slice(1..crooked.len()).unwrap();
+        let tensors = read(&buffer, &allocator()).unwrap();
+        let a = tensors.iter().find(|(name, _)| name == "a").unwrap();
+        assert!(!a.1.buffer().overlaps(&buffer));
+        assert_eq!(a.1.read().unwrap().elements::<i32>().unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn what_the_format_does_not_have_is_told() {
+        let odd = DenseHostTensor::scalar(&allocator(), crate::Quantized(1_u8)).unwrap();
+        let error = write([("a", &odd)]).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "tensor 'a': the format has no type of elements for qu8"
+        );
+        let one = DenseHostTensor::scalar(&allocator(), 1).unwrap();
+        assert!(write([("a", &one), ("a", &one)]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_files_are_errors_or_tensors(at in 0..200_usize, bit in 0..8_u8, cut in 0..200_usize) {
+            let mut bytes = file();
+            let of = |bytes: &[u8]| read(&HostBuffer::copy_of(&allocator(), bytes).unwrap(), &allocator());
+            prop_assert!(of(&bytes[..cut.min(bytes.len() - 1)]).is_err());
+            let at = at % bytes.len();
+            bytes[at] ^= 1_u8 << bit;
+            let _ = of(&bytes);
+        }
+    }
+}
