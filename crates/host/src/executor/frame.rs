@@ -382,7 +382,7 @@ pub(crate) struct ReadyList {
     streams: Streams,
 }
 
-/// What [`run_confined`] leaves in memory whenever a kernel runs.
+/// What [`run_confined`] leaves when it ends, be it by a panic.
 struct Stacked {
     /// Ready kernels of the frame, which come after those of the queue.
     // Invariant: it came from the frame's registers.
@@ -787,13 +787,27 @@ fn run_confined(
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.
         started: unsafe { registers.registers().started(kernel) },
     };
-    // What is on top of it is known from one kernel to the next without asking memory.
-    let mut stack = std::mem::replace(&mut stacked.stack, ReadyStack::EMPTY);
+    /// What is on top of the stack, and which kernel runs, is in registers of the processor until this
+    /// is dropped.
+    struct Leaves<'l> {
+        now: Stacked,
+        to: &'l mut Stacked,
+    }
+    impl Drop for Leaves<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            *self.to = std::mem::replace(&mut self.now, Stacked::EMPTY);
+        }
+    }
+    let mut leaves = Leaves {
+        now: std::mem::replace(stacked, Stacked::EMPTY),
+        to: stacked,
+    };
+    let Stacked { stack, running } = &mut leaves.now;
     let mut walk = registers.walk();
-    let pause = loop {
+    loop {
         // SAFETY: the list's rights are those of its frame.
-        let Some((kernel, record, activation)) =
-            (unsafe { registers.start_top(&mut stack, &mut walk) })
+        let Some((kernel, record, activation)) = (unsafe { registers.start_top(stack, &mut walk) })
         else {
             break Pause::Empty;
         };
@@ -801,12 +815,11 @@ fn run_confined(
         if request.is_cancelled() {
             break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
         }
-        // Should the kernel panic, its right and the others are found by this.
-        stacked.running = kernel;
-        // SAFETY: if the kernel does not panic, this one is overwritten.
-        stacked.stack = unsafe { stack.copy() };
+        // Should the kernel panic, its right is found by this.
+        *running = kernel;
         // SAFETY: the record and the entrances are of the same function.
         let status = unsafe { entrances.enter(activation, around) };
+        *running = Stacked::NONE;
         if status != Status::PLAIN {
             let mut running = right(kernel);
             if status.is_call() {
@@ -817,11 +830,8 @@ fn run_confined(
             break Pause::Unsettled(running, status);
         }
         // SAFETY: the kernel was started above, and its results are put.
-        unsafe { registers.finish_plain(record, &mut stack) };
-    };
-    stacked.running = Stacked::NONE;
-    stacked.stack = stack;
-    pause
+        unsafe { registers.finish_plain(record, stack) };
+    }
 }
 
 /// Lists a kernel that became ready.

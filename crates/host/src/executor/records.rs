@@ -2,10 +2,10 @@
 //!
 //! Records of kernels that are counted have the users of their outputs in front of them
 //! ([`CountedRecord`]), so that both are found by one number. A run reads the users backwards, from the
-//! record on, and what is known of each output alone is in front of that:
+//! record on:
 //!
 //! ```text
-//! ... | about output 0, 1 ... | end, last user ... first user | entrance, numbers, operands ... | ...
+//! ... | end, last user ... first user | entrance, numbers, operands ... | end, ...
 //! ```
 //!
 //! # Invariants
@@ -17,7 +17,6 @@
 use std::hint::cold_path;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::slice;
 
 use super::shape::Output;
 
@@ -265,8 +264,34 @@ impl<'s> FirstRecords<'s> {
 pub(crate) struct CountedRecords {
     // Invariant: I4 holds for each.
     records: Records,
-    /// Where that stands in front of its record what is known of each register; or [`NOWHERE`].
-    abouts: Box<[u32]>,
+    /// What is known of each register.
+    abouts: Box<[About]>,
+}
+
+/// What is known of an output beside its record.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    references: u32,
+    n_users: u32,
+    /// How many of them can do with a handle.
+    n_early: u32,
+    /// Where the users start in the words.
+    first_user: u32,
+    /// The record of which it is an output, or [`About::NOBODY`].
+    producer: u32,
+}
+
+impl About {
+    const NOBODY: u32 = u32::MAX;
+
+    /// Of a register that is no output.
+    const NOTHING: About = About {
+        references: 0,
+        n_users: 0,
+        n_early: 0,
+        first_user: 0,
+        producer: Self::NOBODY,
+    };
 }
 
 /// A way from record to record, which mostly follow each other.
@@ -276,34 +301,33 @@ pub(crate) struct CountedRecords {
 pub(crate) struct RecordWalk<'s> {
     words: NonNull<u32>,
     starts: &'s [u32],
-    // Invariant: where the record `next` starts, and those after it.
-    rest: slice::Iter<'s, u32>,
-    next: u32,
+    // Invariant: that of the record `number`, if there is one.
+    start: NonNull<u32>,
+    /// The number of the last record; or one that none follows.
+    number: u32,
 }
 
 impl<'s> RecordWalk<'s> {
-    /// # Panics
+    /// # Safety
     ///
-    /// If there is no record of that number.
+    /// There is a record of that number.
     #[inline(always)]
-    pub(crate) fn go_to(&mut self, index: u32) -> CountedRecord<'s> {
-        if index != self.next {
+    pub(crate) unsafe fn go_to(&mut self, index: u32) -> CountedRecord<'s> {
+        if index == self.number.wrapping_add(1) {
+            // Not looked up by its number: that would be to wait for it.
+            // SAFETY: the caller says that one follows.
+            self.start = unsafe { self.start.add(1) };
+        } else {
             cold_path();
-            self.rest = self.starts[index as usize..].iter();
+            self.start = NonNull::from(&self.starts[index as usize]);
         }
-        self.next = index.wrapping_add(1);
-        let start = self.rest.next().expect("there is such a record");
+        self.number = index;
+        // SAFETY: one of `starts`, which live for `'s`.
+        let start = unsafe { self.start.read() };
         // SAFETY: the invariant of `Records::starts`.
-        CountedRecord(unsafe { Record::at(self.words, *start) })
+        CountedRecord(unsafe { Record::at(self.words, start) })
     }
 }
-
-/// Stands for what is known of a register that is no output.
-const NOWHERE: u32 = u32::MAX;
-
-/// What is known of an output: its references, how many users it has and how many of them can do with a
-/// handle, and where they start.
-const ABOUT: usize = 4;
 
 impl CountedRecords {
     #[inline(always)]
@@ -316,37 +340,26 @@ impl CountedRecords {
         RecordWalk {
             words: self.records.words(),
             starts: &self.records.starts,
-            rest: [].iter(),
-            next: u32::MAX,
+            start: NonNull::from(&*self.records.starts).cast(),
+            number: u32::MAX - 1,
         }
-    }
-
-    fn about(&self, register: u32) -> u32 {
-        let about = self.abouts[register as usize];
-        assert!(about != NOWHERE, "the register is some kernel's output");
-        about
     }
 
     /// A register, seen from where it is filled, and its users.
     pub(crate) fn definition(&self, register: u32) -> (Output, Users<'_>) {
-        let about = self.about(register) as usize;
-        let words = &self.records.words;
-        let [references, n_users, n_early, first] = words[about..][..ABOUT] else {
-            unreachable!("the length is that");
-        };
+        let about = self.abouts[register as usize];
         let users = Users {
-            backwards: &words[first as usize..][..n_users as usize],
-            n_early: n_early as usize,
+            backwards: &self.records.words[about.first_user as usize..][..about.n_users as usize],
+            n_early: about.n_early as usize,
         };
-        (Output::from_words([register, references]), users)
+        (Output::from_words([register, about.references]), users)
     }
 
     /// The record of which a register is an output.
     pub(crate) fn producer(&self, register: u32) -> u32 {
-        let about = self.about(register);
-        // It stands in front of the record, and records follow each other.
-        let starts = &self.records.starts;
-        starts.partition_point(|start| *start <= about) as u32
+        let producer = self.abouts[register as usize].producer;
+        assert!(producer != About::NOBODY, "it is some kernel's output");
+        producer
     }
 }
 
@@ -406,7 +419,7 @@ impl RecordWriter {
 /// Writes records and the users of their outputs.
 pub(crate) struct CountedWriter {
     records: RecordWriter,
-    abouts: Box<[u32]>,
+    abouts: Box<[About]>,
     /// Room for the users of one kernel's outputs, the last first.
     users: Vec<u32>,
 }
@@ -415,14 +428,14 @@ impl CountedWriter {
     pub(crate) fn new(n_words: usize, n_records: usize, n_registers: usize) -> Self {
         CountedWriter {
             records: RecordWriter::new(n_words, n_records),
-            abouts: vec![NOWHERE; n_registers].into(),
+            abouts: vec![About::NOTHING; n_registers].into(),
             users: Vec::new(),
         }
     }
 
-    /// How many words stand in front of the records of so many outputs and kernels, but for users.
-    pub(crate) fn n_words(n_outputs: usize, n_records: usize) -> usize {
-        ABOUT * n_outputs + n_records
+    /// How many words stand in front of so many records, but for users.
+    pub(crate) fn n_words(n_records: usize) -> usize {
+        n_records
     }
 
     /// Appends a record; `None` if it would not fit. `users` appends the users of an output to a list,
@@ -438,16 +451,22 @@ impl CountedWriter {
         mut users: impl FnMut(usize, &mut Vec<u32>) -> usize,
     ) -> Option<()> {
         let words = &mut self.records.words;
-        // What is known of the outputs, and the end.
-        let first_user = words.len() + ABOUT * outputs.len() + 1;
+        // After the end.
+        let first_user = words.len() + 1;
+        let producer = self.records.starts.len() as u32;
         for (index, output) in outputs.iter().enumerate().rev() {
-            let first = u32::try_from(first_user + self.users.len()).ok()?;
+            let first_user = u32::try_from(first_user + self.users.len()).ok()?;
             let n_before = self.users.len();
             let n_early = users(index, &mut self.users) as u32;
             let n_users = (self.users.len() - n_before) as u32;
             let [register, references] = output.words();
-            self.abouts[register as usize] = words.len() as u32;
-            words.extend([references, n_users, n_early, first]);
+            self.abouts[register as usize] = About {
+                references,
+                n_users,
+                n_early,
+                first_user,
+                producer,
+            };
         }
         let is_special = outputs.iter().any(|output| output.may_be_forwarded());
         words.push(match is_special {

@@ -199,6 +199,49 @@ impl<T> Part<T> {
     }
 }
 
+impl Part<AtomicU32> {
+    /// Sets all to these values, of which there are as many.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses them meanwhile.
+    unsafe fn set(&self, values: &[u32]) {
+        assert!(values.len() == self.len, "there are as many");
+        #[cfg(not(loom))]
+        // SAFETY: so many lie there, which may be written as plain numbers while nobody looks.
+        unsafe {
+            self.start
+                .cast::<u32>()
+                .copy_from_nonoverlapping(NonNull::from(values).cast(), self.len)
+        };
+        #[cfg(loom)]
+        for (word, value) in self.as_slice().iter().zip(values) {
+            // Ordering: nobody else looks.
+            word.store(*value, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells whether all have a bit.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses them meanwhile.
+    unsafe fn all_have(&self, bit: u32) -> bool {
+        #[cfg(not(loom))]
+        // SAFETY: so many lie there, which may be read as plain numbers while nobody writes.
+        let words =
+            unsafe { std::slice::from_raw_parts(self.start.cast::<u32>().as_ptr(), self.len) };
+        #[cfg(loom)]
+        let words = self.as_slice();
+        #[cfg(loom)]
+        // Ordering: nobody else looks.
+        let words = words.iter().map(|word| word.load(Ordering::Relaxed));
+        #[cfg(not(loom))]
+        let words = words.iter().copied();
+        words.fold(bit, |all, word| all & word) == bit
+    }
+}
+
 /// Where the parts lie in the block: the slots at its start, the others at these offsets.
 struct Places {
     layout: Layout,
@@ -236,7 +279,7 @@ pub(crate) struct Registers {
     awaited: Part<AtomicU64>,
     /// A bit for each register whose slot holds references for its returns.
     returning: Part<AtomicU64>,
-    /// A word for each kernel (I3).
+    /// A word for each kernel (I3). Until the call is begun they stand as [`Shape::begun`] says, if it does.
     words: Part<AtomicU32>,
     // Invariant: false only while a single thread can reach this.
     shared: AtomicBool,
@@ -273,9 +316,11 @@ impl Registers {
         let awaited = unsafe { Part::init(block, awaited, zeros()) };
         // SAFETY: as above.
         let returning = unsafe { Part::init(block, returning, zeros()) };
-        let waits = shape.waits().iter().map(|wait| AtomicU32::new(*wait));
+        let begun = shape.begun().map(|begun| &begun.words);
+        let counts = begun.map_or(shape.waits(), |words| words).iter();
+        let counts = counts.map(|count| AtomicU32::new(*count));
         // SAFETY: as above.
-        let words = unsafe { Part::init(block, words, waits) };
+        let words = unsafe { Part::init(block, words, counts) };
         let forwards = shape.read_by_marked().iter().copied().map(Forward::new);
         let forwards = UnsafeCell::new(forwards.collect());
         Some(Registers {
@@ -396,6 +441,11 @@ impl Registers {
         // Ordering: one thread comes here first, and nobody waits for another.
         let entered = self.entered.swap(true, Ordering::Relaxed);
         assert!(!entered, "a call is begun once");
+        if self.shape.begun().is_some() {
+            // They stand as for a call that has its arguments.
+            // SAFETY: nobody has a right yet, so no other thread looks at them.
+            unsafe { self.words.set(self.shape.waits()) };
+        }
         for kernel in self.shape.entry_users() {
             // They wait for one thing, which is this.
             ready(Ready { kernel: *kernel });
@@ -863,11 +913,9 @@ impl Drop for Registers {
         let n_kernels = self.shape.n_kernels() as u32;
         // Ordering: `&mut self`.
         let is_known = !self.given_up.load(Ordering::Relaxed);
-        let words = self.words.as_slice().iter();
-        // Ordering: `&mut self`.
-        let all = words.fold(STARTED, |all, word| all & word.load(Ordering::Relaxed));
         // Kernels that were started took their operands.
-        let is_over = all & STARTED != 0 || !is_known;
+        // SAFETY: `&mut self`.
+        let is_over = unsafe { self.words.all_have(STARTED) } || !is_known;
         for kernel in if is_over { 0..0 } else { 0..n_kernels } {
             // Ordering: `&mut self`.
             let word = self.word(kernel).load(Ordering::Relaxed);

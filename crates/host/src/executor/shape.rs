@@ -18,9 +18,9 @@
 //!
 //! | Array | Words of a kernel |
 //! | --- | --- |
-//! | records | per result four, and its users; an end; code, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
+//! | records | an end; the users of all results; entrance, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
 //! | starts, waits, words to begin with, and streams if there are several | one each |
-//! | abouts | one for each result |
+//! | abouts | five for each result |
 //!
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
 //! reads the records from front to back; registers are numbered in the order in which it fills them.
@@ -412,7 +412,7 @@ impl<'w> Checked<'w> {
     /// How many words the records take.
     fn n_words(&self) -> usize {
         let (n_records, n_outputs) = (self.wiring.n_kernels() + 1, self.producers.len());
-        let in_front = CountedWriter::n_words(n_outputs, n_records);
+        let in_front = CountedWriter::n_words(n_records);
         self.n_words + 4 * n_records + 2 * n_outputs + in_front
     }
 }

@@ -4,12 +4,14 @@
 //! Nothing here is allocated, and nothing is looked up twice: a kernel that becomes ready is put on
 //! top of a [`ReadyStack`] by one store, and taken off by one load.
 
+use std::hint::cold_path;
+
 use tfrt_async::AnyAsyncValue;
 use tfrt_async::sync::{AtomicU32, Ordering};
 
 use super::{Ready, Registers, STARTED};
 use crate::executor::records::{CountedRecord, NO_USER, RecordWalk};
-use crate::executor::shape::{Begun, Shape};
+use crate::executor::shape::Shape;
 use crate::executor::slots::{Activation, Slots};
 
 /// Rights to start kernels of one call, the last to become ready on top: the word of each names the
@@ -28,16 +30,6 @@ impl ReadyStack {
     pub(crate) const BOTTOM: u32 = NO_USER;
 
     pub(crate) const EMPTY: ReadyStack = ReadyStack { top: Self::BOTTOM };
-
-    /// The same rights once more.
-    ///
-    /// # Safety
-    ///
-    /// One of the two is never used.
-    #[inline(always)]
-    pub(crate) unsafe fn copy(&self) -> ReadyStack {
-        ReadyStack { top: self.top }
-    }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -71,7 +63,7 @@ impl Registers {
             !self.is_shared() && arguments.len() == outputs.len(),
             "the call fits the function"
         );
-        let Some(Begun { words, top }) = self.shape.begun() else {
+        let Some(begun) = self.shape.begun() else {
             unreachable!("no kernel is marked");
         };
         // Ordering: confined.
@@ -81,13 +73,9 @@ impl Registers {
             // Whoever drops a value may panic: then the call has not begun, and what was filled leaks.
             let _users_are_counted_below = self.fill_with(*output, value);
         }
-        for (word, begun) in self.words.as_slice().iter().zip(words) {
-            // Ordering: confined.
-            word.store(*begun, Ordering::Relaxed);
-        }
         // Ordering: confined.
         self.entered.store(true, Ordering::Relaxed);
-        ReadyStack { top: *top }
+        ReadyStack { top: begun.top }
     }
 
     /// Takes all rights off a stack; the last is that on top.
@@ -160,7 +148,8 @@ impl<'r> Confined<'r> {
         stack.top = word.load(Ordering::Relaxed);
         // Ordering: as above.
         word.store(STARTED, Ordering::Relaxed);
-        let record = walk.go_to(kernel);
+        // SAFETY: rights name kernels of the shape.
+        let record = unsafe { walk.go_to(kernel) };
         // SAFETY: as in `Registers::start`.
         let activation = unsafe { Activation::new(self.slots, record.record()) };
         Some((kernel, record, activation))
@@ -189,6 +178,7 @@ impl<'r> Confined<'r> {
             stack.top = top;
         });
         if is_special {
+            cold_path();
             // Nobody waits for them, and no user has been started yet.
             let outputs = record.record().outputs().iter();
             for output in outputs.filter(|output| output.may_be_forwarded()) {
