@@ -8,7 +8,7 @@ use tfrt_async::AsyncValue;
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_host::kernel::{KernelRegistry, Later, Owned};
+use tfrt_host::kernel::{KernelRegistry, Later, Owned, Rest};
 use tfrt_host::{
     AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, HostContext, Program,
     RequestContext,
@@ -39,6 +39,10 @@ fn twice(
     Later(move || context.enqueue(move || Ok(a + a)))
 }
 
+fn count(values: Rest) -> Later<impl FnOnce() -> i32 + Send> {
+    Later(move || i32::try_from(values.len()).unwrap_or(i32::MAX))
+}
+
 /// Starts as soon as its operand's kernel has returned.
 fn early(value: AsyncValue<i32>) -> bool {
     !value.is_settled()
@@ -67,6 +71,7 @@ fn registry() -> KernelRegistry {
         .add("later.text", text)
         .add("later.panicking", panicking)
         .add("later.twice", twice)
+        .add("later.count", count)
         .add("later.early", early)
         .add("later.length", length)
         .add("later.quiesce", quiesce)
@@ -174,6 +179,16 @@ fn kernels_that_take_handles_start_before_the_task() {
     host.queue().await_all(&values).unwrap();
     let shown: Vec<String> = values.into_iter().map(show).collect();
     assert_eq!(shown, ["true", "9"]);
+}
+
+#[test]
+fn a_kernel_that_any_operand_starts_brings_its_own_result() {
+    let body = "
+  %zero = tfrt.constant.i32 0
+  %a = \"later.divide\"(%x, %zero) : (i32, i32) -> i32
+  %b = \"later.count\"(%a, %a, %a, %a, %a, %x) {bef.nonstrict} : (i32, i32, i32, i32, i32, i32) -> i32
+  %c = tfrt.add.i32 %b, %x";
+    check(body, "%b i32 %c i32", 4, &["6", "10"]);
 }
 
 #[test]

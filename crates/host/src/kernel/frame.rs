@@ -507,15 +507,16 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     /// Leaves the result to a task, which the executor hands over when the kernel has returned.
     #[inline]
     pub(super) fn later(&mut self, compute: impl FnOnce() -> AnyAsyncValue + Send + 'static) {
-        let record = self.cursor.record();
-        match (self.around.frame, record.outputs()) {
+        let kernel = self.around.kernel;
+        let outputs = match self.around.frame {
+            // It runs beside the slots of its call; the task fills one of these.
+            Some(frame) if self.around.is_marked => frame.shape().record(kernel).outputs(),
+            _ => self.cursor.record().outputs(),
+        };
+        match (self.around.frame, outputs) {
             (Some(frame), [output]) if !self.around.topology.has_early_users(output.register) => {
-                self.around.scratch.task = Some(later::task(
-                    frame,
-                    self.around.kernel,
-                    output.register,
-                    compute,
-                ));
+                let task = later::task(frame, kernel, output.register, compute);
+                self.around.scratch.task = Some(task);
                 self.status |= Status::LATER;
             }
             (Some(frame), [_]) => {
