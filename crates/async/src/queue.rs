@@ -118,7 +118,20 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
 
     /// Adds a compute task that is confined to the calling thread. A queue that does not know when its
     /// tasks change threads shares it at once.
-    fn add_local_task(&self, task: LocalTask) {
+    ///
+    /// It can't be kept as it is:
+    ///
+    /// ```compile_fail,E0521
+    /// # use std::cell::RefCell;
+    /// use tfrt_async::queue::LocalTask;
+    ///
+    /// thread_local!(static KEPT: RefCell<Vec<LocalTask<'static>>> = RefCell::default());
+    ///
+    /// fn add_local_task(task: LocalTask<'_>) {
+    ///     KEPT.with_borrow_mut(|kept| kept.push(task));
+    /// }
+    /// ```
+    fn add_local_task(&self, task: LocalTask<'_>) {
         self.add_task(task.into_shared());
     }
 

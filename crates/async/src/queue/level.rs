@@ -181,7 +181,7 @@ pub(super) fn add(line: &Line, task: Task) -> Result<(), Task> {
 
 /// Adds a local task as [`add`] does.
 #[inline(always)]
-pub(super) fn add_local(line: &Line, task: LocalTask) -> Result<(), LocalTask> {
+pub(super) fn add_local<'c>(line: &Line, task: LocalTask<'c>) -> Result<(), LocalTask<'c>> {
     let innermost = levels(INNERMOST.get()).next();
     if !innermost.is_some_and(|level| level.is_of(line)) {
         return Err(task);

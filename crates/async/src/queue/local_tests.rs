@@ -51,7 +51,7 @@ impl Drop for Probe {
 }
 
 /// A probe, which can move or not, and what is heard of it.
-fn probe(is_still: bool) -> (LocalTask, Receiver<Done>) {
+fn probe(is_still: bool) -> (LocalTask<'static>, Receiver<Done>) {
     let (tell, told) = channel();
     let probe = Probe {
         tell,

@@ -163,7 +163,7 @@ impl Line {
     }
 
     #[cold]
-    fn push_local_from_outside(&self, task: LocalTask) {
+    fn push_local_from_outside(&self, task: LocalTask<'_>) {
         self.push_from_outside(task.into_shared());
     }
 
@@ -339,7 +339,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     }
 
     #[inline]
-    fn add_local_task(&self, task: LocalTask) {
+    fn add_local_task(&self, task: LocalTask<'_>) {
         if let Err(task) = level::add_local(&self.line, task) {
             self.line.push_local_from_outside(task);
         }

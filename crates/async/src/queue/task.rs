@@ -59,10 +59,14 @@ pub unsafe trait LocalWork: 'static {
 }
 
 /// A [`Task`] that is confined to its thread until it is shared.
-pub struct LocalTask {
+///
+/// A queue gets it for the length of a call: until that returns it is run, dropped, shared, or handed to
+/// the queue behind. Were it kept, it could stay behind when others that work on the same thing go to
+/// another thread.
+pub struct LocalTask<'c> {
     task: Task,
-    /// Neither `Send` nor `Sync`.
-    not_send: PhantomData<*const ()>,
+    /// Neither `Send` nor `Sync`, and not kept.
+    confined: PhantomData<(*const (), &'c ())>,
 }
 
 /// A closure to be run once, on any thread.
@@ -129,10 +133,10 @@ impl<W: LocalWork> LocalTableOf<W> {
     };
 }
 
-impl LocalTask {
+impl LocalTask<'static> {
     /// Wraps `work`, which takes a block of the thread's free lists.
     #[inline]
-    pub fn new<W: LocalWork>(work: W) -> LocalTask {
+    pub fn new<W: LocalWork>(work: W) -> Self {
         let block = allocate_block(Block::of::<W>()).cast::<W>();
         // SAFETY: the block is fresh, and has the layout of a `W`.
         unsafe { block.write(work) };
@@ -142,10 +146,12 @@ impl LocalTask {
         };
         LocalTask {
             task,
-            not_send: PhantomData,
+            confined: PhantomData,
         }
     }
+}
 
+impl LocalTask<'_> {
     /// Does the work.
     #[inline]
     pub fn run(self) {
@@ -170,7 +176,7 @@ impl LocalTask {
     }
 }
 
-impl fmt::Debug for LocalTask {
+impl fmt::Debug for LocalTask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LocalTask")
     }

@@ -49,7 +49,7 @@ pub(crate) fn task(
     kernel: u32,
     register: u32,
     compute: impl FnOnce() -> AnyAsyncValue + Send + 'static,
-) -> LocalTask {
+) -> LocalTask<'static> {
     let is_alone = frame.is_shared();
     if is_alone {
         mem::forget(frame.clone());

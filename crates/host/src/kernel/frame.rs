@@ -123,7 +123,7 @@ pub struct Scratch {
     pub(crate) n_taken: u32,
     pub(crate) callee: Option<Callee>,
     pub(crate) flow: Option<Flow>,
-    pub(crate) task: Option<LocalTask>,
+    pub(crate) task: Option<LocalTask<'static>>,
     spare: Vec<Vec<AnyAsyncValue>>,
 }
 
