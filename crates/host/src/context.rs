@@ -60,9 +60,10 @@ struct Inner {
     queue: Arc<dyn ConcurrentWorkQueue>,
     allocator: Arc<dyn HostAllocator>,
     registry: Arc<KernelRegistry>,
-    /// The MLIR names of the types that some registered kernel takes or gives.
+    /// The MLIR names of the types that some registered kernel takes or gives, found when asked for:
+    /// most programs fit.
     // Invariant: in order.
-    known_types: Vec<&'static str>,
+    known_types: OnceLock<Vec<&'static str>>,
     diagnostics: Arc<DiagnosticHandler>,
     output: Output,
     trace: Option<Arc<dyn TraceSink>>,
@@ -156,14 +157,13 @@ impl HostContextBuilder {
             Some(bytes) => Arc::new(crate::memory::LimitedAllocator::new(allocator, bytes)),
             None => allocator,
         };
-        let known_types = known_types(&self.registry);
         let counts_steps = self.limits.max_steps.is_some();
         let is_watched = counts_steps || self.trace.is_some() || self.recorder.is_some();
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
             registry: Arc::new(self.registry),
-            known_types,
+            known_types: OnceLock::new(),
             diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
             output: self.output,
             trace: self.trace,
@@ -180,7 +180,7 @@ impl HostContextBuilder {
     }
 }
 
-fn known_types(registry: &KernelRegistry) -> Vec<&'static str> {
+fn known_types_of(registry: &KernelRegistry) -> Vec<&'static str> {
     let mut known = Vec::new();
     for entry in registry.kernels().chain(registry.natives()) {
         let signature = entry.signature();
@@ -303,7 +303,9 @@ impl HostContext {
     }
 
     pub(crate) fn knows_type(&self, name: &str) -> bool {
-        self.0.known_types.binary_search(&name).is_ok()
+        let make = || known_types_of(&self.0.registry);
+        let known_types = self.0.known_types.get_or_init(make);
+        known_types.binary_search(&name).is_ok()
     }
 
     pub(crate) fn downgrade(&self) -> WeakHost {

@@ -407,7 +407,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// Takes the next attribute to be read later, if `readable` says that it can.
-    pub(super) fn hold_attribute(
+    pub fn hold_attribute(
         &mut self,
         expected: &'static str,
         readable: impl FnOnce(AttributeView<'_>) -> bool,

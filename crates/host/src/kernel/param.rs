@@ -405,15 +405,16 @@ impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
     }
 }
 
-/// An attribute held by its program, so that it can be borrowed for a call.
-#[doc(hidden)]
+/// An attribute held by its program, so that it can be borrowed for a call: the guard of parameters
+/// that read one in a way of their own.
 pub struct HeldAttribute {
     program: crate::program::ProgramRef,
     offset: u32,
 }
 
 impl HeldAttribute {
-    fn view(&self) -> AttributeView<'_> {
+    /// The attribute.
+    pub fn view(&self) -> AttributeView<'_> {
         self.program.attribute(self.offset)
     }
 }

@@ -1,8 +1,13 @@
 //! Names to kernels: a visible list, filled by calls.
+//!
+//! A dialect may have hundreds of kernels, of which a program uses a few and most programs none:
+//! [`KernelRegistry::add_dialect`] has them made when the first is asked for.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use tfrt_bef::order::sort_by;
 
 use super::code::{Code, Made, Stateless};
 use super::function::{KernelFn, Shape};
@@ -65,6 +70,16 @@ impl fmt::Debug for KernelEntry {
 pub struct KernelRegistry {
     kernels: Table,
     natives: Table,
+    dialects: Vec<Dialect>,
+}
+
+/// Kernels that are made when they are asked for.
+#[derive(Clone, Debug)]
+struct Dialect {
+    name: &'static str,
+    register: fn(&mut KernelRegistry),
+    // Invariant: the names of all are in the dialect, and none is in the registry itself.
+    kernels: OnceLock<Table>,
 }
 
 impl KernelRegistry {
@@ -84,6 +99,39 @@ impl KernelRegistry {
         self
     }
 
+    /// Adds the kernels of a dialect: `register` is called when one of them is first asked for.
+    ///
+    /// # Panics
+    ///
+    /// If there is a dialect of that name; and, when it is called, if `register` adds what is not a
+    /// kernel of the dialect, or is there already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_host::kernel::KernelRegistry;
+    ///
+    /// let mut registry = KernelRegistry::new();
+    /// registry.add_dialect("my", |registry| {
+    ///     registry.add("my.double", |x: i32| x.wrapping_mul(2));
+    /// });
+    /// assert!(registry.get("my.double").is_some());
+    /// ```
+    pub fn add_dialect(
+        &mut self,
+        name: &'static str,
+        register: fn(&mut KernelRegistry),
+    ) -> &mut Self {
+        let is_new = self.dialects.iter().all(|dialect| dialect.name != name);
+        assert!(is_new, "two dialects are called '{name}'");
+        self.dialects.push(Dialect {
+            name,
+            register,
+            kernels: OnceLock::new(),
+        });
+        self
+    }
+
     /// Adds a native function: what `func.func private @name(..) attributes {tfrt.native}` runs.
     ///
     /// # Panics
@@ -97,6 +145,12 @@ impl KernelRegistry {
     /// Takes out the kernels, and the native functions, that `keep` does not want: for a host that
     /// runs programs which it trusts with less.
     pub fn retain(&mut self, mut keep: impl FnMut(&KernelEntry) -> bool) -> &mut Self {
+        for index in 0..self.dialects.len() {
+            self.made(&self.dialects[index]);
+            if let Some(kernels) = self.dialects[index].kernels.get_mut() {
+                kernels.retain(|_, entry| keep(entry));
+            }
+        }
         self.kernels.retain(|_, entry| keep(entry));
         self.natives.retain(|_, entry| keep(entry));
         self
@@ -104,7 +158,35 @@ impl KernelRegistry {
 
     /// Finds a kernel.
     pub fn get(&self, name: &str) -> Option<&KernelEntry> {
-        self.kernels.get(name)
+        self.kernels.get(name).or_else(|| {
+            let (dialect, _) = name.split_once('.')?;
+            let mut dialects = self.dialects.iter();
+            let dialect = dialects.find(|other| other.name == dialect)?;
+            self.made(dialect).get(name)
+        })
+    }
+
+    /// The kernels of a dialect, which are made if that has not been done.
+    fn made<'r>(&'r self, dialect: &'r Dialect) -> &'r Table {
+        dialect.kernels.get_or_init(|| {
+            let mut registry = KernelRegistry::new();
+            (dialect.register)(&mut registry);
+            let is_plain = registry.natives.is_empty() && registry.dialects.is_empty();
+            assert!(is_plain, "dialect '{}' has kernels only", dialect.name);
+            for name in registry.kernels.keys() {
+                let own = name.split_once('.').map(|(dialect, _)| dialect);
+                assert!(
+                    own == Some(dialect.name),
+                    "'{name}' is not in dialect '{}'",
+                    dialect.name
+                );
+                assert!(
+                    !self.kernels.contains_key(name),
+                    "two kernels are called '{name}'"
+                );
+            }
+            registry.kernels
+        })
     }
 
     /// Finds a native function.
@@ -114,7 +196,11 @@ impl KernelRegistry {
 
     /// All kernels, in the order of their names.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelEntry> {
-        self.kernels.values()
+        let mut all: Vec<&KernelEntry> = self.kernels.values().collect();
+        let of_dialects = self.dialects.iter().map(|dialect| self.made(dialect));
+        all.extend(of_dialects.flat_map(BTreeMap::values));
+        sort_by(&mut all, |a, b| a.name().cmp(b.name()));
+        all.into_iter()
     }
 
     /// All native functions, in the order of their names.
@@ -124,30 +210,31 @@ impl KernelRegistry {
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.kernels.keys()).or_else(|| self.of_another_dialect(name))
+        nearest(name, self.kernels().map(KernelEntry::name))
+            .or_else(|| self.of_another_dialect(name))
     }
 
     /// Finds a kernel that has the same name in another dialect.
     fn of_another_dialect(&self, name: &str) -> Option<&str> {
         let (_, meant) = name.split_once('.')?;
         let is_meant = |other: &str| other.split_once('.').is_some_and(|(_, rest)| rest == meant);
-        let mut names = self.kernels.keys();
-        names.find(|other| is_meant(other)).map(|found| &**found)
+        let mut names = self.kernels().map(KernelEntry::name);
+        names.find(|other| is_meant(other))
     }
 
     /// The same for native functions.
     pub fn nearest_native(&self, name: &str) -> Option<&str> {
-        nearest(name, self.natives.keys())
+        nearest(name, self.natives().map(KernelEntry::name))
     }
 }
 
-fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Option<&'n str> {
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.len() / 4).clamp(1, 4);
     names
         .map(|candidate| (distance(name, candidate, limit), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min()
-        .map(|(_, candidate)| &**candidate)
+        .map(|(_, candidate)| candidate)
 }
 
 type Table = BTreeMap<Arc<str>, KernelEntry>;
@@ -195,4 +282,53 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry() -> KernelRegistry {
+        let mut registry = KernelRegistry::new();
+        registry.add("z.one", || 1);
+        registry.add_dialect("my", |registry| {
+            registry.add("my.two", || 2).add("my.three", || 3);
+        });
+        registry
+    }
+
+    #[test]
+    fn kernels_of_dialects_are_found_and_listed_in_order() {
+        let registry = registry();
+        assert!(registry.get("my.two").is_some() && registry.get("my.four").is_none());
+        let names: Vec<&str> = registry.kernels().map(KernelEntry::name).collect();
+        assert_eq!(names, ["my.three", "my.two", "z.one"]);
+        assert_eq!(registry.nearest("my.thre"), Some("my.three"));
+        assert_eq!(registry.nearest("your.two"), Some("my.two"));
+    }
+
+    #[test]
+    fn kernels_of_dialects_can_be_taken_out() {
+        let mut registry = registry();
+        registry.retain(|entry| entry.name() != "my.two");
+        assert!(registry.get("my.two").is_none() && registry.get("my.three").is_some());
+    }
+
+    #[test]
+    #[should_panic(expected = "two kernels are called 'my.two'")]
+    fn a_kernel_of_a_dialect_that_is_there_already_is_a_mistake() {
+        let mut registry = registry();
+        registry.add("my.two", || 2);
+        registry.get("my.three");
+    }
+
+    #[test]
+    #[should_panic(expected = "'other.two' is not in dialect 'our'")]
+    fn a_kernel_of_another_dialect_is_a_mistake() {
+        let mut registry = registry();
+        registry.add_dialect("our", |registry| {
+            registry.add("other.two", || 2);
+        });
+        registry.get("our.two");
+    }
 }

@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use tfrt_async::{Error, Hold, HostAllocator, RangeLock};
+use tfrt_async::{Error, Heap, Hold, HostAllocator, RangeLock, Value};
 
 use super::Block;
 
@@ -246,6 +246,11 @@ impl fmt::Debug for HostBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+impl Value for HostBuffer {
+    const NAME: &'static str = "!ht.host_buffer";
+    type Storage = Heap;
 }
 
 /// The bytes of a buffer, for reading.
