@@ -13,7 +13,10 @@ mod traits;
 mod value_kind;
 mod writing;
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, OnceLock},
+};
 
 use crate::{dialects, name::TextHash};
 
@@ -26,12 +29,28 @@ pub use format::Format;
 pub use traits::Traits;
 pub use value_kind::{AttributeKind, ValueKind};
 
-static TABLE: LazyLock<HashMap<&'static str, OpDef, TextHash>> = LazyLock::new(|| {
-    let definitions = dialects::all();
-    definitions
-        .into_iter()
-        .map(|definition| (definition.name, definition))
-        .collect()
+/// The entries of a dialect, which are made when one is first asked for: most programs use few
+/// dialects.
+struct Table {
+    make: fn() -> Vec<OpDef>,
+    entries: OnceLock<HashMap<&'static str, OpDef, TextHash>>,
+}
+
+impl Table {
+    fn entries(&self) -> &HashMap<&'static str, OpDef, TextHash> {
+        self.entries.get_or_init(|| {
+            let entries = (self.make)().into_iter();
+            entries.map(|entry| (entry.name, entry)).collect()
+        })
+    }
+}
+
+static TABLES: LazyLock<Vec<(&'static str, Table)>> = LazyLock::new(|| {
+    let table = |&(name, make)| {
+        let entries = OnceLock::new();
+        (name, Table { make, entries })
+    };
+    dialects::ALL.iter().map(table).collect()
 });
 
 /// Returns the entry of an operation that programs are checked against.
@@ -41,7 +60,10 @@ pub fn lookup(name: &str) -> Option<&'static OpDef> {
 
 /// Returns the entry of an operation, be it only documentation.
 pub fn describe(name: &str) -> Option<&'static OpDef> {
-    TABLE.get(name)
+    let (dialect, _) = name.split_once('.')?;
+    let mut tables = TABLES.iter();
+    let (_, table) = tables.find(|(name, _)| *name == dialect)?;
+    table.entries().get(name)
 }
 
 /// Returns all entries, sorted by name.
@@ -53,7 +75,8 @@ pub fn describe(name: &str) -> Option<&'static OpDef> {
 /// assert!(all.iter().any(|definition| definition.name() == "tfrt.add.i32"));
 /// ```
 pub fn definitions() -> Vec<&'static OpDef> {
-    let mut all: Vec<_> = TABLE.values().collect();
+    let tables = TABLES.iter().map(|(_, table)| table.entries());
+    let mut all: Vec<_> = tables.flat_map(HashMap::values).collect();
     all.sort_by_key(|definition| definition.name);
     all
 }

@@ -4,31 +4,47 @@
 //! reference in `docs/operations/` know of an operation. A test of the front crate
 //! compares each with the registered kernel.
 
+mod btf;
 mod builtin;
 mod checks;
+mod coo;
 mod corert;
 mod func;
 mod native;
 mod symbols;
 mod tfrt;
+mod tfrt_dht;
+mod tfrt_dht_sync;
+mod tfrt_sht;
 mod tfrt_test;
 mod tfrt_tutorial;
+mod ts;
+mod ts_sync;
 mod vt;
 
 use crate::dialect::{OpDef, Traits};
 
-/// Returns every entry of every dialect.
-pub(crate) fn all() -> Vec<OpDef> {
-    let mut all = Vec::new();
-    all.extend(builtin::definitions());
-    all.extend(corert::definitions());
-    all.extend(func::definitions());
-    all.extend(tfrt::definitions());
-    all.extend(tfrt_test::definitions());
-    all.extend(tfrt_tutorial::definitions());
-    all.extend(vt::definitions());
-    all
-}
+/// Makes the entries of a dialect.
+type Make = fn() -> Vec<OpDef>;
+
+/// The dialects. All entries of one have names that begin with its own.
+pub(crate) const ALL: &[(&str, Make)] = &[
+    ("btf", btf::definitions),
+    ("builtin", builtin::definitions),
+    ("coo", coo::definitions),
+    ("corert", corert::definitions),
+    ("func", func::definitions),
+    ("tfrt", tfrt::definitions),
+    ("tfrt_dht", tfrt_dht::definitions),
+    ("tfrt_dht_sync", tfrt_dht_sync::definitions),
+    ("tfrt_sht", tfrt_sht::definitions),
+    ("tfrt_sht_sync", tfrt_sht::synchronous_definitions),
+    ("tfrt_test", tfrt_test::definitions),
+    ("tfrt_tutorial", tfrt_tutorial::definitions),
+    ("ts", ts::definitions),
+    ("ts_sync", ts_sync::definitions),
+    ("vt", vt::definitions),
+];
 
 /// Returns the entries of native functions.
 pub(crate) fn natives() -> Vec<OpDef> {
@@ -43,3 +59,24 @@ fn kernel(name: &'static str) -> OpDef {
 
 /// The form of most operations: operands, then attributes in braces.
 const OPERANDS: &str = "operands attr-dict";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn entries_are_in_the_table_of_their_dialect_and_there_once() {
+        let mut names = BTreeSet::new();
+        for (dialect, make) in super::ALL {
+            for entry in make() {
+                assert_eq!(entry.dialect(), *dialect, "{}", entry.name());
+                assert!(
+                    names.insert(entry.name()),
+                    "{} is there twice",
+                    entry.name()
+                );
+            }
+        }
+        assert_eq!(names.len(), crate::dialect::definitions().len());
+    }
+}

@@ -30,7 +30,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct DenseHostTensor {
     metadata: TensorMetadata,
-    // Invariant: of the size that the metadata says.
+    // Invariant: of the size that the metadata says, and aligned for its elements.
     buffer: HostBuffer,
 }
 
@@ -39,12 +39,22 @@ impl DenseHostTensor {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the buffer is not of the size of the tensor.
+    /// `InvalidArgument` if the buffer is not of the size of the tensor, or begins where its elements may
+    /// not.
     pub fn new(metadata: TensorMetadata, buffer: HostBuffer) -> Result<Self, Error> {
         let (wanted, found) = (metadata.len_bytes()?, buffer.len_bytes());
         if wanted != found {
             let message =
                 format!("a tensor of {metadata} takes {wanted} bytes, the buffer has {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        let alignment = metadata.dtype.alignment_bytes().unwrap_or(1);
+        let n_behind = buffer.address() % alignment;
+        if n_behind != 0 && wanted > 0 {
+            let message = format!(
+                "a tensor of {metadata} begins at a multiple of {alignment} bytes in memory, the buffer \
+                 {n_behind} bytes behind one"
+            );
             return Err(Error::invalid_argument(message));
         }
         Ok(DenseHostTensor { metadata, buffer })
@@ -181,7 +191,7 @@ impl DenseHostTensor {
     ///
     /// `InvalidArgument` if they are no `T`s.
     pub fn elements_mut<T: Element>(&mut self) -> Result<Option<&mut [T]>, Error> {
-        expect_dtype::<T>(&self.metadata)?;
+        self.metadata.expect_dtype(T::DTYPE)?;
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
@@ -320,17 +330,7 @@ pub(crate) fn no_memory(metadata: &TensorMetadata) -> Error {
 }
 
 pub(crate) fn expect_dtype<T: Element>(metadata: &TensorMetadata) -> Result<(), Error> {
-    if metadata.dtype == T::DTYPE {
-        return Ok(());
-    }
-    Err(wrong_dtype(T::DTYPE, metadata))
-}
-
-#[cold]
-fn wrong_dtype(expected: DType, metadata: &TensorMetadata) -> Error {
-    Error::invalid_argument(format!(
-        "expected a tensor of {expected}, found one of {metadata}"
-    ))
+    metadata.expect_dtype(T::DTYPE)
 }
 
 /// The elements of a tensor, for reading.
@@ -348,7 +348,7 @@ impl DenseReading<'_> {
     /// `InvalidArgument` if they are no `T`s, or lie in memory where a `T` may not.
     #[inline]
     pub fn elements<T: Element>(&self) -> Result<&[T], Error> {
-        expect_dtype::<T>(self.metadata)?;
+        self.metadata.expect_dtype(T::DTYPE)?;
         from_bytes(&self.bytes)
     }
 
@@ -383,7 +383,7 @@ impl DenseWriting<'_> {
     /// `InvalidArgument` if they are no `T`s, or lie in memory where a `T` may not.
     #[inline]
     pub fn elements_mut<T: Element>(&mut self) -> Result<&mut [T], Error> {
-        expect_dtype::<T>(self.metadata)?;
+        self.metadata.expect_dtype(T::DTYPE)?;
         from_bytes_mut(&mut self.bytes)
     }
 
@@ -480,8 +480,11 @@ mod tests {
         );
         let buffer = tensor.buffer().slice(1..5).unwrap();
         let metadata = TensorMetadata::new(DType::I32, TensorShape::SCALAR);
-        let crooked = DenseHostTensor::new(metadata.clone(), buffer).unwrap();
-        assert!(crooked.read().unwrap().elements::<i32>().is_err());
+        let error = DenseHostTensor::new(metadata.clone(), buffer).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "a tensor of i32 [] begins at a multiple of 4 bytes in memory, the buffer 1 bytes behind one"
+        );
         let error = DenseHostTensor::new(metadata, tensor.buffer().clone()).unwrap_err();
         assert_eq!(
             error.message(),

@@ -33,6 +33,7 @@ mod coo;
 mod dense;
 #[allow(unsafe_code, reason = "a listed module")]
 mod element;
+mod fixed;
 pub mod math;
 mod metadata;
 pub mod npy;
@@ -48,6 +49,7 @@ mod view;
 pub use coo::CooHostTensor;
 pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
 pub use element::{Bool, Element, Quantized, from_bytes, from_bytes_mut, to_bytes};
+pub use fixed::FixedRankShape;
 pub use metadata::TensorMetadata;
 pub use scalar::ScalarHostTensor;
 pub use shape::{Dims, MAX_RANK, PartialTensorShape, TensorShape};

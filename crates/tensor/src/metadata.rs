@@ -61,6 +61,26 @@ impl TensorMetadata {
             .ok_or_else(|| self.too_large())
     }
 
+    /// Checks the type of the elements.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is another.
+    #[inline]
+    pub fn expect_dtype(&self, dtype: DType) -> Result<(), Error> {
+        match self.dtype == dtype {
+            true => Ok(()),
+            false => Err(self.wrong_dtype(dtype)),
+        }
+    }
+
+    #[cold]
+    fn wrong_dtype(&self, expected: DType) -> Error {
+        Error::invalid_argument(format!(
+            "expected a tensor of {expected}, found one of {self}"
+        ))
+    }
+
     fn too_large(&self) -> Error {
         Error::invalid_argument(format!("a tensor of {self} does not fit any memory"))
     }

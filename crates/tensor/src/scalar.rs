@@ -64,7 +64,7 @@ impl ScalarHostTensor {
     ///
     /// `InvalidArgument` if it is no `T`.
     pub fn value<T: Element>(&self) -> Result<T, Error> {
-        crate::dense::expect_dtype::<T>(&self.metadata)?;
+        self.metadata.expect_dtype(T::DTYPE)?;
         Ok(from_bytes::<T>(&self.bytes.0[..size_of::<T>()])?[0])
     }
 

@@ -23,7 +23,7 @@ pub struct OpDef {
     pub(super) format: Option<Format>,
     pub(super) verify: Option<VerifyOp>,
     pub(super) example: Option<Example>,
-    pub(super) generic: Option<&'static str>,
+    pub(super) generic: Option<String>,
 }
 
 /// A check of one operation beyond what its entry says as data.

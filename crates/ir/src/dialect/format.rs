@@ -9,7 +9,7 @@
 //! | `operand`          | the next operand                                                  |
 //! | `operands`         | all operands that remain, with commas between                     |
 //! | `typed-operands`   | the same, each as `%x : type`                                     |
-//! | `$name`            | the attribute `name`, a number without its type                   |
+//! | `$name`            | the attribute `name`, a number without its type if it is `Typed`  |
 //! | `attr-dict`        | the other attributes in braces, nothing if there are none         |
 //! | `attributes`       | the same after the word `attributes`                              |
 //! | `settings`         | the other attributes as `key = number, ...`                       |

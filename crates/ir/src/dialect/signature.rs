@@ -146,8 +146,8 @@ impl OpDef {
     /// );
     /// ```
     pub fn generic_form(&self) -> String {
-        if let Some(text) = self.generic {
-            return text.to_owned();
+        if let Some(text) = &self.generic {
+            return text.clone();
         }
         let operands: Vec<&ValueDef> = self.operands.iter().chain(&self.rest).collect();
         let names: Vec<String> = operands
@@ -231,7 +231,7 @@ impl AttributeKind {
     pub fn name(self) -> String {
         match self {
             AttributeKind::Any => "any".to_owned(),
-            AttributeKind::Typed(kind) => kind.name(),
+            AttributeKind::Typed(kind) | AttributeKind::Number(kind) => kind.name(),
             AttributeKind::Array(kind) => format!("array of {}", kind.name()),
             AttributeKind::String => "string".to_owned(),
             AttributeKind::FlatSymbol => "function".to_owned(),
@@ -256,7 +256,7 @@ fn some_attribute(attribute: &AttributeDef) -> String {
     let name = attribute.name;
     let value = match attribute.kind {
         AttributeKind::Any => "1 : i32".to_owned(),
-        AttributeKind::Typed(kind) => some_number(kind),
+        AttributeKind::Typed(kind) | AttributeKind::Number(kind) => some_number(kind),
         AttributeKind::Array(kind) => format!("[{0}, {0}]", some_number(kind)),
         AttributeKind::String => "\"text\"".to_owned(),
         AttributeKind::FlatSymbol => format!("@{name}"),

@@ -14,8 +14,12 @@ pub enum ValueKind {
     /// Any type at all.
     Any,
     I1,
+    I8,
+    I16,
     I32,
     I64,
+    UI8,
+    UI16,
     UI32,
     UI64,
     BF16,
@@ -39,6 +43,8 @@ pub enum AttributeKind {
     /// An integer or float of the type; written without it where the
     /// operation's own form has a place for it.
     Typed(ValueKind),
+    /// The same, written with its type.
+    Number(ValueKind),
     /// An array of integers or floats of the type.
     Array(ValueKind),
     /// A string.
@@ -59,8 +65,12 @@ impl ValueKind {
         let ty = match self {
             ValueKind::Any => return None,
             ValueKind::I1 => Type::I1,
+            ValueKind::I8 => Type::I8,
+            ValueKind::I16 => Type::I16,
             ValueKind::I32 => Type::I32,
             ValueKind::I64 => Type::I64,
+            ValueKind::UI8 => Type::UI8,
+            ValueKind::UI16 => Type::UI16,
             ValueKind::UI32 => Type::UI32,
             ValueKind::UI64 => Type::UI64,
             ValueKind::BF16 => Type::BF16,
@@ -82,8 +92,12 @@ impl ValueKind {
         match self {
             ValueKind::Any => true,
             ValueKind::I1 => *ty == Type::I1,
+            ValueKind::I8 => *ty == Type::I8,
+            ValueKind::I16 => *ty == Type::I16,
             ValueKind::I32 => *ty == Type::I32,
             ValueKind::I64 => *ty == Type::I64,
+            ValueKind::UI8 => *ty == Type::UI8,
+            ValueKind::UI16 => *ty == Type::UI16,
             ValueKind::UI32 => *ty == Type::UI32,
             ValueKind::UI64 => *ty == Type::UI64,
             ValueKind::BF16 => *ty == Type::BF16,
@@ -105,7 +119,9 @@ impl ValueKind {
             None => "any type".to_owned(),
             Some(Type::Integer(integer)) => {
                 let sign = match self {
-                    ValueKind::UI32 | ValueKind::UI64 => "unsigned",
+                    ValueKind::UI8 | ValueKind::UI16 | ValueKind::UI32 | ValueKind::UI64 => {
+                        "unsigned"
+                    }
                     _ => "signless",
                 };
                 format!("{}-bit {sign} integer", integer.width)

@@ -240,8 +240,8 @@ impl OpDef {
     }
 
     /// Its generic form, where names and types do not tell it.
-    pub(crate) fn generic(mut self, text: &'static str) -> OpDef {
-        self.generic = Some(text);
+    pub(crate) fn generic(mut self, text: impl Into<String>) -> OpDef {
+        self.generic = Some(text.into());
         self
     }
 }

@@ -13,6 +13,7 @@ mod inspection;
 mod resources;
 mod strings;
 mod synchronous;
+mod tensors;
 
 use crate::dialect::OpDef;
 
@@ -28,5 +29,6 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all.extend(resources::definitions());
     all.extend(strings::definitions());
     all.extend(synchronous::definitions());
+    all.extend(tensors::definitions());
     all
 }

@@ -87,9 +87,10 @@ fn explained(
                 let declared = definition.attribute_defs().iter();
                 let mut declared = declared.filter(|declared| declared.name == name);
                 match declared.next().map(|declared| declared.kind) {
-                    Some(AttributeKind::Typed(ValueKind::I32))
-                        if number.value.fits_signed(i32::BITS) =>
-                    {
+                    Some(
+                        AttributeKind::Typed(ValueKind::I32)
+                        | AttributeKind::Number(ValueKind::I32),
+                    ) if number.value.fits_signed(i32::BITS) => {
                         error.help(format!("give it its type: {} : i32", number.value))
                     }
                     _ => error,
@@ -242,8 +243,12 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
 fn describe(kind: AttributeKind) -> String {
     match kind {
         AttributeKind::Any => "any attribute".to_owned(),
-        AttributeKind::Typed(ValueKind::I1) => "bool attribute".to_owned(),
-        AttributeKind::Typed(kind) => format!("{} attribute", kind.description()),
+        AttributeKind::Typed(ValueKind::I1) | AttributeKind::Number(ValueKind::I1) => {
+            "bool attribute".to_owned()
+        }
+        AttributeKind::Typed(kind) | AttributeKind::Number(kind) => {
+            format!("{} attribute", kind.description())
+        }
         AttributeKind::Array(kind) => format!("{} array attribute", kind.description()),
         AttributeKind::String => "string attribute".to_owned(),
         AttributeKind::FlatSymbol => "flat symbol reference attribute".to_owned(),

@@ -79,6 +79,16 @@ impl<S: Read + Seek> BtfReader<S> {
         self.n_tensors
     }
 
+    /// The error for an index that no tensor of the file has.
+    #[cold]
+    pub fn no_tensor(&self, index: impl std::fmt::Display) -> Error {
+        let (name, n_tensors) = (&self.name, self.n_tensors);
+        Error::invalid_argument(format!(
+            "invalid tensor index {index} to read tensor from path {name} which contains {n_tensors} \
+             tensors"
+        ))
+    }
+
     /// Reads what a record says of its tensor before the extents.
     ///
     /// # Errors
@@ -150,11 +160,7 @@ impl<S: Read + Seek> BtfReader<S> {
     /// Reads the header of a record, and says where the record begins.
     fn find(&mut self, index: u64) -> Result<(BtfHeader, Position), Error> {
         if index >= self.n_tensors {
-            let (name, n_tensors) = (&self.name, self.n_tensors);
-            return Err(Error::invalid_argument(format!(
-                "invalid tensor index {index} to read tensor from path {name} which contains \
-                 {n_tensors} tensors"
-            )));
+            return Err(self.no_tensor(index));
         }
         let offset = index
             .checked_add(1)

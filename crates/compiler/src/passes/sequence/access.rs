@@ -128,14 +128,20 @@ impl Accesses {
 
 /// Returns whether a value of a type may refer to something that changes.
 ///
-/// Numbers, chains and strings are values and nothing else. Other types of
+/// Numbers, chains, strings and shapes are values and nothing else. Other types of
 /// dialects may be references.
 pub(super) fn is_reference(ty: &Type) -> bool {
-    const VALUES: [&str; 5] = [
+    const VALUES: [&str; 11] = [
         "!tfrt.chain",
         "!tfrt.string",
         "!tfrt.device",
         "!tfrt.tensor_type",
+        "!ts.shape",
+        "!ts.partial_shape",
+        "!ts.fixed_rank_shape.0",
+        "!ts.fixed_rank_shape.1",
+        "!ts.fixed_rank_shape.2",
+        "!ts.fixed_rank_shape.3",
         "!vt.value",
     ];
     ty.as_dialect().is_some_and(|name| !VALUES.contains(&name))

@@ -41,6 +41,32 @@ fn prints_keep_their_order() {
 }
 
 #[test]
+fn tensors_are_buffers_and_shapes_are_values() {
+    check(
+        r#"func.func @main() {
+             %s = ts.build_shape [2 : i64]
+             %t = tfrt_dht.create_uninitialized_tensor.i32.1 [2 : i64]
+             tfrt_dht.fill_tensor_with_constant.i32 %t 1 : i32
+             ts.print_shape %s
+             tfrt_dht.print_tensor %t
+             tfrt.return
+           }"#,
+        expect![[r#"
+            func.func @main() -> !tfrt.chain {
+              %0 = ts.build_shape [2]
+              %1 = tfrt_dht.create_uninitialized_tensor.i32.1 [2]
+              %2 = tfrt.new.chain
+              %3 = tfrt_dht.fill_tensor_with_constant.i32 %1, %2 1 : i32
+              %4 = ts.print_shape %0, %2
+              %5 = tfrt.merge.chains %3, %4 : !tfrt.chain, !tfrt.chain
+              %6 = tfrt_dht.print_tensor %1, %5
+              tfrt.return %6 : !tfrt.chain
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn readers_wait_for_the_writer_and_the_next_writer_for_both() {
     check(
         r#"func.func @main() -> (i32, i32) {

@@ -188,6 +188,7 @@ fn attribute<'a>(
             Attribute::array(symbols)
         }
         AttributeKind::Any
+        | AttributeKind::Number(_)
         | AttributeKind::Array(_)
         | AttributeKind::Dictionaries
         | AttributeKind::FunctionType => parser.attribute()?,

@@ -117,8 +117,11 @@ pub(crate) fn attribute_fits(data: &Operation, definition: &OpDef, name: &str) -
 pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
     match (kind, attribute) {
         (AttributeKind::Any, _) => true,
-        (AttributeKind::Typed(wanted), Attribute::Integer(integer)) => wanted.accepts(&integer.ty),
-        (AttributeKind::Typed(wanted), Attribute::Float(float)) => {
+        (
+            AttributeKind::Typed(wanted) | AttributeKind::Number(wanted),
+            Attribute::Integer(integer),
+        ) => wanted.accepts(&integer.ty),
+        (AttributeKind::Typed(wanted) | AttributeKind::Number(wanted), Attribute::Float(float)) => {
             wanted.accepts(&Type::Float(float.kind))
         }
         (AttributeKind::Array(wanted), Attribute::Array(elements)) => elements
@@ -199,6 +202,18 @@ pub(crate) fn print(printer: &mut Printer<'_>, op: OpId, format: &Format) {
     print_items(printer, &mut state, &format.items, true);
 }
 
+/// Returns whether an attribute is written with its type in its place.
+fn with_type(definition: &OpDef, name: &str) -> WithType {
+    let mut declared = definition.attribute_defs().iter();
+    match declared
+        .find(|declared| declared.name == name)
+        .map(|declared| declared.kind)
+    {
+        Some(AttributeKind::Number(_)) => WithType::Yes,
+        _ => WithType::No,
+    }
+}
+
 struct State<'f> {
     op: OpId,
     format: &'f Format,
@@ -244,7 +259,7 @@ fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
         }
         Word::Attribute(name) => {
             if let Some(attribute) = data.attribute(name) {
-                printer.attribute(attribute, WithType::No);
+                printer.attribute(attribute, with_type(definition, name));
             }
         }
         Word::AttributeDictionary => dictionary(printer, state, ""),
