@@ -1,4 +1,4 @@
-//! The kernels of the dialects `tfrt` and `tfrt_test`.
+//! The kernels of the dialects `tfrt` and `tfrt_test`, and, with the feature `tensor`, of those of tensors.
 //!
 //! A kernel is a plain function; a family of kernels is a file with a `register` at its top that
 //! names every one of them. [`register_all`] calls these, and nothing registers itself.
@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`mod@tfrt`] | constants, arithmetic, chains, printing, control flow, parallel loops |
 //! | [`mod@test`] | kernels that print, wait, fail and misbehave on purpose |
+//! | `tensor` | shapes, dense and sparse tensors, tensors of strings, files of them |
 //!
 //! # Examples
 //!
@@ -24,6 +25,8 @@
 use tfrt_host::kernel::KernelRegistry;
 
 mod operands;
+#[cfg(feature = "tensor")]
+pub mod tensor;
 pub mod test;
 pub mod text;
 pub mod tfrt;
@@ -36,4 +39,6 @@ pub mod tfrt;
 pub fn register_all(registry: &mut KernelRegistry) {
     tfrt::register(registry);
     test::register(registry);
+    #[cfg(feature = "tensor")]
+    tensor::register(registry);
 }

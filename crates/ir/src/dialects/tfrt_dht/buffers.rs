@@ -183,7 +183,7 @@ pub(in crate::dialects) fn makes_tensor(definition: OpDef) -> OpDef {
         )
         .fails(
             "InvalidArgument",
-            "TYPE elements begin at multiples of N bytes in memory, these M bytes behind one",
+            "a tensor of TYPE SHAPE begins at a multiple of N bytes in memory, the buffer M bytes behind one",
             "the buffer is a part that begins in between",
         )
         .no_effects()

@@ -1,0 +1,37 @@
+//! The dialects of tensors: `ts`, `tfrt_dht`, `tfrt_sht`, `coo`, `btf`, with their twins for functions
+//! marked synchronous, and what tests have beside them.
+//!
+//! Kernels look at chains for their order only, so most do not declare theirs: the executor waits for it.
+
+use tfrt_host::kernel::KernelRegistry;
+
+/// Adds kernels as pointers to functions of one type: `add_all! { registry, Make, "a.b" => f; }` becomes
+/// `registry.add("a.b", f as Make);`, with `f` coerced.
+macro_rules! add_all {
+    ($registry:ident, $type:ty, $($name:literal => $kernel:expr;)*) => {$(
+        let kernel: $type = $kernel;
+        $registry.add($name, kernel);
+    )*};
+}
+
+mod attributes;
+mod btf;
+mod coo;
+mod dense;
+mod shape;
+mod strings;
+mod testing;
+
+/// Adds the kernels of the dialects.
+pub fn register(registry: &mut KernelRegistry) {
+    registry
+        .add_dialect("ts", shape::register)
+        .add_dialect("ts_sync", shape::register_synchronous)
+        .add_dialect("tfrt_dht", dense::register)
+        .add_dialect("tfrt_dht_sync", dense::register_synchronous)
+        .add_dialect("tfrt_sht", strings::register)
+        .add_dialect("tfrt_sht_sync", strings::register_synchronous)
+        .add_dialect("coo", coo::register)
+        .add_dialect("btf", btf::register);
+    testing::register(registry);
+}
