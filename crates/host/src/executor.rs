@@ -135,7 +135,7 @@ fn bring(mut list: ReadyList, right: Right, kernel: u32, value: AnyAsyncValue) {
 pub(crate) fn describe(frame: &Arc<Frame>, register: u32) -> Option<String> {
     let kernel = frame.shape().producer(register)?;
     let context = frame.context_of(kernel);
-    let (_, name) = frame.topology().place(kernel);
+    let name = &frame.topology().entry(kernel).name;
     Some(match context.location() {
         Some(location) => format!("kernel '{name}' at {location}"),
         None => format!("kernel '{name}'"),

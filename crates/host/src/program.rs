@@ -14,7 +14,7 @@ use tfrt_async::record::FunctionId;
 use tfrt_async::{Error, SourceLocation};
 use tfrt_bef::{
     AttributeOffset, AttributeSection, AttributeView, BefFile, Body, FunctionIndex, FunctionKind,
-    FunctionView, KernelView, Location, LocationOffset,
+    FunctionView, KernelIndex, KernelView, Location, LocationOffset,
 };
 
 use crate::codes;
@@ -216,6 +216,15 @@ impl Loaded {
     #[inline]
     pub(crate) fn topology(&self, function: u32) -> &Topology {
         &self.functions[function as usize]
+    }
+
+    /// Where a kernel stands in the source, as an offset for the file's table of places, and its name.
+    pub(crate) fn place(&self, function: u32, kernel: u32) -> (u32, &Arc<str>) {
+        let topology = self.topology(function);
+        let number = topology.number_in_file(kernel) + 1;
+        let body = self.view(function).body();
+        let place = body.map(|body| body.kernel(KernelIndex(number)).location().0);
+        (place.unwrap_or(u32::MAX), &topology.entry(kernel).name)
     }
 
     /// What the kernels of a function count by.

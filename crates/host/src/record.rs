@@ -80,7 +80,7 @@ impl Program {
         usize::try_from(kernel)
             .is_ok_and(|kernel| kernel < topology.n_kernels())
             .then(|| {
-                let (location, name) = topology.place(kernel);
+                let (location, name) = loaded.place(index, kernel);
                 RecordedKernel {
                     function: found,
                     number: topology.number_in_file(kernel),

@@ -412,7 +412,7 @@ struct Place {
 impl Place {
     /// Where it lies in the file's table of places, and the kernel's name.
     fn look_up(&self) -> (u32, &Arc<str>) {
-        self.program.topology(self.function).place(self.kernel)
+        self.program.place(self.function, self.kernel)
     }
 }
 

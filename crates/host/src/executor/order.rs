@@ -9,34 +9,40 @@
 use std::collections::VecDeque;
 
 use super::ready::{Group, ReadyQueue};
-use super::wiring::Wiring;
+use super::wiring::{WiredKernel, Wiring};
 
 pub(super) struct Simulated {
     /// Kernels by the numbers of the file; those that would never run come last.
     pub(super) order: Vec<u32>,
     /// Every kernel would run.
     pub(super) is_complete: bool,
-    /// No kernel stands in another stream than that in which the call begins.
-    pub(super) has_one_stream: bool,
 }
 
-/// Finds the order. The wiring has been checked.
-pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
-    let n_kernels = wiring.n_kernels();
-    let root = wiring.root_stream();
+/// How many counts start a kernel.
+pub(super) fn n_waits(wired: &WiredKernel<'_>) -> u32 {
+    match wired.is_marked {
+        true => 1,
+        false => wired.operands.len().max(1) as u32,
+    }
+}
+
+/// Finds the order. `waits` are the counts that start each kernel; `visit` is shown each as it would run.
+pub(super) fn simulate(
+    wiring: &dyn Wiring,
+    waits: Vec<u32>,
+    has_one_stream: bool,
+    visit: &mut dyn FnMut(u32, &WiredKernel<'_>),
+) -> Simulated {
+    let n_kernels = waits.len();
     let mut simulation = Simulation {
         wiring,
-        is_unseen: wiring.is_unseen(),
-        waits: (0..n_kernels as u32)
-            .map(|kernel| match wiring.kernel(kernel) {
-                wired if wired.is_marked => 1,
-                wired => wired.operands.len().max(1) as u32,
-            })
-            .collect(),
+        visit,
+        is_one: has_one_stream || wiring.is_unseen(),
+        waits,
         order: Vec::with_capacity(n_kernels),
         tasks: VecDeque::new(),
     };
-    let mut queue = ReadyQueue::new(root);
+    let mut queue = ReadyQueue::new(wiring.root_stream());
     simulation.count_down(&mut queue, wiring.entry_users(), None);
     for argument in 0..wiring.n_arguments() {
         let users = wiring.argument_users(argument);
@@ -54,16 +60,14 @@ pub(super) fn simulate(wiring: &dyn Wiring) -> Simulated {
         let waits_for_ever = (0..).zip(&waits).filter(|(_, wait)| **wait > 0);
         order.extend(waits_for_ever.map(|(kernel, _): (u32, _)| kernel));
     }
-    Simulated {
-        order,
-        is_complete,
-        has_one_stream: (0..n_kernels as u32).all(|kernel| wiring.stream(kernel) == root),
-    }
+    Simulated { order, is_complete }
 }
 
 struct Simulation<'w> {
     wiring: &'w dyn Wiring,
-    is_unseen: bool,
+    visit: &'w mut dyn FnMut(u32, &WiredKernel<'_>),
+    /// All kernels are taken for those of one stream.
+    is_one: bool,
     waits: Vec<u32>,
     order: Vec<u32>,
     tasks: VecDeque<Group<u32>>,
@@ -76,7 +80,9 @@ impl Simulation<'_> {
             self.tasks.extend(queue.turn());
             let Some(kernel) = queue.pop() else { return };
             self.order.push(kernel);
-            for (index, register) in self.wiring.kernel(kernel).results.iter().enumerate() {
+            let wired = self.wiring.kernel(kernel);
+            (self.visit)(kernel, &wired);
+            for (index, register) in wired.results.iter().enumerate() {
                 let users = self.wiring.users(kernel, index);
                 self.publish(&mut queue, users, *register);
             }
@@ -117,7 +123,7 @@ impl Simulation<'_> {
             if wanted && *wait > 0 {
                 *wait -= 1;
                 if *wait == 0 {
-                    match self.is_unseen {
+                    match self.is_one {
                         true => queue.push_here(kernel),
                         false => queue.push(self.wiring.stream(kernel), kernel),
                     }

@@ -20,7 +20,7 @@
 use super::order;
 use super::records::{FirstRecords, Record, RecordWriter, Records};
 use super::shape::Output;
-use super::wiring::{Malformed, Wiring, count, missing_register, too_large};
+use super::wiring::{Malformed, WiredKernel, Wiring, count, missing_register, too_large};
 
 /// The kernels of a function in an order in which they can run.
 #[derive(Debug)]
@@ -115,19 +115,84 @@ impl Sequence {
     /// The first condition of the module's header that does not hold.
     pub(crate) fn new(wiring: &dyn Wiring) -> Result<Option<Sequence>, Malformed> {
         let n_kernels = u32::try_from(wiring.n_kernels()).map_err(|_| too_large())?;
+        let Counts {
+            left,
+            waits,
+            n_words,
+            first_marked,
+            has_one_stream,
+        } = Counts::of(wiring)?;
+        let mut layout = Layout::new(wiring, left, n_words)?;
         if wiring.is_textual() {
-            let order: Vec<u32> = (0..n_kernels).collect();
-            return Layout::new(wiring, &order)?.write(&order, true).map(Some);
+            if let Some(kernel) = first_marked {
+                return Err(Malformed(format!("kernel {kernel} can't wait for less")));
+            }
+            for kernel in 0..n_kernels {
+                layout.add(&wiring.kernel(kernel))?;
+            }
+            return layout.finish((0..n_kernels).collect(), true).map(Some);
         }
-        let simulated = order::simulate(wiring);
-        let mut kernels = 0..n_kernels;
         // A marked kernel may start before all of its operands are there.
-        if !simulated.is_complete || kernels.any(|kernel| wiring.kernel(kernel).is_marked) {
+        if first_marked.is_some() {
             return Ok(None);
         }
-        let order = &simulated.order;
-        let layout = Layout::new(wiring, order)?;
-        layout.write(order, simulated.has_one_stream).map(Some)
+        let mut added = Ok(());
+        let simulated = order::simulate(wiring, waits, has_one_stream, &mut |_, wired| {
+            if added.is_ok() {
+                added = layout.add(wired);
+            }
+        });
+        if !simulated.is_complete {
+            return Ok(None);
+        }
+        added?;
+        layout.finish(simulated.order, has_one_stream).map(Some)
+    }
+}
+
+/// What is counted before the kernels are laid out, in the order of the file.
+struct Counts {
+    /// By register: how often it is read or returned.
+    left: Box<[u32]>,
+    /// By kernel: how many counts start it.
+    waits: Vec<u32>,
+    n_words: usize,
+    first_marked: Option<u32>,
+    has_one_stream: bool,
+}
+
+impl Counts {
+    fn of(wiring: &dyn Wiring) -> Result<Counts, Malformed> {
+        let mut left = vec![0u32; wiring.n_registers()].into_boxed_slice();
+        let mut read = |register: &u32| -> Result<(), Malformed> {
+            let left = left.get_mut(*register as usize);
+            count(left.ok_or_else(|| missing_register(*register))?, *register)
+        };
+        let mut waits = Vec::with_capacity(wiring.n_kernels());
+        let mut n_words = RecordWriter::n_words(0, wiring.n_arguments(), 0);
+        let mut first_marked = None;
+        let mut has_one_stream = true;
+        let root = wiring.root_stream();
+        for kernel in 0..wiring.n_kernels() as u32 {
+            let wired = wiring.kernel(kernel);
+            wired.operands.iter().try_for_each(&mut read)?;
+            waits.push(order::n_waits(&wired));
+            let n_constants = wired.attributes.len() + wired.functions.len();
+            let (n_operands, n_results) = (wired.operands.len(), wired.results.len());
+            n_words += RecordWriter::n_words(n_operands, n_results, n_constants);
+            if wired.is_marked {
+                first_marked.get_or_insert(kernel);
+            }
+            has_one_stream &= wiring.stream(kernel) == root;
+        }
+        wiring.result_registers().iter().try_for_each(read)?;
+        Ok(Counts {
+            left,
+            waits,
+            n_words,
+            first_marked,
+            has_one_stream,
+        })
     }
 }
 
@@ -144,37 +209,34 @@ struct Layout<'w> {
     /// Slots that nobody needs any more.
     free: Vec<u32>,
     n_slots: u32,
-    n_words: usize,
+    records: RecordWriter,
+    arguments: Vec<Output>,
+    /// Room for what one record names.
+    operands: Vec<u32>,
+    outputs: Vec<Output>,
 }
 
 impl<'w> Layout<'w> {
-    /// Counts how often registers are read.
-    fn new(wiring: &'w dyn Wiring, order: &[u32]) -> Result<Self, Malformed> {
-        let n_registers = wiring.n_registers();
-        let mut left = vec![0u32; n_registers].into_boxed_slice();
-        let mut n_words = 0;
-        let mut read = |register: &u32| -> Result<(), Malformed> {
-            let left = left.get_mut(*register as usize);
-            count(left.ok_or_else(|| missing_register(*register))?, *register)
-        };
-        for kernel in order {
-            let wired = wiring.kernel(*kernel);
-            if wired.is_marked {
-                return Err(Malformed(format!("kernel {kernel} can't wait for less")));
-            }
-            wired.operands.iter().try_for_each(&mut read)?;
-            let constants = wired.attributes.len() + wired.functions.len();
-            n_words += RecordWriter::n_words(wired.operands.len(), wired.results.len(), constants);
-        }
-        wiring.result_registers().iter().try_for_each(read)?;
-        Ok(Layout {
+    /// Begins with the arguments.
+    fn new(wiring: &'w dyn Wiring, left: Box<[u32]>, n_words: usize) -> Result<Self, Malformed> {
+        let n_arguments = wiring.n_arguments() as u32;
+        let mut layout = Layout {
             wiring,
-            slots: vec![NOWHERE; n_registers].into(),
+            slots: vec![NOWHERE; left.len()].into(),
             left,
             free: Vec::new(),
             n_slots: 0,
-            n_words: n_words + RecordWriter::n_words(0, wiring.n_arguments(), 0),
-        })
+            records: RecordWriter::new(n_words, wiring.n_kernels() + 1),
+            arguments: Vec::new(),
+            operands: Vec::new(),
+            outputs: Vec::new(),
+        };
+        for argument in 0..n_arguments {
+            let output = layout.define(argument)?;
+            layout.arguments.push(output);
+        }
+        (0..n_arguments).for_each(|argument| layout.release(argument));
+        Ok(layout)
     }
 
     /// Gives a register a slot in which nothing lies.
@@ -197,7 +259,7 @@ impl<'w> Layout<'w> {
 
     /// Where a register lies.
     fn find(&self, register: u32) -> Result<u32, Malformed> {
-        match self.slots[register as usize] {
+        match *self.slots.get(register as usize).unwrap_or(&NOWHERE) {
             NOWHERE => Err(Malformed(format!("register {register} is read too early"))),
             slot => Ok(slot),
         }
@@ -210,59 +272,54 @@ impl<'w> Layout<'w> {
         }
     }
 
-    /// Writes all records.
-    fn write(mut self, order: &[u32], has_one_stream: bool) -> Result<Sequence, Malformed> {
-        let wiring = self.wiring;
-        let n_arguments = wiring.n_arguments();
-        let mut records = RecordWriter::new(self.n_words, order.len() + 1);
-        let (mut operands, mut outputs) = (Vec::new(), Vec::new());
-        let mut arguments = Vec::new();
-        for argument in 0..n_arguments as u32 {
-            arguments.push(self.define(argument)?);
+    /// Appends the record of the kernel that runs next.
+    fn add(&mut self, wired: &WiredKernel<'_>) -> Result<(), Malformed> {
+        self.operands.clear();
+        for register in wired.operands {
+            let slot = self.find(*register)?;
+            self.operands.push(slot);
         }
-        (0..n_arguments as u32).for_each(|argument| self.release(argument));
-        for kernel in order {
-            let wired = wiring.kernel(*kernel);
-            operands.clear();
-            for register in wired.operands {
-                operands.push(self.find(*register)?);
-            }
-            outputs.clear();
-            for register in wired.results {
-                outputs.push(self.define(*register)?);
-            }
-            for register in wired.operands {
-                self.left[*register as usize] -= 1;
-                self.release(*register);
-            }
-            wired
-                .results
-                .iter()
-                .for_each(|result| self.release(*result));
-            let (attributes, functions) = (wired.attributes, wired.functions);
-            let written = records.write(wired.entrance, &operands, &outputs, attributes, functions);
-            written.ok_or_else(too_large)?;
+        self.outputs.clear();
+        for register in wired.results {
+            let output = self.define(*register)?;
+            self.outputs.push(output);
         }
-        let written = records.write(u32::MAX, &[], &arguments, &[], &[]);
+        for register in wired.operands {
+            self.left[*register as usize] -= 1;
+            self.release(*register);
+        }
+        for register in wired.results {
+            self.release(*register);
+        }
+        let (operands, outputs) = (&self.operands, &self.outputs);
+        let (attributes, functions) = (wired.attributes, wired.functions);
+        let records = &mut self.records;
+        let written = records.write(wired.entrance, operands, outputs, attributes, functions);
+        written.ok_or_else(too_large)
+    }
+
+    /// All kernels were added in this order.
+    fn finish(mut self, order: Vec<u32>, has_one_stream: bool) -> Result<Sequence, Malformed> {
+        let records = &mut self.records;
+        let written = records.write(u32::MAX, &[], &self.arguments, &[], &[]);
         written.ok_or_else(too_large)?;
-        let results = wiring.result_registers().iter();
+        let results = self.wiring.result_registers().iter();
         let results: Result<Box<[u32]>, Malformed> =
             results.map(|register| self.find(*register)).collect();
         // Functions are mostly written in an order in which they can run.
-        let is_as_written = (0..)
-            .zip(order)
-            .all(|(position, kernel)| position == *kernel);
+        let mut numbered = (0..).zip(&order);
+        let is_as_written = numbered.all(|(position, kernel)| position == *kernel);
         Ok(Sequence {
-            records: records.finish(),
             n_kernels: order.len() as u32,
             n_slots: self.n_slots as usize,
-            n_arguments,
+            n_arguments: self.arguments.len(),
             numbers: if is_as_written {
                 Box::default()
             } else {
                 order.into()
             },
             results: results?,
+            records: self.records.finish(),
             has_one_stream,
         })
     }

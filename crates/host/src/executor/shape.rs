@@ -230,8 +230,12 @@ impl Shape {
             let order = (0..wiring.n_kernels() as u32).collect();
             return checked.lay_out(order, true);
         }
-        let simulated = order::simulate(wiring);
-        checked.lay_out(simulated.order, simulated.has_one_stream)
+        let kernels = 0..wiring.n_kernels() as u32;
+        let root = wiring.root_stream();
+        let has_one_stream = kernels.clone().all(|kernel| wiring.stream(kernel) == root);
+        let waits = kernels.map(|kernel| order::n_waits(&wiring.kernel(kernel)));
+        let simulated = order::simulate(wiring, waits.collect(), has_one_stream, &mut |_, _| {});
+        checked.lay_out(simulated.order, has_one_stream)
     }
 }
 

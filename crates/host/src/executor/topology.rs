@@ -18,6 +18,7 @@ use crate::kernel::{Completion, Entrances, KernelEntry, Signature};
 pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     pub(crate) signature: Arc<Signature>,
+    known: Known,
     /// Names the kernel to a value whose promise is dropped; kernels that complete later have one.
     pub(crate) origin: Option<Origin>,
     /// The number of operands that the kernel takes at most; one more may follow that only orders.
@@ -36,6 +37,7 @@ impl Entry {
             } else {
                 signature.operands.len() as u32
             },
+            known: Known::of(&signature),
             signature,
         }
     }
@@ -94,8 +96,6 @@ pub(crate) struct Topology {
     sequence: Option<Sequence>,
     shape: OnceLock<Arc<Shape>>,
     entries: Arc<Entries>,
-    /// Where each kernel stands in the source: an offset for the file's location table.
-    locations: Box<[u32]>,
     /// Its number in recordings, if the host makes any.
     pub(crate) recorded_as: Option<FunctionId>,
 }
@@ -116,16 +116,13 @@ impl Topology {
             return Err(too_large());
         }
         let wiring = BodyWiring::new(function, body, entries);
-        let mut known = Known::NOTHING;
-        for kernel in body.kernels() {
-            known.add(&entries.list[kernel.code().index()].signature);
-        }
+        let known = wiring.known;
         let is_textual = function.kind() == FunctionKind::Sync;
         let sequence = match known.ends || is_textual {
             true => Sequence::new(&wiring)?,
             false => None,
         };
-        let mut topology = Topology {
+        let topology = Topology {
             kind: function.kind(),
             manner: Manner::Counted,
             is_recursive: false,
@@ -136,7 +133,6 @@ impl Topology {
             n_arguments: wiring.n_arguments(),
             n_kernels: wiring.n_kernels(),
             n_results: wiring.result_registers().len(),
-            locations: Box::default(),
             sequence,
             shape: OnceLock::new(),
             entries: entries.clone(),
@@ -146,11 +142,6 @@ impl Topology {
         if topology.sequence.is_none() {
             topology.shape_of(function)?;
         }
-        let location = |kernel| {
-            let number = topology.number_in_file(kernel) + 1;
-            body.kernel(KernelIndex(number)).location().0
-        };
-        topology.locations = (0..topology.n_kernels as u32).map(location).collect();
         Ok(topology)
     }
 
@@ -158,8 +149,7 @@ impl Topology {
     pub(crate) fn native(entry: &KernelEntry, n_arguments: u32, n_results: u32) -> Self {
         let entries = Entries::new(std::iter::once(entry));
         let wiring = NativeWiring::new(&entries, n_arguments as usize, n_results as usize);
-        let mut known = Known::NOTHING;
-        known.add(&entries.list[0].signature);
+        let known = entries.list[0].known;
         let shape = Shape::new(&wiring).expect("one kernel, wired in full");
         let sequence = Sequence::new(&wiring).expect("one kernel, wired in full");
         Topology {
@@ -176,7 +166,6 @@ impl Topology {
             known,
             shape: OnceLock::from(Arc::new(shape)),
             entries: Arc::new(entries),
-            locations: Box::new([u32::MAX]),
             number: u32::MAX,
             recorded_as: None,
         }
@@ -279,11 +268,6 @@ impl Topology {
         &self.entries.list[self.record(kernel).code() as usize]
     }
 
-    /// Where a kernel stands in the source, and its name.
-    pub(crate) fn place(&self, kernel: u32) -> (u32, &Arc<str>) {
-        (self.locations[kernel as usize], &self.entry(kernel).name)
-    }
-
     /// How the function may run as far as its own kernels matter.
     fn own_manner(&self, is_silent: bool) -> Manner {
         let Some(sequence) = self.sequence.as_ref().filter(|_| self.known.ends) else {
@@ -308,7 +292,7 @@ impl Topology {
     }
 }
 
-/// What is known of a function by the signatures of its kernels.
+/// What is known of kernels by their signatures.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// All end when they return.
@@ -330,11 +314,20 @@ impl Known {
         calls: false,
     };
 
-    fn add(&mut self, signature: &Signature) {
-        self.ends &= signature.ends_when_it_returns();
-        self.is_silent &= signature.is_silent();
-        self.leaves_no_trace &= signature.leaves_no_trace();
-        self.calls |= signature.completion == Completion::Calls;
+    fn of(signature: &Signature) -> Known {
+        Known {
+            ends: signature.ends_when_it_returns(),
+            is_silent: signature.is_silent(),
+            leaves_no_trace: signature.leaves_no_trace(),
+            calls: signature.completion == Completion::Calls,
+        }
+    }
+
+    fn add(&mut self, kernel: Known) {
+        self.ends &= kernel.ends;
+        self.is_silent &= kernel.is_silent;
+        self.leaves_no_trace &= kernel.leaves_no_trace;
+        self.calls |= kernel.calls;
     }
 }
 
@@ -433,7 +426,7 @@ struct BodyWiring<'a> {
     body: &'a Body<'a>,
     entries: &'a Entries,
     is_textual: bool,
-    is_unseen: bool,
+    known: Known,
     has_early_users: bool,
 }
 
@@ -443,12 +436,14 @@ impl<'a> BodyWiring<'a> {
             let mut operands = entry.signature.operands.iter();
             operands.any(|operand| !operand.strict)
         };
-        let entry = |kernel: tfrt_bef::KernelView<'_>| &entries.list[kernel.code().index()];
-        let mut kernels = body.kernels();
+        let mut known = Known::NOTHING;
+        for kernel in body.kernels() {
+            known.add(entries.list[kernel.code().index()].known);
+        }
         BodyWiring {
             body,
             entries,
-            is_unseen: kernels.all(|kernel| entry(kernel).signature.leaves_no_trace()),
+            known,
             has_early_users: entries.list.iter().any(takes_handle),
             is_textual: function.kind() == FunctionKind::Sync,
         }
@@ -498,7 +493,7 @@ impl Wiring for BodyWiring<'_> {
     }
 
     fn is_unseen(&self) -> bool {
-        self.is_unseen
+        self.known.leaves_no_trace
     }
 
     fn takes_handle(&self, kernel: u32, register: u32) -> bool {
