@@ -319,7 +319,8 @@ impl<'s> RecordWalk<'s> {
             self.start = unsafe { self.start.add(1) };
         } else {
             cold_path();
-            self.start = NonNull::from(&self.starts[index as usize]);
+            // Not a reference to it: from there no way would lead to those that follow.
+            self.start = NonNull::from(&self.starts[index as usize..]).cast();
         }
         self.number = index;
         // SAFETY: one of `starts`, which live for `'s`.
