@@ -42,6 +42,7 @@ pub fn read(
 ) -> Result<Vec<(String, Tensor)>, Error> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(None, &error))?;
     let mut arrays = Vec::new();
+    let mut n_compressed = 0_u64;
     for index in 0..archive.len() {
         let file = archive
             .by_index(index)
@@ -51,6 +52,12 @@ pub fn read(
             continue;
         };
         let n_bytes = file.size();
+        // Files that lie in each other would take much more memory than the archive.
+        n_compressed = n_compressed.saturating_add(file.compressed_size());
+        if n_compressed > bytes.len() as u64 {
+            let message = "the files before it and this one have more than the archive's bytes";
+            return Err(invalid(Some(&name), &message));
+        }
         // What an archive says of its files is believed as far as it could be so.
         let most = file.compressed_size().saturating_mul(MAX_EXPANSION);
         if n_bytes > most.saturating_add(MAX_EXPANSION) {
@@ -138,6 +145,40 @@ mod tests {
         assert!(read(b"PK", &allocator()).is_err());
         let tensor = DenseHostTensor::scalar(&allocator(), 1).unwrap().into();
         assert!(write([("a", &tensor), ("a", &tensor)]).is_err());
+    }
+
+    #[test]
+    fn archives_whose_arrays_lie_in_each_other_are_refused() {
+        let bytes = archive();
+        // The entry in the directory of the second array, said again for the first.
+        let directory: Vec<usize> = bytes
+            .windows(4)
+            .enumerate()
+            .filter(|(_, word)| *word == b"PK\x01\x02")
+            .map(|(at, _)| at)
+            .collect();
+        let [first, second] = directory[..] else {
+            panic!("there are two entries")
+        };
+        let end = bytes.windows(4).rposition(|word| word == b"PK\x05\x06");
+        let mut end = bytes[end.unwrap()..].to_vec();
+        let mut twice = bytes[..second].to_vec();
+        for number in 0..8_u8 {
+            let mut entry = bytes[first..second].to_vec();
+            let name = entry.windows(5).position(|word| word == b"a.npy").unwrap();
+            entry[name] = b'b' + number;
+            twice.extend_from_slice(&entry);
+        }
+        let len = u32::try_from(twice.len() - first).unwrap();
+        end[8..10].copy_from_slice(&9_u16.to_le_bytes());
+        end[10..12].copy_from_slice(&9_u16.to_le_bytes());
+        end[12..16].copy_from_slice(&len.to_le_bytes());
+        twice.extend_from_slice(&end);
+        let error = read(&twice, &allocator()).unwrap_err();
+        assert!(
+            error.message().contains("than the archive's bytes"),
+            "{error}"
+        );
     }
 
     proptest! {
