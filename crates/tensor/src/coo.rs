@@ -133,8 +133,10 @@ impl CooHostTensor {
                     let offset: Option<usize> = coordinates
                         .iter()
                         .zip(&strides)
-                        .map(|(index, stride)| usize::try_from(*index).ok()?.checked_mul(*stride))
-                        .sum();
+                        .try_fold(0_usize, |offset, (index, stride)| {
+                            let step = usize::try_from(*index).ok()?.checked_mul(*stride)?;
+                            offset.checked_add(step)
+                        });
                     // The buffer of the indices may be shared with somebody who writes.
                     let place = offset.and_then(|offset| elements.get_mut(offset));
                     *place.ok_or_else(|| {

@@ -183,10 +183,11 @@ fn read_strings(
     }
     let extents = shape.to_dims();
     let mut strides = extents.clone();
-    let mut stride = 1;
+    let mut stride = 1_usize;
     for (to, extent) in strides.iter_mut().zip(&extents) {
         *to = stride;
-        stride *= extent;
+        // They are huge only where there is no element.
+        stride = stride.saturating_mul(*extent);
     }
     let offsets = crate::view::Offsets::new(&extents, &strides);
     let strings = offsets.map(at).collect::<Result<_, _>>()?;

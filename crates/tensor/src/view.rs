@@ -317,12 +317,13 @@ fn offset(extents: &[usize], strides: &[usize], coordinates: &[usize]) -> Option
     if coordinates.len() != extents.len() {
         return None;
     }
-    let mut offset = 0;
+    let mut offset = 0_usize;
     for ((coordinate, extent), stride) in coordinates.iter().zip(extents).zip(strides) {
         if coordinate >= extent {
             return None;
         }
-        offset += coordinate * stride;
+        // Strides are huge only where there is no element.
+        offset = coordinate.saturating_mul(*stride).saturating_add(offset);
     }
     Some(offset)
 }
@@ -430,5 +431,10 @@ mod tests {
         let empty = TensorView::new(&elements[..0], &[2, 0, 3]).unwrap();
         assert!(seen(&empty).is_empty() && empty.as_slice() == Some(&[]));
         assert!(seen(&empty.chip(&[1]).unwrap()).is_empty());
+        let large = TensorView::new(&elements[..0], &[0, 1 << 40, 1 << 40]).unwrap();
+        let large = large.permute(&[2, 1, 0]).unwrap();
+        let last = (1 << 40) - 1;
+        assert!(seen(&large.chip(&[last, last]).unwrap()).is_empty());
+        assert_eq!(large.get(&[last, last, 0]), None);
     }
 }

@@ -67,6 +67,11 @@ fn arrays_of_every_kind_are_read() {
         &[],
         "[0, 7], values = []",
     );
+    for descr in ["|S1", "<f4"] {
+        let large = "9223372036854775807, 9223372036854775807, 0";
+        let header = format!("{{'descr': '{descr}', 'fortran_order': True, 'shape': ({large})}}");
+        reads(&header, &[], &format!("[{large}], values = []"));
+    }
 }
 
 #[test]

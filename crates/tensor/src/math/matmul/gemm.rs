@@ -133,7 +133,8 @@ macro_rules! by_gemm {
                 let ([m, k], [_, n]) = (a.extents, b.extents);
                 let convert = |$x: $type| -> $foreign { $convert };
                 let reads_out = scale.of_result != <$type as crate::Element>::ZERO;
-                let stride = |stride: usize| isize::try_from(stride).expect("it lies in memory");
+                // One that is larger than memory is that of a single row or column, and never taken.
+                let stride = |stride: usize| isize::try_from(stride).unwrap_or(0);
                 // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and a matrix
                 // without elements is not read; `out` has m rows of n elements in its slice, as `Rows::new`
                 // and `multiply` have checked, and is borrowed for writing, so it overlaps neither. All are initialised. The

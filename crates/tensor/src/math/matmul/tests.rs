@@ -159,3 +159,14 @@ fn matrices_that_do_not_fit_are_told() {
         "MatMul output shape [1, 1] does not match product shape of inputs: [2, 1] * [1, 2]"
     );
 }
+
+#[test]
+fn strides_that_nobody_takes_do_not_matter() {
+    let elements = [1.0_f32, 2.0];
+    let row = TensorView::strided(&elements, &[1, 2], &[usize::MAX, 1]).unwrap();
+    let column = TensorView::strided(&elements, &[2, 1], &[1, usize::MAX]).unwrap();
+    let mut out = [0.0];
+    let mut product = TensorViewMut::new(&mut out, &[1, 1]).unwrap();
+    matmul(Scale::default(), &row, &column, &mut product).unwrap();
+    assert_eq!(out, [5.0]);
+}
