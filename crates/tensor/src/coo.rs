@@ -96,21 +96,28 @@ impl CooHostTensor {
         let (extents, strides) = (dense.shape().to_dims(), dense.shape().strides());
         let reading = dense.read()?;
         with_element!(dense.dtype(), T => {
+            // Counted first, so that all memory is the host's, and no more than it allows.
             let elements = reading.elements::<T>()?;
-            let (mut indices, mut values) = (Vec::new(), Vec::new());
-            for (offset, element) in elements.iter().enumerate() {
-                if *element != T::ZERO {
-                    let index = |(extent, stride): (&usize, &usize)| (offset / stride % extent) as i64;
-                    indices.extend(extents.iter().zip(&strides).map(index));
-                    values.push(*element);
+            let listed = || elements.iter().enumerate().filter(|(_, element)| **element != T::ZERO);
+            let n_values = listed().count();
+            let of = |dtype, extents: &[usize]| {
+                DenseHostTensor::zeroed(allocator, TensorMetadata::new(dtype, TensorShape::new(extents)?))
+            };
+            let mut indices = of(DType::I64, &[n_values, extents.len()])?;
+            let mut values = of(T::DTYPE, &[n_values])?;
+            if let (Some(mut indices), Some(values)) =
+                (indices.elements_mut::<i64>()?, values.elements_mut::<T>()?)
+            {
+                for ((offset, element), value) in listed().zip(values) {
+                    let (own, rest) = indices.split_at_mut(extents.len());
+                    for ((index, extent), stride) in own.iter_mut().zip(&extents).zip(&strides) {
+                        *index = (offset / stride % extent) as i64;
+                    }
+                    *value = *element;
+                    indices = rest;
                 }
             }
-            let of_indices = [values.len(), extents.len()];
-            CooHostTensor::new(
-                dense.shape().clone(),
-                DenseHostTensor::from_slice(allocator, &of_indices, &indices)?,
-                DenseHostTensor::from_slice(allocator, &[values.len()], &values)?,
-            )
+            CooHostTensor::new(dense.shape().clone(), indices, values)
         }, else Err(Error::invalid_argument("a dense tensor has elements of one size")))
     }
 
