@@ -9,6 +9,7 @@ mod builtin;
 mod checks;
 mod coo;
 mod corert;
+mod eigen;
 mod func;
 mod native;
 mod symbols;
@@ -33,6 +34,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("builtin", builtin::definitions),
     ("coo", coo::definitions),
     ("corert", corert::definitions),
+    ("eigen", eigen::definitions),
     ("func", func::definitions),
     ("tfrt", tfrt::definitions),
     ("tfrt_dht", tfrt_dht::definitions),
@@ -40,6 +42,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("tfrt_sht", tfrt_sht::definitions),
     ("tfrt_sht_sync", tfrt_sht::synchronous_definitions),
     ("tfrt_test", tfrt_test::definitions),
+    ("tfrt_test_sync", tfrt_test::synchronous_definitions),
     ("tfrt_tutorial", tfrt_tutorial::definitions),
     ("ts", ts::definitions),
     ("ts_sync", ts_sync::definitions),

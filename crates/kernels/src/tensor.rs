@@ -14,6 +14,7 @@ macro_rules! add_all {
     )*};
 }
 
+mod arithmetic;
 mod attributes;
 mod btf;
 mod coo;
@@ -32,6 +33,9 @@ pub fn register(registry: &mut KernelRegistry) {
         .add_dialect("tfrt_sht", strings::register)
         .add_dialect("tfrt_sht_sync", strings::register_synchronous)
         .add_dialect("coo", coo::register)
-        .add_dialect("btf", btf::register);
+        .add_dialect("btf", btf::register)
+        .add_dialect("eigen", arithmetic::register_eigen)
+        .add_dialect("tfrt_test_sync", arithmetic::register_synchronous);
+    arithmetic::register(registry);
     testing::register(registry);
 }

@@ -12,7 +12,7 @@ use crate::executor::slots::Activation;
 /// result is a [`KernelReturn`]. `M` is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel",
-    note = "a kernel is a function, `Send + Sync + 'static`, of up to ten parameters that implement `KernelParam`, \
+    note = "a kernel is a function, `Send + Sync + 'static`, of up to twelve parameters that implement `KernelParam`, \
             whose result implements `KernelReturn`; `tfrt_host::kernel::explain::<fn(..) -> ..>()` names the one that does not"
 )]
 pub trait KernelFn<M>: Leaf<Self::Shape> + Send + Sync + 'static {
@@ -270,6 +270,10 @@ kernel_fn!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h);
 kernel_fn!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i);
 kernel_fn!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i, J MJ j);
 kernel_fn!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i, J MJ j, K MK k);
+kernel_fn!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i, J MJ j, K MK k, O MO o);
+kernel_fn!(
+    A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i, J MJ j, K MK k, O MO o, N MN n
+);
 
 /// Compiles only if the function type is a kernel, and otherwise makes the compiler name the
 /// parameter or result that is not.
@@ -304,3 +308,5 @@ explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH);
 explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH, I MI);
 explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH, I MI, J MJ);
 explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH, I MI, J MJ, K MK);
+explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH, I MI, J MJ, K MK, O MO);
+explain_fn!(A MA, B MB, C MC, D MD, E ME, G MG, H MH, I MI, J MJ, K MK, O MO, N MN);

@@ -10,6 +10,7 @@ mod errors;
 mod faults;
 mod images;
 mod inspection;
+pub(super) mod networks;
 mod resources;
 mod strings;
 mod synchronous;
@@ -26,9 +27,15 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all.extend(faults::definitions());
     all.extend(images::definitions());
     all.extend(inspection::definitions());
+    all.extend(networks::definitions());
     all.extend(resources::definitions());
     all.extend(strings::definitions());
     all.extend(synchronous::definitions());
     all.extend(tensors::definitions());
     all
+}
+
+/// The entries of `tfrt_test_sync`.
+pub(super) fn synchronous_definitions() -> Vec<OpDef> {
+    networks::synchronous_definitions()
 }

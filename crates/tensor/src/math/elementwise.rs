@@ -383,7 +383,12 @@ pub fn binary_metadata<F: Binary<T>, T: Element>(
     ))
 }
 
-pub(crate) fn expect_same(x: &TensorShape, out: &TensorShape) -> Result<(), Error> {
+/// Tells whether two shapes are the same.
+///
+/// # Errors
+///
+/// `InvalidArgument` if they are not.
+pub fn expect_same(x: &TensorShape, out: &TensorShape) -> Result<(), Error> {
     if x == out {
         return Ok(());
     }

@@ -93,6 +93,13 @@ fn rows_in_place<T: Floating>(kind: Kind, row: usize, elements: &mut [T]) {
         return;
     }
     for row in elements.chunks_exact_mut(row) {
+        row_in_place(kind, row);
+    }
+}
+
+/// Makes one row, in place.
+pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
+    {
         let largest = block::<Maximum, T>(row);
         match kind {
             Kind::Softmax => {
