@@ -3,7 +3,6 @@
 //! A dialect may have hundreds of kernels, of which a program uses a few and most programs none:
 //! [`KernelRegistry::add_dialect`] has them made when the first is asked for.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -148,11 +147,11 @@ impl KernelRegistry {
         for index in 0..self.dialects.len() {
             self.made(&self.dialects[index]);
             if let Some(kernels) = self.dialects[index].kernels.get_mut() {
-                kernels.retain(|_, entry| keep(entry));
+                kernels.0.retain(&mut keep);
             }
         }
-        self.kernels.retain(|_, entry| keep(entry));
-        self.natives.retain(|_, entry| keep(entry));
+        self.kernels.0.retain(&mut keep);
+        self.natives.0.retain(&mut keep);
         self
     }
 
@@ -171,9 +170,9 @@ impl KernelRegistry {
         dialect.kernels.get_or_init(|| {
             let mut registry = KernelRegistry::new();
             (dialect.register)(&mut registry);
-            let is_plain = registry.natives.is_empty() && registry.dialects.is_empty();
+            let is_plain = registry.natives.0.is_empty() && registry.dialects.is_empty();
             assert!(is_plain, "dialect '{}' has kernels only", dialect.name);
-            for name in registry.kernels.keys() {
+            for name in registry.kernels.0.iter().map(KernelEntry::name) {
                 let own = name.split_once('.').map(|(dialect, _)| dialect);
                 assert!(
                     own == Some(dialect.name),
@@ -181,7 +180,7 @@ impl KernelRegistry {
                     dialect.name
                 );
                 assert!(
-                    !self.kernels.contains_key(name),
+                    self.kernels.find(name).is_err(),
                     "two kernels are called '{name}'"
                 );
             }
@@ -196,16 +195,16 @@ impl KernelRegistry {
 
     /// All kernels, in the order of their names.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelEntry> {
-        let mut all: Vec<&KernelEntry> = self.kernels.values().collect();
+        let mut all: Vec<&KernelEntry> = self.kernels.0.iter().collect();
         let of_dialects = self.dialects.iter().map(|dialect| self.made(dialect));
-        all.extend(of_dialects.flat_map(BTreeMap::values));
+        all.extend(of_dialects.flat_map(|table| &table.0));
         sort_by(&mut all, |a, b| a.name().cmp(b.name()));
         all.into_iter()
     }
 
     /// All native functions, in the order of their names.
     pub fn natives(&self) -> impl Iterator<Item = &KernelEntry> {
-        self.natives.values()
+        self.natives.0.iter()
     }
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
@@ -237,7 +236,20 @@ fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n s
         .map(|(_, candidate)| candidate)
 }
 
-type Table = BTreeMap<Arc<str>, KernelEntry>;
+/// Entries in the order of their names: there are hundreds, and they are put in once.
+#[derive(Clone, Debug, Default)]
+struct Table(Vec<KernelEntry>);
+
+impl Table {
+    /// Where a name is, or where it belongs.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|entry| entry.name().cmp(name))
+    }
+
+    fn get(&self, name: &str) -> Option<&KernelEntry> {
+        self.find(name).ok().map(|index| &self.0[index])
+    }
+}
 
 /// There is one of this for each kernel: what differs is handed on as constants.
 #[inline(always)]
@@ -255,14 +267,15 @@ fn insert_stateless(table: &mut Table, name: &str, parts: &Parts, made: Stateles
 }
 
 fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
-    let name: Arc<str> = name.into();
+    let Err(index) = table.find(name) else {
+        panic!("two kernels are called '{name}'");
+    };
     let entry = KernelEntry {
-        name: name.clone(),
+        name: name.into(),
         code,
         signature: Arc::new(parts.signature()),
     };
-    let previous = table.insert(name.clone(), entry);
-    assert!(previous.is_none(), "two kernels are called '{name}'");
+    table.0.insert(index, entry);
 }
 
 /// The Levenshtein distance of two names, or any number above `limit` once it exceeds that.
