@@ -69,11 +69,13 @@ pub fn value_text(type_name: &str, value: &AnyAsyncValue) -> String {
 
 /// The message of an I/O error without Rust's `(os error N)`.
 pub fn error_message(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
+    let mut text = error.to_string();
+    if let Some(code) = error.raw_os_error() {
+        let suffix = format!(" (os error {code})");
+        let len = text.strip_suffix(&suffix).map_or(text.len(), str::len);
+        text.truncate(len);
     }
+    text
 }
 
 /// A float as `%e` of C prints it.

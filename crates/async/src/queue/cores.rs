@@ -107,14 +107,12 @@ struct Mount<'a> {
 impl<'a> Mount<'a> {
     /// Reads `id parent major:minor root point flags [tags] - kind source options`.
     fn parse(line: &'a str) -> Option<Mount<'a>> {
-        let (left, right) = line.split_once(" - ")?;
-        let mut left = left.split(' ').skip(3);
-        let mut right = right.split(' ');
+        let mut words = line.split(' ').skip(3);
         Some(Mount {
-            root: left.next()?,
-            point: left.next()?,
-            kind: right.next()?,
-            options: right.nth(1)?,
+            root: words.next()?,
+            point: words.next()?,
+            kind: words.find(|word| *word == "-").and(words.next())?,
+            options: words.nth(1)?,
         })
     }
 }
