@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use crate::steps::{self, Steps, target};
 
 /// Above this the step fails: what it weighs, and some room. Where the bytes are, and the goal of
-/// 400,000, is in `benches/record/`.
-const MAX_BYTES: u64 = 720_000;
+/// 400,000, is in `docs/size.md`.
+const MAX_BYTES: u64 = 600_000;
 
 /// From the start of the process until the line that the first kernel prints is read.
 const MAX_START: Duration = Duration::from_millis(2);
@@ -142,7 +142,10 @@ impl Build {
     fn cargo(&self, triple: &str, what: &[&str]) -> Command {
         // At a fixed address there are no relocations to keep; with a frame pointer the tables for
         // unwinding need not follow each push.
-        let mut flags = "-Crelocation-model=static -Cforce-frame-pointers=yes".to_owned();
+        // Each function costs 50 bytes for unwinding, so that it pays to inline some more.
+        let mut flags = "-Crelocation-model=static -Cforce-frame-pointers=yes \
+                         -Cllvm-args=-inline-threshold=20"
+            .to_owned();
         if self.aborts {
             flags.push_str(" -Cforce-unwind-tables=no");
         }
