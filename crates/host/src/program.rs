@@ -117,7 +117,7 @@ impl Program {
     pub fn load(file: BefFile, host: &HostContext) -> Result<Program, LoadError> {
         // Ordering: numbers order nothing. Four thousand million loads may repeat one, which at worst
         // lets a kernel call a function that exists.
-        static NEXT_ID: AtomicU32 = AtomicU32::new(0);
+        static NEXT_ID: AtomicU32 = AtomicU32::new(1);
         let mut functions = Loader::new(&file, host).load()?;
         if let Some(recorder) = host.recorder() {
             let first = recorder.functions(u32::try_from(functions.len()).unwrap_or(u32::MAX));
