@@ -71,7 +71,7 @@ mod tests;
 mod loom;
 
 pub use self::cores::available_parallelism;
-pub use self::task::{LocalTask, LocalWork, Task};
+pub use self::task::{LocalBlock, LocalTask, LocalWork, Task};
 
 #[cfg(not(loom))]
 pub use self::{
@@ -133,6 +133,12 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     /// ```
     fn add_local_task(&self, task: LocalTask<'_>) {
         self.add_task(task.into_shared());
+    }
+
+    /// Takes the next task, if it is a local one of this owner and the queue would run it now, when the
+    /// task that calls this had ended. That task goes on as this one, then.
+    fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
+        let _ = (owner, take);
     }
 
     /// Shares all local tasks that are not about to be run.

@@ -279,6 +279,7 @@ impl Executor {
                 finish(list, running, Vec::new(), Some(reason));
             }
             Ok(Pause::Marked(running)) => self.run_marked(running),
+            Ok(Pause::Shared) => {}
             Err(panic) => {
                 let running = list.panicked().expect("nothing but kernels panics");
                 let error = report(list.frame(), running.kernel(), panic);
@@ -328,7 +329,7 @@ impl Executor {
         }
         if status.is_later() {
             let top = self.stack.last_mut().expect("a kernel's call is there");
-            return top.list.put_off(&running, &mut self.scratch);
+            return top.list.put_off(running, &mut self.scratch);
         }
         if status.is_flow() {
             let kernel = self.top().suspend(running);

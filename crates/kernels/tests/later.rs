@@ -58,6 +58,14 @@ fn quiesce(a: i32, context: &ExecutionContext) -> Result<i32, Error> {
     Ok(a)
 }
 
+fn quiescing(
+    a: i32,
+    context: &ExecutionContext,
+) -> Later<impl FnOnce() -> Result<i32, Error> + Send + use<>> {
+    let context = context.clone();
+    Later(move || quiesce(a, &context))
+}
+
 fn cancel(a: i32, context: &ExecutionContext) -> i32 {
     context.request().cancel();
     a
@@ -75,6 +83,7 @@ fn registry() -> KernelRegistry {
         .add("later.early", early)
         .add("later.length", length)
         .add("later.quiesce", quiesce)
+        .add("later.quiescing", quiescing)
         .add("later.cancel", cancel);
     registry
 }
@@ -165,6 +174,43 @@ fn errors_and_panics_fail_the_result_and_what_needs_it() {
     let divided = "InvalidArgument: Divide by zero";
     let panicked = "Internal: the kernel panicked: in the task";
     check(body, "%b i32 %d i32", 4, &[divided, panicked]);
+}
+
+#[test]
+fn errors_and_panics_of_tasks_in_a_row_end_nothing_else() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"later.panicking\"(%a) : (i32) -> i32
+  %c = \"tfrt_test.async_add.i32\"(%b, %x) : (i32, i32) -> i32
+  %zero = tfrt.constant.i32 0
+  %d = \"later.divide\"(%a, %zero) : (i32, i32) -> i32
+  %e = \"tfrt_test.async_add.i32\"(%a, %x) : (i32, i32) -> i32
+  %f = \"tfrt_test.async_add.i32\"(%e, %x) : (i32, i32) -> i32";
+    let panicked = "Internal: the kernel panicked: in the task";
+    let divided = "InvalidArgument: Divide by zero";
+    check(body, "%c i32 %d i32 %f i32", 1, &[panicked, divided, "4"]);
+}
+
+#[test]
+fn waiting_ends_when_the_value_is_there_and_leaves_the_other_tasks() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %c = \"tfrt_test.async_add.i32\"(%a, %b) : (i32, i32) -> i32";
+    let host = single();
+    let main = main_of(&host, body, "%a i32 %b i32 %c i32");
+    let values = begin(&main, &RequestContext::new(&host), 1);
+    let settled = || {
+        let settled = values.iter().map(AnyAsyncValue::is_settled);
+        settled.collect::<Vec<_>>()
+    };
+    let first = values.iter().position(|value| {
+        host.queue().await_all(std::slice::from_ref(value)).unwrap();
+        settled().iter().filter(|settled| **settled).count() == 1
+    });
+    assert_eq!(first, Some(0));
+    host.queue().await_all(&values[2..]).unwrap();
+    assert_eq!(settled(), [true; 3]);
 }
 
 #[test]
@@ -265,6 +311,24 @@ fn a_kernel_that_waits_for_the_tasks_of_its_own_call_finds_them() {
     for value in here.iter().chain(&there) {
         host.queue().await_all(std::slice::from_ref(value)).unwrap();
         assert_eq!(value.get::<i32>(), Some(&20));
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_others_of_its_call_finds_them() {
+    let body = "
+  %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %b = \"later.quiescing\"(%a) : (i32) -> i32
+  %c = \"tfrt_test.async_add.i32\"(%a, %x) : (i32, i32) -> i32
+  %d = \"later.quiescing\"(%c) : (i32) -> i32
+  %e = tfrt.add.i32 %b, %d
+  %f = \"tfrt_test.async_add.i32\"(%e, %c) : (i32, i32) -> i32";
+    let host = single();
+    let main = main_of(&host, body, "%f i32");
+    for _ in 0..3 {
+        let values = begin(&main, &RequestContext::new(&host), 1);
+        host.queue().await_all(&values).unwrap();
+        assert_eq!(values[0].get::<i32>(), Some(&8));
     }
 }
 

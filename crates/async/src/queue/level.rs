@@ -19,11 +19,11 @@ thread_local! {
     /// The innermost level of the thread, or null.
     ///
     /// Invariant: a level that [`run`] has on its stack, further out than whoever reads this.
-    static INNERMOST: Cell<*const Level> = const { Cell::new(ptr::null()) };
+    static INNERMOST: Cell<*const Level<'static>> = const { Cell::new(ptr::null()) };
 }
 
 /// What the thread runs for one line.
-pub(super) struct Level {
+pub(super) struct Level<'a> {
     line: Arc<Line>,
     /// Borrowed for the length of one operation at a time, none of which calls anybody.
     tasks: UnsafeCell<Tasks>,
@@ -31,9 +31,9 @@ pub(super) struct Level {
     lane: NonNull<Lane>,
     owns_lane: bool,
     claimed_lane: bool,
-    /// It is there for what is added only: the thread runs no task of the line.
-    only_adds: bool,
-    outer: *const Level,
+    /// Tells whether the thread is to stop; `None` if it runs no task of the line, and only adds some.
+    stops: Option<&'a dyn Fn() -> bool>,
+    outer: *const Level<'static>,
 }
 
 struct Tasks {
@@ -45,21 +45,31 @@ struct Tasks {
 
 /// Runs `work` with a level that begins with a batch. What is left of that goes back to the front
 /// of the line afterwards, and what was added goes to its end.
-pub(super) fn run(line: &Arc<Line>, batch: VecDeque<Task>, work: impl FnOnce(&Level)) {
-    enter(line, batch, false, work);
+pub(super) fn run(
+    line: &Arc<Line>,
+    batch: VecDeque<Task>,
+    stops: &dyn Fn() -> bool,
+    work: impl FnOnce(&Level<'_>),
+) {
+    enter(line, batch, Some(stops), work);
 }
 
 /// Runs `work`, which is no task of the line, with a level for what it adds, unless there is one.
 pub(super) fn run_here(line: &Arc<Line>, work: impl FnOnce()) {
     match levels(INNERMOST.get()).next() {
         Some(level) if level.is_of(line) => work(),
-        _ => enter(line, VecDeque::new(), true, |_| work()),
+        _ => enter(line, VecDeque::new(), None, |_| work()),
     }
 }
 
-fn enter(line: &Arc<Line>, batch: VecDeque<Task>, only_adds: bool, work: impl FnOnce(&Level)) {
+fn enter(
+    line: &Arc<Line>,
+    batch: VecDeque<Task>,
+    stops: Option<&dyn Fn() -> bool>,
+    work: impl FnOnce(&Level<'_>),
+) {
     /// Leaves the level even if something panics.
-    struct Leave<'a>(&'a Level);
+    struct Leave<'a>(&'a Level<'a>);
 
     impl Drop for Leave<'_> {
         fn drop(&mut self) {
@@ -80,26 +90,26 @@ fn enter(line: &Arc<Line>, batch: VecDeque<Task>, only_adds: bool, work: impl Fn
         }),
         owns_lane,
         claimed_lane,
-        only_adds,
+        stops,
         outer,
     };
-    INNERMOST.set(&raw const level);
+    INNERMOST.set((&raw const level).cast());
     let _leave = Leave(&level);
     work(&level);
 }
 
 /// Returns a level and all that are further out.
-fn levels<'a>(mut at: *const Level) -> impl Iterator<Item = &'a Level> {
+fn levels<'a>(mut at: *const Level<'static>) -> impl Iterator<Item = &'a Level<'a>> {
     std::iter::from_fn(move || {
         // SAFETY: by the invariant of `INNERMOST` it is null or on this thread's stack, further out
         // than the caller, and so are the levels that were there before it.
-        let level = unsafe { at.as_ref() }?;
+        let level: &'a Level<'a> = unsafe { at.cast::<Level<'a>>().as_ref() }?;
         at = level.outer;
         Some(level)
     })
 }
 
-impl Level {
+impl Level<'_> {
     fn is_of(&self, line: &Line) -> bool {
         ptr::eq(Arc::as_ptr(&self.line), line)
     }
@@ -193,9 +203,38 @@ pub(super) fn add_local<'c>(line: &Line, task: LocalTask<'c>) -> Result<(), Loca
     add(line, task).map_err(|_| unreachable!("the innermost level is of this line"))
 }
 
+/// Takes the next task of the thread's innermost level, if that runs `line`, and the task is a local one
+/// of this owner.
+#[inline]
+pub(super) fn take_local(line: &Line, owner: *const ()) -> Option<LocalTask<'static>> {
+    let level = levels(INNERMOST.get()).next()?;
+    // It stops between any two tasks.
+    if !level.is_of(line) || owner.is_null() || level.stops.is_none_or(|stops| stops()) {
+        return None;
+    }
+    let task = level.with_tasks(|tasks| {
+        let next = tasks.line.front()?;
+        // What others have added comes between the batch and the rest.
+        let is_next = tasks.n_batch > 0 || !line.may_have_tasks();
+        if !is_next || next.owner() != owner {
+            return None;
+        }
+        if tasks.n_batch == 0 {
+            tasks.n_batch = tasks.line.len();
+        }
+        tasks.n_batch -= 1;
+        tasks.line.pop_front()
+    })?;
+    // The task that takes this one is in flight in its place.
+    level.lane().start();
+    level.lane().finish();
+    // SAFETY: only local tasks have an owner, and what is on a level may be run on its thread.
+    Some(unsafe { LocalTask::of_unshared(task) })
+}
+
 /// Tells whether the thread is running tasks of `line`.
 pub(super) fn is_running(line: &Line) -> bool {
-    levels(INNERMOST.get()).any(|level| level.is_of(line) && !level.only_adds)
+    levels(INNERMOST.get()).any(|level| level.is_of(line) && level.stops.is_some())
 }
 
 /// Lets other threads see what this one has added to `line`.

@@ -24,9 +24,10 @@ struct Probe {
 
 // SAFETY: it has nothing that would be confined to a thread.
 unsafe impl LocalWork for Probe {
-    fn run(mut self) {
-        self.has_run = true;
-        self.tell.send(Done::Ran).unwrap();
+    fn run(work: LocalBlock<Probe>) {
+        let mut probe = work.into_inner();
+        probe.has_run = true;
+        probe.tell.send(Done::Ran).unwrap();
     }
 
     fn share(&mut self) {

@@ -183,7 +183,7 @@ impl Line {
     /// Runs the tasks of `batch`, and what is in line behind it, until there is nothing left or
     /// `done` says so. What is left then goes back.
     fn run(self: &Arc<Self>, batch: VecDeque<Task>, done: impl Fn() -> bool) {
-        level::run(self, batch, |level| {
+        level::run(self, batch, &done, |level| {
             let lane = level.lane();
             while !done() {
                 let Some(task) = level.next() else {
@@ -342,6 +342,13 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     fn add_local_task(&self, task: LocalTask<'_>) {
         if let Err(task) = level::add_local(&self.line, task) {
             self.line.push_local_from_outside(task);
+        }
+    }
+
+    #[inline]
+    fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
+        if let Some(task) = level::take_local(&self.line, owner) {
+            take(task);
         }
     }
 

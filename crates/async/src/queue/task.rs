@@ -35,6 +35,8 @@ struct Table {
     share: unsafe fn(Word),
     /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
     can_move: unsafe fn(Word) -> bool,
+    /// What it is about, if it is a local task: see [`LocalWork::owner`].
+    owner: unsafe fn(Word) -> *const (),
 }
 
 /// What a [`LocalTask`] does.
@@ -49,13 +51,84 @@ struct Table {
 ///   the same hand-over may be run, shared or dropped there.
 pub unsafe trait LocalWork: 'static {
     /// Does the work.
-    fn run(self);
+    fn run(work: LocalBlock<Self>)
+    where
+        Self: Sized;
 
     /// Lets other threads in. May be called again.
     fn share(&mut self);
 
     /// Tells whether nothing but works like this one is at work on what it is about. Calls nobody.
     fn can_move(&self) -> bool;
+
+    /// What the work is about, by address, if anybody may ask. Calls nobody. Whoever takes works of one owner from a queue
+    /// ([`take_local_task`](super::ConcurrentWorkQueue::take_local_task)) knows of what type they are.
+    fn owner(&self) -> *const () {
+        ptr::null()
+    }
+}
+
+/// A local work in a block of the thread's free lists.
+#[derive(Debug)]
+pub struct LocalBlock<W> {
+    // Invariant: a block with a `W`, which are this one's.
+    work: NonNull<W>,
+    _owns: PhantomData<W>,
+}
+
+impl<W> LocalBlock<W> {
+    /// Puts a work into a block.
+    #[inline]
+    pub fn new(work: W) -> LocalBlock<W> {
+        let block = allocate_block(Block::of::<W>()).cast::<W>();
+        // SAFETY: the block is fresh, and has the layout of a `W`.
+        unsafe { block.write(work) };
+        LocalBlock {
+            work: block,
+            _owns: PhantomData,
+        }
+    }
+
+    /// Borrows the work.
+    #[inline]
+    pub fn get(&self) -> &W {
+        // SAFETY: the block is ours, with a `W`.
+        unsafe { self.work.as_ref() }
+    }
+
+    /// Moves the work out, and gives the block back.
+    #[inline]
+    pub fn into_inner(self) -> W {
+        let address = Word::new(self.into_raw().as_ptr().cast());
+        // SAFETY: the block is ours, with a `W`.
+        unsafe { take_from_block::<W>(address) }
+    }
+
+    /// Gives the address of the work away.
+    #[inline]
+    pub fn into_raw(self) -> NonNull<W> {
+        ManuallyDrop::new(self).work
+    }
+
+    /// Takes back what [`Self::into_raw`] gave.
+    ///
+    /// # Safety
+    ///
+    /// It did, and nobody took it back before.
+    #[inline]
+    pub unsafe fn from_raw(work: NonNull<W>) -> LocalBlock<W> {
+        LocalBlock {
+            work,
+            _owns: PhantomData,
+        }
+    }
+}
+
+impl<W> Drop for LocalBlock<W> {
+    fn drop(&mut self) {
+        // SAFETY: the block is ours, with a `W`, and is not used again.
+        drop(unsafe { take_from_block::<W>(Word::new(self.work.as_ptr().cast())) });
+    }
 }
 
 /// A [`Task`] that is confined to its thread until it is shared.
@@ -110,6 +183,7 @@ impl<F: FnOnce()> TableOf<F> {
             drop: drop_in_place::<F>,
             share: |_| (),
             can_move: |_| true,
+            owner: |_| ptr::null(),
         }
     } else {
         &Table {
@@ -117,6 +191,7 @@ impl<F: FnOnce()> TableOf<F> {
             drop: drop_in_block::<F>,
             share: |_| (),
             can_move: |_| true,
+            owner: |_| ptr::null(),
         }
     };
 }
@@ -130,6 +205,7 @@ impl<W: LocalWork> LocalTableOf<W> {
         drop: drop_in_block::<W>,
         share: share_local::<W>,
         can_move: can_move_local::<W>,
+        owner: owner_of_local::<W>,
     };
 }
 
@@ -137,12 +213,15 @@ impl LocalTask<'static> {
     /// Wraps `work`, which takes a block of the thread's free lists.
     #[inline]
     pub fn new<W: LocalWork>(work: W) -> Self {
-        let block = allocate_block(Block::of::<W>()).cast::<W>();
-        // SAFETY: the block is fresh, and has the layout of a `W`.
-        unsafe { block.write(work) };
+        LocalTask::of_block(LocalBlock::new(work))
+    }
+
+    /// Wraps work that lies in a block.
+    #[inline]
+    pub fn of_block<W: LocalWork>(work: LocalBlock<W>) -> Self {
         let task = Task {
             table: LocalTableOf::<W>::TABLE,
-            word: Word::new(block.as_ptr().cast()),
+            word: Word::new(work.into_raw().as_ptr().cast()),
         };
         LocalTask {
             task,
@@ -162,6 +241,35 @@ impl LocalTask<'_> {
     pub fn into_shared(mut self) -> Task {
         self.task.share();
         self.task
+    }
+
+    /// The address of the work, for [`LocalBlock::from_raw`].
+    #[inline]
+    pub fn into_raw(self) -> NonNull<()> {
+        let task = ManuallyDrop::new(self.task);
+        // SAFETY: a local task has the address of its block.
+        let address = unsafe { task.word.assume_init() };
+        // SAFETY: that is not null.
+        unsafe { NonNull::new_unchecked(address).cast() }
+    }
+
+    /// A task that was one of these before.
+    ///
+    /// # Safety
+    ///
+    /// It is one still, on the thread where it may be run.
+    #[inline]
+    pub(super) unsafe fn of_unshared(task: Task) -> Self {
+        LocalTask {
+            task,
+            confined: PhantomData,
+        }
+    }
+
+    /// See [`LocalWork::owner`].
+    #[inline]
+    pub fn owner(&self) -> *const () {
+        self.task.owner()
     }
 
     /// The task as it is.
@@ -217,6 +325,13 @@ impl Task {
     pub(super) fn share(&mut self) {
         // SAFETY: by the field's invariant the word holds what the table belongs to.
         unsafe { (self.table.share)(self.word) };
+    }
+
+    /// What it is about, if it is a local task.
+    #[inline]
+    pub(super) fn owner(&self) -> *const () {
+        // SAFETY: by the field's invariant the word holds what the table belongs to.
+        unsafe { (self.table.owner)(self.word) }
     }
 
     /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
@@ -320,8 +435,23 @@ unsafe fn drop_in_block<F>(word: Word) {
 /// As [`take_from_block`].
 unsafe fn run_local<W: LocalWork>(word: Word) {
     // SAFETY: the caller's promise is the same.
-    let work = unsafe { take_from_block::<W>(word) };
-    work.run();
+    let address = unsafe { word.assume_init() }.cast::<W>();
+    // SAFETY: a block's address is not null.
+    let address = unsafe { NonNull::new_unchecked(address) };
+    // SAFETY: the caller hands over the block and the work.
+    W::run(unsafe { LocalBlock::from_raw(address) });
+}
+
+/// Asks a local work what it is about.
+///
+/// # Safety
+///
+/// As [`share_local`].
+unsafe fn owner_of_local<W: LocalWork>(word: Word) -> *const () {
+    // SAFETY: the caller says that an address is there.
+    let address = unsafe { word.assume_init() }.cast::<W>();
+    // SAFETY: it is that of a `W` that nobody else is using.
+    unsafe { &*address }.owner()
 }
 
 /// Shares a local work.

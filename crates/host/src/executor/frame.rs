@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
-use super::later::{Listed, Together};
+use super::later::{Listed, Taken, Together};
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
@@ -154,6 +154,23 @@ impl Frame {
         // SAFETY: the caller says so.
         let fill = unsafe { self.registers.take_up(kernel, register) }?;
         Some(Right { call, fill })
+    }
+
+    /// See [`ReadyList::put_off`].
+    #[inline]
+    fn put_off(&self, running: Running, scratch: &mut Scratch) {
+        self.check(running.call);
+        // SAFETY: a right of these registers, which goes to the task.
+        unsafe { self.registers.suspend(&running.started) };
+        let task = scratch.task.take();
+        let task = task.expect("the status says that there is one");
+        self.request.queue().add_local_task(task);
+    }
+
+    /// Tells whether lists of the frame run by nothing but counts, if nobody watches.
+    #[inline]
+    pub(super) fn is_simple(&self) -> bool {
+        Streams::of(self) == Streams::One && self.registers.confined().is_some()
     }
 
     /// Leaves a register to be filled by whoever claims it.
@@ -377,6 +394,8 @@ pub(crate) struct ReadyList {
     // Invariant: rights of the frame's registers.
     queue: ReadyQueue<Ready>,
     confined: Stacked,
+    /// What it begins with.
+    first: Option<Taken>,
     // Invariant: a kernel that was started from this list, whose right nobody else has.
     running: Option<u32>,
     streams: Streams,
@@ -443,6 +462,7 @@ impl ReadyGroup {
             frame: Listed::new(frame),
             queue: ReadyQueue::of_group(self.group),
             confined: Stacked::EMPTY,
+            first: None,
             running: None,
         }
     }
@@ -460,6 +480,8 @@ pub(crate) enum Pause {
     Cancelled(Running, Error),
     /// Any one operand has started it.
     Marked(Running),
+    /// The call has been shared, and there may be more to run.
+    Shared,
 }
 
 impl ReadyList {
@@ -470,6 +492,7 @@ impl ReadyList {
             frame: Listed::new(frame),
             queue: ReadyQueue::new(stream),
             confined: Stacked::EMPTY,
+            first: None,
             running: None,
         }
     }
@@ -528,11 +551,11 @@ impl ReadyList {
     pub(crate) fn run<const WATCHED: bool>(&mut self, scratch: &mut Scratch) -> Pause {
         let _timer = self.frame.time();
         loop {
-            let pause = self.run_some::<WATCHED>(scratch);
-            match pause {
+            match self.run_some::<WATCHED>(scratch) {
                 Pause::Unsettled(running, status) if status.is_later() => {
-                    self.put_off(&running, scratch);
+                    self.put_off(running, scratch);
                 }
+                Pause::Shared => {}
                 pause => return pause,
             }
         }
@@ -553,15 +576,18 @@ impl ReadyList {
         };
         let request: &RequestContext = &frame.request;
         let shape: &Shape = registers.shape();
-        // Local tasks may be shared, and the frame with them, by what a kernel calls.
-        let is_simple = self.streams == Streams::One && !WATCHED && !frame.together.has_tasks();
+        let is_simple = self.streams == Streams::One && !WATCHED;
         if let Some(confined) = is_simple.then(|| registers.confined()).flatten() {
             let stacked = &mut self.confined;
             for ready in self.queue.take_here() {
                 // SAFETY: the list's rights are those of its frame.
                 unsafe { confined.push(&mut stacked.stack, ready) };
             }
-            return run_confined(confined, frame.number, stacked, &mut around);
+            let first = &mut self.first;
+            return match first.is_some() || frame.together.has_tasks() {
+                true => run_confined::<true>(confined, frame, stacked, first, &mut around),
+                false => run_confined::<false>(confined, frame, stacked, first, &mut around),
+            };
         }
         if !self.confined.stack.is_empty() {
             // SAFETY: the stack's rights are those of the frame.
@@ -706,13 +732,13 @@ impl ReadyList {
     }
 
     /// Puts a kernel off: its result is left to its task, which is queued.
-    pub(super) fn put_off(&self, running: &Running, scratch: &mut Scratch) {
-        self.check(running.call);
-        // SAFETY: a right of these registers, which goes to the task, and is not used again.
-        unsafe { self.frame.registers.suspend(&running.started) };
-        let task = scratch.task.take();
-        let task = task.expect("the status says that there is one");
-        self.frame.request.queue().add_local_task(task);
+    pub(super) fn put_off(&self, running: Running, scratch: &mut Scratch) {
+        self.frame.put_off(running, scratch);
+    }
+
+    /// Begins with a task, which the list is to run. The frame [has simple runs](Frame::is_simple).
+    pub(super) fn begin_with(&mut self, task: Taken) {
+        self.first = Some(task);
     }
 
     /// The results of a kernel are to come from a call.
@@ -773,17 +799,21 @@ impl ReadyList {
 }
 
 /// [`ReadyList::run`] where there is nothing to think of but counts: one thread, one stream.
+///
+/// With `TASKS`, tasks of the call may be in line, and are run here as soon as no kernel is ready and
+/// they are next. Then whatever calls out of here may share the call, which ends this.
 #[inline(never)]
-fn run_confined(
+fn run_confined<const TASKS: bool>(
     registers: Confined<'_>,
-    call: u64,
+    frame: &Arc<Frame>,
     stacked: &mut Stacked,
+    first: &mut Option<Taken>,
     around: &mut Surroundings<'_>,
 ) -> Pause {
     let request: &RequestContext = around.request;
     let entrances = around.topology.entrances().list();
     let right = |kernel| Running {
-        call,
+        call: frame.number,
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.
         started: unsafe { registers.registers().started(kernel) },
     };
@@ -807,30 +837,63 @@ fn run_confined(
     let mut walk = registers.walk();
     loop {
         // SAFETY: the list's rights are those of its frame.
-        let Some((kernel, record, activation)) = (unsafe { registers.start_top(stack, &mut walk) })
-        else {
+        let top = unsafe { registers.start_top(stack, &mut walk) };
+        let (kernel, record, status);
+        if let Some((started, its_record, activation)) = top {
+            (kernel, record) = (started, its_record);
+            around.kernel = kernel;
+            if request.is_cancelled() {
+                break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
+            }
+            // Should the kernel panic, its right is found by this.
+            *running = kernel;
+            // SAFETY: the record and the entrances are of the same function.
+            status = unsafe { entrances.enter(activation, around) };
+        } else if let Some(taken) = next_task::<TASKS>(first, frame) {
+            let register;
+            (kernel, register) = taken.target();
+            // SAFETY: the kernel was put off to this task. What takes its right up is that which the
+            // kernel has when it returns, as above.
+            unsafe { registers.registers().take_up(kernel, register) };
+            *running = kernel;
+            let value = taken.run(request);
+            status = Status::of_result(&value);
+            // SAFETY: as above; it is the kernel's only result.
+            record = unsafe { registers.put_late(kernel, register, value, &mut walk) };
+            around.scratch.n_put = 1;
+        } else {
             break Pause::Empty;
-        };
-        around.kernel = kernel;
-        if request.is_cancelled() {
-            break Pause::Cancelled(right(kernel), reason_to_skip(around, activation));
         }
-        // Should the kernel panic, its right is found by this.
-        *running = kernel;
-        // SAFETY: the record and the entrances are of the same function.
-        let status = unsafe { entrances.enter(activation, around) };
         *running = Stacked::NONE;
-        if status != Status::PLAIN {
+        if TASKS && status.is_later() {
+            frame.put_off(right(kernel), around.scratch);
+            if registers.registers().is_shared() {
+                break Pause::Shared;
+            }
+            continue;
+        }
+        let is_shared = TASKS && registers.registers().is_shared();
+        if status != Status::PLAIN || is_shared {
             let mut running = right(kernel);
             if status.is_call() {
                 let (registers, first) = (registers.registers(), around.scratch.n_taken);
                 // SAFETY: the status says so, and nobody else has the kernel's right.
                 unsafe { registers.leave_operands(&mut running.started, first) };
+            } else if status == Status::PLAIN {
+                around.scratch.n_put = record.record().n_results();
             }
             break Pause::Unsettled(running, status);
         }
-        // SAFETY: the kernel was started above, and its results are put.
+        // SAFETY: the kernel was started above, or was put off, and its results are put.
         unsafe { registers.finish_plain(record, stack) };
+    }
+}
+
+#[inline(always)]
+fn next_task<const TASKS: bool>(first: &mut Option<Taken>, frame: &Arc<Frame>) -> Option<Taken> {
+    match TASKS {
+        true => first.take().or_else(|| Taken::next(frame)),
+        false => None,
     }
 }
 

@@ -34,21 +34,21 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use tfrt_async::queue::{LocalTask, LocalWork, Task};
+use tfrt_async::queue::{LocalBlock, LocalTask, LocalWork, Task};
 use tfrt_async::{AnyAsyncValue, Error};
 
 use super::frame::{Claim, Frame, ReadyList, Right};
-use super::{bring, fail_if_abandoned, guarded, stream_of};
+use super::{Executor, bring, fail_if_abandoned, guarded, stream_of};
 use crate::request::RequestContext;
 
 /// A task that fills `register`, the only result of `kernel`, with what `compute` gives. To be queued
 /// once the kernel has returned and was put off. Called while a list of the frame runs the kernel.
 #[inline]
-pub(crate) fn task(
+pub(crate) fn task<F: FnOnce() -> AnyAsyncValue + Send + 'static>(
     frame: &Arc<Frame>,
     kernel: u32,
     register: u32,
-    compute: impl FnOnce() -> AnyAsyncValue + Send + 'static,
+    compute: F,
 ) -> LocalTask<'static> {
     let is_alone = frame.is_shared();
     if is_alone {
@@ -63,7 +63,11 @@ pub(crate) fn task(
         is_alone,
         is_left: false,
     };
-    LocalTask::new(Computing { left, compute })
+    LocalTask::new(Computing {
+        left,
+        run: run_in_block::<F>,
+        compute,
+    })
 }
 
 /// Runs `compute` as a task that belongs to no call.
@@ -131,6 +135,23 @@ impl Together {
         if self.has_tasks() && !self.is_owner() {
             mem::forget(frame.clone());
             self.set_owner(true);
+        }
+    }
+
+    /// Takes a task out that a list of the confined frame has taken up.
+    ///
+    /// # Safety
+    ///
+    /// `frame` is the frame of this, and has local tasks, one of which is the caller's.
+    #[inline]
+    unsafe fn leave_to_list(&self, frame: NonNull<Frame>) {
+        let n_left = self.n_tasks() - 1;
+        // Ordering: I1.
+        self.n_tasks.store(n_left, Ordering::Relaxed);
+        if n_left == 0 && self.is_owner() {
+            self.set_owner(false);
+            // SAFETY: the tasks owned it, of which there is none any more.
+            drop(unsafe { Arc::from_raw(frame.as_ptr()) });
         }
     }
 
@@ -269,9 +290,106 @@ impl Drop for Left {
 }
 
 /// A register that is left to a task, and what that does.
+#[repr(C)]
 struct Computing<F> {
     left: Left,
+    /// Computes, if that is wanted, and gives the block back.
+    // Invariant: made for this type.
+    run: unsafe fn(NonNull<Computing<()>>, bool) -> Option<AnyAsyncValue>,
     compute: F,
+}
+
+/// # Safety
+///
+/// `work` is the address of a `Computing<F>` in a block of its own, which is used up. What it held of
+/// the frame was taken.
+unsafe fn run_in_block<F: FnOnce() -> AnyAsyncValue>(
+    work: NonNull<Computing<()>>,
+    is_wanted: bool,
+) -> Option<AnyAsyncValue> {
+    // SAFETY: the caller says so.
+    let work = unsafe { LocalBlock::<Computing<F>>::from_raw(work.cast()) };
+    let Computing { left, compute, .. } = work.into_inner();
+    mem::forget(left);
+    is_wanted.then(compute)
+}
+
+/// A local task that a list of its confined frame has taken from the queue, to run it itself.
+pub(super) struct Taken {
+    // Invariant: the address of a `Computing` in a block of its own.
+    work: NonNull<Computing<()>>,
+}
+
+impl Taken {
+    /// Takes the next task of the queue, if it is one of this frame, which is confined and has a list.
+    #[inline]
+    pub(super) fn next(frame: &Arc<Frame>) -> Option<Taken> {
+        let owner = Arc::as_ptr(frame).cast();
+        let mut taken = None;
+        let queue = frame.request().queue();
+        queue.take_local_task(owner, &mut |task| {
+            // Whatever the queue is, it can't pass off anything else, nor more than one.
+            if task.owner() == owner && taken.is_none() {
+                // SAFETY: the owner says that it is one of this frame's, of which there is a list.
+                taken = Some(unsafe { Taken::of(task) });
+            }
+        });
+        taken
+    }
+
+    /// # Safety
+    ///
+    /// It was made by [`task`], for a frame that is confined and has a list.
+    #[inline]
+    unsafe fn of(task: LocalTask<'_>) -> Taken {
+        let work = task.into_raw().cast::<Computing<()>>();
+        // SAFETY: the caller says so.
+        let left = unsafe { &work.as_ref().left };
+        // SAFETY: it is one of its tasks, and none after this.
+        unsafe { left.frame().together().leave_to_list(left.frame) };
+        Taken { work }
+    }
+
+    #[inline]
+    fn left(&self) -> &Left {
+        // SAFETY: it is there until `run`.
+        unsafe { &self.work.as_ref().left }
+    }
+
+    /// The kernel, and its register.
+    #[inline]
+    pub(super) fn target(&self) -> (u32, u32) {
+        let left = self.left();
+        (left.kernel, left.register)
+    }
+
+    /// Computes the value, unless the request was given up.
+    #[inline]
+    pub(super) fn run(self, request: &RequestContext) -> AnyAsyncValue {
+        let work = ManuallyDrop::new(self).work;
+        let reason = match request.is_cancelled() {
+            true => request.abandoned(),
+            false => None,
+        };
+        // SAFETY: it is there.
+        let run = unsafe { work.as_ref().run };
+        // SAFETY: made for this type; used once; the frame was left before.
+        let value = unsafe { run(work, reason.is_none()) };
+        value.unwrap_or_else(|| {
+            let reason = reason.cloned();
+            AnyAsyncValue::from_error(reason.unwrap_or_else(dropped))
+        })
+    }
+}
+
+impl Drop for Taken {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: it is there.
+        let run = unsafe { self.work.as_ref().run };
+        // SAFETY: made for this type; used once; the frame was left before.
+        drop(unsafe { run(self.work, false) });
+    }
 }
 
 // SAFETY: `share` shares the frame, and then the task holds it like any other thread, and its register
@@ -280,8 +398,18 @@ struct Computing<F> {
 // but these tasks will touch it (I3).
 unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computing<F> {
     #[inline]
-    fn run(self) {
-        let Computing { left, compute } = self;
+    fn run(work: LocalBlock<Self>) {
+        let left = &work.get().left;
+        let (frame, kernel) = (left.frame(), left.kernel);
+        let request = frame.request();
+        let is_simple = frame.is_simple() && !request.is_watched();
+        if is_simple && request.is_on_queue_of_host() {
+            let mut list = ReadyList::new(left.take_frame(), stream_of(frame, kernel));
+            let work = work.into_raw().cast();
+            list.begin_with(Taken { work });
+            return Executor::run(list);
+        }
+        let Computing { left, compute, .. } = work.into_inner();
         let kernel = left.kernel;
         let (list, right) = left.into_list();
         let Some(right) = right else {
@@ -318,6 +446,11 @@ unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computi
         let (left, frame) = (&self.left, self.left.frame());
         let is_still = frame.is_shared() || frame.together().has_no_list();
         left.is_left || (is_still && frame.request().abandoned().is_none())
+    }
+
+    #[inline]
+    fn owner(&self) -> *const () {
+        self.left.frame.as_ptr().cast_const().cast()
     }
 }
 

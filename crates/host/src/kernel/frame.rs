@@ -90,6 +90,15 @@ impl Status {
     /// The task [`Scratch::task`] is to bring the result.
     const LATER: u32 = 32;
 
+    /// That of a kernel which has put this one result.
+    #[inline(always)]
+    pub(crate) fn of_result(value: &AnyAsyncValue) -> Status {
+        match value.is_plain() && !value.is_counted() {
+            true => Status::PLAIN,
+            false => Status(Self::COUNTED),
+        }
+    }
+
     pub(crate) fn is_failed(self) -> bool {
         self.0 & Self::FAILED != 0
     }

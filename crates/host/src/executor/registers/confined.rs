@@ -155,6 +155,26 @@ impl<'r> Confined<'r> {
         Some((kernel, record, activation))
     }
 
+    /// Puts the only result of a kernel that was put off, and finds its record.
+    ///
+    /// # Safety
+    ///
+    /// The register is the kernel's only result, which the caller has the right to. The walk came from
+    /// these registers.
+    #[inline(always)]
+    pub(crate) unsafe fn put_late(
+        &self,
+        kernel: u32,
+        register: u32,
+        value: AnyAsyncValue,
+        walk: &mut RecordWalk<'r>,
+    ) -> CountedRecord<'r> {
+        // SAFETY: as if the kernel had put it when it ran.
+        unsafe { self.slots.put(register, value) };
+        // SAFETY: rights name kernels of the shape.
+        unsafe { walk.go_to(kernel) }
+    }
+
     /// Gives all results of a kernel to their readers, and puts those that become ready on a stack: see
     /// [`Registers::finish_plain`].
     ///
