@@ -60,7 +60,7 @@ func.func @no_stride() -> !tfrt.chain {
 }
 
 // CHECK-LABEL: --- Running 'too_small':
-// CHECK-NEXT: 'too_small' returned <<error: expected a result of shape [1, 1, 1, 1], found [1, 2, 2, 1]>>
+// CHECK-NEXT: 'too_small' returned <<error: MaxPool2D output shape [1, 2, 2, 1] does not match the expected output shape [1, 1, 1, 1]>>
 func.func @too_small() -> !tfrt.chain {
   %c0 = tfrt.new.chain
   %x = tfrt_dht.create_uninitialized_tensor.f32.4 [1 : i64, 2 : i64, 2 : i64, 1 : i64]

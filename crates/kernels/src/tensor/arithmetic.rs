@@ -15,6 +15,7 @@ use std::num::NonZeroUsize;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::parallel;
+use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, TensorShape};
 
@@ -72,6 +73,31 @@ fn padding(kernel: &str, name: &str) -> Result<Padding, Error> {
             Err(Error::invalid_argument(message).with_note("paddings are 'same' and 'valid'"))
         }
     }
+}
+
+/// Takes the largest element of each window.
+///
+/// # Shapes
+///
+/// `input: [n, h, w, c]`, `output: [n, oh, ow, c]`.
+fn max_pool(
+    execution: &ExecutionContext,
+    input: &DenseHostTensor,
+    output: &DenseHostTensor,
+    windows: [Window; 2],
+) -> Written {
+    if input.shape().rank() != 4 {
+        return Err(not_images("MaxPool2D", input.shape()));
+    }
+    let wanted = pool::output_extents(&input.shape().to_dims(), &windows)?;
+    let (wanted, found) = (TensorShape::new(&wanted)?, output.shape());
+    if wanted != *found {
+        let message = format!(
+            "MaxPool2D output shape {found} does not match the expected output shape {wanted}"
+        );
+        return Err(Error::invalid_argument(message));
+    }
+    pool::pool_into::<f32>(execution, Pooling::Maximum, input, &windows, output)
 }
 
 /// Puts zeros around the images of a tensor.

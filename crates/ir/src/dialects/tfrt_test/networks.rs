@@ -350,7 +350,7 @@ pub(in crate::dialects) fn pooling(definition: OpDef, kind: ValueKind) -> OpDef 
         )
         .fails(
             INVALID,
-            "expected a result of shape SHAPE, found SHAPE",
+            "MaxPool2D output shape SHAPE does not match the expected output shape SHAPE",
             "the output is of another shape",
         );
     used_by_others(wrong_type(definition))

@@ -5,11 +5,10 @@ use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
 use tfrt_tensor::math::conv::{self, Convolution, TensorEpilogue};
 use tfrt_tensor::math::normalize::{self, ChannelTensors, Channels};
-use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
 
 use super::layers::product;
-use super::{Written, both, not_images, pad_with_zeros, padding, two, windows};
+use super::{Written, both, max_pool, pad_with_zeros, padding, two, windows};
 
 pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     registry
@@ -250,10 +249,7 @@ fn max_pooling(
     let strides = two("MaxPool2D", "strides", &strides)?;
     let windows = windows(size, strides, padding("MaxPool2D", &padding_name)?);
     let [x, y] = both(x, y)?;
-    if x.shape().rank() != 4 {
-        return Err(not_images("MaxPool2D", x.shape()));
-    }
-    pool_into::<f32>(execution, Pooling::Maximum, x, &windows, y)
+    max_pool(execution, x, y, windows)
 }
 
 /// `%c1 = "eigen.zero_padding.f32"(%x, %y, %c0) {padding = [1 : i64, 1 : i64]}`

@@ -5,12 +5,13 @@ use tfrt_host::{Chain, Error, ExecutionContext, HostContext, Value};
 use tfrt_tensor::math::elementwise::{self, Identity};
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::{
     DType, DenseHostTensor, Element, Tensor, TensorMetadata, TensorShape, TensorView, TensorViewMut,
 };
 
-use super::{Written, both, copy_elements, pad_with_zeros, padding, parallel, two, windows};
+use super::{
+    Written, both, copy_elements, max_pool, pad_with_zeros, padding, parallel, two, windows,
+};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -160,7 +161,7 @@ fn max_pooling(
     let strides = two("MaxPool2D", "strides", &strides)?;
     let windows = windows(size, strides, padding("MaxPool2D", &padding_name)?);
     let [a, b] = both(a, b)?;
-    pool_into::<f32>(execution, Pooling::Maximum, a, &windows, b)
+    max_pool(execution, a, b, windows)
 }
 
 /// `%c1 = "tfrt_test.flatten.f32"(%a, %b, %c0)`: the elements of a, a row for each of its images
