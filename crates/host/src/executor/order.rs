@@ -16,6 +16,8 @@ pub(super) struct Simulated {
     pub(super) order: Vec<u32>,
     /// Every kernel would run.
     pub(super) is_complete: bool,
+    /// How many kernels have run when the call pauses, and after each task.
+    pub(super) ends: Vec<usize>,
 }
 
 /// How many counts start a kernel.
@@ -49,8 +51,10 @@ pub(super) fn simulate(
         simulation.publish(&mut queue, users, argument as u32);
     }
     simulation.drive(queue);
+    let mut ends = vec![simulation.order.len()];
     while let Some(group) = simulation.tasks.pop_front() {
         simulation.drive(ReadyQueue::of_group(group));
+        ends.push(simulation.order.len());
     }
     let Simulation {
         waits, mut order, ..
@@ -60,7 +64,11 @@ pub(super) fn simulate(
         let waits_for_ever = (0..).zip(&waits).filter(|(_, wait)| **wait > 0);
         order.extend(waits_for_ever.map(|(kernel, _): (u32, _)| kernel));
     }
-    Simulated { order, is_complete }
+    Simulated {
+        order,
+        is_complete,
+        ends,
+    }
 }
 
 struct Simulation<'w> {

@@ -17,7 +17,7 @@
 //!
 //! A kernel of two operands and one result takes 36 bytes: its record, and where that starts.
 
-use super::order;
+use super::order::{self, Simulated};
 use super::records::{FirstRecords, Record, RecordWriter, Records};
 use super::shape::Output;
 use super::wiring::{Malformed, WiredKernel, Wiring, count, missing_register, too_large};
@@ -35,6 +35,7 @@ pub(crate) struct Sequence {
     /// Where the values lie that the function returns, in order.
     results: Box<[u32]>,
     has_one_stream: bool,
+    n_prompt: u32,
 }
 
 impl Sequence {
@@ -57,6 +58,12 @@ impl Sequence {
     /// Whether all kernels stand in the stream in which the call begins.
     pub(crate) fn has_one_stream(&self) -> bool {
         self.has_one_stream
+    }
+
+    /// How many kernels, the first, run before whoever has made the call can have its results, if their
+    /// streams are told apart.
+    pub(crate) fn n_prompt(&self) -> u32 {
+        self.n_prompt
     }
 
     /// The number of a kernel in the file.
@@ -130,7 +137,8 @@ impl Sequence {
             for kernel in 0..n_kernels {
                 layout.add(&wiring.kernel(kernel))?;
             }
-            return layout.finish((0..n_kernels).collect(), true).map(Some);
+            let order = (0..n_kernels).collect();
+            return layout.finish(order, true, n_kernels).map(Some);
         }
         // A marked kernel may start before all of its operands are there.
         if first_marked.is_some() {
@@ -146,7 +154,9 @@ impl Sequence {
             return Ok(None);
         }
         added?;
-        layout.finish(simulated.order, has_one_stream).map(Some)
+        let n_prompt = n_prompt(wiring, &simulated);
+        let sequence = layout.finish(simulated.order, has_one_stream, n_prompt)?;
+        Ok(Some(sequence))
     }
 }
 
@@ -194,6 +204,29 @@ impl Counts {
             has_one_stream,
         })
     }
+}
+
+/// How many kernels run before a caller can have the results: those of the tasks up to the one that brings
+/// the last.
+fn n_prompt(wiring: &dyn Wiring, simulated: &Simulated) -> u32 {
+    let n_kernels = simulated.order.len();
+    if simulated.ends.len() == 1 {
+        return n_kernels as u32;
+    }
+    let mut is_result = vec![false; wiring.n_registers()];
+    for register in wiring.result_registers() {
+        if let Some(is_result) = is_result.get_mut(*register as usize) {
+            *is_result = true;
+        }
+    }
+    let brings_result = |kernel: &u32| {
+        let mut results = wiring.kernel(*kernel).results.iter();
+        results.any(|register| is_result.get(*register as usize) == Some(&true))
+    };
+    let last = simulated.order.iter().rposition(brings_result);
+    let n_needed = last.map_or(0, |last| last + 1);
+    let end = simulated.ends.iter().find(|end| **end >= n_needed);
+    end.map_or(n_kernels, |end| *end) as u32
 }
 
 /// Stands for the slot of a value that is not there yet.
@@ -299,7 +332,12 @@ impl<'w> Layout<'w> {
     }
 
     /// All kernels were added in this order.
-    fn finish(mut self, order: Vec<u32>, has_one_stream: bool) -> Result<Sequence, Malformed> {
+    fn finish(
+        mut self,
+        order: Vec<u32>,
+        has_one_stream: bool,
+        n_prompt: u32,
+    ) -> Result<Sequence, Malformed> {
         let records = &mut self.records;
         let written = records.write(u32::MAX, &[], &self.arguments, &[], &[]);
         written.ok_or_else(too_large)?;
@@ -321,6 +359,7 @@ impl<'w> Layout<'w> {
             results: results?,
             records: self.records.finish(),
             has_one_stream,
+            n_prompt,
         })
     }
 }

@@ -277,9 +277,19 @@ impl Topology {
             Manner::Ordered
         } else if is_silent {
             Manner::OneThread
-        } else {
+        } else if (sequence.n_prompt()..self.n_kernels as u32).all(|kernel| self.is_unseen(kernel))
+        {
             Manner::Alone
+        } else {
+            // Whoever has made the call shows its results before these kernels run.
+            Manner::Counted
         }
+    }
+
+    /// Whether nobody can see when a kernel runs.
+    fn is_unseen(&self, kernel: u32) -> bool {
+        let signature = &self.entry(kernel).signature;
+        signature.is_silent() && signature.completion != Completion::Calls
     }
 
     /// The functions that the executor may call for kernels of this one.
