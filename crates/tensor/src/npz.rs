@@ -1,4 +1,4 @@
-//! Archives of NumPy, `.npz`: named arrays, each a file of [`npy`](crate::npy) in a ZIP archive, stored or
+//! Archives of NumPy, `.npz`: named arrays, each a file of [`npy`] in a ZIP archive, stored or
 //! deflated.
 
 use std::io::{Cursor, Read, Write};
