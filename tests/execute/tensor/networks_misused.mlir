@@ -105,3 +105,23 @@ func.func @nothing() -> !tfrt.chain {
   %done = tfrt_dht.print_tensor %mean, %c0
   tfrt.return %done : !tfrt.chain
 }
+
+// A tensor without elements may have extents that no list of positions fits.
+// CHECK-LABEL: --- Running 'rows_of_nothing':
+// CHECK-NEXT: 'rows_of_nothing' returned <<error: there is no element whose position could be found>>
+func.func @rows_of_nothing() -> !tfrt.chain {
+  %c0 = tfrt.new.chain
+  %x = tfrt_dht.create_uninitialized_tensor.f32.2 [1099511627776 : i64, 0 : i64]
+  %best = "tfrt_test.argmax.f32.2"(%x, %c0) : (!t.tensor, !tfrt.chain) -> !t.tensor
+  %done = tfrt_dht.print_tensor %best, %c0
+  tfrt.return %done : !tfrt.chain
+}
+
+// CHECK-LABEL: --- Running 'window_of_any_size':
+// CHECK-NEXT: 'window_of_any_size' returned <<error: windows, or what they look at, do not fit any memory>>
+func.func @window_of_any_size() -> !tfrt.chain {
+  %c0 = tfrt.new.chain
+  %x = tfrt_dht.create_uninitialized_tensor.f32.4 [1 : i64, 2 : i64, 2 : i64, 1 : i64]
+  %done = "eigen.max_pooling_2d.f32"(%x, %x, %c0) {padding = "same", pool_size = [4611686018427387904 : i64, 4 : i64], strides = [1 : i64, 1 : i64]} : (!t.tensor, !t.tensor, !tfrt.chain) -> !tfrt.chain
+  tfrt.return %done : !tfrt.chain
+}

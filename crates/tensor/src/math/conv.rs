@@ -28,8 +28,10 @@ mod gradient;
 
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 
-/// Outputs that are made by one product of matrices.
+/// Outputs that are made by one product of matrices at most.
 const BLOCK: usize = 96;
+/// A matrix of patches has no more elements than this, unless one row has.
+const MAX_PATCHES: usize = 1 << 20;
 
 /// A convolution: its windows, and in how many groups channels and filters are divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,8 +108,17 @@ impl Convolution {
                  with {filters} filters in {groups} groups"
             )));
         }
+        let windows = Windows::new(&self.windows, spatial)?;
+        // As for windows: a filter or an image without elements may be of any size.
+        let fits = windows.n_taps().checked_mul(*own_channels).is_some()
+            && windows.n_inputs().checked_mul(*channels).is_some()
+            && windows.n_outputs().checked_mul(*filters).is_some();
+        if !fits {
+            let message = "images or filters of a convolution do not fit any memory";
+            return Err(Error::invalid_argument(message));
+        }
         Ok(Plan {
-            windows: Windows::new(&self.windows, spatial)?,
+            windows,
             batch: *batch,
             channels: *channels,
             filters: *filters,
@@ -288,10 +299,15 @@ impl Plan {
         self.windows.n_taps() * (self.channels / self.groups)
     }
 
+    /// How many outputs are made by one product of matrices.
+    fn block_len(&self) -> usize {
+        (MAX_PATCHES / self.n_columns().max(1)).clamp(1, BLOCK)
+    }
+
     fn chunk_len(&self) -> std::num::NonZeroUsize {
         let multiple = match self.is_depthwise() {
             true => self.filters,
-            false => BLOCK.saturating_mul(self.filters),
+            false => self.block_len().saturating_mul(self.filters),
         };
         parallel::chunk_len(self.n_columns() / 8, multiple)
     }
@@ -310,7 +326,7 @@ impl Plan {
         }
         let mut output = first / self.filters;
         let mut patches = Vec::new();
-        for part in out.chunks_mut(BLOCK * self.filters) {
+        for part in out.chunks_mut(self.block_len() * self.filters) {
             let n = part.len() / self.filters;
             match self.is_depthwise() {
                 true => self.depthwise(input, filter, output, part),

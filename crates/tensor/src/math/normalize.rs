@@ -304,7 +304,9 @@ pub fn channel_statistics<T: Floating>(x: &TensorView<'_, T>) -> Result<(Vec<T>,
     let mut mean = vec![T::ZERO; *n_channels];
     let shape = [*n_channels];
     reduce::reduce::<Mean, T>(x, &dimensions, &mut TensorViewMut::new(&mut mean, &shape)?)?;
-    let n: usize = leading.iter().product();
+    let n = leading
+        .iter()
+        .fold(1_usize, |product, extent| product.saturating_mul(*extent));
     let mut squares = vec![<T::Wide as Element>::ZERO; *n_channels];
     for (index, x) in x.iter().enumerate() {
         let channel = index % n_channels;

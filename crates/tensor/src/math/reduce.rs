@@ -184,7 +184,10 @@ impl Walk {
     }
 
     fn n(&self) -> usize {
-        self.extents.iter().product()
+        // Of a tensor without elements the other extents may have any product.
+        self.extents
+            .iter()
+            .fold(1, |product, extent| product.saturating_mul(*extent))
     }
 
     fn inner(&self) -> (usize, usize) {

@@ -99,35 +99,33 @@ fn rows_in_place<T: Floating>(kind: Kind, row: usize, elements: &mut [T]) {
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
-    {
-        let largest = block::<Maximum, T>(row);
-        match kind {
-            Kind::Softmax => {
-                vectorized(
-                    #[inline(always)]
-                    || {
-                        row.iter_mut()
-                            .for_each(|x| *x = exponential(x.minus(largest)))
-                    },
-                );
-                let scale = T::ONE.over(T::narrowed(block::<Sum, T>(row)));
-                vectorized(
-                    #[inline(always)]
-                    || row.iter_mut().for_each(|x| *x = x.times(scale)),
-                );
-            }
-            Kind::LogSoftmax => {
-                vectorized(
-                    #[inline(always)]
-                    || row.iter_mut().for_each(|x| *x = x.minus(largest)),
-                );
-                let sum = T::narrowed(block::<SumOfExponentials, T>(row));
-                let logarithm = sum.map(Float::ln, Float::ln);
-                vectorized(
-                    #[inline(always)]
-                    || row.iter_mut().for_each(|x| *x = x.minus(logarithm)),
-                );
-            }
+    let largest = block::<Maximum, T>(row);
+    match kind {
+        Kind::Softmax => {
+            vectorized(
+                #[inline(always)]
+                || {
+                    row.iter_mut()
+                        .for_each(|x| *x = exponential(x.minus(largest)))
+                },
+            );
+            let scale = T::ONE.over(T::narrowed(block::<Sum, T>(row)));
+            vectorized(
+                #[inline(always)]
+                || row.iter_mut().for_each(|x| *x = x.times(scale)),
+            );
+        }
+        Kind::LogSoftmax => {
+            vectorized(
+                #[inline(always)]
+                || row.iter_mut().for_each(|x| *x = x.minus(largest)),
+            );
+            let sum = T::narrowed(block::<SumOfExponentials, T>(row));
+            let logarithm = sum.map(Float::ln, Float::ln);
+            vectorized(
+                #[inline(always)]
+                || row.iter_mut().for_each(|x| *x = x.minus(logarithm)),
+            );
         }
     }
 }

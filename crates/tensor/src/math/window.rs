@@ -169,6 +169,16 @@ impl Windows {
         for ((laid, window), input) in laid[missing..].iter_mut().zip(windows).zip(inputs) {
             *laid = window.over(*input)?;
         }
+        // Tensors without elements may have extents of any size, whose products are asked for later.
+        let fits = |of: fn(&Laid) -> usize| {
+            let product = |product: usize, laid: &Laid| product.checked_mul(of(laid).max(1));
+            laid.iter().try_fold(1_usize, product).is_some()
+        };
+        if !fits(|laid| laid.window.extent) || !fits(|laid| laid.input) || !fits(|laid| laid.output)
+        {
+            let message = "windows, or what they look at, do not fit any memory";
+            return Err(Error::invalid_argument(message));
+        }
         Ok(Windows(laid))
     }
 

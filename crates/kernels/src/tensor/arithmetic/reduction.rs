@@ -28,7 +28,13 @@ fn argmax<T: Real>(a: &Tensor, host: &HostContext) -> Result<Tensor, Error> {
     expect_rank(a, 2, "argmax")?;
     let reading = a.read()?;
     let view = reading.view::<T>()?;
-    let shape = [view.extents()[0]];
+    let [rows, columns] = [view.extents()[0], view.extents()[1]];
+    if columns == 0 && rows > 0 {
+        // Before there is a list of positions: rows without elements may be more than fit the memory.
+        let message = "there is no element whose position could be found";
+        return Err(Error::invalid_argument(message));
+    }
+    let shape = [rows];
     let mut positions = vec![0_i64; shape[0]];
     reduce::position::<Greater, T>(&view, 1, &mut TensorViewMut::new(&mut positions, &shape)?)?;
     let narrow = |position: &i64| i32::try_from(*position);

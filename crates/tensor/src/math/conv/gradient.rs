@@ -6,7 +6,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{BLOCK, Convolution, Plan, in_order};
+use super::{Convolution, Plan, in_order};
 use crate::math::matmul::{MatmulElement, Matrix, Rows, Scale, multiply};
 use crate::math::number::Real;
 use crate::math::parallel;
@@ -105,7 +105,10 @@ pub fn input_gradient_into<T: MatmulElement + Real>(
     plan.expect_output(&gradient.shape().to_dims())?;
     let (gradient, filter) = (gradient.clone(), filter.clone());
     let image = plan.windows.n_inputs().saturating_mul(plan.channels);
-    let chunk = parallel::chunk_len(plan.windows.n_taps() * plan.filters / 8, image);
+    let chunk = parallel::chunk_len(
+        plan.windows.n_taps().saturating_mul(plan.filters) / 8,
+        image,
+    );
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let (gradient, filter) = (gradient.read()?, filter.read()?);
         plan.input_gradient(gradient.elements()?, filter.elements()?, first, part);
@@ -130,13 +133,14 @@ impl Plan {
         let (first_row, n_rows) = (first / self.filters, out.len() / self.filters);
         let n_columns = self.n_columns();
         let n_outputs = self.batch * self.windows.n_outputs();
+        let block = self.block_len();
         let mut patches = Vec::new();
         let sum = Scale {
             of_product: T::ONE,
             of_result: T::ONE,
         };
-        for output in (0..n_outputs).step_by(BLOCK) {
-            let n = BLOCK.min(n_outputs - output);
+        for output in (0..n_outputs).step_by(block) {
+            let n = block.min(n_outputs - output);
             for group in 0..self.groups {
                 let channels = group * own_channels..(group + 1) * own_channels;
                 self.gather(input, output, n, channels, &mut patches);
@@ -166,17 +170,19 @@ impl Plan {
         out.fill(T::ZERO);
         let image_len = self.windows.n_inputs() * self.channels;
         let n_outputs = self.windows.n_outputs();
-        if out.is_empty() || image_len == 0 {
+        // Without filters there is no gradient, however large the windows are.
+        if out.is_empty() || image_len == 0 || self.filters == 0 {
             return;
         }
         let (own_channels, own_filters) = (self.channels / self.groups, self.filters / self.groups);
         let n_columns = self.n_columns();
         let step = self.windows.0[2].window.dilation * self.channels;
-        let mut patches = vec![T::ZERO; BLOCK * n_columns];
+        let block = self.block_len();
+        let mut patches = vec![T::ZERO; block * n_columns];
         for (number, image) in out.chunks_exact_mut(image_len).enumerate() {
             let start = (first / image_len + number) * n_outputs;
-            for output in (0..n_outputs).step_by(BLOCK) {
-                let n = BLOCK.min(n_outputs - output);
+            for output in (0..n_outputs).step_by(block) {
+                let n = block.min(n_outputs - output);
                 for group in 0..self.groups {
                     let a_start = (start + output) * self.filters + group * own_filters;
                     let a = Matrix::new(gradient, a_start, [n, own_filters], [self.filters, 1]);

@@ -199,3 +199,45 @@ fn tensors_that_do_not_fit_are_told() {
         .unwrap();
     assert_eq!(found.as_slice(), [2, 5, 6, 4]);
 }
+
+#[test]
+fn extents_without_elements_may_be_of_any_size() {
+    const HUGE: usize = 1 << 40;
+    let convolution = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
+    assert!(
+        convolution
+            .output_extents(&[0, HUGE, HUGE, 1], &[3, 3, 1, 1])
+            .is_err()
+    );
+    let wide = Convolution::new(&[Window::new(HUGE, 1, Padding::Same); 2]);
+    assert!(
+        wide.output_extents(&[1, 2, 2, 1], &[HUGE, HUGE, 1, 0])
+            .is_err()
+    );
+    // A window as large as that, but no filter: nothing to add up.
+    let line = Convolution::new(&[Window::new(HUGE, 1, Padding::Same)]);
+    let (gradient, filter) = (
+        TensorView::<f32>::new(&[], &[1, 2, 0]).unwrap(),
+        TensorView::<f32>::new(&[], &[HUGE, 1, 0]).unwrap(),
+    );
+    let mut out = [7.0; 2];
+    let mut view = TensorViewMut::new(&mut out, &[1, 2, 1]).unwrap();
+    input_gradient(&line, &gradient, &filter, &mut view).unwrap();
+    assert_eq!(out, [0.0; 2]);
+}
+
+#[test]
+fn patches_of_large_windows_are_gathered_few_at_a_time() {
+    let n = 1 << 15;
+    let convolution = Convolution::new(&[Window::new(n, 1, Padding::Same)]);
+    let x = vec![1; n];
+    let mut out = vec![0; n];
+    let plan = convolution.plan(&[1, n, 1], &[n, 1, 1]).unwrap();
+    assert_eq!(plan.block_len(), MAX_PATCHES / n);
+    // Only the first outputs: all of them take a second.
+    plan.run(&x, &x, Epilogue::default(), 0, &mut out[..40]);
+    let (_, before, _) = convolution.windows[0].output(n).unwrap();
+    for (index, found) in out[..40].iter().enumerate() {
+        assert_eq!(*found, (n - before + index.min(before)) as i32);
+    }
+}

@@ -137,3 +137,17 @@ fn dimensions_that_do_not_fit_are_told() {
         "expected a result of shape [], found [2]"
     );
 }
+
+#[test]
+fn extents_without_elements_may_be_of_any_size() {
+    let x = TensorView::<i32>::new(&[], &[1 << 40, 1 << 40, 0]).unwrap();
+    let mut out = [7];
+    reduce::<Sum, i32>(
+        &x,
+        &[0, 1, 2],
+        &mut TensorViewMut::new(&mut out, &[]).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(out, [0]);
+    reduce::<Sum, i32>(&x, &[0, 1], &mut TensorViewMut::new(&mut [], &[0]).unwrap()).unwrap();
+}
