@@ -124,14 +124,22 @@ pub fn asan(steps: &mut Steps) {
     steps.tests("asan", &mut asan_command(&all, ""));
 }
 
-/// Runs the tests of values and bytes under Miri.
+/// Runs the tests of values, of bytes, and of views on elements under Miri.
 pub fn miri(steps: &mut Steps) {
     if !succeeds(&mut cargo(&["+nightly", "miri", "--version"])) {
         return steps.skip("miri", "cargo-miri");
     }
-    for package in ["tfrt-async", "tfrt-bef"] {
+    // Of tensors what sees bytes as elements, and walks them by strides.
+    let all: &[&str] = &[];
+    let views = &["--", "view::", "element::", "movement::tests::what"][..];
+    for (package, filter) in [
+        ("tfrt-async", all),
+        ("tfrt-bef", all),
+        ("tfrt-tensor", views),
+    ] {
         let mut command = cargo_within(3600, &["+nightly", "miri", "test", "-p", package, "--lib"]);
         command
+            .args(filter)
             .env("MIRIFLAGS", "-Zmiri-disable-isolation")
             .env("CARGO_TARGET_DIR", target("miri"));
         steps.tests(&format!("miri: {package}"), &mut command);

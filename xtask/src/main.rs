@@ -25,7 +25,7 @@ Usage: cargo xtask COMMAND
   bless     run the tests and rewrite the outputs that they expect; review the difference
   loom      interleaving models of values, queues and the executor
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
-  miri      values and bytes under Miri (nightly compiler with the component)
+  miri      values, bytes and views under Miri (nightly compiler with the component)
   size      build tfrt-run for small devices: its bytes, its start, its panics
   planted   build with one known bug at a time, and see that its checker finds it
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name

@@ -199,6 +199,13 @@ pub fn to_bytes<T: Element>(elements: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), len_bytes) }
 }
 
+/// Sees elements as bytes that may be changed.
+pub fn to_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
+    let len_bytes = size_of_val(elements);
+    // SAFETY: as in `to_bytes`; whatever is written there is a `T`, since any bits are one (`Element`).
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len_bytes) }
+}
+
 fn checked_len<T: Element>(bytes: &[u8]) -> Result<usize, Error> {
     let is_aligned = bytes.as_ptr().addr().is_multiple_of(align_of::<T>());
     if is_aligned && bytes.len().is_multiple_of(size_of::<T>()) {

@@ -48,7 +48,7 @@ mod view;
 
 pub use coo::CooHostTensor;
 pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
-pub use element::{Bool, Element, Quantized, from_bytes, from_bytes_mut, to_bytes};
+pub use element::{Bool, Element, Quantized, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 pub use fixed::FixedRankShape;
 pub use metadata::TensorMetadata;
 pub use scalar::ScalarHostTensor;

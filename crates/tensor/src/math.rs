@@ -7,6 +7,7 @@
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
+//! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
@@ -33,12 +34,15 @@ pub mod conv;
 pub mod elementwise;
 pub mod functions;
 pub mod matmul;
+pub mod movement;
 pub mod normalize;
 pub mod number;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod softmax;
+#[cfg(test)]
+mod testing;
 pub mod window;
 
 /// Runs a loop compiled for the best instruction set that this processor has.

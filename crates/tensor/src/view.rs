@@ -346,6 +346,22 @@ impl<'a> Offsets<'a> {
             next: (!extents.contains(&0)).then_some(0),
         }
     }
+
+    /// The same from some element on; none if there are not so many.
+    pub(crate) fn starting_at(extents: &'a [usize], strides: &'a [usize], first: usize) -> Self {
+        let mut offsets = Offsets::new(extents, strides);
+        let (mut rest, mut start) = (first, 0_usize);
+        if offsets.next.is_none() {
+            return offsets;
+        }
+        let places = offsets.coordinates.iter_mut().zip(extents).zip(strides);
+        for ((coordinate, extent), stride) in places.rev() {
+            (*coordinate, rest) = (rest % extent, rest / extent);
+            start = coordinate.saturating_mul(*stride).saturating_add(start);
+        }
+        offsets.next = (rest == 0).then_some(start);
+        offsets
+    }
 }
 
 impl Iterator for Offsets<'_> {

@@ -17,6 +17,9 @@ use tfrt_tensor::math::softmax::{Kind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
+#[path = "parallel/moved.rs"]
+mod moved;
+
 /// A request on a host of its own with so many workers; 0 is the queue of one thread.
 struct Bed {
     host: HostContext,
@@ -115,6 +118,7 @@ impl Bed {
         let windows = [Window::new(2, 2, Padding::Valid); 2];
         let done = pool_into::<f32>(e, Pooling::Maximum, &input, &windows, &pooled);
         all.push(self.bits(done, &pooled));
+        all.extend(moved::all(self));
         all
     }
 }

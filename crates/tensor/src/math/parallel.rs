@@ -60,3 +60,37 @@ pub fn fill<T: Element>(
         },
     ))
 }
+
+/// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
+/// `first` on.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the elements are not of one size, and those of [`fill`].
+pub fn fill_bytes(
+    execution: &ExecutionContext,
+    output: &DenseHostTensor,
+    chunk: NonZeroUsize,
+    body: impl Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync + 'static,
+) -> Result<AsyncValue<Chain>, Error> {
+    output.metadata().len_bytes()?;
+    let size = output.dtype().size_bytes().unwrap_or(1);
+    let n_elements = output.n_elements();
+    if n_elements <= chunk.get() {
+        if n_elements > 0 {
+            body(0, output.write()?.bytes_mut())?;
+        }
+        return Ok(AsyncValue::available(Chain));
+    }
+    let (buffer, request) = (output.buffer().clone(), execution.request().clone());
+    Ok(tfrt_host::parallel_for(
+        execution.queue(),
+        0..n_elements,
+        chunk,
+        move || request.cancellation().cloned(),
+        move |start, end| {
+            let part = buffer.slice(start * size..end * size);
+            body(start, &mut part.expect("chunks are within").write()?)
+        },
+    ))
+}

@@ -1,0 +1,122 @@
+//! Elements moved on a queue's workers: what views give.
+
+use tfrt_tensor::math::elementwise::Add;
+use tfrt_tensor::math::movement::*;
+use tfrt_tensor::{DenseHostTensor, TensorView, TensorViewMut};
+
+use super::Bed;
+
+/// Positions in dimensions of this extent, some counted from behind.
+fn positions(bed: &Bed, extents: &[usize], extent: i64) -> DenseHostTensor {
+    let n: i64 = extents
+        .iter()
+        .map(|extent| i64::try_from(*extent).unwrap())
+        .product();
+    let list: Vec<i64> = (0..n).map(|i| i * 7919 % (2 * extent) - extent).collect();
+    DenseHostTensor::from_slice(bed.host.allocator(), extents, &list).unwrap()
+}
+
+/// The bits of a movement, which are those of views.
+fn moved(bed: &Bed, movement: &Movement, x: &DenseHostTensor) -> Vec<u32> {
+    let out = bed.zeros(movement.extents());
+    let bits = bed.bits(movement.run_into(&bed.execution, x, &out), &out);
+    assert_eq!(
+        bits,
+        seen(movement.extents(), |out| movement.run(&view(x), out))
+    );
+    bits
+}
+
+fn view(x: &DenseHostTensor) -> TensorView<'_, f32> {
+    // Nobody writes it.
+    let elements: &[f32] = x.read().unwrap().elements::<f32>().unwrap().to_vec().leak();
+    TensorView::new(elements, &x.shape().to_dims()).unwrap()
+}
+
+/// The bits of what a function of views writes.
+fn seen(
+    extents: &[usize],
+    body: impl FnOnce(&mut TensorViewMut<'_, f32>) -> Result<(), tfrt_host::Error>,
+) -> Vec<u32> {
+    let mut out = vec![0.0; extents.iter().product()];
+    body(&mut TensorViewMut::new(&mut out, extents).unwrap()).unwrap();
+    out.into_iter().map(f32::to_bits).collect()
+}
+
+/// The bits of something of everything.
+pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
+    let e = &bed.execution;
+    let (x, y) = (bed.random(&[3, 130, 201], 7), bed.random(&[3, 130, 201], 8));
+    let extents = [3, 130, 201];
+    let rows = positions(bed, &[2, 150], 130);
+    let reading = rows.read().unwrap();
+    let rows = reading.view::<i64>().unwrap();
+    let movements = [
+        Movement::transpose(&extents, &[2, 0, 1]),
+        Movement::transpose(&extents, &[0, 2, 1]),
+        Movement::reverse(&extents, &[0, 2]),
+        Movement::tile(&extents, &[1, 2, 3]),
+        Movement::broadcast(&extents, &[2, 3, 130, 201]),
+        Movement::pad(&extents, &[(1, 0), (7, 3), (-2, 9)], Edge::Reflect),
+        Movement::slice(&extents, &[Slice::ALL, Slice::new(-1, 0, -1), Slice::ALL]),
+        Movement::gather(&extents, 1, &rows),
+    ];
+    let mut all: Vec<Vec<u32>> = movements
+        .iter()
+        .map(|movement| moved(bed, movement.as_ref().unwrap(), &x))
+        .collect();
+    let out = bed.zeros(&[3, 260, 201]);
+    all.push(bed.bits(concat_into(e, &[&x, &y], 1, &out), &out));
+    let views = [view(&x), view(&y)];
+    assert_eq!(
+        all.last().unwrap(),
+        &seen(&[3, 260, 201], |out| concat(&views, 1, out))
+    );
+    let out = bed.zeros(&[3, 130, 201, 2]);
+    all.push(bed.bits(stack_into(e, &[&x, &y], 3, &out), &out));
+    assert_eq!(
+        all.last().unwrap(),
+        &seen(&[3, 130, 201, 2], |out| stack(&views, 3, out))
+    );
+    let shape = [3, 99, 201];
+    let named = positions(bed, &shape, 130);
+    let reading = named.read().unwrap();
+    let named_view = reading.view::<i64>().unwrap();
+    let out = bed.zeros(&shape);
+    let done = gather_elements_into::<f32, i64>(e, &x, 1, &named, &out);
+    all.push(bed.bits(done, &out));
+    let wanted = seen(&shape, |out| {
+        gather_elements(&views[0], 1, &named_view, out)
+    });
+    assert_eq!(all.last().unwrap(), &wanted);
+    let updates = bed.random(&shape, 9);
+    let out = bed.zeros(&extents);
+    let done = scatter_elements_into::<Add, f32, i64>(e, &x, 1, &named, &updates, &out);
+    all.push(bed.bits(done, &out));
+    let given = view(&updates);
+    let wanted = seen(&extents, |out| {
+        scatter_elements::<Add, f32, i64>(&views[0], 1, &named_view, &given, out)
+    });
+    assert_eq!(all.last().unwrap(), &wanted);
+    let lists = positions(bed, &[3, 300, 1], 130);
+    let out = bed.zeros(&[3, 300, 201]);
+    all.push(bed.bits(gather_nd_into::<f32, i64>(e, &x, 1, &lists, &out), &out));
+    let reading = lists.read().unwrap();
+    let wanted = seen(&[3, 300, 201], |out| {
+        gather_nd(&views[0], 1, &reading.view::<i64>().unwrap(), out)
+    });
+    assert_eq!(all.last().unwrap(), &wanted);
+    let lists = positions(bed, &[40, 1], 3);
+    let (updates, out) = (bed.random(&[40, 130, 201], 3), bed.zeros(&extents));
+    let done = scatter_nd_into::<Add, f32, i64>(e, &x, &lists, &updates, &out);
+    all.push(bed.bits(done, &out));
+    let labels = positions(bed, &[400, 3], 50);
+    let out = bed.zeros(&[400, 50, 3]);
+    let done = one_hot_into::<f32, i64>(e, &labels, 1, [0.5, 2.0], &out);
+    all.push(bed.bits(done, &out));
+    let reading = labels.read().unwrap();
+    let labels = reading.view::<i64>().unwrap();
+    let wanted = seen(&[400, 50, 3], |out| one_hot(&labels, 1, [0.5, 2.0], out));
+    assert_eq!(all.last().unwrap(), &wanted);
+    all
+}
