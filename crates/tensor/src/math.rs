@@ -5,6 +5,8 @@
 //! | --- | --- |
 //! | [`elementwise`] | unary and binary functions, comparisons, selection, conversions; with broadcasting |
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
+//! | [`cumulative`] | sums, products and extrema of all elements up to each |
+//! | [`top_k`] | the largest or smallest elements, in order, and where they are |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
@@ -12,6 +14,7 @@
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
 //! | [`pool`] | largest elements and means of windows |
+//! | [`resize`] | pictures of other extents: nearest, linear, cubic |
 //! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
 //! | [`parallel`] | the same work cut into chunks, for a queue's workers |
@@ -31,6 +34,7 @@
 
 mod broadcast;
 pub mod conv;
+pub mod cumulative;
 pub mod elementwise;
 pub mod functions;
 pub mod matmul;
@@ -40,9 +44,11 @@ pub mod number;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;
+pub mod resize;
 pub mod softmax;
 #[cfg(test)]
 mod testing;
+pub mod top_k;
 pub mod window;
 
 /// Runs a loop compiled for the best instruction set that this processor has.

@@ -19,6 +19,8 @@ use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 #[path = "parallel/moved.rs"]
 mod moved;
+#[path = "parallel/various.rs"]
+mod various;
 
 /// A request on a host of its own with so many workers; 0 is the queue of one thread.
 struct Bed {
@@ -119,6 +121,7 @@ impl Bed {
         let done = pool_into::<f32>(e, Pooling::Maximum, &input, &windows, &pooled);
         all.push(self.bits(done, &pooled));
         all.extend(moved::all(self));
+        all.extend(various::all(self));
         all
     }
 }

@@ -187,6 +187,29 @@ impl Movement {
         })
     }
 
+    /// Takes, along each dimension, the positions of a list, which has as many as the result; all are in the
+    /// input, unless the result is empty.
+    pub(crate) fn by_lists(
+        input: &[usize],
+        output: &[usize],
+        list: impl Fn(usize) -> Vec<usize>,
+    ) -> Movement {
+        let mut movement = Movement::all_of(input);
+        movement.output = Dims::from_slice(output);
+        let is_empty = output.contains(&0);
+        for (dimension, source) in movement.sources.iter_mut().enumerate() {
+            if input[dimension] == output[dimension] {
+                continue;
+            }
+            // Of an empty result the other extents may be of any size.
+            source.axis = match is_empty {
+                true => Axis::first_repeated(output[dimension]),
+                false => Axis::Listed(list(dimension).into()),
+            };
+        }
+        movement
+    }
+
     /// The extents of the result.
     pub fn extents(&self) -> &[usize] {
         &self.output

@@ -1,4 +1,4 @@
-//! What tests of several modules need: strided views of any kind, coordinates, elements of any type.
+//! What tests of several modules need: strided views of any kind, coordinates, elements of any type, numbers that find mistakes.
 
 use proptest::prelude::*;
 
@@ -75,4 +75,15 @@ pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     // What can be written as bytes can be read as elements.
     assert!(from_bytes_mut::<T>(to_bytes_mut(&mut list)).is_ok());
     list
+}
+/// Numbers that are likely to find mistakes.
+pub(crate) fn floats() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        8 => -100.0..100.0_f32,
+        1 => any::<f32>(),
+        1 => prop::sample::select(vec![
+            0.0, -0.0, 1.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE, 1e-45,
+            f32::MAX,
+        ]),
+    ]
 }

@@ -1,0 +1,344 @@
+//! Resizing: a tensor with other extents that shows the same picture.
+//!
+//! Which dimensions are resized is seen from the shapes: it does not matter whether channels come first or last.
+//! Coordinates and weights are those of ONNX's operation `Resize`. Elements outside are the outermost ones.
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::movement::Movement;
+use super::number::{Floating, Number, Real};
+use super::{parallel, vectorized};
+use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+
+mod taps;
+
+use taps::Taps;
+
+/// Where in the input a place of the result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coordinates {
+    /// Elements are areas: `(x + 0.5) / scale - 0.5`.
+    HalfPixel,
+    /// As `HalfPixel`, but 0 where the result has one element.
+    PytorchHalfPixel,
+    /// The first and last elements of both lie on each other: `x * (input - 1) / (output - 1)`.
+    AlignCorners,
+    /// The first elements lie on each other: `x / scale`.
+    Asymmetric,
+}
+
+/// Which of two elements is the nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// The nearer one, of two as near the lower.
+    HalfDown,
+    /// The nearer one, of two as near the upper.
+    HalfUp,
+    /// The lower one.
+    Floor,
+    /// The upper one.
+    Ceil,
+}
+
+/// What an element is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kernel {
+    /// The two nearest along each dimension, by their distance.
+    Linear,
+    /// The four nearest along each dimension, by a cubic polynomial with this coefficient: -0.75 or -0.5.
+    Cubic(f64),
+}
+
+/// How a picture is made smaller or larger between elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interpolation {
+    /// What an element is made of.
+    pub kernel: Kernel,
+    /// Where the elements lie.
+    pub coordinates: Coordinates,
+    /// Whether, where the picture becomes smaller, more elements are looked at, so that none is left out.
+    pub antialias: bool,
+    /// Whether elements outside count for nothing, instead of being the outermost.
+    pub exclude_outside: bool,
+}
+
+impl Interpolation {
+    /// Returns a linear interpolation, of half pixels.
+    pub const LINEAR: Interpolation = Interpolation {
+        kernel: Kernel::Linear,
+        coordinates: Coordinates::HalfPixel,
+        antialias: false,
+        exclude_outside: false,
+    };
+    /// Returns a cubic interpolation, of half pixels.
+    pub const CUBIC: Interpolation = Interpolation {
+        kernel: Kernel::Cubic(-0.75),
+        ..Interpolation::LINEAR
+    };
+}
+
+/// Describes a result that shows of each place the nearest element, of any type.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes don't have as many dimensions, or if something is to be shown of nothing.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::resize::{Coordinates, Rounding, nearest};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// let x = TensorView::new(&[1_u8, 2], &[2])?;
+/// let twice = nearest(&[2], &[4], Coordinates::HalfPixel, Rounding::HalfDown)?;
+/// let mut out = [0; 4];
+/// twice.run(&x, &mut TensorViewMut::new(&mut out, &[4])?)?;
+/// assert_eq!(out, [1, 1, 2, 2]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn nearest(
+    input: &[usize],
+    output: &[usize],
+    coordinates: Coordinates,
+    rounding: Rounding,
+) -> Result<Movement, Error> {
+    expect_shapes(input, output)?;
+    Ok(Movement::by_lists(input, output, |dimension| {
+        let (from, to) = (input[dimension], output[dimension]);
+        (0..to)
+            .map(|index| taps::nearest(coordinates, rounding, index, from, to))
+            .collect()
+    }))
+}
+
+/// A resizing with its weights.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::resize::{Interpolation, Resize};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// let x = TensorView::new(&[0.0_f32, 4.0], &[2])?;
+/// let twice = Resize::new(Interpolation::LINEAR, &[2], &[4])?;
+/// let mut out = [0.0; 4];
+/// twice.run(&x, &mut TensorViewMut::new(&mut out, &[4])?)?;
+/// assert_eq!(out, [0.0, 1.0, 3.0, 4.0]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Resize {
+    input: Dims,
+    output: Dims,
+    /// The weights of each dimension; `None` for those that stay as they are.
+    taps: Vec<Option<Taps>>,
+}
+
+impl Resize {
+    /// Finds the weights for a resizing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the shapes don't have as many dimensions, if something is to be shown of nothing, or
+    /// if a cubic's coefficient is not finite.
+    pub fn new(
+        interpolation: Interpolation,
+        input: &[usize],
+        output: &[usize],
+    ) -> Result<Resize, Error> {
+        expect_shapes(input, output)?;
+        if let Kernel::Cubic(a) = interpolation.kernel
+            && !a.is_finite()
+        {
+            let message = format!("expected a finite coefficient of a cubic, found {a}");
+            return Err(Error::invalid_argument(message));
+        }
+        let is_empty = output.contains(&0);
+        let taps = |(from, to): (&usize, &usize)| match from == to || is_empty {
+            // With the same extent every place is its own.
+            true => None,
+            false => Some(Taps::new(&interpolation, *from, *to)),
+        };
+        Ok(Resize {
+            taps: input.iter().zip(output).map(taps).collect(),
+            input: Dims::from_slice(input),
+            output: Dims::from_slice(output),
+        })
+    }
+
+    /// Resizes.
+    ///
+    /// # Shapes
+    ///
+    /// `x` and `out` of those that the weights were found for.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not.
+    pub fn run<T: Floating<Wide: Real>>(
+        &self,
+        x: &TensorView<'_, T>,
+        out: &mut TensorViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        self.expect(x.extents(), out.extents())?;
+        self.part(x.elements(), x.strides(), 0, out.as_mut_slice());
+        Ok(())
+    }
+
+    /// As [`run`](Self::run), of dense tensors, on the workers of the request's queue if there is much to do.
+    ///
+    /// # Errors
+    ///
+    /// As of [`run`](Self::run), if the types differ, and those of [`parallel::fill`].
+    pub fn run_into<T: Floating<Wide: Real>>(
+        &self,
+        execution: &ExecutionContext,
+        x: &DenseHostTensor,
+        out: &DenseHostTensor,
+    ) -> Result<AsyncValue<Chain>, Error> {
+        crate::dense::expect_dtype::<T>(x.metadata())?;
+        self.expect(&x.shape().to_dims(), &out.shape().to_dims())?;
+        let (this, x, strides) = (self.clone(), x.clone(), x.shape().strides());
+        let row = match out.n_elements() {
+            0 => 1,
+            _ => self.output[self.split()..].iter().product(),
+        };
+        let chunk = parallel::chunk_len(self.cost(), row);
+        parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+            this.part(x.read()?.elements()?, &strides, first, part);
+            Ok(())
+        })
+    }
+
+    /// The weights that a result has at most, in all dimensions together.
+    fn cost(&self) -> usize {
+        let lens = self.taps.iter().flatten().map(Taps::most);
+        lens.fold(1_usize, usize::saturating_mul)
+    }
+
+    fn expect(&self, x: &[usize], out: &[usize]) -> Result<(), Error> {
+        if x == &self.input[..] && out == &self.output[..] {
+            return Ok(());
+        }
+        let (input, output) = (&self.input[..], &self.output[..]);
+        Err(Error::invalid_argument(format!(
+            "what resizes a tensor of shape {input:?} to {output:?} was given tensors of shapes {x:?} and {out:?}"
+        )))
+    }
+
+    /// The last dimension that is resized: rows of the result are made of it and what is behind it.
+    fn split(&self) -> usize {
+        let last = self.taps.iter().rposition(Option::is_some);
+        last.unwrap_or(self.taps.len().saturating_sub(1))
+    }
+
+    /// Makes the results from the `first` on: whole rows.
+    fn part<T: Floating<Wide: Real>>(
+        &self,
+        x: &[T],
+        strides: &[usize],
+        first: usize,
+        out: &mut [T],
+    ) {
+        if out.is_empty() {
+            return;
+        }
+        let Some((split, block_extents)) = self
+            .output
+            .get(self.split()..)
+            .and_then(|rest| Some((self.split(), rest.split_first()?.1)))
+        else {
+            out[0] = x[0];
+            return;
+        };
+        let block: Vec<usize> =
+            crate::view::Offsets::new(block_extents, &strides[split + 1..]).collect();
+        let is_dense = block
+            .iter()
+            .enumerate()
+            .all(|(index, offset)| index == *offset);
+        let n_places = self.output[split];
+        let mut sums = vec![<T::Wide as crate::Element>::ZERO; block.len()];
+        let mut rows = Vec::new();
+        for (number, out) in out.chunks_exact_mut(n_places * block.len()).enumerate() {
+            let row = first / (n_places * block.len()) + number;
+            self.rows(row, split, strides, &mut rows);
+            for (place, out) in out.chunks_exact_mut(block.len()).enumerate() {
+                sums.fill(<T::Wide as crate::Element>::ZERO);
+                self.taps_of(split, place, |index, weight| {
+                    for (start, factor) in &rows {
+                        let factor = T::Wide::from_f64(weight * factor);
+                        let x = &x[start + index * strides[split]..];
+                        match is_dense {
+                            true => add_dense(&mut sums, x, factor),
+                            false => {
+                                for (sum, offset) in sums.iter_mut().zip(&block) {
+                                    *sum = sum.plus(x[*offset].widened().times(factor));
+                                }
+                            }
+                        }
+                    }
+                });
+                let each = out.iter_mut().zip(&sums);
+                each.for_each(|(out, sum)| *out = T::narrowed(*sum));
+            }
+        }
+    }
+
+    /// Gives the elements that a place of a dimension is made of.
+    fn taps_of(&self, dimension: usize, place: usize, mut body: impl FnMut(usize, f64)) {
+        match &self.taps[dimension] {
+            Some(taps) => taps
+                .of(place)
+                .for_each(|(index, weight)| body(index, weight)),
+            None => body(place, 1.0),
+        }
+    }
+
+    /// Finds what a row is made of, in the dimensions before the last resized one: where it begins, and its
+    /// weight.
+    fn rows(&self, number: usize, split: usize, strides: &[usize], rows: &mut Vec<(usize, f64)>) {
+        rows.clear();
+        rows.push((0, 1.0));
+        let (mut rest, mut before) = (number, Vec::new());
+        for dimension in (0..split).rev() {
+            let place = rest % self.output[dimension];
+            rest /= self.output[dimension];
+            std::mem::swap(rows, &mut before);
+            rows.clear();
+            self.taps_of(dimension, place, |index, weight| {
+                let offset = index * strides[dimension];
+                rows.extend(
+                    before
+                        .iter()
+                        .map(|(start, own)| (start + offset, own * weight)),
+                );
+            });
+        }
+    }
+}
+
+fn add_dense<T: Number>(sums: &mut [T::Wide], x: &[T], factor: T::Wide) {
+    vectorized(
+        #[inline(always)]
+        || {
+            for (sum, x) in sums.iter_mut().zip(x) {
+                *sum = sum.plus(x.widened().times(factor));
+            }
+        },
+    );
+}
+
+fn expect_shapes(input: &[usize], output: &[usize]) -> Result<(), Error> {
+    let shows_nothing = input.contains(&0) && !output.contains(&0);
+    if input.len() == output.len() && !shows_nothing {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "a tensor of shape {input:?} can't be resized to {output:?}: expected as many dimensions, and an element \
+         to begin with"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

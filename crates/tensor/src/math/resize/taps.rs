@@ -1,0 +1,142 @@
+//! [`Taps`]: of which elements a place of the result is made, along one dimension.
+
+use super::{Coordinates, Interpolation, Kernel, Rounding};
+
+/// Elements and weights for each place.
+#[derive(Clone, Debug)]
+pub(super) struct Taps {
+    /// Where the list of a place begins; one more than there are places.
+    starts: Vec<usize>,
+    list: Vec<(usize, f64)>,
+}
+
+impl Taps {
+    /// Finds them for `to` places in `from` elements.
+    pub(super) fn new(interpolation: &Interpolation, from: usize, to: usize) -> Taps {
+        let (mut starts, mut list) = (vec![0], Vec::new());
+        for index in 0..to {
+            push(interpolation, index, from, to, &mut list);
+            starts.push(list.len());
+        }
+        Taps { starts, list }
+    }
+
+    /// The elements that a place is made of, and their weights.
+    pub(super) fn of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let range = self.starts[place]..self.starts[place + 1];
+        self.list[range].iter().copied()
+    }
+
+    /// The most that a place is made of.
+    pub(super) fn most(&self) -> usize {
+        let lens = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        lens.max().unwrap_or(1)
+    }
+}
+
+fn float(value: usize) -> f64 {
+    // Extents beyond 2^53 are of no picture.
+    #[allow(clippy::cast_precision_loss, reason = "see above")]
+    let float = value as f64;
+    float
+}
+
+/// The nearest whole number below, of what is not far outside.
+fn whole(value: f64) -> i64 {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is whole; else the range's end"
+    )]
+    let whole = value.floor() as i64;
+    whole
+}
+
+/// Where a place of the result lies in the input.
+pub(super) fn position(coordinates: Coordinates, index: usize, from: usize, to: usize) -> f64 {
+    let (place, scale) = (float(index), float(to) / float(from));
+    match coordinates {
+        Coordinates::HalfPixel => (place + 0.5) / scale - 0.5,
+        Coordinates::PytorchHalfPixel if to > 1 => (place + 0.5) / scale - 0.5,
+        Coordinates::AlignCorners if to > 1 => place * float(from - 1) / float(to - 1),
+        Coordinates::Asymmetric => place / scale,
+        Coordinates::PytorchHalfPixel | Coordinates::AlignCorners => 0.0,
+    }
+}
+
+/// The element that is nearest to a place.
+pub(super) fn nearest(
+    coordinates: Coordinates,
+    rounding: Rounding,
+    index: usize,
+    from: usize,
+    to: usize,
+) -> usize {
+    let x = position(coordinates, index, from, to);
+    let rounded = match rounding {
+        Rounding::Floor => x.floor(),
+        Rounding::Ceil => x.ceil(),
+        Rounding::HalfDown => (x - 0.5).ceil(),
+        Rounding::HalfUp => (x + 0.5).floor(),
+    };
+    within(whole(rounded), from)
+}
+
+/// The position, or the outermost one on its side.
+fn within(position: i64, extent: usize) -> usize {
+    let last = extent.saturating_sub(1);
+    usize::try_from(position).map_or(0, |position| position.min(last))
+}
+
+/// Adds the elements of one place.
+fn push(
+    interpolation: &Interpolation,
+    index: usize,
+    from: usize,
+    to: usize,
+    list: &mut Vec<(usize, f64)>,
+) {
+    let x = position(interpolation.coordinates, index, from, to);
+    // A picture that becomes smaller is looked at through a wider kernel.
+    let scale = match interpolation.antialias {
+        true => (float(to) / float(from)).min(1.0),
+        false => 1.0,
+    };
+    let reach = match interpolation.kernel {
+        Kernel::Linear => 1.0,
+        Kernel::Cubic(_) => 2.0,
+    };
+    let (least, most) = (whole(x - reach / scale), whole(x + reach / scale) + 1);
+    let start = list.len();
+    for element in least..=most {
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "it is not far from a place of a picture"
+        )]
+        let distance = ((element as f64 - x) * scale).abs();
+        let weight = weight(interpolation.kernel, distance);
+        let place = within(element, from);
+        let is_outside = i64::try_from(place).is_ok_and(|place| place != element);
+        if weight == 0.0 || (interpolation.exclude_outside && is_outside) {
+            continue;
+        }
+        match list[start..].last_mut() {
+            Some(last) if last.0 == place => last.1 += weight,
+            _ => list.push((place, weight)),
+        }
+    }
+    let sum: f64 = list[start..].iter().map(|(_, weight)| weight).sum();
+    for (_, weight) in &mut list[start..] {
+        *weight /= sum;
+    }
+}
+
+/// The weight of an element at a distance.
+fn weight(kernel: Kernel, d: f64) -> f64 {
+    match kernel {
+        Kernel::Linear => (1.0 - d).max(0.0),
+        // Keys' convolution: one polynomial next to the place, another behind.
+        Kernel::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+        Kernel::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+        Kernel::Cubic(_) => 0.0,
+    }
+}
