@@ -15,7 +15,7 @@
 //! | go on when several are               | [`when_all`], [`run_when_settled`]                  |
 //! | let a type of one's own be a value   | [`Value`]                                           |
 //! | know what happened when              | [`record`]                                          |
-//! | share bytes that somebody may write  | [`RangeLock`]                                       |
+//! | share bytes that somebody may write  | [`SharedBlock`], [`RangeLock`]                      |
 //!
 //! What is settled costs nothing: an `i32` lies in the 24 bytes of its [`AnyAsyncValue`], without
 //! a cell, a count or an atomic. `docs/async-value.md` specifies the protocol of those that do
@@ -61,7 +61,9 @@ pub use combine::{Nested, first_error, run_when_settled, when_all};
 pub use counters::{Counters, counters};
 pub use error::{Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
-pub use memory::{AllocatorStats, HostAllocator, MemoryStats, SystemAllocator, memory_stats};
+pub use memory::{
+    AllocatorStats, HostAllocator, MemoryStats, SharedBlock, SystemAllocator, memory_stats,
+};
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};
 pub use range_lock::{Hold, RangeLock};

@@ -12,6 +12,7 @@
 //! | `memory/heap.rs` | the chunks of one thread |
 //! | `memory/thread.rs` | which thread has which heap |
 //! | `memory/remote.rs` | blocks on their way back to their thread |
+//! | `memory/shared.rs` | a value and bytes in one block of an allocator, counted |
 //!
 //! Under loom, Miri and `--cfg tfrt_no_free_lists` (which a build for AddressSanitizer sets) all
 //! blocks are the system's, since a recycled block hides a use after free.
@@ -27,7 +28,10 @@ mod chunk;
 mod class;
 mod heap;
 mod remote;
+mod shared;
 mod thread;
+
+pub use shared::SharedBlock;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -45,8 +45,14 @@ const MAX_READERS: u32 = WRITER - 1;
 #[derive(Debug, Default)]
 pub struct RangeLock {
     word: AtomicU32,
-    table: Mutex<Vec<Entry>>,
+    table: Mutex<Table>,
 }
+
+/// Holders of parts. Behind an address of its own, so that locks are small: most are never divided.
+#[derive(Debug, Default)]
+struct Table(
+    #[expect(clippy::box_collection, reason = "a third of the size")] Option<Box<Vec<Entry>>>,
+);
 
 /// The right to read or write a range, given back by [`RangeLock::release`].
 ///
@@ -138,6 +144,7 @@ impl RangeLock {
         // since the bit is set, so what they still hold is all that can be in the way.
         let by_word = self.word.load(Ordering::Acquire) & !DIVIDED;
         let is_free = by_word == 0 || (!is_writer && by_word & WRITER == 0);
+        let table = table.0.get_or_insert_default();
         if !is_free || table.iter().any(|other| other.conflicts_with(&entry)) {
             return None;
         }
@@ -169,11 +176,12 @@ impl RangeLock {
     #[cold]
     fn release_part(&self, entry: &Entry) {
         let mut table = self.table();
+        let table = table.0.get_or_insert_default();
         let index = table.iter().position(|other| other == entry);
         table.swap_remove(index.expect("a right is given back to the lock that gave it"));
     }
 
-    fn table(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing in between can panic but for want of memory, and the table is whole at any time.
         self.table.lock().unwrap_or_else(|error| error.into_inner())
     }

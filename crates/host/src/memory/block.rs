@@ -42,11 +42,6 @@ impl Block {
     pub fn layout(&self) -> Layout {
         self.layout
     }
-
-    /// Where the bytes are.
-    pub(super) fn bytes(&self) -> NonNull<u8> {
-        self.bytes
-    }
 }
 
 impl Drop for Block {

@@ -7,11 +7,14 @@
 //!
 //! # Invariants
 //!
-//! * B1. The bytes of a [`Memory`] are initialised, lie at `bytes` for its whole life, and are reached
-//!   through the holders of the `Arc` only.
+//! * B1. The bytes of a [`Memory`] are initialised, lie at one place for its whole life, and are reached
+//!   through its handles only.
 //! * B2. A part's range lies in its memory.
 //! * B3. Bytes are read by holders of a right for reading, written by holders of one for writing, or
-//!   by the only holder of the `Arc`. Memory of a foreign owner is never written.
+//!   by the only handle of the memory. Memory of a foreign owner is never written.
+//!
+//! Bytes of an allocator lie in one block with their lock and their count, which take the line of the
+//! cache before them.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -20,9 +23,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use tfrt_async::{Error, Heap, Hold, HostAllocator, RangeLock, Value};
-
-use super::Block;
+use tfrt_async::{Error, Heap, Hold, HostAllocator, RangeLock, SharedBlock, Value};
 
 /// Whole buffers are aligned to this many bytes at least: a line of the cache, and the widest vector
 /// that processors load.
@@ -45,31 +46,33 @@ pub const BUFFER_ALIGNMENT: usize = 64;
 /// ```
 #[derive(Clone)]
 pub struct HostBuffer {
-    memory: Arc<Memory>,
+    memory: Memory,
     // B2.
     range: Range<usize>,
 }
 
-struct Memory {
+/// A handle to bytes.
+#[derive(Clone)]
+enum Memory {
+    /// Behind their lock, from an allocator.
+    Own(SharedBlock<RangeLock>),
+    Foreign(Arc<Foreign>),
+}
+
+/// Bytes that somebody else gives back.
+struct Foreign {
     bytes: NonNull<u8>,
     len_bytes: usize,
     lock: RangeLock,
-    source: Source,
-}
-
-/// Who gives the bytes back.
-enum Source {
-    Allocator(#[expect(dead_code, reason = "it is dropped")] Block),
     /// Counted rather than boxed: moving a box claims what is in it for itself.
-    Owner(#[expect(dead_code, reason = "it is dropped")] Arc<dyn Send + Sync>),
+    #[expect(dead_code, reason = "it is dropped")]
+    owner: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the bytes belong to the memory (B1), and threads that hold it are kept apart by its lock
-// (B3). The owner is `Send + Sync` itself; a block is an address and an allocator, which takes it back
-// on any thread.
-unsafe impl Send for Memory {}
+// SAFETY: the bytes belong to the owner, which is `Send + Sync` itself, and are only read (B3).
+unsafe impl Send for Foreign {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for Foreign {}
 
 impl HostBuffer {
     /// Returns so many bytes that are 0, aligned to [`BUFFER_ALIGNMENT`] at least, if `allocator` has
@@ -97,20 +100,14 @@ impl HostBuffer {
     pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> HostBuffer {
         let owner = Arc::new(owner);
         let bytes: &[u8] = (*owner).as_ref();
-        let memory = Memory {
+        let range = 0..bytes.len();
+        let memory = Memory::Foreign(Arc::new(Foreign {
             bytes: NonNull::from(bytes).cast(),
             len_bytes: bytes.len(),
             lock: RangeLock::new(),
-            source: Source::Owner(owner),
-        };
-        HostBuffer::whole(memory)
-    }
-
-    fn whole(memory: Memory) -> HostBuffer {
-        HostBuffer {
-            range: 0..memory.len_bytes,
-            memory: Arc::new(memory),
-        }
+            owner,
+        }));
+        HostBuffer { memory, range }
     }
 
     /// The number of bytes.
@@ -120,7 +117,7 @@ impl HostBuffer {
 
     /// The address of the first byte, for people and for asking how it is aligned.
     pub fn address(&self) -> usize {
-        self.memory.bytes.addr().get() + self.range.start
+        self.memory.start().addr().get() + self.range.start
     }
 
     /// Returns a part of the bytes, shared with this buffer; `None` if it is not within it.
@@ -128,8 +125,8 @@ impl HostBuffer {
         if range.start > range.end || range.end > self.len_bytes() {
             return None;
         }
-        if range.len() < self.memory.len_bytes {
-            self.memory.lock.divide();
+        if range.len() < self.memory.len_bytes() {
+            self.memory.lock().divide();
         }
         Some(HostBuffer {
             memory: self.memory.clone(),
@@ -140,7 +137,7 @@ impl HostBuffer {
     /// Whether two buffers have bytes in common.
     pub fn overlaps(&self, other: &HostBuffer) -> bool {
         let [a, b] = [&self.range, &other.range];
-        Arc::ptr_eq(&self.memory, &other.memory) && a.start < b.end && b.start < a.end
+        self.memory.is(&other.memory) && a.start < b.end && b.start < a.end
     }
 
     /// Lends the bytes for reading.
@@ -150,7 +147,7 @@ impl HostBuffer {
     /// `FailedPrecondition` if somebody is writing some of them.
     #[inline]
     pub fn read(&self) -> Result<Reading<'_>, Error> {
-        match self.memory.lock.try_read(self.range.clone()) {
+        match self.memory.lock().try_read(self.range.clone()) {
             Some(hold) => Ok(Reading {
                 buffer: self,
                 hold: Some(hold),
@@ -168,7 +165,7 @@ impl HostBuffer {
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>, Error> {
         self.writable()?;
-        match self.memory.lock.try_write(self.range.clone()) {
+        match self.memory.lock().try_write(self.range.clone()) {
             Some(hold) => Ok(Writing {
                 buffer: self,
                 hold: Some(hold),
@@ -178,9 +175,9 @@ impl HostBuffer {
     }
 
     fn writable(&self) -> Result<(), Error> {
-        match self.memory.source {
-            Source::Allocator(_) => Ok(()),
-            Source::Owner(_) => Err(Error::failed_precondition(
+        match self.memory {
+            Memory::Own(_) => Ok(()),
+            Memory::Foreign(_) => Err(Error::failed_precondition(
                 "the buffer is for reading only: its bytes belong to a file or to the caller",
             )),
         }
@@ -190,25 +187,63 @@ impl HostBuffer {
     #[inline]
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
         self.writable().ok()?;
-        let memory = Arc::get_mut(&mut self.memory)?;
+        if !self.memory.is_unique() {
+            return None;
+        }
         // SAFETY: the bytes are initialised (B1) and in range (B2). Rights are held by borrowers of
-        // holders of the `Arc`, of which this is the only one, borrowed for writing.
-        Some(unsafe { memory.bytes_mut(&self.range) })
+        // handles, of which this is the only one, borrowed for writing.
+        Some(unsafe { self.memory.bytes_mut(&self.range) })
     }
 
     /// Whether this is the only holder of the memory.
     pub fn is_unique(&mut self) -> bool {
-        Arc::get_mut(&mut self.memory).is_some()
+        self.memory.is_unique()
     }
 }
 
 impl Memory {
+    #[inline]
+    fn start(&self) -> NonNull<u8> {
+        match self {
+            Memory::Own(block) => block.bytes(),
+            Memory::Foreign(foreign) => foreign.bytes,
+        }
+    }
+
+    fn len_bytes(&self) -> usize {
+        match self {
+            Memory::Own(block) => block.len_bytes(),
+            Memory::Foreign(foreign) => foreign.len_bytes,
+        }
+    }
+
+    #[inline]
+    fn lock(&self) -> &RangeLock {
+        match self {
+            Memory::Own(block) => block,
+            Memory::Foreign(foreign) => &foreign.lock,
+        }
+    }
+
+    /// Whether this is the only handle.
+    fn is_unique(&mut self) -> bool {
+        match self {
+            Memory::Own(block) => block.is_unique(),
+            Memory::Foreign(foreign) => Arc::get_mut(foreign).is_some(),
+        }
+    }
+
+    /// Whether two handles lead to the same bytes. Locks are told apart by where they are.
+    fn is(&self, other: &Memory) -> bool {
+        std::ptr::eq(self.lock(), other.lock())
+    }
+
     /// # Safety
     ///
     /// The range is within the memory, and nobody writes it while the result is in use.
     unsafe fn bytes(&self, range: &Range<usize>) -> &[u8] {
         // SAFETY: the caller says that the range is within.
-        let start = unsafe { self.bytes.add(range.start) };
+        let start = unsafe { self.start().add(range.start) };
         // SAFETY: as above; initialised (B1), and nobody writes it.
         unsafe { NonNull::slice_from_raw_parts(start, range.len()).as_ref() }
     }
@@ -220,7 +255,7 @@ impl Memory {
     #[expect(clippy::mut_from_ref, reason = "the caller says that nobody else does")]
     unsafe fn bytes_mut(&self, range: &Range<usize>) -> &mut [u8] {
         // SAFETY: the caller says that the range is within.
-        let start = unsafe { self.bytes.add(range.start) };
+        let start = unsafe { self.start().add(range.start) };
         // SAFETY: as above; initialised (B1), and nobody else uses it.
         unsafe { NonNull::slice_from_raw_parts(start, range.len()).as_mut() }
     }
@@ -274,7 +309,7 @@ impl Drop for Reading<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(hold) = self.hold.take() {
-            self.buffer.memory.lock.release(hold);
+            self.buffer.memory.lock().release(hold);
         }
     }
 }
@@ -309,7 +344,7 @@ impl Drop for Writing<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(hold) = self.hold.take() {
-            self.buffer.memory.lock.release(hold);
+            self.buffer.memory.lock().release(hold);
         }
     }
 }
@@ -339,10 +374,9 @@ impl fmt::Debug for Writing<'_> {
 /// assert_eq!(*buffer.fill(7).read()?, [7, 7, 7]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct UninitBuffer {
-    block: Block,
-    len_bytes: usize,
+    // Invariant: the only handle.
+    block: SharedBlock<RangeLock>,
 }
 
 impl UninitBuffer {
@@ -355,10 +389,8 @@ impl UninitBuffer {
     ) -> Option<UninitBuffer> {
         let alignment = alignment.max(BUFFER_ALIGNMENT);
         let layout = Layout::from_size_align(len_bytes, alignment).ok()?;
-        Some(UninitBuffer {
-            block: Block::allocate(allocator, layout)?,
-            len_bytes,
-        })
+        let block = SharedBlock::allocate(allocator, layout, RangeLock::new())?;
+        Some(UninitBuffer { block })
     }
 
     /// The bytes, to be written.
@@ -366,7 +398,7 @@ impl UninitBuffer {
         let bytes = self.block.bytes().cast();
         // SAFETY: the block has so many bytes by its layout, nobody else uses them, and they need not
         // be initialised.
-        unsafe { NonNull::slice_from_raw_parts(bytes, self.len_bytes).as_mut() }
+        unsafe { NonNull::slice_from_raw_parts(bytes, self.block.len_bytes()).as_mut() }
     }
 
     /// Writes one value to all bytes.
@@ -382,12 +414,16 @@ impl UninitBuffer {
     ///
     /// All bytes were written.
     pub unsafe fn assume_init(self) -> HostBuffer {
-        HostBuffer::whole(Memory {
-            bytes: self.block.bytes(),
-            len_bytes: self.len_bytes,
-            lock: RangeLock::new(),
-            source: Source::Allocator(self.block),
-        })
+        HostBuffer {
+            range: 0..self.block.len_bytes(),
+            memory: Memory::Own(self.block),
+        }
+    }
+}
+
+impl fmt::Debug for UninitBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UninitBuffer({} bytes)", self.block.len_bytes())
     }
 }
 

@@ -1,0 +1,274 @@
+//! [`SharedBlock`]: a value and bytes behind it in one block of an allocator, counted.
+//!
+//! ```text
+//! references  allocator  layout  value  ..  bytes
+//! └─ header ──────────────────────────┘     └─ aligned as asked
+//! ```
+
+use std::alloc::Layout;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::HostAllocator;
+use crate::state::References;
+
+/// A value that several hold, and bytes that go with it.
+///
+/// The handle leads to the value; who may touch the bytes is for the holders to agree on, for which the
+/// value may be a lock.
+///
+/// # Examples
+///
+/// ```
+/// use std::alloc::Layout;
+/// use std::sync::Arc;
+/// use tfrt_async::{HostAllocator, SharedBlock, SystemAllocator};
+///
+/// let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+/// let layout = Layout::from_size_align(100, 64).unwrap();
+/// let mut block = SharedBlock::allocate(&allocator, layout, "a name").unwrap();
+/// assert_eq!((*block, block.bytes().addr().get() % 64), ("a name", 0));
+/// assert!(block.is_unique());
+/// let other = block.clone();
+/// assert!(!block.is_unique());
+/// # drop(other);
+/// ```
+pub struct SharedBlock<T> {
+    // Invariant: a header that `allocate` wrote and that this handle is counted in.
+    header: NonNull<Header<T>>,
+    owns: PhantomData<Header<T>>,
+}
+
+struct Header<T> {
+    references: References,
+    // Invariant: the block came from this allocator with this layout.
+    allocator: Arc<dyn HostAllocator>,
+    layout: Layout,
+    value: T,
+}
+
+// SAFETY: handles lend the value, and the last one drops it, wherever it is; the count is atomic and the
+// allocator shared by threads. The bytes are reached as an address only.
+unsafe impl<T: Send + Sync> Send for SharedBlock<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for SharedBlock<T> {}
+
+impl<T> SharedBlock<T> {
+    /// Returns a block with bytes of this layout, which are not initialised. `None` if the allocator has
+    /// none left.
+    pub fn allocate(
+        allocator: &Arc<dyn HostAllocator>,
+        bytes: Layout,
+        value: T,
+    ) -> Option<SharedBlock<T>> {
+        let align = bytes.align().max(align_of::<Header<T>>());
+        let size = Self::offset(align).checked_add(bytes.size())?;
+        let layout = Layout::from_size_align(size, align).ok()?;
+        let header = allocator.allocate(layout)?.cast::<Header<T>>();
+        let content = Header {
+            references: References::one(),
+            allocator: allocator.clone(),
+            layout,
+            value,
+        };
+        // SAFETY: the block is fresh, has room for a header by `offset`, and is aligned for one.
+        unsafe { header.write(content) };
+        Some(SharedBlock {
+            header,
+            owns: PhantomData,
+        })
+    }
+
+    /// How far behind the header's start the bytes are, in a block of this alignment.
+    const fn offset(align: usize) -> usize {
+        // Alignments are powers of two, and both are far from overflow: `align` is at most 2^63.
+        size_of::<Header<T>>().wrapping_add(align).wrapping_sub(1) & !align.wrapping_sub(1)
+    }
+
+    fn header(&self) -> &Header<T> {
+        // SAFETY: this handle is counted, so the header is there.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Where the bytes are.
+    #[inline]
+    pub fn bytes(&self) -> NonNull<u8> {
+        let offset = Self::offset(self.header().layout.align());
+        // SAFETY: the block is at least that long, as `allocate` made it.
+        unsafe { self.header.cast::<u8>().add(offset) }
+    }
+
+    /// How many bytes there are.
+    #[inline]
+    pub fn len_bytes(&self) -> usize {
+        let layout = self.header().layout;
+        layout.size() - Self::offset(layout.align())
+    }
+
+    /// Whether this is the only handle.
+    #[inline]
+    pub fn is_unique(&mut self) -> bool {
+        self.header().references.is_sole()
+    }
+}
+
+impl<T> Deref for SharedBlock<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.header().value
+    }
+}
+
+impl<T> Clone for SharedBlock<T> {
+    #[inline]
+    fn clone(&self) -> SharedBlock<T> {
+        self.header().references.retain(1);
+        SharedBlock {
+            header: self.header,
+            owns: PhantomData,
+        }
+    }
+}
+
+impl<T> Drop for SharedBlock<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.header().references.release() {
+            // SAFETY: this was the last handle.
+            unsafe { free(self.header) };
+        }
+    }
+}
+
+/// Drops the header and gives the block back.
+///
+/// # Safety
+///
+/// It was made by `allocate`, and nobody else has it.
+unsafe fn free<T>(header: NonNull<Header<T>>) {
+    /// Gives the block back even if the value's destructor panics.
+    struct Free(Arc<dyn HostAllocator>, NonNull<u8>, Layout);
+
+    impl Drop for Free {
+        fn drop(&mut self) {
+            // SAFETY: the block came from there with this layout, by the header's invariant.
+            unsafe { self.0.deallocate(self.1, self.2) };
+        }
+    }
+
+    // SAFETY: the caller says that it is there, and nobody reads it again.
+    let Header {
+        references: _,
+        allocator,
+        layout,
+        value,
+    } = unsafe { header.read() };
+    let _free = Free(allocator, header.cast(), layout);
+    drop(value);
+}
+
+impl<T: fmt::Debug> fmt::Debug for SharedBlock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Header {
+            allocator,
+            layout,
+            value,
+            ..
+        } = self.header();
+        f.debug_struct("SharedBlock")
+            .field("value", value)
+            .field("allocator", &allocator.name())
+            .field("layout", layout)
+            .finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::SystemAllocator;
+
+    #[test]
+    fn bytes_are_aligned_and_lie_behind_the_value() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        for align in [1, 2, 8, 16, 64, 128, 4096] {
+            for size in [0, 1, 7, 64, 100_000] {
+                let layout = Layout::from_size_align(size, align).unwrap();
+                let block = SharedBlock::allocate(&allocator, layout, [7_u64; 3]).unwrap();
+                assert_eq!(block.bytes().addr().get() % align, 0);
+                let bytes = NonNull::slice_from_raw_parts(block.bytes(), size);
+                // SAFETY: the block has so many bytes for its only holder.
+                unsafe { bytes.cast::<u8>().write_bytes(0xff, size) };
+                assert_eq!((*block, block.len_bytes()), ([7; 3], size));
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_handle_drops_the_value() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        let value = Arc::new(());
+        let layout = Layout::new::<u8>();
+        let mut block = SharedBlock::allocate(&allocator, layout, value.clone()).unwrap();
+        let other = block.clone();
+        assert!(!block.is_unique());
+        drop(other);
+        assert!(block.is_unique());
+        drop(block);
+        assert_eq!(
+            (Arc::strong_count(&value), Arc::strong_count(&allocator)),
+            (1, 1)
+        );
+    }
+
+    #[test]
+    fn a_size_that_is_too_large_is_refused() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        let layout = Layout::from_size_align(isize::MAX as usize - 7, 8).unwrap();
+        assert!(SharedBlock::allocate(&allocator, layout, ()).is_none());
+    }
+
+    #[test]
+    fn a_lock_and_its_block_take_one_line_of_the_cache() {
+        assert!(size_of::<Header<crate::RangeLock>>() <= 64);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::SystemAllocator;
+    use crate::sync::{UnsafeCell, thread};
+
+    /// A value that is read by its holders, and written when it is dropped.
+    struct Watched(UnsafeCell<u32>);
+
+    // SAFETY: loom looks for holders that meet where one writes.
+    unsafe impl Sync for Watched {}
+
+    impl Drop for Watched {
+        fn drop(&mut self) {
+            self.0.with_mut(|_| ());
+        }
+    }
+
+    #[test]
+    fn shared_block_is_freed_when_all_have_left() {
+        loom::model(|| {
+            let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+            let value = Watched(UnsafeCell::new(0));
+            let block = SharedBlock::allocate(&allocator, Layout::new::<u8>(), value).unwrap();
+            let other = block.clone();
+            let thread = thread::spawn(move || other.0.with(|_| ()));
+            block.0.with(|_| ());
+            drop(block);
+            thread.join().unwrap();
+            assert_eq!(Arc::strong_count(&allocator), 1);
+        });
+    }
+}
