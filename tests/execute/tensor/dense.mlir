@@ -147,3 +147,11 @@ func.func @of_attributes() -> !tfrt.chain {
   tfrt.return %c2 : !tfrt.chain
 }
 // CHECK-NEXT: 'of_attributes' returned
+
+// The shape counts, whatever number the name has.
+// CHECK-LABEL: --- Running 'of_another_rank':
+func.func @of_another_rank() -> !t.tensor {
+  %t = tfrt_dht.create_uninitialized_tensor.i32.1 [3 : i64, 2 : i64]
+  tfrt.return %t : !t.tensor
+}
+// CHECK-NEXT: 'of_another_rank' returned

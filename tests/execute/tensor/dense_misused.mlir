@@ -1,13 +1,6 @@
 // RUN: run --print-error-code
 // EXIT: 5
 
-// CHECK-LABEL: --- Running 'rank':
-func.func @rank() -> !t.tensor {
-  %t = tfrt_dht.create_uninitialized_tensor.i32.1 [3 : i64, 2 : i64]
-  tfrt.return %t : !t.tensor
-}
-// CHECK-NEXT: 'rank' returned <<error: the shape [3, 2] has 2 dimensions, the name of the operation says 1, code: InvalidArgument>>
-
 // CHECK-LABEL: --- Running 'dtype':
 func.func @dtype() -> (!tfrt.chain, i1) {
   %c0 = tfrt.new.chain

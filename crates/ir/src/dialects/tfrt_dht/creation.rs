@@ -24,8 +24,9 @@ pub(in crate::dialects) fn uninitialized(definition: OpDef) -> OpDef {
     let definition = definition
         .summary("A tensor whose elements are still to be written")
         .details(
-            "Until then they are 0. The number at the end of the name is that of dimensions. Two \
-             tensors are never the same, so that this is not merged with its like.",
+            "Until then they are 0. The number at the end of the name is that of dimensions as the author \
+             sees it; what counts is the shape, as in the original. Two tensors are never the same, so that \
+             this is not merged with its like.",
         )
         .attribute(
             "shape",
@@ -33,11 +34,6 @@ pub(in crate::dialects) fn uninitialized(definition: OpDef) -> OpDef {
             "the extents, outermost first",
         )
         .result("tensor", TENSOR)
-        .fails(
-            "InvalidArgument",
-            "the shape SHAPE has N dimensions, the name of the operation says R",
-            "these differ",
-        )
         .allocates()
         .generic(format!(
             "%tensor = \"{name}\"() {{shape = [{}]}} : () -> !t.tensor",

@@ -91,7 +91,7 @@ fn relu_synchronously<T: Real>(a: &Tensor, b: &Tensor) -> Result<(), Error> {
     elementwise::unary::<elementwise::Relu, T>(&a.view::<T>()?, &mut b.view_mut::<T>()?)
 }
 
-/// `%b = "tfrt_test.broadcast.<t>.<rank>"(%a, %shape, %c0)`: a: [n] repeated, b: [.., n]
+/// `%b = "tfrt_test.broadcast.<t>.<rank>"(%a, %shape, %c0)`: `a: [n]` repeated, `b: [.., n]`
 fn broadcast<T: Element, const RANK: usize>(
     a: &Tensor,
     shape: &TensorShape,
@@ -119,7 +119,7 @@ fn broadcast<T: Element, const RANK: usize>(
     Ok(result.into())
 }
 
-/// `%c1 = "tfrt_test.broadcast_2d.f32"(%a, %b, %c0)`: a: [n, c] repeated, b: [n, h, w, c]
+/// `%c1 = "tfrt_test.broadcast_2d.f32"(%a, %b, %c0)`: `a: [n, c]` repeated, `b: [n, h, w, c]`
 fn broadcast_2d(a: &Tensor, b: &Tensor) -> Result<Chain, Error> {
     let [a, b] = both(a, b)?;
     let ([n, c], [b_n, _, _, b_c]) = (&a.shape().to_dims()[..], &b.shape().to_dims()[..]) else {
@@ -186,7 +186,7 @@ fn zero_padding(
     pad_with_zeros::<f32>(execution, a, b, around)
 }
 
-/// `%c1 = "tfrt_test.tensor_transpose.f32"(%a, %b, %c0)`: a: [m, n], b: [n, m]
+/// `%c1 = "tfrt_test.tensor_transpose.f32"(%a, %b, %c0)`: `a: [m, n]`, `b: [n, m]`
 fn transpose(a: &Tensor, b: &Tensor) -> Result<Chain, Error> {
     let [a, b] = both(a, b)?;
     let extents = a.shape().to_dims();

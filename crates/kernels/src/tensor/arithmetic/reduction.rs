@@ -68,14 +68,14 @@ fn expect_rank(tensor: &DenseHostTensor, rank: usize, kernel: &str) -> Result<()
     Err(Error::invalid_argument(message))
 }
 
-/// `%c1 = "tfrt_test.mean_axis_zero.f32"(%a, %b, %c0)`: b: [columns] = the means of a: [rows, columns]
+/// `%c1 = "tfrt_test.mean_axis_zero.f32"(%a, %b, %c0)`: `b: [columns]` = the means of `a: [rows, columns]`
 fn mean_of_columns(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
     expect_rank(a, 2, "mean_axis_zero")?;
     reduce::reduce_into::<Mean, f32>(execution, a, &[0], b)
 }
 
-/// `%c1 = "tfrt_test.global_average_pooling.f32"(%a, %b, %c0)`: b: [n, c] = the means of a: [n, h, w, c]
+/// `%c1 = "tfrt_test.global_average_pooling.f32"(%a, %b, %c0)`: `b: [n, c]` = the means of `a: [n, h, w, c]`
 fn mean_of_images(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
     expect_rank(a, 4, "global_average_pooling")?;

@@ -2,9 +2,7 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry, ScalarAttr};
 use tfrt_host::{Error, HostContext};
-use tfrt_tensor::{
-    BF16, Bool, Complex, DType, Element, F16, ScalarHostTensor, Tensor, TensorShape,
-};
+use tfrt_tensor::{BF16, Bool, Complex, Element, F16, ScalarHostTensor, Tensor, TensorShape};
 
 use super::zeroed;
 use crate::tensor::attributes::{Listed, Values};
@@ -15,179 +13,179 @@ type Create = fn(Attr<&[i64]>, &HostContext) -> Result<Tensor, Error>;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     add_all! { registry, Create,
-        "tfrt_dht.create_uninitialized_tensor.ui8.0" => uninitialized::<u8, 0>;
-        "tfrt_dht.create_uninitialized_tensor.ui8.1" => uninitialized::<u8, 1>;
-        "tfrt_dht.create_uninitialized_tensor.ui8.2" => uninitialized::<u8, 2>;
-        "tfrt_dht.create_uninitialized_tensor.ui8.3" => uninitialized::<u8, 3>;
-        "tfrt_dht.create_uninitialized_tensor.ui8.4" => uninitialized::<u8, 4>;
-        "tfrt_dht.create_uninitialized_tensor.ui8.5" => uninitialized::<u8, 5>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.0" => uninitialized::<u16, 0>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.1" => uninitialized::<u16, 1>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.2" => uninitialized::<u16, 2>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.3" => uninitialized::<u16, 3>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.4" => uninitialized::<u16, 4>;
-        "tfrt_dht.create_uninitialized_tensor.ui16.5" => uninitialized::<u16, 5>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.0" => uninitialized::<u32, 0>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.1" => uninitialized::<u32, 1>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.2" => uninitialized::<u32, 2>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.3" => uninitialized::<u32, 3>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.4" => uninitialized::<u32, 4>;
-        "tfrt_dht.create_uninitialized_tensor.ui32.5" => uninitialized::<u32, 5>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.0" => uninitialized::<u64, 0>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.1" => uninitialized::<u64, 1>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.2" => uninitialized::<u64, 2>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.3" => uninitialized::<u64, 3>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.4" => uninitialized::<u64, 4>;
-        "tfrt_dht.create_uninitialized_tensor.ui64.5" => uninitialized::<u64, 5>;
-        "tfrt_dht.create_uninitialized_tensor.i8.0" => uninitialized::<i8, 0>;
-        "tfrt_dht.create_uninitialized_tensor.i8.1" => uninitialized::<i8, 1>;
-        "tfrt_dht.create_uninitialized_tensor.i8.2" => uninitialized::<i8, 2>;
-        "tfrt_dht.create_uninitialized_tensor.i8.3" => uninitialized::<i8, 3>;
-        "tfrt_dht.create_uninitialized_tensor.i8.4" => uninitialized::<i8, 4>;
-        "tfrt_dht.create_uninitialized_tensor.i8.5" => uninitialized::<i8, 5>;
-        "tfrt_dht.create_uninitialized_tensor.i32.0" => uninitialized::<i32, 0>;
-        "tfrt_dht.create_uninitialized_tensor.i32.1" => uninitialized::<i32, 1>;
-        "tfrt_dht.create_uninitialized_tensor.i32.2" => uninitialized::<i32, 2>;
-        "tfrt_dht.create_uninitialized_tensor.i32.3" => uninitialized::<i32, 3>;
-        "tfrt_dht.create_uninitialized_tensor.i32.4" => uninitialized::<i32, 4>;
-        "tfrt_dht.create_uninitialized_tensor.i32.5" => uninitialized::<i32, 5>;
-        "tfrt_dht.create_uninitialized_tensor.i64.0" => uninitialized::<i64, 0>;
-        "tfrt_dht.create_uninitialized_tensor.i64.1" => uninitialized::<i64, 1>;
-        "tfrt_dht.create_uninitialized_tensor.i64.2" => uninitialized::<i64, 2>;
-        "tfrt_dht.create_uninitialized_tensor.i64.3" => uninitialized::<i64, 3>;
-        "tfrt_dht.create_uninitialized_tensor.i64.4" => uninitialized::<i64, 4>;
-        "tfrt_dht.create_uninitialized_tensor.i64.5" => uninitialized::<i64, 5>;
-        "tfrt_dht.create_uninitialized_tensor.f16.0" => uninitialized::<F16, 0>;
-        "tfrt_dht.create_uninitialized_tensor.f16.1" => uninitialized::<F16, 1>;
-        "tfrt_dht.create_uninitialized_tensor.f16.2" => uninitialized::<F16, 2>;
-        "tfrt_dht.create_uninitialized_tensor.f16.3" => uninitialized::<F16, 3>;
-        "tfrt_dht.create_uninitialized_tensor.f16.4" => uninitialized::<F16, 4>;
-        "tfrt_dht.create_uninitialized_tensor.f16.5" => uninitialized::<F16, 5>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.0" => uninitialized::<BF16, 0>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.1" => uninitialized::<BF16, 1>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.2" => uninitialized::<BF16, 2>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.3" => uninitialized::<BF16, 3>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.4" => uninitialized::<BF16, 4>;
-        "tfrt_dht.create_uninitialized_tensor.bf16.5" => uninitialized::<BF16, 5>;
-        "tfrt_dht.create_uninitialized_tensor.f32.0" => uninitialized::<f32, 0>;
-        "tfrt_dht.create_uninitialized_tensor.f32.1" => uninitialized::<f32, 1>;
-        "tfrt_dht.create_uninitialized_tensor.f32.2" => uninitialized::<f32, 2>;
-        "tfrt_dht.create_uninitialized_tensor.f32.3" => uninitialized::<f32, 3>;
-        "tfrt_dht.create_uninitialized_tensor.f32.4" => uninitialized::<f32, 4>;
-        "tfrt_dht.create_uninitialized_tensor.f32.5" => uninitialized::<f32, 5>;
-        "tfrt_dht.create_uninitialized_tensor.f64.0" => uninitialized::<f64, 0>;
-        "tfrt_dht.create_uninitialized_tensor.f64.1" => uninitialized::<f64, 1>;
-        "tfrt_dht.create_uninitialized_tensor.f64.2" => uninitialized::<f64, 2>;
-        "tfrt_dht.create_uninitialized_tensor.f64.3" => uninitialized::<f64, 3>;
-        "tfrt_dht.create_uninitialized_tensor.f64.4" => uninitialized::<f64, 4>;
-        "tfrt_dht.create_uninitialized_tensor.f64.5" => uninitialized::<f64, 5>;
-        "tfrt_dht.create_uninitialized_tensor.bool.0" => uninitialized::<Bool, 0>;
-        "tfrt_dht.create_uninitialized_tensor.bool.1" => uninitialized::<Bool, 1>;
-        "tfrt_dht.create_uninitialized_tensor.bool.2" => uninitialized::<Bool, 2>;
-        "tfrt_dht.create_uninitialized_tensor.bool.3" => uninitialized::<Bool, 3>;
-        "tfrt_dht.create_uninitialized_tensor.bool.4" => uninitialized::<Bool, 4>;
-        "tfrt_dht.create_uninitialized_tensor.bool.5" => uninitialized::<Bool, 5>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.0" => uninitialized::<Complex<f32>, 0>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.1" => uninitialized::<Complex<f32>, 1>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.2" => uninitialized::<Complex<f32>, 2>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.3" => uninitialized::<Complex<f32>, 3>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.4" => uninitialized::<Complex<f32>, 4>;
-        "tfrt_dht.create_uninitialized_tensor.complex64.5" => uninitialized::<Complex<f32>, 5>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.0" => uninitialized::<Complex<f64>, 0>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.1" => uninitialized::<Complex<f64>, 1>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.2" => uninitialized::<Complex<f64>, 2>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.3" => uninitialized::<Complex<f64>, 3>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.4" => uninitialized::<Complex<f64>, 4>;
-        "tfrt_dht.create_uninitialized_tensor.complex128.5" => uninitialized::<Complex<f64>, 5>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.0" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.1" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.2" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.3" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.4" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui8.5" => uninitialized::<u8>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.0" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.1" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.2" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.3" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.4" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui16.5" => uninitialized::<u16>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.0" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.1" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.2" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.3" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.4" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui32.5" => uninitialized::<u32>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.0" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.1" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.2" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.3" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.4" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.ui64.5" => uninitialized::<u64>;
+        "tfrt_dht.create_uninitialized_tensor.i8.0" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i8.1" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i8.2" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i8.3" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i8.4" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i8.5" => uninitialized::<i8>;
+        "tfrt_dht.create_uninitialized_tensor.i32.0" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i32.1" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i32.2" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i32.3" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i32.4" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i32.5" => uninitialized::<i32>;
+        "tfrt_dht.create_uninitialized_tensor.i64.0" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.i64.1" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.i64.2" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.i64.3" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.i64.4" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.i64.5" => uninitialized::<i64>;
+        "tfrt_dht.create_uninitialized_tensor.f16.0" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.f16.1" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.f16.2" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.f16.3" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.f16.4" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.f16.5" => uninitialized::<F16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.0" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.1" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.2" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.3" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.4" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.bf16.5" => uninitialized::<BF16>;
+        "tfrt_dht.create_uninitialized_tensor.f32.0" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f32.1" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f32.2" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f32.3" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f32.4" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f32.5" => uninitialized::<f32>;
+        "tfrt_dht.create_uninitialized_tensor.f64.0" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.f64.1" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.f64.2" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.f64.3" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.f64.4" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.f64.5" => uninitialized::<f64>;
+        "tfrt_dht.create_uninitialized_tensor.bool.0" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.bool.1" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.bool.2" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.bool.3" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.bool.4" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.bool.5" => uninitialized::<Bool>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.0" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.1" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.2" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.3" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.4" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex64.5" => uninitialized::<Complex<f32>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.0" => uninitialized::<Complex<f64>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.1" => uninitialized::<Complex<f64>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.2" => uninitialized::<Complex<f64>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.3" => uninitialized::<Complex<f64>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.4" => uninitialized::<Complex<f64>>;
+        "tfrt_dht.create_uninitialized_tensor.complex128.5" => uninitialized::<Complex<f64>>;
     }
 }
 
 pub(super) fn register_synchronous(registry: &mut KernelRegistry) {
     add_all! { registry, Create,
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.0" => uninitialized::<u8, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.1" => uninitialized::<u8, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.2" => uninitialized::<u8, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.3" => uninitialized::<u8, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.4" => uninitialized::<u8, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui8.5" => uninitialized::<u8, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.0" => uninitialized::<u16, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.1" => uninitialized::<u16, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.2" => uninitialized::<u16, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.3" => uninitialized::<u16, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.4" => uninitialized::<u16, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui16.5" => uninitialized::<u16, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.0" => uninitialized::<u32, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.1" => uninitialized::<u32, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.2" => uninitialized::<u32, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.3" => uninitialized::<u32, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.4" => uninitialized::<u32, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui32.5" => uninitialized::<u32, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.0" => uninitialized::<u64, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.1" => uninitialized::<u64, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.2" => uninitialized::<u64, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.3" => uninitialized::<u64, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.4" => uninitialized::<u64, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.ui64.5" => uninitialized::<u64, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.0" => uninitialized::<i8, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.1" => uninitialized::<i8, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.2" => uninitialized::<i8, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.3" => uninitialized::<i8, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.4" => uninitialized::<i8, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i8.5" => uninitialized::<i8, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.0" => uninitialized::<i32, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.1" => uninitialized::<i32, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.2" => uninitialized::<i32, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.3" => uninitialized::<i32, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.4" => uninitialized::<i32, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i32.5" => uninitialized::<i32, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.0" => uninitialized::<i64, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.1" => uninitialized::<i64, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.2" => uninitialized::<i64, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.3" => uninitialized::<i64, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.4" => uninitialized::<i64, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.i64.5" => uninitialized::<i64, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.0" => uninitialized::<F16, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.1" => uninitialized::<F16, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.2" => uninitialized::<F16, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.3" => uninitialized::<F16, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.4" => uninitialized::<F16, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f16.5" => uninitialized::<F16, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.0" => uninitialized::<BF16, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.1" => uninitialized::<BF16, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.2" => uninitialized::<BF16, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.3" => uninitialized::<BF16, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.4" => uninitialized::<BF16, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bf16.5" => uninitialized::<BF16, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.0" => uninitialized::<f32, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.1" => uninitialized::<f32, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.2" => uninitialized::<f32, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.3" => uninitialized::<f32, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.4" => uninitialized::<f32, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f32.5" => uninitialized::<f32, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.0" => uninitialized::<f64, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.1" => uninitialized::<f64, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.2" => uninitialized::<f64, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.3" => uninitialized::<f64, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.4" => uninitialized::<f64, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.f64.5" => uninitialized::<f64, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.0" => uninitialized::<Bool, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.1" => uninitialized::<Bool, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.2" => uninitialized::<Bool, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.3" => uninitialized::<Bool, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.4" => uninitialized::<Bool, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.bool.5" => uninitialized::<Bool, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.0" => uninitialized::<Complex<f32>, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.1" => uninitialized::<Complex<f32>, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.2" => uninitialized::<Complex<f32>, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.3" => uninitialized::<Complex<f32>, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.4" => uninitialized::<Complex<f32>, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex64.5" => uninitialized::<Complex<f32>, 5>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.0" => uninitialized::<Complex<f64>, 0>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.1" => uninitialized::<Complex<f64>, 1>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.2" => uninitialized::<Complex<f64>, 2>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.3" => uninitialized::<Complex<f64>, 3>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.4" => uninitialized::<Complex<f64>, 4>;
-        "tfrt_dht_sync.create_uninitialized_tensor.complex128.5" => uninitialized::<Complex<f64>, 5>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.0" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.1" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.2" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.3" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.4" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui8.5" => uninitialized::<u8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.0" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.1" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.2" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.3" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.4" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui16.5" => uninitialized::<u16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.0" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.1" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.2" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.3" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.4" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui32.5" => uninitialized::<u32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.0" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.1" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.2" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.3" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.4" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.ui64.5" => uninitialized::<u64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.0" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.1" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.2" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.3" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.4" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i8.5" => uninitialized::<i8>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.0" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.1" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.2" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.3" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.4" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i32.5" => uninitialized::<i32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.0" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.1" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.2" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.3" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.4" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.i64.5" => uninitialized::<i64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.0" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.1" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.2" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.3" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.4" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f16.5" => uninitialized::<F16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.0" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.1" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.2" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.3" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.4" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bf16.5" => uninitialized::<BF16>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.0" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.1" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.2" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.3" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.4" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f32.5" => uninitialized::<f32>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.0" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.1" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.2" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.3" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.4" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.f64.5" => uninitialized::<f64>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.0" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.1" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.2" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.3" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.4" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.bool.5" => uninitialized::<Bool>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.0" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.1" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.2" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.3" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.4" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex64.5" => uninitialized::<Complex<f32>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.0" => uninitialized::<Complex<f64>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.1" => uninitialized::<Complex<f64>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.2" => uninitialized::<Complex<f64>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.3" => uninitialized::<Complex<f64>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.4" => uninitialized::<Complex<f64>>;
+        "tfrt_dht_sync.create_uninitialized_tensor.complex128.5" => uninitialized::<Complex<f64>>;
     }
     registry
         .add("tfrt_dht_sync.create_dense_tensor.ui8", of_values::<u8>)
@@ -232,22 +230,9 @@ pub(super) fn register_synchronous(registry: &mut KernelRegistry) {
         );
 }
 
-/// `%t = tfrt_dht.create_uninitialized_tensor.<t>.<r> [2 : i64, 3 : i64]`
-fn uninitialized<T: Element, const RANK: usize>(
-    shape: Attr<&[i64]>,
-    host: &HostContext,
-) -> Result<Tensor, Error> {
-    of_rank(T::DTYPE, RANK, &shape, host)
-}
-
-fn of_rank(dtype: DType, rank: usize, shape: &[i64], host: &HostContext) -> Result<Tensor, Error> {
-    let found = shape.len();
-    if found != rank {
-        return Err(Error::invalid_argument(format!(
-            "the shape {shape:?} has {found} dimensions, the name of the operation says {rank}"
-        )));
-    }
-    Ok(zeroed(dtype, shape, host)?.into())
+/// `%t = tfrt_dht.create_uninitialized_tensor.<t>.<r> [2 : i64, 3 : i64]`, where `<r>` says nothing
+fn uninitialized<T: Element>(shape: Attr<&[i64]>, host: &HostContext) -> Result<Tensor, Error> {
+    Ok(zeroed(T::DTYPE, &shape, host)?.into())
 }
 
 /// `%t = "tfrt_dht_sync.create_dense_tensor.<t>"() {shape = [2], values = [1 : <t>, 2 : <t>]}`: one value
