@@ -17,6 +17,7 @@
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
 //! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
+//! | [`panel`] | what matrix products and convolutions of packed weights have in common |
 //! | [`parallel`] | the same work cut into chunks, for a queue's workers |
 //!
 //! # The contract of chunks
@@ -41,6 +42,7 @@ pub mod matmul;
 pub mod movement;
 pub mod normalize;
 pub mod number;
+pub mod panel;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;

@@ -8,9 +8,10 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
-use tfrt_tensor::math::conv::{self, Convolution, TensorEpilogue};
+use tfrt_tensor::math::conv::{self, Convolution, PackedFilter, TensorEpilogue};
 use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply};
-use tfrt_tensor::math::matmul::{Scale, matmul_into};
+use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
+use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Sum, reduce_into};
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
@@ -111,6 +112,7 @@ impl Bed {
         };
         let done = conv::convolve_into::<f32>(e, &convolution, [&input, &filter], epilogue, &out);
         all.push(self.bits(done, &out));
+        all.extend(self.packed());
         let (dx, dw) = (self.zeros(&[3, 20, 21, 8]), self.zeros(&[3, 3, 8, 16]));
         let done = conv::input_gradient_into::<f32>(e, &convolution, &out, &filter, &dx);
         all.push(self.bits(done, &dx));
@@ -122,6 +124,40 @@ impl Bed {
         all.push(self.bits(done, &pooled));
         all.extend(moved::all(self));
         all.extend(various::all(self));
+        all
+    }
+
+    /// The bits of what is multiplied by packed weights: in blocks of rows, and of columns, too.
+    fn packed(&self) -> Vec<Vec<u32>> {
+        let (e, allocator) = (&self.execution, self.host.allocator());
+        let window = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
+        let mut all = Vec::new();
+        for (spatial, filters) in [(33, 24), (7, 512)] {
+            let input = self.random(&[1, spatial, spatial, 64], 7);
+            let filter = self.random(&[3, 3, 64, filters], 8);
+            let reading = filter.read().unwrap();
+            let filter = PackedFilter::pack(allocator, &reading.view().unwrap(), 1).unwrap();
+            let out = self.random(&[1, spatial, spatial, filters], 9);
+            for added in [
+                AddedTensor::Result,
+                AddedTensor::Tensor(self.random(&[1, spatial, spatial, filters], 10)),
+            ] {
+                let after = TensorAfter {
+                    shift: Some(self.random(&[filters], 11)),
+                    added,
+                    activation: Activation::Relu,
+                    ..TensorAfter::default()
+                };
+                let done = conv::convolve_packed_into(e, &window, &input, &filter, after, &out);
+                all.push(self.bits(done, &out));
+            }
+        }
+        let (a, b) = (self.random(&[230, 200], 12), self.random(&[200, 190], 13));
+        let reading = b.read().unwrap();
+        let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
+        let out = self.zeros(&[230, 190]);
+        let done = matmul_packed_into(e, &a, &right, TensorAfter::default(), &out);
+        all.push(self.bits(done, &out));
         all
     }
 }

@@ -25,8 +25,11 @@ use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 mod gradient;
+mod packed;
+mod patches;
 
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
+pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
 
 /// Outputs that are made by one product of matrices at most.
 const BLOCK: usize = 96;

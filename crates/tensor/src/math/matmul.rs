@@ -1,7 +1,8 @@
 //! Matrix products.
 //!
 //! Products of floats and complex numbers go through the crate `gemm`, without threads of its own: rows of the
-//! result are cut into chunks for our queue. `bf16` and integers are multiplied by plain loops.
+//! result are cut into chunks for our queue. What is multiplied by again and again is packed once, ahead, for a
+//! kernel of our own ([`PackedRight`]). `bf16` and integers are multiplied by plain loops.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -12,9 +13,11 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
+mod packed;
 
 pub use gemm::MatmulElement;
 pub(crate) use gemm::{Matrix, Rows, multiply};
+pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
 
 /// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
 /// to pay.

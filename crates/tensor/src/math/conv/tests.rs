@@ -5,11 +5,11 @@ use crate::math::window::Padding;
 
 /// A convolution and its tensors, of small whole numbers.
 #[derive(Clone, Debug)]
-struct Case {
-    convolution: Convolution,
-    input: Vec<usize>,
-    filter: Vec<usize>,
-    values: Vec<i32>,
+pub(super) struct Case {
+    pub convolution: Convolution,
+    pub input: Vec<usize>,
+    pub filter: Vec<usize>,
+    pub values: Vec<i32>,
 }
 
 fn window() -> impl Strategy<Value = Window> {
@@ -28,7 +28,7 @@ fn window() -> impl Strategy<Value = Window> {
     })
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+pub(super) fn cases() -> impl Strategy<Value = Case> {
     let dimensions = prop::collection::vec((window(), 0..7_usize), 1..4);
     let channels = (1..4_usize, 1..4_usize, 1..4_usize, any::<bool>());
     let values = prop::collection::vec(-4..5_i32, 5000);
@@ -73,7 +73,7 @@ fn number(place: &[usize], extents: &[usize]) -> usize {
 
 /// All triples of elements (output, input, filter) of which a convolution multiplies the last two and adds to
 /// the first: its definition, and by exchanging roles that of its gradients.
-fn products(case: &Case, output: &[usize]) -> Vec<[usize; 3]> {
+pub(super) fn products(case: &Case, output: &[usize]) -> Vec<[usize; 3]> {
     let rank = case.convolution.windows.len();
     let n = |extents: &[usize]| extents.iter().product::<usize>();
     let (own_channels, filters) = (case.filter[rank], case.filter[rank + 1]);

@@ -1,0 +1,213 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tfrt_host::HostContext;
+use tfrt_host::kernel::KernelRegistry;
+
+use super::super::tests::{Case, cases, products};
+use super::*;
+use crate::math::panel::{Activation, Added};
+use crate::math::window::{Padding, Window};
+
+fn allocator() -> Arc<dyn HostAllocator> {
+    let host = HostContext::builder(KernelRegistry::new()).build();
+    host.allocator().clone()
+}
+
+/// The sums of a case, by the definition.
+fn sums(case: &Case, output: &[usize], x: &[f32], w: &[f32]) -> Vec<f64> {
+    let mut sums = vec![0.0; output.iter().product()];
+    for [out, input, filter] in products(case, output) {
+        sums[out] += f64::from(x[input]) * f64::from(w[filter]);
+    }
+    sums
+}
+
+/// Convolves on all instruction sets, with all that can follow, and compares with what is `wanted` of each sum.
+fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
+    let (filters, n_out) = (*output.last().unwrap(), output.iter().product::<usize>());
+    let numbers = |n: usize, least: i32| -> Vec<f32> {
+        (0..n).map(|i| ((i % 5) as i32 + least) as f32).collect()
+    };
+    let (scale, shift, other) = (
+        numbers(filters, -2),
+        numbers(filters, -1),
+        numbers(n_out, -3),
+    );
+    let sums = sums(case, output, x, w);
+    for set in InstructionSet::ALL
+        .into_iter()
+        .filter(|set| set.is_available())
+    {
+        let view = TensorView::new(w, &case.filter).unwrap();
+        let groups = case.convolution.groups;
+        let filter = PackedFilter::pack_for(&allocator(), set, &view, groups).unwrap();
+        let again = filter.elements().clone();
+        let filter = PackedFilter::from_elements(set, filter.extents(), groups, again).unwrap();
+        for (added, factor) in [
+            (Added::Nothing, 0.0),
+            (Added::Elements(&other), 1.0),
+            (Added::Result(2.0), 2.0),
+        ] {
+            for (activation, least, greatest) in [
+                (Activation::None, f64::NEG_INFINITY, f64::INFINITY),
+                (Activation::Relu, 0.0, f64::INFINITY),
+                (Activation::Relu6, 0.0, 6.0),
+            ] {
+                let after = After {
+                    scale: Some(&scale),
+                    shift: Some(&shift),
+                    added,
+                    activation,
+                };
+                let mut out = match added {
+                    Added::Result(_) => other.clone(),
+                    _ => vec![f32::NAN; n_out],
+                };
+                convolve_packed(
+                    &case.convolution,
+                    &TensorView::new(x, &case.input).unwrap(),
+                    &filter,
+                    after,
+                    &mut TensorViewMut::new(&mut out, output).unwrap(),
+                )
+                .unwrap();
+                for (index, (found, sum)) in out.iter().zip(&sums).enumerate() {
+                    let of = |list: &[f32]| f64::from(list[index % filters]);
+                    let wanted = sum * of(&scale) + of(&shift) + factor * f64::from(other[index]);
+                    let wanted = wanted.max(least).min(greatest);
+                    let off = (f64::from(*found) - wanted).abs();
+                    assert!(
+                        off <= tolerance,
+                        "{set:?} {index}: {found}, wanted {wanted}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn packed_convolutions_are_those_of_the_definition(case in cases()) {
+        let Ok(output) = case.convolution.output_extents(&case.input, &case.filter) else { return Ok(()) };
+        let n = |extents: &[usize]| extents.iter().product::<usize>();
+        let [n_in, n_filter, n_out] = [n(&case.input), n(&case.filter), n(&output)];
+        prop_assume!(n_in <= 2000 && n_filter <= 1000 && n_out <= 1500);
+        let float = |values: &[i32]| values.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+        let (x, w) = (float(&case.values[..n_in]), float(&case.values[n_in..n_in + n_filter]));
+        check(&case, &output, &x, &w, 0.0);
+    }
+}
+
+#[test]
+fn wide_channels_are_read_tap_by_tap() {
+    let window = |extent, stride, dilation, padding| Window {
+        extent,
+        stride,
+        dilation,
+        padding,
+    };
+    // Channels, filters, windows, the input's extents.
+    for (channels, filters, windows, spatial) in [
+        (24, 33, [window(3, 1, 1, Padding::Same); 2], [6, 7]),
+        (
+            30,
+            70,
+            [window(3, 2, 2, Padding::Explicit(1, 3)); 2],
+            [9, 8],
+        ),
+        (1024, 5, [window(1, 1, 1, Padding::Valid); 2], [4, 5]),
+        (512, 40, [window(1, 2, 1, Padding::Same); 2], [5, 4]),
+        (
+            256,
+            16,
+            [window(1, 4, 1, Padding::Explicit(2, 3)); 2],
+            [5, 6],
+        ),
+        (5, 9, [window(4, 3, 1, Padding::Explicit(5, 5)); 2], [3, 4]),
+    ] {
+        let case = Case {
+            convolution: Convolution::new(&windows),
+            input: vec![2, spatial[0], spatial[1], channels],
+            filter: vec![windows[0].extent, windows[1].extent, channels, filters],
+            values: Vec::new(),
+        };
+        let output = case.convolution.output_extents(&case.input, &case.filter);
+        let random = |n: usize, factor: usize| -> Vec<f32> {
+            (0..n)
+                .map(|i| ((i * factor + i / 7) % 9) as f32 - 4.0)
+                .collect()
+        };
+        let x = random(case.input.iter().product(), 5);
+        let w = random(case.filter.iter().product(), 11);
+        check(&case, &output.unwrap(), &x, &w, 0.0);
+    }
+}
+
+#[test]
+fn what_is_no_number_stays_that() {
+    let convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
+    let filter = TensorView::new(&[1.0; 40], &[1, 1, 40]).unwrap();
+    for set in InstructionSet::ALL
+        .into_iter()
+        .filter(|set| set.is_available())
+    {
+        let filter = PackedFilter::pack_for(&allocator(), set, &filter, 1).unwrap();
+        let mut out = [0.0; 120];
+        let after = After {
+            activation: Activation::Relu6,
+            ..After::default()
+        };
+        let x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let x = TensorView::new(&x, &[1, 3, 1]).unwrap();
+        let mut view = TensorViewMut::new(&mut out, &[1, 3, 40]).unwrap();
+        convolve_packed(&convolution, &x, &filter, after, &mut view).unwrap();
+        assert!(out[..40].iter().all(|x| x.is_nan()));
+        assert_eq!(out[40..], [[6.0; 40], [0.0; 40]].concat());
+    }
+}
+
+#[test]
+fn filters_that_do_not_fit_are_told() {
+    let elements = [0.0; 12];
+    let view = |extents: &[usize]| TensorView::new(&elements, extents).unwrap();
+    let message = |filter: &TensorView<'_, f32>, groups| {
+        PackedFilter::pack(&allocator(), filter, groups)
+            .unwrap_err()
+            .message()
+            .to_owned()
+    };
+    assert!(message(&view(&[12]), 1).contains("[window.., channels / groups, filters]"));
+    assert!(message(&view(&[1, 4, 3]), 2).contains("3 filters can't be divided into 2 groups"));
+    let packed = PackedFilter::pack(&allocator(), &view(&[1, 2, 6]), 2).unwrap();
+    let input = TensorView::new(&elements, &[1, 3, 4]).unwrap();
+    let mut out = [0.0; 18];
+    let mut convolve = |convolution: &Convolution, after: After<'_>| {
+        let mut out = TensorViewMut::new(&mut out, &[1, 3, 6]).unwrap();
+        convolve_packed(convolution, &input, &packed, after, &mut out)
+            .map_err(|error| error.message().to_owned())
+    };
+    let mut convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
+    let wrong = convolve(&convolution, After::default()).unwrap_err();
+    assert_eq!(wrong, "expected a filter packed for 1 groups, found 2");
+    convolution.groups = 2;
+    let after = After {
+        shift: Some(&[0.0; 3]),
+        ..After::default()
+    };
+    let wrong = convolve(&convolution, after).unwrap_err();
+    assert_eq!(wrong, "expected an element for each of 6 columns, found 3");
+    let after = After {
+        added: Added::Elements(&[0.0; 3]),
+        ..After::default()
+    };
+    let wrong = convolve(&convolution, after).unwrap_err();
+    assert_eq!(wrong, "expected to add 18 elements, found 3");
+    assert_eq!(convolve(&convolution, After::default()), Ok(()));
+    let set = packed.instruction_set();
+    let again = PackedFilter::from_elements(set, &[9, 9, 9], 1, packed.elements().clone());
+    assert!(again.unwrap_err().message().contains("elements, found"));
+}

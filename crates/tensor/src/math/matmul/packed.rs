@@ -1,0 +1,267 @@
+//! Products of `f32` matrices whose right side is packed ahead.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
+
+use crate::math::panel::{
+    ALIASING, After, Grid, InstructionSet, Layout, Left, Panels, SKEW, TensorAfter, fill, multiply,
+    pack,
+};
+use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
+
+/// A matrix that others are multiplied by from the left, laid out for an instruction set.
+///
+/// Clones share the elements.
+#[derive(Clone, Debug)]
+pub struct PackedRight {
+    // Invariant: its instruction set is one that the processor has.
+    layout: Layout,
+    // Invariant: `f32`s, as many as the layout says.
+    elements: DenseHostTensor,
+}
+
+impl PackedRight {
+    /// Packs a matrix for the best instruction set of this processor. One that is to be transposed is given as
+    /// a view with exchanged dimensions ([`TensorView::permute`]).
+    ///
+    /// # Shapes
+    ///
+    /// `right: [k, n]`
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is no matrix, `ResourceExhausted` if there is no memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_host::kernel::KernelRegistry;
+    /// use tfrt_tensor::math::matmul::{PackedRight, matmul_packed};
+    /// use tfrt_tensor::math::panel::After;
+    /// use tfrt_tensor::{TensorView, TensorViewMut};
+    ///
+    /// let host = tfrt_host::HostContext::builder(KernelRegistry::new()).build();
+    /// let right = TensorView::new(&[1.0, 0.0, 2.0, 1.0], &[2, 2])?;
+    /// let right = PackedRight::pack(host.allocator(), &right)?;
+    /// let left = TensorView::new(&[3.0, 4.0], &[1, 2])?;
+    /// let mut out = [0.0; 2];
+    /// matmul_packed(&left, &right, After::default(), &mut TensorViewMut::new(&mut out, &[1, 2])?)?;
+    /// assert_eq!(out, [11.0, 4.0]);
+    /// # Ok::<(), tfrt_host::Error>(())
+    /// ```
+    pub fn pack(
+        allocator: &Arc<dyn HostAllocator>,
+        right: &TensorView<'_, f32>,
+    ) -> Result<Self, Error> {
+        Self::pack_for(allocator, InstructionSet::best(), right)
+    }
+
+    /// As [`pack`](Self::pack), for an instruction set.
+    ///
+    /// # Errors
+    ///
+    /// As of [`pack`](Self::pack), and `FailedPrecondition` if the processor does not have it.
+    pub fn pack_for(
+        allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
+        right: &TensorView<'_, f32>,
+    ) -> Result<Self, Error> {
+        set.expect_available()?;
+        let (&[depth, n_columns], &[row, column]) = (right.extents(), right.strides()) else {
+            let found = right.extents();
+            let message = format!("expected a matrix to pack, found shape {found:?}");
+            return Err(Error::invalid_argument(message));
+        };
+        let layout = Layout {
+            set,
+            depth,
+            n_columns,
+        };
+        let n_elements = layout
+            .n_elements()
+            .ok_or_else(|| Error::invalid_argument("a packed matrix does not fit any memory"))?;
+        let metadata = TensorMetadata::new(DType::F32, TensorShape::new(&[n_elements])?);
+        let mut elements = DenseHostTensor::zeroed(allocator, metadata)?;
+        if n_elements > 0 {
+            let packed = elements.elements_mut::<f32>()?;
+            let packed = packed.expect("nobody else has it yet");
+            pack(layout, right.elements(), 0, [row, column], packed);
+        }
+        Ok(PackedRight { layout, elements })
+    }
+
+    /// Returns the extents of the matrix: `[k, n]`.
+    pub fn extents(&self) -> [usize; 2] {
+        [self.layout.depth, self.layout.n_columns]
+    }
+
+    /// Returns what it is laid out for.
+    pub fn instruction_set(&self) -> InstructionSet {
+        self.layout.set
+    }
+
+    /// Returns the elements as they are laid out.
+    pub fn elements(&self) -> &DenseHostTensor {
+        &self.elements
+    }
+
+    /// How many rows a left side of this shape has, all its matrices together.
+    fn n_rows(&self, left: &[usize], out: &[usize]) -> Result<usize, Error> {
+        let [k, n] = self.extents();
+        let fits = match (left.split_last(), out.split_last()) {
+            (Some((last, rows)), Some((out_last, out_rows))) => {
+                (*last, *out_last) == (k, n) && rows == out_rows && !rows.is_empty()
+            }
+            _ => false,
+        };
+        if !fits {
+            return Err(Error::invalid_argument(format!(
+                "a product with a packed matrix of shape [{k}, {n}]: expected a left side of shape [.., {k}] and \
+                 a result of shape [.., {n}], found {left:?} and {out:?}"
+            )));
+        }
+        let rows = left.split_last().map_or(&[][..], |(_, rows)| rows);
+        let n_rows = rows
+            .iter()
+            .try_fold(1_usize, |product, extent| product.checked_mul(*extent));
+        n_rows.ok_or_else(|| Error::invalid_argument("a product has more rows than fit any memory"))
+    }
+
+    fn panels<'p>(&self, elements: &'p [f32]) -> Panels<'p> {
+        let layout = self.layout;
+        Panels { layout, elements }
+    }
+
+    fn grid(&self, n_rows: usize) -> Grid {
+        Grid::new(n_rows, self.layout, self.layout.depth)
+    }
+}
+
+/// Multiplies by a packed matrix.
+///
+/// # Shapes
+///
+/// `left: [.., k]`, `right: [k, n]`, `out: [.., n]`
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that, or if `left` does not lie in row-major order,
+/// `FailedPrecondition` if somebody is writing the packed matrix.
+pub fn matmul_packed(
+    left: &TensorView<'_, f32>,
+    right: &PackedRight,
+    after: After<'_>,
+    out: &mut TensorViewMut<'_, f32>,
+) -> Result<(), Error> {
+    let n_rows = right.n_rows(left.extents(), out.extents())?;
+    let elements = left.as_slice().ok_or_else(|| {
+        Error::invalid_argument("a left side lies in row-major order: copy the view first")
+    })?;
+    let reading = right.elements.read()?;
+    let ([k, n], out) = (right.extents(), out.as_mut_slice());
+    after.check(n, out.len())?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    let (left, panels) = (RowsOf::new(elements, k), right.panels(reading.elements()?));
+    let grid = right.grid(n_rows).with_whole_rows();
+    for index in 0..grid.len() {
+        let block = grid.block(index);
+        let (start, end) = (block.rows.start * n, block.rows.end * n);
+        let finishing = after.from(start).finishing(0..n, n);
+        multiply(&left, panels, &block, &finishing, &mut out[start..end], n);
+    }
+    Ok(())
+}
+
+/// As [`matmul_packed`], of dense tensors, on the workers of the request's queue if there is much to do.
+///
+/// # Errors
+///
+/// As of [`matmul_packed`]; the result fails with `FailedPrecondition` if somebody else uses `out`, or with the
+/// reason of the request's cancellation.
+pub fn matmul_packed_into(
+    execution: &ExecutionContext,
+    left: &DenseHostTensor,
+    right: &PackedRight,
+    after: TensorAfter,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<f32>(left.metadata())?;
+    let n_rows = right.n_rows(&left.shape().to_dims(), &out.shape().to_dims())?;
+    let [k, n] = right.extents();
+    after.check(n, out.n_elements())?;
+    let (left, right, grid) = (left.clone(), right.clone(), right.grid(n_rows));
+    fill(
+        execution,
+        out,
+        n,
+        grid,
+        after,
+        move |block, after, out, stride| {
+            let (left, elements) = (left.read()?, right.elements.read()?);
+            let left = RowsOf::new(left.elements()?, k);
+            let panels = right.panels(elements.elements()?);
+            multiply(&left, panels, block, &after.finishing(0..n, n), out, stride);
+            Ok(())
+        },
+    )
+}
+
+/// Rows of `len` elements, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowsOf<'a> {
+    elements: &'a [f32],
+    len: usize,
+}
+
+impl<'a> RowsOf<'a> {
+    pub(super) fn new(elements: &'a [f32], len: usize) -> Self {
+        RowsOf { elements, len }
+    }
+
+    fn is_copied(self) -> bool {
+        self.len > 0 && self.len.is_multiple_of(ALIASING)
+    }
+}
+
+impl Left for RowsOf<'_> {
+    fn parts(&self) -> (usize, usize) {
+        (usize::from(self.len > 0), self.len)
+    }
+
+    fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>) {
+        if !self.is_copied() {
+            return;
+        }
+        copies.reserve(rows.len() * (self.len + SKEW));
+        for row in rows {
+            copies.extend_from_slice(&self.elements[row * self.len..][..self.len]);
+            copies.extend_from_slice(&[0.0; SKEW]);
+        }
+    }
+
+    fn lay<'s>(
+        &'s self,
+        rows: Range<usize>,
+        copies: &'s [f32],
+        next: &mut usize,
+        parts: &mut Vec<&'s [f32]>,
+    ) {
+        if self.len == 0 {
+            return;
+        }
+        for row in rows {
+            parts.push(match self.is_copied() {
+                true => &copies[*next..][..self.len],
+                false => &self.elements[row * self.len..][..self.len],
+            });
+            *next += self.len + SKEW;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use proptest::prelude::*;
+use tfrt_host::HostContext;
+use tfrt_host::kernel::KernelRegistry;
+
+use super::*;
+use crate::math::panel::{Activation, Added};
+
+fn allocator() -> Arc<dyn HostAllocator> {
+    let host = HostContext::builder(KernelRegistry::new()).build();
+    host.allocator().clone()
+}
+
+/// Whole numbers that look random.
+fn numbers(n: usize, factor: usize) -> Vec<f32> {
+    (0..n)
+        .map(|i| ((i * factor + i / 3) % 7) as f32 - 3.0)
+        .collect()
+}
+
+/// Multiplies on all instruction sets, and compares with the definition.
+fn check([m, k, n]: [usize; 3], is_transposed: bool) {
+    let (a, b) = (numbers(m * k, 5), numbers(k * n, 4));
+    let (shift, before) = (numbers(n, 3), numbers(m * n, 2));
+    let element = |depth: usize, column: usize| match is_transposed {
+        true => b[column * k + depth],
+        false => b[depth * n + column],
+    };
+    let right = match is_transposed {
+        true => TensorView::new(&b, &[n, k])
+            .unwrap()
+            .permute(&[1, 0])
+            .unwrap(),
+        false => TensorView::new(&b, &[k, n]).unwrap(),
+    };
+    let wanted: Vec<f32> = (0..m * n)
+        .map(|index| {
+            let (row, column) = (index / n, index % n);
+            let products = (0..k).map(|depth| a[row * k + depth] * element(depth, column));
+            (products.sum::<f32>() + shift[column] + before[index]).max(0.0)
+        })
+        .collect();
+    for set in InstructionSet::ALL
+        .into_iter()
+        .filter(|set| set.is_available())
+    {
+        let right = PackedRight::pack_for(&allocator(), set, &right).unwrap();
+        let mut out = before.clone();
+        let after = After {
+            scale: None,
+            shift: Some(&shift),
+            added: Added::Result(1.0),
+            activation: Activation::Relu,
+        };
+        matmul_packed(
+            &TensorView::new(&a, &[m, k]).unwrap(),
+            &right,
+            after,
+            &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(out, wanted, "{set:?} {m}x{k}x{n}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn packed_products_are_those_of_the_definition(
+        m in 0..40_usize, k in 0..40_usize, n in 0..80_usize, is_transposed: bool,
+    ) {
+        check([m, k, n], is_transposed);
+    }
+}
+
+#[test]
+fn rows_that_meet_in_the_cache_are_copied() {
+    check([17, 1024, 3], false);
+    check([3, 2048, 33], true);
+}
+
+#[test]
+fn many_rows_are_cut_into_blocks() {
+    check([300, 70, 130], false);
+}
+
+#[test]
+fn matrices_that_do_not_fit_are_told() {
+    let x = [0.0; 8];
+    let view = |extents: &[usize]| TensorView::new(&x, extents).unwrap();
+    let none = PackedRight::pack(&allocator(), &view(&[8]));
+    let message = none.unwrap_err().message().to_owned();
+    assert_eq!(message, "expected a matrix to pack, found shape [8]");
+    let right = PackedRight::pack(&allocator(), &view(&[2, 4])).unwrap();
+    let mut out = [0.0; 16];
+    for (left, result) in [
+        (&[4, 2][..], &[2, 8][..]),
+        (&[8], &[16]),
+        (&[2, 4], &[4, 4]),
+        (&[4, 2], &[1, 4, 4]),
+    ] {
+        let mut out = TensorViewMut::new(&mut out, result).unwrap();
+        let error = matmul_packed(&view(left), &right, After::default(), &mut out).unwrap_err();
+        assert!(
+            error
+                .message()
+                .contains("expected a left side of shape [.., 2]")
+        );
+    }
+    let mut out = TensorViewMut::new(&mut out, &[2, 2, 4]).unwrap();
+    matmul_packed(&view(&[2, 2, 2]), &right, After::default(), &mut out).unwrap();
+}

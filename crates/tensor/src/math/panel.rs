@@ -1,0 +1,437 @@
+//! Products whose right side is packed into panels ahead: what matrix products and convolutions of `f32` with
+//! constant weights run on.
+//!
+//! # How
+//!
+//! The right side, `[depth, columns]`, is laid out panel by panel: some neighbouring columns, as many as
+//! two vectors hold, row after row. The last panel has one vector if that is enough, and zeros for columns that
+//! are not there. The left side stays where it is: a row is a list of *parts*, slices that lie
+//! anywhere. For a convolution these are what its window looks at, tap by tap, and zeros where it looks at
+//! padding; no matrix of patches is made.
+//!
+//! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
+//! does, so that the panel is read from the second cache, and the block's left side, too.
+//! Blocks are what threads divide among themselves (`Grid`).
+
+use std::ops::Range;
+
+mod after;
+mod fill;
+mod instructions;
+mod tile;
+
+pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
+pub(crate) use fill::fill;
+pub use instructions::InstructionSet;
+use tile::{Finish, Residual, Tile};
+
+/// How a right side is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Layout {
+    pub set: InstructionSet,
+    /// Elements of a column.
+    pub depth: usize,
+    pub n_columns: usize,
+}
+
+impl Layout {
+    /// How many panels there are.
+    pub(crate) fn n_panels(self) -> usize {
+        self.n_columns.div_ceil(self.set.n_columns())
+    }
+
+    /// The columns of a panel that are there.
+    fn columns(self, panel: usize) -> Range<usize> {
+        let first = panel * self.set.n_columns();
+        first..self.n_columns.min(first + self.set.n_columns())
+    }
+
+    /// How many columns a panel has, with those that are not there.
+    fn width(self, panel: usize) -> usize {
+        match self.columns(panel).len() <= self.set.n_lanes() {
+            true => self.set.n_lanes(),
+            false => self.set.n_columns(),
+        }
+    }
+
+    /// Elements of a packed right side; `None` if they fit no memory.
+    pub(crate) fn n_elements(self) -> Option<usize> {
+        let n_columns = match self.n_panels().checked_sub(1) {
+            Some(last) => last * self.set.n_columns() + self.width(last),
+            None => 0,
+        };
+        self.depth.checked_mul(n_columns)
+    }
+
+    fn panel(self, panel: usize) -> Range<usize> {
+        let first = panel * self.set.n_columns() * self.depth;
+        first..first + self.width(panel) * self.depth
+    }
+}
+
+/// Packs the matrix that begins at `start` of `right`; neighbours in a column are `strides[0]` apart, those in
+/// a row `strides[1]`. Writes every element of `packed`.
+pub(crate) fn pack(
+    layout: Layout,
+    right: &[f32],
+    start: usize,
+    strides: [usize; 2],
+    packed: &mut [f32],
+) {
+    for panel in 0..layout.n_panels() {
+        let (columns, width) = (layout.columns(panel), layout.width(panel));
+        let rows = packed[layout.panel(panel)].chunks_exact_mut(width);
+        for (depth, row) in rows.enumerate() {
+            let first = start + depth * strides[0] + columns.start * strides[1];
+            let (there, missing) = row.split_at_mut(columns.len());
+            match strides[1] {
+                1 => there.copy_from_slice(&right[first..][..there.len()]),
+                stride => {
+                    for (index, element) in there.iter_mut().enumerate() {
+                        *element = right[first + index * stride];
+                    }
+                }
+            }
+            missing.fill(0.0);
+        }
+    }
+}
+
+/// A packed right side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panels<'p> {
+    pub layout: Layout,
+    pub elements: &'p [f32],
+}
+
+/// Rows this many elements apart, or a multiple, meet in the same places of the first cache: they are
+/// better copied.
+pub(crate) const ALIASING: usize = 1024;
+/// What such copies are apart more than they have elements.
+pub(crate) const SKEW: usize = 16;
+
+/// A left side: rows of as many elements as the right side is deep, in parts of one length.
+pub(crate) trait Left {
+    /// How many parts a row has, and how long each is.
+    fn parts(&self) -> (usize, usize);
+
+    /// Appends copies of what can't be read in place for these rows.
+    fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>);
+
+    /// Appends the parts of a tile's rows: the first of all rows, the second of all rows.
+    ///
+    /// `next` is where the first copy of these rows begins; it is moved to where those of the next rows do.
+    fn lay<'s>(
+        &'s self,
+        rows: Range<usize>,
+        copies: &'s [f32],
+        next: &mut usize,
+        parts: &mut Vec<&'s [f32]>,
+    );
+}
+
+/// What becomes of sums, for a whole product: see [`Finish`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finishing<'f> {
+    /// Factors: one for each column.
+    pub scale: Option<&'f [f32]>,
+    /// Summands: one for each column.
+    pub shift: Option<&'f [f32]>,
+    /// What is added, as seen from the first column of the block's first row.
+    pub residual: Residual<'f>,
+    pub least: f32,
+    pub greatest: f32,
+}
+
+impl Default for Finishing<'_> {
+    fn default() -> Self {
+        Finishing {
+            scale: None,
+            shift: None,
+            residual: Residual::None,
+            least: f32::NEG_INFINITY,
+            greatest: f32::INFINITY,
+        }
+    }
+}
+
+/// Rows and panels that are made in one go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub rows: Range<usize>,
+    pub panels: Range<usize>,
+}
+
+/// Makes a block of the product. `out` begins with the block's first element, its rows are `stride` apart.
+pub(crate) fn multiply(
+    left: &impl Left,
+    right: Panels<'_>,
+    block: &Block,
+    finishing: &Finishing<'_>,
+    out: &mut [f32],
+    stride: usize,
+) {
+    let (n_parts, part_len) = left.parts();
+    let layout = right.layout;
+    let at_once = (MAX_PARTS / n_parts.max(1)).max(layout.set.max_rows());
+    let (mut first, rows) = (block.rows.start, block.rows.clone());
+    while first < rows.end {
+        let part = first..rows.end.min(first + at_once);
+        let (mut copies, mut parts, mut next) = (Vec::new(), Vec::new(), 0);
+        left.copy(part.clone(), &mut copies);
+        parts.reserve(n_parts * part.len());
+        let tiles = Tiles::of(part.len(), layout.set.max_rows());
+        for tile in tiles.ranges() {
+            let tile = part.start + tile.start..part.start + tile.end;
+            left.lay(tile, &copies, &mut next, &mut parts);
+        }
+        let laid = Laid {
+            parts: &parts,
+            n_parts,
+            part_len,
+            tiles,
+            first: first - rows.start,
+        };
+        for panel in block.panels.clone() {
+            let column = (panel - block.panels.start) * layout.set.n_columns();
+            laid.times(right, panel, finishing, &mut out[column..], stride);
+        }
+        first = part.end;
+    }
+}
+
+/// Parts that are laid at once at most, unless one tile has more.
+const MAX_PARTS: usize = 1 << 16;
+
+/// Rows whose parts are laid.
+#[derive(Clone, Copy, Debug)]
+struct Laid<'l> {
+    parts: &'l [&'l [f32]],
+    /// Parts of a row.
+    n_parts: usize,
+    part_len: usize,
+    tiles: Tiles,
+    /// The first row, by its number in the block.
+    first: usize,
+}
+
+impl Laid<'_> {
+    /// Makes the tiles of a panel; `out` begins with the panel's first column in the block's first row.
+    fn times(
+        &self,
+        right: Panels<'_>,
+        panel: usize,
+        finishing: &Finishing<'_>,
+        out: &mut [f32],
+        stride: usize,
+    ) {
+        let layout = right.layout;
+        let columns = layout.columns(panel);
+        for tile in self.tiles.ranges() {
+            let row = self.first + tile.start;
+            let made = Made {
+                parts: &self.parts[tile.start * self.n_parts..tile.end * self.n_parts],
+                n_rows: tile.len(),
+                part_len: self.part_len,
+                panel: &right.elements[layout.panel(panel)],
+                n_columns: columns.len(),
+                width: layout.width(panel),
+            };
+            let finish = Finish {
+                scale: finishing.scale.map(|list| &list[columns.clone()]),
+                shift: finishing.shift.map(|list| &list[columns.clone()]),
+                residual: match finishing.residual {
+                    Residual::Rows(elements, apart) => {
+                        Residual::Rows(&elements[row * apart + columns.start..], apart)
+                    }
+                    other => other,
+                },
+                least: finishing.least,
+                greatest: finishing.greatest,
+            };
+            let out = &mut out[row * stride..];
+            match made.n_columns == made.width {
+                true => made.whole(layout.set, finish, out, stride),
+                false => made.cut(layout.set, finish, out, stride),
+            }
+        }
+    }
+}
+
+/// Rows cut into tiles as even as they can be.
+#[derive(Clone, Copy, Debug)]
+struct Tiles {
+    n_rows: usize,
+    n_tiles: usize,
+}
+
+impl Tiles {
+    fn of(n_rows: usize, max_rows: usize) -> Tiles {
+        let n_tiles = n_rows.div_ceil(max_rows);
+        Tiles { n_rows, n_tiles }
+    }
+
+    fn ranges(self) -> impl Iterator<Item = Range<usize>> {
+        let Tiles { n_rows, n_tiles } = self;
+        (0..n_tiles).map(move |tile| tile * n_rows / n_tiles..(tile + 1) * n_rows / n_tiles)
+    }
+}
+
+/// The rows and columns of a tile that is to be made.
+#[derive(Clone, Copy, Debug)]
+struct Made<'t> {
+    parts: &'t [&'t [f32]],
+    n_rows: usize,
+    part_len: usize,
+    panel: &'t [f32],
+    /// Columns that are there.
+    n_columns: usize,
+    /// Columns of the panel.
+    width: usize,
+}
+
+/// Elements of the largest tile.
+const MAX_TILE: usize = 14 * 32;
+/// Columns of the widest panel.
+const MAX_WIDTH: usize = 32;
+
+impl Made<'_> {
+    fn whole(self, set: InstructionSet, finish: Finish<'_>, out: &mut [f32], stride: usize) {
+        let is_narrow = self.width < set.n_columns();
+        let tile = Tile {
+            parts: self.parts,
+            n_rows: self.n_rows,
+            part_len: self.part_len,
+            panel: self.panel,
+            finish,
+            out,
+            stride,
+        };
+        tile.make(set, is_narrow);
+    }
+
+    /// Makes a tile of which some columns are not there, aside, and copies the others.
+    fn cut(self, set: InstructionSet, finish: Finish<'_>, out: &mut [f32], stride: usize) {
+        let (width, n_columns) = (self.width, self.n_columns);
+        let mut aside = [0.0; MAX_TILE];
+        let mut per_column = [[0.0; MAX_WIDTH]; 2];
+        let [scale, shift] = &mut per_column;
+        let scale = finish.scale.map(|list| &*padded(list, scale));
+        let shift = finish.shift.map(|list| &*padded(list, shift));
+        let mut added = [0.0; MAX_TILE];
+        let residual = match finish.residual {
+            Residual::None => Residual::None,
+            Residual::Result(factor) => {
+                for (aside, out) in aside
+                    .chunks_mut(width)
+                    .zip(out.chunks(stride))
+                    .take(self.n_rows)
+                {
+                    aside[..n_columns].copy_from_slice(&out[..n_columns]);
+                }
+                Residual::Result(factor)
+            }
+            Residual::Rows(rows, apart) => {
+                for (added, row) in added
+                    .chunks_mut(width)
+                    .zip(rows.chunks(apart))
+                    .take(self.n_rows)
+                {
+                    added[..n_columns].copy_from_slice(&row[..n_columns]);
+                }
+                Residual::Rows(&added, width)
+            }
+        };
+        let finish = Finish {
+            scale,
+            shift,
+            residual,
+            ..finish
+        };
+        self.whole(set, finish, &mut aside, width);
+        for (aside, out) in aside
+            .chunks(width)
+            .zip(out.chunks_mut(stride))
+            .take(self.n_rows)
+        {
+            out[..n_columns].copy_from_slice(&aside[..n_columns]);
+        }
+    }
+}
+
+fn padded<'p>(list: &[f32], padded: &'p mut [f32; MAX_WIDTH]) -> &'p mut [f32] {
+    padded[..list.len()].copy_from_slice(list);
+    padded
+}
+
+/// How a product is cut into blocks; it depends on its shape alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    n_rows: usize,
+    layout: Layout,
+    n_row_blocks: usize,
+    n_panel_blocks: usize,
+}
+
+/// Operations of a block, about: some 50 microseconds.
+const BLOCK_OPERATIONS: usize = 3 << 20;
+/// Bytes of a left side that the second cache holds beside a panel.
+const BLOCK_BYTES: usize = 192 << 10;
+/// Tiles of a block at least, so that a panel that comes from afar is used more than once.
+const BLOCK_TILES: usize = 4;
+
+impl Grid {
+    /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
+    pub(crate) fn new(n_rows: usize, layout: Layout, row_len: usize) -> Grid {
+        let n_panels = layout.n_panels();
+        let tile = layout.set.max_rows();
+        let per_row = layout.depth.saturating_mul(layout.n_columns).max(1);
+        let of_cache = BLOCK_BYTES / 4 / row_len.max(1);
+        let of_work = BLOCK_OPERATIONS / per_row;
+        let rows = of_work.clamp(BLOCK_TILES * tile, of_cache.max(BLOCK_TILES * tile));
+        let n_row_blocks = n_rows.div_ceil(rows).max(1);
+        let operations = per_row.saturating_mul(n_rows.div_ceil(n_row_blocks));
+        let n_panel_blocks = (operations / BLOCK_OPERATIONS).clamp(1, n_panels.max(1));
+        Grid {
+            n_rows,
+            layout,
+            n_row_blocks,
+            n_panel_blocks,
+        }
+    }
+
+    /// How many blocks there are.
+    pub(crate) fn len(self) -> usize {
+        self.n_row_blocks * self.n_panel_blocks
+    }
+
+    /// The same with all columns in each block.
+    pub(crate) fn with_whole_rows(self) -> Grid {
+        Grid {
+            n_panel_blocks: 1,
+            ..self
+        }
+    }
+
+    /// The columns of a block.
+    pub(crate) fn columns(self, block: &Block) -> Range<usize> {
+        let width = self.layout.set.n_columns();
+        block.panels.start * width..self.layout.n_columns.min(block.panels.end * width)
+    }
+
+    /// Whether blocks have all columns.
+    pub(crate) fn has_whole_rows(self) -> bool {
+        self.n_panel_blocks == 1
+    }
+
+    /// A block: those of the same rows are neighbours.
+    pub(crate) fn block(self, index: usize) -> Block {
+        let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
+        let cut =
+            |n: usize, index: usize, n_parts: usize| n * index / n_parts..n * (index + 1) / n_parts;
+        Block {
+            rows: cut(self.n_rows, row, self.n_row_blocks),
+            panels: cut(self.layout.n_panels(), panel, self.n_panel_blocks),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What follows a product, while its sums are still in registers.
+
+use std::ops::Range;
+
+use tfrt_host::Error;
+
+use super::{Finishing, Residual};
+use crate::DenseHostTensor;
+use crate::dense::expect_dtype;
+
+/// A function at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// None.
+    #[default]
+    None,
+    /// What is below 0 becomes 0.
+    Relu,
+    /// The same, and what is above 6 becomes 6.
+    Relu6,
+}
+
+impl Activation {
+    fn bounds(self) -> (f32, f32) {
+        match self {
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Relu6 => (0.0, 6.0),
+        }
+    }
+}
+
+/// What is added to a product, before the activation.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Added<'a> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What stood in the result, element by element, times a factor.
+    Result(f32),
+    /// As many elements as the result has.
+    Elements(&'a [f32]),
+}
+
+/// What is done with each sum: `sum * scale + shift + added`, then the activation.
+///
+/// `scale` and `shift` have an element for each column of the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After<'a> {
+    /// Factors.
+    pub scale: Option<&'a [f32]>,
+    /// Summands: the bias.
+    pub shift: Option<&'a [f32]>,
+    /// What else is added.
+    pub added: Added<'a>,
+    /// The function at the end.
+    pub activation: Activation,
+}
+
+impl<'a> After<'a> {
+    /// Fails unless it fits a result of so many columns and elements.
+    pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
+        for list in [self.scale, self.shift].into_iter().flatten() {
+            expect_per_column(n_columns, list.len())?;
+        }
+        match self.added {
+            Added::Elements(elements) => expect_added(n_elements, elements.len()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for the elements of the result from the `first` on.
+    pub(crate) fn from(&self, first: usize) -> After<'a> {
+        let added = match self.added {
+            Added::Elements(elements) => Added::Elements(&elements[first..]),
+            other => other,
+        };
+        After { added, ..*self }
+    }
+
+    /// For these columns of the result.
+    pub(crate) fn finishing(&self, columns: Range<usize>, stride: usize) -> Finishing<'a> {
+        let (least, greatest) = self.activation.bounds();
+        Finishing {
+            scale: self.scale.map(|list| &list[columns.clone()]),
+            shift: self.shift.map(|list| &list[columns.clone()]),
+            residual: match self.added {
+                Added::Nothing => Residual::None,
+                Added::Result(factor) => Residual::Result(factor),
+                Added::Elements(elements) => Residual::Rows(&elements[columns.start..], stride),
+            },
+            least,
+            greatest,
+        }
+    }
+}
+
+fn expect_per_column(wanted: usize, found: usize) -> Result<(), Error> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "expected an element for each of {wanted} columns, found {found}"
+    )))
+}
+
+fn expect_added(wanted: usize, found: usize) -> Result<(), Error> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "expected to add {wanted} elements, found {found}"
+    )))
+}
+
+/// What is added to a product of tensors.
+#[derive(Clone, Debug, Default)]
+pub enum AddedTensor {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What stood in the result.
+    Result,
+    /// A tensor of as many elements.
+    Tensor(DenseHostTensor),
+}
+
+/// As [`After`], of tensors.
+#[derive(Clone, Debug, Default)]
+pub struct TensorAfter {
+    /// Factors: one for each column.
+    pub scale: Option<DenseHostTensor>,
+    /// Summands: one for each column.
+    pub shift: Option<DenseHostTensor>,
+    /// What else is added.
+    pub added: AddedTensor,
+    /// The function at the end.
+    pub activation: Activation,
+}
+
+impl TensorAfter {
+    /// Fails unless it fits a result of so many columns and elements.
+    pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
+        for list in [&self.scale, &self.shift].into_iter().flatten() {
+            expect_dtype::<f32>(list.metadata())?;
+            expect_per_column(n_columns, list.n_elements())?;
+        }
+        match &self.added {
+            AddedTensor::Tensor(tensor) => {
+                expect_dtype::<f32>(tensor.metadata())?;
+                expect_added(n_elements, tensor.n_elements())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lends what it has, and calls `body` with it.
+    pub(super) fn lend<R>(
+        &self,
+        body: impl FnOnce(&After<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let scale = self.scale.as_ref().map(DenseHostTensor::read).transpose()?;
+        let shift = self.shift.as_ref().map(DenseHostTensor::read).transpose()?;
+        let added = match &self.added {
+            AddedTensor::Tensor(tensor) => Some(tensor.read()?),
+            _ => None,
+        };
+        body(&After {
+            scale: scale.as_ref().map(|list| list.elements()).transpose()?,
+            shift: shift.as_ref().map(|list| list.elements()).transpose()?,
+            added: match (&added, &self.added) {
+                (Some(added), _) => Added::Elements(added.elements()?),
+                (None, AddedTensor::Result) => Added::Result(1.0),
+                _ => Added::Nothing,
+            },
+            activation: self.activation,
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! A tensor made block by block, on the workers of a queue.
+
+use std::num::NonZeroUsize;
+
+use tfrt_host::memory::HostBuffer;
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::after::{Added, After, TensorAfter};
+use super::{Block, Grid};
+use crate::{DenseHostTensor, from_bytes, from_bytes_mut};
+
+/// Makes a tensor whose rows are `n` columns: `body(block, after, out, stride)` makes a block, from its first
+/// element on, in rows that are `stride` apart. What is added by `after` is as seen from the block's first row.
+///
+/// What `body` reads it borrows for itself, block by block. Between blocks the request's cancellation is
+/// looked at. The result settles when all is made: at once, if there is one block.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the tensor's elements are no `f32`s; the result fails with the error of the last block
+/// that failed, with `FailedPrecondition` if somebody else uses the tensor, or with the reason of the
+/// cancellation.
+pub(crate) fn fill(
+    execution: &ExecutionContext,
+    out: &DenseHostTensor,
+    n: usize,
+    grid: Grid,
+    after: TensorAfter,
+    body: impl Fn(&Block, &After<'_>, &mut [f32], usize) -> Result<(), Error> + Send + Sync + 'static,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<f32>(out.metadata())?;
+    if out.n_elements() == 0 {
+        return Ok(AsyncValue::available(Chain));
+    }
+    let buffer = out.buffer().clone();
+    let make = move |index: usize| {
+        let block = grid.block(index);
+        after.lend(|after| {
+            let after = after.from(block.rows.start * n);
+            match grid.has_whole_rows() {
+                true => {
+                    let part = elements(&buffer, block.rows.start * n, block.rows.len() * n);
+                    body(&block, &after, from_bytes_mut(&mut part.write()?)?, n)
+                }
+                false => aside(&buffer, n, grid, &block, &after, &body),
+            }
+        })
+    };
+    if grid.len() == 1 {
+        make(0)?;
+        return Ok(AsyncValue::available(Chain));
+    }
+    let request = execution.request().clone();
+    Ok(tfrt_host::parallel_for(
+        execution.queue(),
+        0..grid.len(),
+        NonZeroUsize::MIN,
+        move || request.cancellation().cloned(),
+        move |start, end| (start..end).try_for_each(&make),
+    ))
+}
+
+/// Makes a block of some columns aside, and copies it to its rows: others write to the rest of the rows.
+fn aside(
+    buffer: &HostBuffer,
+    n: usize,
+    grid: Grid,
+    block: &Block,
+    after: &After<'_>,
+    body: impl Fn(&Block, &After<'_>, &mut [f32], usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let columns = grid.columns(block);
+    let row = |row: usize| elements(buffer, row * n + columns.start, columns.len());
+    let mut made = vec![0.0; block.rows.len() * columns.len()];
+    if let Added::Result(_) = after.added {
+        for (index, made) in block.rows.clone().zip(made.chunks_exact_mut(columns.len())) {
+            made.copy_from_slice(from_bytes(&row(index).read()?)?);
+        }
+    }
+    body(block, after, &mut made, columns.len())?;
+    for (index, made) in block.rows.clone().zip(made.chunks_exact(columns.len())) {
+        from_bytes_mut::<f32>(&mut row(index).write()?)?.copy_from_slice(made);
+    }
+    Ok(())
+}
+
+fn elements(buffer: &HostBuffer, first: usize, n: usize) -> HostBuffer {
+    let bytes = first * size_of::<f32>()..(first + n) * size_of::<f32>();
+    buffer.slice(bytes).expect("blocks are within")
+}

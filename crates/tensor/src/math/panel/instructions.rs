@@ -1,0 +1,142 @@
+//! The instruction sets that products of panels are written for.
+
+use tfrt_host::Error;
+
+use super::tile::Sized;
+
+/// An instruction set, with the panels that are laid out for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InstructionSet {
+    /// What the compiler makes of vectors of four elements: SSE2 on x86-64.
+    Plain,
+    /// AVX2 with FMA: vectors of eight elements.
+    Avx2,
+    /// AVX-512: vectors of sixteen elements.
+    Avx512,
+}
+
+impl InstructionSet {
+    /// All of them, whether this processor has them or not.
+    pub const ALL: [InstructionSet; 3] = [
+        InstructionSet::Plain,
+        InstructionSet::Avx2,
+        InstructionSet::Avx512,
+    ];
+
+    /// Returns the best that this processor has.
+    pub fn best() -> InstructionSet {
+        let [plain, others @ ..] = InstructionSet::ALL;
+        let best = others.into_iter().rev().find(|set| set.is_available());
+        best.unwrap_or(plain)
+    }
+
+    /// Whether this processor has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            InstructionSet::Plain => true,
+            InstructionSet::Avx2 => processor::has_avx2(),
+            InstructionSet::Avx512 => processor::has_avx512(),
+        }
+    }
+
+    /// Returns its name, as packed filters tell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InstructionSet::Plain => "plain",
+            InstructionSet::Avx2 => "avx2",
+            InstructionSet::Avx512 => "avx512",
+        }
+    }
+
+    /// Fails with `FailedPrecondition` unless this processor has it.
+    pub(crate) fn expect_available(self) -> Result<(), Error> {
+        if self.is_available() {
+            return Ok(());
+        }
+        let message = format!(
+            "this processor does not have the instructions of {}",
+            self.name()
+        );
+        Err(Error::failed_precondition(message))
+    }
+
+    /// How many elements a vector has.
+    pub(super) const fn n_lanes(self) -> usize {
+        match self {
+            InstructionSet::Plain => 4,
+            InstructionSet::Avx2 => 8,
+            InstructionSet::Avx512 => 16,
+        }
+    }
+
+    /// How many columns a panel has.
+    pub(crate) const fn n_columns(self) -> usize {
+        super::tile::VECTORS * self.n_lanes()
+    }
+
+    /// How many rows a tile has at most.
+    pub(crate) const fn max_rows(self) -> usize {
+        match self {
+            InstructionSet::Plain => 4,
+            InstructionSet::Avx2 => 6,
+            InstructionSet::Avx512 => 14,
+        }
+    }
+
+    /// Makes a tile.
+    ///
+    /// # Panics
+    ///
+    /// If the processor does not have the instructions.
+    pub(super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+        match self {
+            InstructionSet::Plain => tile.with_few(pulp::Scalar128b),
+            InstructionSet::Avx2 => processor::run_avx2(tile),
+            InstructionSet::Avx512 => processor::run_avx512(tile),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod processor {
+    use pulp::x86::{V3, V4};
+
+    use super::Sized;
+
+    pub(super) fn has_avx2() -> bool {
+        V3::try_new().is_some()
+    }
+
+    pub(super) fn has_avx512() -> bool {
+        V4::try_new().is_some()
+    }
+
+    pub(super) fn run_avx2<const N_VECTORS: usize>(tile: Sized<'_, N_VECTORS>) {
+        tile.with_middle(V3::try_new().expect("panels are laid out for what the processor has"));
+    }
+
+    pub(super) fn run_avx512<const N_VECTORS: usize>(tile: Sized<'_, N_VECTORS>) {
+        tile.with_wide(V4::try_new().expect("panels are laid out for what the processor has"));
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod processor {
+    use super::Sized;
+
+    pub(super) fn has_avx2() -> bool {
+        false
+    }
+
+    pub(super) fn has_avx512() -> bool {
+        false
+    }
+
+    pub(super) fn run_avx2<const N_VECTORS: usize>(_: Sized<'_, N_VECTORS>) {
+        unreachable!("the processor does not have it");
+    }
+
+    pub(super) fn run_avx512<const N_VECTORS: usize>(_: Sized<'_, N_VECTORS>) {
+        unreachable!("the processor does not have it");
+    }
+}
