@@ -28,6 +28,7 @@ use std::sync::atomic::fence;
 
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
+mod level;
 #[cfg(all(test, loom))]
 mod loom;
 mod ring;
@@ -36,6 +37,8 @@ mod ticks;
 
 use ring::{Ring, Words};
 use ticks::Clock;
+
+pub use level::{Level, LevelRecording, LevelStep};
 
 /// A function among those of all programs that one recorder knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -310,6 +313,11 @@ impl Recorder {
         self.tracks
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A number that begins at 0, and is recorded by the same clock, but not with the events.
+    pub fn level(&self) -> Level {
+        Level::new(self.clock)
     }
 
     /// Nanoseconds since the recorder was made, as events have them.

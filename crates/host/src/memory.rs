@@ -7,6 +7,7 @@ mod buffer;
 
 pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
+    RecordedAllocator,
 };
 pub use block::Block;
 pub use buffer::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};

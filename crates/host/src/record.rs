@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 pub use tfrt_async::record::{
-    Event, EventKind, FunctionId, Recorder, Recording, ThreadRecording, Track,
+    Event, EventKind, FunctionId, Level, LevelRecording, LevelStep, Recorder, Recording,
+    ThreadRecording, Track,
 };
 use tfrt_bef::LocationOffset;
 

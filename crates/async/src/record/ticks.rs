@@ -61,6 +61,11 @@ impl Scale {
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         // A processor's counter may be a little behind that of the one where the clock was started.
         let ticks = ticks.saturating_sub(self.start_ticks);
+        self.len_ns(ticks)
+    }
+
+    /// So many ticks in nanoseconds.
+    pub(super) fn len_ns(&self, ticks: u64) -> u64 {
         // Exact enough: a double counts nanoseconds for a hundred days.
         (ticks as f64 * self.ns_per_tick) as u64
     }

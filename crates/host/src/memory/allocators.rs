@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tfrt_async::HostAllocator;
+use tfrt_async::record::Level;
 
 /// Requests of this many bytes or fewer don't count against a fixed size.
 const UNCOUNTED_BYTES: usize = 32;
@@ -133,6 +134,39 @@ unsafe impl HostAllocator for ProfiledAllocator {
 
     fn name(&self) -> &'static str {
         "profiled"
+    }
+}
+
+/// Records how many bytes of another allocator are alive over time.
+pub struct RecordedAllocator {
+    inner: Arc<dyn HostAllocator>,
+    bytes: Arc<Level>,
+}
+
+impl RecordedAllocator {
+    /// Records what `inner` gives, and takes back, in `bytes`.
+    pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Level>) -> Self {
+        RecordedAllocator { inner, bytes }
+    }
+}
+
+// SAFETY: the blocks are those of the allocator inside, which makes the same promise; a level does
+// not unwind.
+unsafe impl HostAllocator for RecordedAllocator {
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let block = self.inner.allocate(layout)?;
+        self.bytes.add(layout.size() as u64);
+        Some(block)
+    }
+
+    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+        self.bytes.sub(layout.size() as u64);
+        // SAFETY: `allocate` got the block from `inner` with this layout (caller's duty).
+        unsafe { self.inner.deallocate(block, layout) }
+    }
+
+    fn name(&self) -> &'static str {
+        "recorded"
     }
 }
 
