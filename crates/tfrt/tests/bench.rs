@@ -111,6 +111,20 @@ fn errors_end_it() {
 }
 
 #[test]
+fn errors_without_a_place_are_the_reason() {
+    let example =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/cancellation.mlir");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+    let output = command.arg("bench").arg(example).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let reason =
+        "tfrt: error: 'main' fails with 'Cancelled', so that there is nothing to measure\n";
+    assert_eq!(said, reason);
+}
+
+#[test]
 fn choice_of_a_function_is_explained() {
     let two = "func.func @f() {\n  tfrt.return\n}\nfunc.func @g() {\n  tfrt.return\n}\n";
     let one = "func.func @f(%x: i32) -> i32 {\n  tfrt.return %x : i32\n}\n";

@@ -58,10 +58,18 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
         Ok(measured) => measured,
         Err(Stop::Failure(failure)) => return Err(failure),
         Err(Stop::Errors(errors)) => {
-            errors
+            // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
+            let (placed, unplaced): (Vec<_>, Vec<_>) =
+                errors.iter().partition(|error| error.location().is_some());
+            placed
                 .iter()
                 .for_each(|error| talk.tell(&Problem::of_run(error)));
-            let message = format!("'{function}' fails, so that there is nothing to measure");
+            let reason = match unplaced.first() {
+                Some(error) if placed.is_empty() => format!(" with '{}'", error.message()),
+                _ => String::new(),
+            };
+            let message =
+                format!("'{function}' fails{reason}, so that there is nothing to measure");
             talk.tell(&Problem::of_command(None, message));
             return Ok(ExitStatus::FunctionFailed);
         }
