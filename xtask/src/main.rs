@@ -84,6 +84,10 @@ fn ci(steps: &mut Steps) {
     if !steps::exists("mlir-opt-19") {
         steps.skip("programs under mlir-opt", "mlir-opt-19 (mlir-19-tools)");
     }
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    if !browsers.into_iter().any(steps::exists) {
+        steps.skip("pages in a browser", "chromium");
+    }
     // As the README has it, but for `--release`, which would build everything again.
     let first_command = ["run", "--quiet", "--", "run", "examples/fizzbuzz.mlir"];
     steps.run("first command", &mut steps::cargo(&first_command));

@@ -110,7 +110,8 @@ Examples:
   tfrt run --queue single program.mlir       one thread, always in the same order
   tfrt run --queue multi:4 --deadline 500ms program.mlir
   tfrt run --stats program.mlir              which kernels took the time
-  tfrt run --trace run.pftrace program.mlir  the same over time, for ui.perfetto.dev
+  tfrt run --profile run.html program.mlir   the same on a page, line by line and over time
+  tfrt run --trace run.pftrace program.mlir  what ran when, for ui.perfetto.dev
   generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
     /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
@@ -144,6 +145,10 @@ pub struct RunOptions {
     /// Name the code of each error in the results
     #[arg(long)]
     pub print_error_code: bool,
+
+    /// Write a page for browsers: time on the lines of the source, a timeline, memory, the graph
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub profile: Option<PathBuf>,
 
     /// Write what ran when, and on which thread, to a file that https://ui.perfetto.dev opens
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

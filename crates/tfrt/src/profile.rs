@@ -24,22 +24,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use tfrt_host::SourceLocation;
 use tfrt_host::record::{Event, EventKind, FunctionId, Recording};
 
 use crate::program::Program;
 
+mod calls;
 mod critical_path;
+mod graphs;
 mod message;
 mod perfetto;
+mod report;
+mod runs;
 mod statistics;
 
 pub use perfetto::write_perfetto;
+pub use report::{About, CallSpan, Report, ReportedError, SourceText};
 pub use statistics::{KernelTime, Statistics, ThreadTime};
-pub use tfrt_host::record::Recorder;
+pub use tfrt_host::record::{Level, LevelRecording, LevelStep, Recorder};
 
 /// A kernel of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +111,18 @@ pub struct Profile {
     pub end_ns: u64,
     /// Slices of threads that ended long ago.
     pub n_lost: u64,
+    /// By index of the kernel, the function that it stands in, and its number there.
+    kernel_ids: Vec<(FunctionId, u32)>,
+    /// What critical paths lead along inside of calls.
+    critical_steps: HashSet<Step>,
+}
+
+/// A part of a critical path: a kernel, and one that waited for it last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Step {
+    function: FunctionId,
+    producer: u32,
+    user: u32,
 }
 
 /// What was measured at one moment, beside the recording.
@@ -142,8 +159,11 @@ impl Profile {
             kernels: Vec::new(),
             end_ns: recording.end_ns,
             n_lost: recording.n_lost,
+            kernel_ids: Vec::new(),
+            critical_steps: HashSet::new(),
         };
         profile.kernels = named.kernels;
+        profile.kernel_ids = named.ids;
         critical_path::mark(&mut profile, recording, programs);
         profile
     }
@@ -159,6 +179,8 @@ impl Profile {
 #[derive(Default)]
 struct Named {
     kernels: Vec<ProfiledKernel>,
+    /// The function of each, and its number there.
+    ids: Vec<(FunctionId, u32)>,
     /// `None` for kernels of other programs.
     indexes: HashMap<Key, Option<usize>>,
 }
@@ -189,6 +211,7 @@ impl Named {
         let hosted = programs.iter().map(Program::as_host_program);
         let mut found = hosted.filter_map(|program| program.recorded_kernel(function, kernel));
         let index = found.next().map(|found| {
+            self.ids.push((function, found.number));
             self.kernels.push(ProfiledKernel {
                 name: found.name.to_string(),
                 function: found.function.name().to_owned(),

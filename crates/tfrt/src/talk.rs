@@ -152,7 +152,7 @@ impl Talk {
     }
 
     /// Finds the text of a file, if it can be read.
-    fn source(&self, file: &str) -> Option<Source> {
+    pub fn source(&self, file: &str) -> Option<Source> {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         sources
             .entry(file.to_owned())

@@ -52,8 +52,13 @@ fn trace(test: &str, text: &str, options: &[&str]) -> Trace {
     ];
     let output = tfrt(&[&["run"], options, &paths].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(output.stderr, b"");
-    Trace::read(&fs::read(trace).unwrap())
+    let written = fs::read(&trace).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let (n_bytes, path) = (written.len(), trace.display());
+    let expected =
+        format!("tfrt: wrote {n_bytes} bytes to '{path}', for https://ui.perfetto.dev\n");
+    assert_eq!(said, expected);
+    Trace::read(&written)
 }
 
 #[test]
@@ -139,6 +144,24 @@ fn counters_are_sampled() {
             .filter(|event| event.kind == Kind::Counter && event.track == *track);
         assert!(samples.count() >= 2, "there is a first and a last sample");
     }
+}
+
+#[test]
+fn trace_is_told_of_to_machines() {
+    let (program, trace) = files("written", LATER);
+    let paths = [trace.to_str().unwrap(), program.to_str().unwrap()];
+    let output = tfrt(&[
+        "run",
+        "--message-format=json",
+        "--trace",
+        paths[0],
+        paths[1],
+    ]);
+    let told: Json = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(told["schema"], "tfrt.written/1");
+    assert_eq!(told["file"], paths[0]);
+    assert_eq!(told["bytes"], fs::metadata(&trace).unwrap().len());
+    assert_eq!(told["open_with"], "https://ui.perfetto.dev");
 }
 
 #[test]

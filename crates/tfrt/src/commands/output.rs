@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use serde::Serialize;
 use tfrt::input::STANDARD_INPUT;
 
 use crate::failure::Failure;
+use crate::talk::Talk;
 
 /// Writes `bytes`, made from `input`, to `path`, where `-` is standard output.
 ///
@@ -39,6 +41,41 @@ pub fn create(path: &Path, input: &Path, option: &str) -> Result<File, Failure> 
     File::create(path).map_err(|reason| unwritten(path, reason))
 }
 
+/// A file that was written beside the results, as standard error tells of it.
+#[derive(Serialize)]
+pub struct Written {
+    schema: &'static str,
+    file: String,
+    bytes: u64,
+    /// What it is opened with.
+    open_with: &'static str,
+}
+
+impl Written {
+    /// `bytes` were written to `path`.
+    pub fn new(path: &Path, bytes: u64, open_with: &'static str) -> Written {
+        Written {
+            schema: "tfrt.written/1",
+            file: path.display().to_string(),
+            bytes,
+            open_with,
+        }
+    }
+
+    /// Tells of it.
+    pub fn tell(&self, talk: &Talk) {
+        talk.document(self, || {
+            let Written {
+                file,
+                bytes,
+                open_with,
+                ..
+            } = self;
+            format!("tfrt: wrote {bytes} bytes to '{file}', for {open_with}\n")
+        });
+    }
+}
+
 /// Says that a file could not be written.
 pub fn unwritten(path: &Path, reason: io::Error) -> Failure {
     let path = path.to_owned();
@@ -55,7 +92,8 @@ fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failure> 
     )))
 }
 
-fn is_same_file(a: &Path, b: &Path) -> bool {
+/// Tells whether two paths lead to the same file, which exists.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     match (fs::canonicalize(a), fs::canonicalize(b)) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,

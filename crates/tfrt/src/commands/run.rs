@@ -58,6 +58,7 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     };
     let mut run = Run {
         options,
+        profiling: &profiling,
         talk,
         session,
         runtime,
@@ -69,8 +70,10 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let functions = run.select(&program)?;
     interrupt::listen();
     profiling.begin(&run.runtime);
-    run.run_all(&functions)?;
-    let stats = profiling.end(&run.runtime, &program, input.name())?;
+    let ran = run.run_all(&functions);
+    // What was recorded tells of runs, too, that nobody wants the results of.
+    let stats = profiling.end(&run.runtime, &program, &input, talk)?;
+    ran?;
     drop((functions, program));
     let Run {
         runtime,
@@ -112,7 +115,7 @@ fn runtime(
     let errors = errors.clone();
     let builder = Runtime::builder()
         .queue(profiling.queue(options.queue)?)
-        .allocator(allocator.for_host())
+        .allocator(profiling.allocator(allocator.for_host()))
         .limits(options.limits.limits())
         .output(output)
         .diagnostics(move |error| errors.hear(error));
@@ -134,6 +137,7 @@ fn runtime(
 /// One run of the command.
 struct Run<'a> {
     options: &'a RunOptions,
+    profiling: &'a Profiling,
     talk: &'a Talk,
     session: Session,
     runtime: Runtime,
@@ -223,6 +227,7 @@ impl Run<'_> {
         let context = context.build();
         let interruptible = interrupt::Interruptible::new(&context);
         let hosted = function.as_host_function();
+        let calling = self.profiling.calling(function.name());
         let print = &mut |line: &str| self.write(line);
         let called = self
             .session
@@ -233,6 +238,11 @@ impl Run<'_> {
         let is_interrupted = interrupt::is_interrupted();
         let outcome = self.session.end(called, reason, is_interrupted);
         self.status = self.status.max(outcome.status);
+        let unheard = outcome.results.iter().filter_map(AnyAsyncValue::error);
+        // The error of a result was reported, unless nothing was.
+        let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
+        let all = outcome.errors.iter().chain(&outcome.stopped).chain(unheard);
+        self.profiling.called(calling, outcome.status, all);
         let errors = outcome.errors.iter();
         errors
             .chain(&outcome.stopped)

@@ -17,12 +17,11 @@
 //! that fit, the last one before is taken, so that paths through recursion are near the truth rather
 //! than the truth.
 
-use std::collections::HashMap;
+use tfrt_host::record::{FunctionId, Recording};
 
-use tfrt_bef::FunctionIndex;
-use tfrt_host::record::{EventKind, FunctionId, Recording};
-
-use super::{Activity, Profile, Slice};
+use super::graphs::Graphs;
+use super::runs::{Run, runs};
+use super::{Profile, Step};
 use crate::program::Program;
 
 /// Paths after which no more are looked for.
@@ -43,6 +42,14 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program]) 
         loop {
             let run = &runs[at];
             profile.threads[run.thread].slices[run.slice].critical_path = Some(path);
+            if let Some(producer) = ready_last(at, &runs, &graphs, &index) {
+                let step = Step {
+                    function: run.function,
+                    producer: runs[producer].kernel,
+                    user: run.kernel,
+                };
+                profile.critical_steps.insert(step);
+            }
             match before(at, &runs, &graphs, &index) {
                 Some(earlier) => at = earlier,
                 None => break,
@@ -57,57 +64,10 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program]) 
     }
 }
 
-/// A kernel that ran. Runs are numbered in the order of their beginnings.
-struct Run {
-    begin_ns: u64,
-    end_ns: u64,
-    function: FunctionId,
-    kernel: u32,
-    call: u64,
-    thread: usize,
-    slice: usize,
-}
-
-/// All runs of kernels that the profile knows.
-fn runs(profile: &Profile, recording: &Recording) -> Vec<Run> {
-    let mut runs = Vec::new();
-    for (thread, (named, recorded)) in profile.threads.iter().zip(&recording.threads).enumerate() {
-        let mut slices = named.slices.iter().enumerate().peekable();
-        for event in &recorded.events {
-            // Kernels of other programs have an event, but no slice.
-            let is_same =
-                |slice: &Slice| (slice.begin_ns, slice.end_ns) == (event.begin_ns, event.end_ns);
-            let Some((index, slice)) = slices.next_if(|(_, slice)| is_same(slice)) else {
-                continue;
-            };
-            if let (EventKind::Kernel { function, call, .. }, Activity::Kernel(kernel)) =
-                (event.kind, slice.activity)
-            {
-                runs.push(Run {
-                    begin_ns: slice.begin_ns,
-                    end_ns: slice.end_ns,
-                    function,
-                    kernel: profile.kernels[kernel].number,
-                    call,
-                    thread,
-                    slice: index,
-                });
-            }
-        }
-    }
-    runs.sort_by_key(|run| (run.begin_ns, run.end_ns));
-    runs
-}
-
 /// What `at` waited for, by the rules above.
 fn before(at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> Option<usize> {
-    let run = &runs[at];
-    let graph = graphs.of(run.function)?;
-    let producers = graph.producers(run.kernel).iter();
-    let ready = producers
-        .filter_map(|kernel| index.last_in_call(run.function, *kernel, run.call, at))
-        .max();
-    let Some(ready) = ready else {
+    let Some(ready) = ready_last(at, runs, graphs, index) else {
+        let graph = graphs.of(runs[at].function)?;
         let callers = graph.callers.iter();
         return callers
             .filter_map(|(function, kernel)| {
@@ -117,6 +77,16 @@ fn before(at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> Option<usi
             .max();
     };
     Some(last_result(ready, at, runs, graphs, index))
+}
+
+/// The producer of an operand of `at` that began last, in the same call.
+fn ready_last(at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> Option<usize> {
+    let run = &runs[at];
+    let graph = graphs.of(run.function)?;
+    let producers = graph.producers(run.kernel).iter();
+    producers
+        .filter_map(|kernel| index.last_in_call(run.function, *kernel, run.call, at))
+        .max()
 }
 
 /// The run before `at` that gave the last result of what `caller` calls, or of what that one calls;
@@ -181,86 +151,5 @@ impl Index {
         let n_before = self.by_kernel.partition_point(|entry| *entry < key);
         let (found, of_kernel, run) = self.by_kernel.get(n_before.checked_sub(1)?)?;
         ((*found, *of_kernel) == (function, kernel)).then_some(*run)
-    }
-}
-
-/// A function as a graph of its kernels.
-#[derive(Default)]
-struct Graph {
-    producers: Vec<Vec<u32>>,
-    callees: Vec<Vec<FunctionId>>,
-    /// Kernels anywhere that call the function.
-    callers: Vec<(FunctionId, u32)>,
-    /// The kernels that give the function's results.
-    last: Vec<u32>,
-}
-
-impl Graph {
-    fn producers(&self, kernel: u32) -> &[u32] {
-        self.producers
-            .get(kernel as usize)
-            .map_or(&[], Vec::as_slice)
-    }
-
-    fn callees(&self, kernel: u32) -> &[FunctionId] {
-        self.callees.get(kernel as usize).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// The functions of all programs that have run.
-struct Graphs(HashMap<FunctionId, Graph>);
-
-impl Graphs {
-    fn new(runs: &[Run], programs: &[Program]) -> Graphs {
-        let mut graphs = Graphs(HashMap::new());
-        for program in programs.iter().map(Program::as_host_program) {
-            if let Some(first) = program.first_recorded_function() {
-                graphs.add(program, first);
-            }
-        }
-        // Functions that did not run need no place.
-        let ran: std::collections::HashSet<FunctionId> =
-            runs.iter().map(|run| run.function).collect();
-        graphs.0.retain(|function, _| ran.contains(function));
-        graphs
-    }
-
-    fn of(&self, function: FunctionId) -> Option<&Graph> {
-        self.0.get(&function)
-    }
-
-    fn add(&mut self, program: &tfrt_host::Program, first: FunctionId) {
-        let file = program.file();
-        for index in 0..file.n_functions() as u32 {
-            let function = first.offset(index);
-            let Some(body) = file.function(FunctionIndex(index)).body() else {
-                continue;
-            };
-            let mut producer_of = vec![None; body.n_registers()];
-            for (kernel, view) in (0..).zip(body.kernels()) {
-                for register in view.results() {
-                    producer_of[*register as usize] = Some(kernel);
-                }
-            }
-            let producers = |registers: &[u32]| -> Vec<u32> {
-                let all = registers.iter();
-                all.filter_map(|register| producer_of[*register as usize])
-                    .collect()
-            };
-            let mut calls = Vec::new();
-            let graph = self.0.entry(function).or_default();
-            graph.last = producers(body.result_registers());
-            for (kernel, view) in (0..).zip(body.kernels()) {
-                graph.producers.push(producers(view.operands()));
-                let callees = view.functions().iter();
-                let callees: Vec<_> = callees.map(|callee| first.offset(*callee)).collect();
-                calls.extend(callees.iter().map(|callee| (*callee, kernel)));
-                graph.callees.push(callees);
-            }
-            for (callee, kernel) in calls {
-                let graph = self.0.entry(callee).or_default();
-                graph.callers.push((function, kernel));
-            }
-        }
     }
 }

@@ -1,21 +1,27 @@
-//! `--trace` and `--stats`: recording a run, and telling of it when it is over.
+//! `--profile`, `--trace` and `--stats`: recording a run, and telling of it when it is over.
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tfrt::asynchronous::{MemoryStats, memory_stats};
-use tfrt::profile::{Profile, Recorder, Statistics, write_perfetto};
-use tfrt::{ConcurrentWorkQueue, Program, Runtime};
-use tfrt_run::QueueOption;
+use tfrt::host::memory::RecordedAllocator;
+use tfrt::input::Input;
+use tfrt::profile::{
+    About, CallSpan, Level, Profile, Recorder, Report, ReportedError, SourceText, Statistics,
+    write_perfetto,
+};
+use tfrt::{ConcurrentWorkQueue, Error, HostAllocator, Program, Runtime};
+use tfrt_run::{ExitStatus, QueueOption};
 
 use super::sampler::Sampler;
 use super::stats::Stats;
-use crate::commands::output;
+use crate::commands::output::{self, Written};
 use crate::failure::Failure;
 use crate::options::RunOptions;
+use crate::talk::Talk;
 
 /// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
@@ -25,10 +31,25 @@ pub struct Profiling(Option<Recorded>);
 
 struct Recorded {
     recorder: Arc<Recorder>,
-    /// Made before the run, which may take long, so that what is wrong with it is known then.
-    trace: Option<(PathBuf, File)>,
+    trace: Option<Target>,
+    page: Option<Page>,
     stats: bool,
     begun: RefCell<Option<Begun>>,
+}
+
+/// A file that is written in the end. It is made before the run, which may take long, so that what
+/// is wrong with it is known then.
+struct Target {
+    path: PathBuf,
+    file: File,
+}
+
+/// What goes to a page beside what is recorded anyway.
+struct Page {
+    target: Target,
+    bytes: Arc<Level>,
+    calls: RefCell<Vec<CallSpan>>,
+    errors: RefCell<Vec<ReportedError>>,
 }
 
 struct Begun {
@@ -36,23 +57,73 @@ struct Begun {
     before: MemoryStats,
 }
 
+/// A call of a function from outside that is in progress.
+pub struct Calling {
+    function: String,
+    begin_ns: u64,
+}
+
+impl Target {
+    fn new(path: &Path, options: &RunOptions, option: &str) -> Result<Target, Failure> {
+        Ok(Target {
+            path: path.to_owned(),
+            file: output::create(path, &options.file, option)?,
+        })
+    }
+
+    /// Writes the file, and tells of it.
+    fn write(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        open_with: &'static str,
+        talk: &Talk,
+    ) -> Result<(), Failure> {
+        let written = write(&mut BufWriter::new(&self.file));
+        let len_bytes = written.and_then(|()| Ok(self.file.metadata()?.len()));
+        let len_bytes = len_bytes.map_err(|reason| output::unwritten(&self.path, reason))?;
+        Written::new(&self.path, len_bytes, open_with).tell(talk);
+        Ok(())
+    }
+}
+
 impl Profiling {
     /// Decides whether to record.
     pub fn new(options: &RunOptions) -> Result<Profiling, Failure> {
-        let trace = match &options.trace {
-            Some(path) => {
-                let file = output::create(path, &options.file, "--trace")?;
-                Some((path.clone(), file))
-            }
-            None if options.stats => None,
-            None => return Ok(Profiling(None)),
+        let is_wanted = options.trace.is_some() || options.profile.is_some() || options.stats;
+        if !is_wanted {
+            return Ok(Profiling(None));
+        }
+        let target = |path: &Option<PathBuf>, option| {
+            let path = path.as_deref();
+            path.map(|path| Target::new(path, options, option))
+                .transpose()
         };
+        let trace = target(&options.trace, "--trace")?;
+        let page = target(&options.profile, "--profile")?;
+        if let (Some(trace), Some(page)) = (&trace, &page)
+            && output::is_same_file(&trace.path, &page.path)
+        {
+            let message = "--trace and --profile name the same file".to_owned();
+            return Err(Failure::Usage(message));
+        }
+        let recorder = Arc::new(Recorder::with_capacity(CAPACITY));
         Ok(Profiling(Some(Recorded {
-            recorder: Arc::new(Recorder::with_capacity(CAPACITY)),
             trace,
+            page: page.map(|target| Page {
+                target,
+                bytes: Arc::new(recorder.level()),
+                calls: RefCell::default(),
+                errors: RefCell::default(),
+            }),
+            recorder,
             stats: options.stats,
             begun: RefCell::default(),
         })))
+    }
+
+    fn page(&self) -> Option<(&Recorded, &Page)> {
+        let recorded = self.0.as_ref()?;
+        Some((recorded, recorded.page.as_ref()?))
     }
 
     /// Starts the queue of the run.
@@ -65,6 +136,52 @@ impl Profiling {
         self.0.as_ref().map(|recorded| recorded.recorder.clone())
     }
 
+    /// The allocator of the run, recorded if that is to be shown.
+    pub fn allocator(&self, allocator: Arc<dyn HostAllocator>) -> Arc<dyn HostAllocator> {
+        match self.page() {
+            Some((_, page)) => Arc::new(RecordedAllocator::new(allocator, page.bytes.clone())),
+            None => allocator,
+        }
+    }
+
+    /// A function is going to be called.
+    pub fn calling(&self, function: &str) -> Option<Calling> {
+        let (recorded, _) = self.page()?;
+        Some(Calling {
+            function: function.to_owned(),
+            begin_ns: recorded.recorder.now_ns(),
+        })
+    }
+
+    /// The call is over, with what went wrong in it.
+    pub fn called<'e>(
+        &self,
+        calling: Option<Calling>,
+        status: ExitStatus,
+        errors: impl Iterator<Item = &'e Error>,
+    ) {
+        let (Some((recorded, page)), Some(calling)) = (self.page(), calling) else {
+            return;
+        };
+        page.calls.borrow_mut().push(CallSpan {
+            function: calling.function,
+            begin_ns: calling.begin_ns,
+            end_ns: recorded.recorder.now_ns(),
+            outcome: match status {
+                ExitStatus::Cancelled => "cancelled",
+                ExitStatus::LimitExceeded => "stopped at a limit",
+                ExitStatus::FunctionFailed => "failed",
+                _ => "returned",
+            },
+        });
+        let errors = errors.map(|error| ReportedError {
+            message: error.message().to_owned(),
+            kernel: error.kernel().map(str::to_owned),
+            location: error.location().cloned(),
+        });
+        page.errors.borrow_mut().extend(errors);
+    }
+
     /// The run begins.
     pub fn begin(&self, runtime: &Runtime) {
         if let Some(recorded) = &self.0 {
@@ -75,12 +192,13 @@ impl Profiling {
         }
     }
 
-    /// The run is over: writes the trace, and gives the statistics, as far as they were asked for.
+    /// The run is over: writes trace and page, and gives the statistics, as far as they were asked for.
     pub fn end(
         &self,
         runtime: &Runtime,
         program: &Program,
-        name: &str,
+        input: &Input,
+        talk: &Talk,
     ) -> Result<Option<Stats>, Failure> {
         let Some(recorded) = &self.0 else {
             return Ok(None);
@@ -91,9 +209,17 @@ impl Profiling {
         let samples = begun.sampler.stop();
         let recording = recorded.recorder.recording();
         let profile = Profile::new(&recording, std::slice::from_ref(program));
-        if let Some((path, file)) = &recorded.trace {
-            let written = write_perfetto(&profile, &samples, name, &mut BufWriter::new(file));
-            written.map_err(|reason| output::unwritten(path, reason))?;
+        if let Some(target) = &recorded.trace {
+            let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, input.name(), out);
+            target.write(write, "https://ui.perfetto.dev", talk)?;
+        }
+        if let Some(page) = &recorded.page {
+            let about = page.about(runtime, input.name());
+            let source = |name: &str| source(name, input, talk);
+            let programs = std::slice::from_ref(program);
+            let report = Report::new(&profile, &recording, programs, &about, &source);
+            let write = |out: &mut dyn Write| report.write_page(out);
+            page.target.write(write, "a browser", talk)?;
         }
         let stats = || {
             let queue = runtime.host().queue().stats();
@@ -102,4 +228,34 @@ impl Profiling {
         };
         Ok(recorded.stats.then(stats))
     }
+}
+
+impl Page {
+    fn about(&self, runtime: &Runtime, name: &str) -> About {
+        let queue = runtime.host().queue();
+        About {
+            name: name.to_owned(),
+            queue: queue.name(),
+            n_threads: queue.parallelism(),
+            calls: self.calls.take(),
+            errors: self.errors.take(),
+            memory: Some(self.bytes.recording()),
+        }
+    }
+}
+
+/// The text of a file that the program names: that of the input, or else what is read now.
+fn source(name: &str, input: &Input, talk: &Talk) -> Option<SourceText> {
+    if let Input::Text(source) = input
+        && source.name() == name
+    {
+        return Some(SourceText {
+            text: source.text().to_owned(),
+            is_read_later: false,
+        });
+    }
+    Some(SourceText {
+        text: talk.source(name)?.text().to_owned(),
+        is_read_later: true,
+    })
 }
