@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | products of square matrices | `gemm` alone | 0.95 |
 //! | convolutions | `gemm`, of the matrices that the convolution is | 0.8 |
-//! | exp, gelu, sums, softmax | `copy_from_slice` of the same bytes read and written | 0.8 |
+//! | exp, gelu, sums, softmax, layer norm and others | `copy_from_slice` of the same bytes read and written | 0.8 |
 //!
 //! `cargo bench -p tfrt-benches --bench math -- WORD` measures what has the word in its name.
 
@@ -14,9 +14,12 @@ use std::hint::black_box;
 
 use tfrt_benches::measure::Times;
 use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
-use tfrt_tensor::math::elementwise::{Add, Exp, Gelu, Relu, Tanh, binary, unary};
+use tfrt_tensor::math::elementwise::{
+    Add, Divide, Exp, Gelu, GeluTanh, Log, Relu, Sigmoid, Silu, Softplus, Sqrt, Tanh, binary, unary,
+};
 use tfrt_tensor::math::matmul::{Scale, matmul};
-use tfrt_tensor::math::reduce::{Sum, reduce};
+use tfrt_tensor::math::normalize::{Affine, rows};
+use tfrt_tensor::math::reduce::{Maximum, Reduction, Sum, reduce};
 use tfrt_tensor::math::softmax::{Kind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{TensorView, TensorViewMut};
@@ -201,18 +204,57 @@ fn convolutions() {
 /// What goes through a tensor: how, from what, to where.
 type Walk = fn(&TensorView<'_, f32>, &mut TensorViewMut<'_, f32>);
 
+/// What reduces a tensor: which, over what dimensions, to where.
+type Reduce = fn(&TensorView<'_, f32>, &[usize], &mut TensorViewMut<'_, f32>);
+
+fn reduce_by<R: Reduction<f32, Output = f32>>(
+    x: &TensorView<'_, f32>,
+    dimensions: &[usize],
+    out: &mut TensorViewMut<'_, f32>,
+) {
+    reduce::<R, f32>(x, dimensions, out).unwrap();
+}
+
 fn elements() {
-    let walks: [(&str, Walk); 6] = [
+    let walks: [(&str, Walk); 15] = [
         ("relu", |x, out| unary::<Relu, f32>(x, out).unwrap()),
         ("exp", |x, out| unary::<Exp, f32>(x, out).unwrap()),
         ("tanh", |x, out| unary::<Tanh, f32>(x, out).unwrap()),
         ("gelu", |x, out| unary::<Gelu, f32>(x, out).unwrap()),
+        ("gelu by tanh", |x, out| {
+            unary::<GeluTanh, f32>(x, out).unwrap()
+        }),
+        ("sigmoid", |x, out| unary::<Sigmoid, f32>(x, out).unwrap()),
+        ("silu", |x, out| unary::<Silu, f32>(x, out).unwrap()),
+        ("softplus", |x, out| unary::<Softplus, f32>(x, out).unwrap()),
+        ("log", |x, out| unary::<Log, f32>(x, out).unwrap()),
+        ("sqrt", |x, out| unary::<Sqrt, f32>(x, out).unwrap()),
+        ("divide by itself", |x, out| {
+            binary::<Divide, f32>(x, x, out).unwrap()
+        }),
         ("add to itself", |x, out| {
             binary::<Add, f32>(x, x, out).unwrap()
         }),
         ("softmax of rows of 1024", |x, out| {
             softmax(Kind::Softmax, x, out).unwrap()
         }),
+        ("log-softmax of rows of 1024", |x, out| {
+            softmax(Kind::LogSoftmax, x, out).unwrap()
+        }),
+        ("layer norm of rows of 1024", |x, out| {
+            let list = [1.5; 1024];
+            let affine = Affine {
+                scale: Some(&list[..]),
+                shift: Some(&list[..]),
+            };
+            rows(x, 1e-5, affine, out).unwrap()
+        }),
+    ];
+    let reductions: [(&str, &[usize], Reduce); 4] = [
+        ("sum of rows", &[1], reduce_by::<Sum>),
+        ("sum of columns", &[0], reduce_by::<Sum>),
+        ("sum of all", &[0, 1], reduce_by::<Sum>),
+        ("maximum of rows", &[1], reduce_by::<Maximum>),
     ];
     for (size, n) in [("in memory", N), ("in cache", N_SMALL)] {
         let shape = [n / 1024, 1024];
@@ -236,16 +278,11 @@ fn elements() {
                 || black_box(&mut copy).copy_from_slice(black_box(&x)),
             );
         }
-        for (name, dimension) in [("sum of rows", 1), ("sum of columns", 0), ("sum of all", 2)] {
+        for (name, dimensions, walk) in reductions {
             let name = format!("{name}, {size}");
             if !is_wanted(&name) {
                 continue;
             }
-            let dimensions: &[usize] = if dimension == 2 {
-                &[0, 1]
-            } else {
-                &[dimension]
-            };
             let extents: Vec<usize> = (0..2)
                 .filter(|d| !dimensions.contains(d))
                 .map(|d| shape[d])
@@ -258,8 +295,11 @@ fn elements() {
                 n_each,
                 || {
                     let x = TensorView::new(&x, &shape).unwrap();
-                    let mut out = TensorViewMut::new(&mut out, &extents).unwrap();
-                    reduce::<Sum, f32>(&x, dimensions, &mut out).unwrap();
+                    walk(
+                        &x,
+                        dimensions,
+                        &mut TensorViewMut::new(&mut out, &extents).unwrap(),
+                    );
                 },
                 || black_box(&mut copy[..n / 2]).copy_from_slice(black_box(&x[..n / 2])),
             );

@@ -47,6 +47,8 @@ pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod resize;
+#[allow(unsafe_code, reason = "a listed module")]
+mod rows;
 pub mod softmax;
 #[cfg(test)]
 mod testing;

@@ -76,10 +76,16 @@ pub fn unary<F: Unary<T>, T: Element>(
     let mut done = 0;
     walk.walk(0, out.len(), |run| {
         let part = &mut out[done..done + run.len];
-        for (index, out) in part.iter_mut().enumerate() {
-            *out = F::apply(x.elements()[run.offsets[0] + index * run.strides[0]]);
-        }
         done += run.len;
+        let (x, stride) = (&x.elements()[run.offsets[0]..], run.strides[0]);
+        vectorized(
+            #[inline(always)]
+            || {
+                for (index, out) in part.iter_mut().enumerate() {
+                    *out = F::apply(x[index * stride]);
+                }
+            },
+        );
     });
     Ok(())
 }
@@ -201,18 +207,54 @@ pub fn select<T: Element>(
     let mut done = 0;
     walk.walk(0, out.len(), |run| {
         let part = &mut out[done..done + run.len];
-        for (index, out) in part.iter_mut().enumerate() {
-            let at = |input: usize| run.offsets[input] + index * run.strides[input];
-            let takes_x = bool::from(condition.elements()[at(0)]);
-            *out = if takes_x {
-                x.elements()[at(1)]
-            } else {
-                y.elements()[at(2)]
-            };
-        }
         done += run.len;
+        let condition = &condition.elements()[run.offsets[0]..];
+        let (x, y) = (
+            &x.elements()[run.offsets[1]..],
+            &y.elements()[run.offsets[2]..],
+        );
+        select_run(run.strides, condition, x, y, part);
     });
     Ok(())
+}
+
+#[inline]
+fn select_run<T: Element>(
+    strides: [usize; 3],
+    condition: &[Bool],
+    x: &[T],
+    y: &[T],
+    out: &mut [T],
+) {
+    vectorized(
+        #[inline(always)]
+        || match strides {
+            [1, 1, 1] => {
+                for (((out, condition), x), y) in out.iter_mut().zip(condition).zip(x).zip(y) {
+                    *out = if (*condition).into() { *x } else { *y };
+                }
+            }
+            [1, 1, 0] => {
+                let y = y[0];
+                for ((out, condition), x) in out.iter_mut().zip(condition).zip(x) {
+                    *out = if (*condition).into() { *x } else { y };
+                }
+            }
+            [1, 0, 1] => {
+                let x = x[0];
+                for ((out, condition), y) in out.iter_mut().zip(condition).zip(y) {
+                    *out = if (*condition).into() { x } else { *y };
+                }
+            }
+            [condition_stride, x_stride, y_stride] => {
+                for (index, out) in out.iter_mut().enumerate() {
+                    let takes_x = condition[index * condition_stride].into();
+                    let (x, y) = (x[index * x_stride], y[index * y_stride]);
+                    *out = if takes_x { x } else { y };
+                }
+            }
+        },
+    );
 }
 
 /// Converts elements to another type, as `as` does in Rust: integers to integers keep the low bits, floats to

@@ -14,7 +14,8 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number};
-use super::reduce::{self, Mean, Reduction, SumOfSquares, block};
+use super::reduce::{self, Mean, Sum, SumOfSquares, block};
+use super::rows::Ahead;
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
@@ -56,17 +57,16 @@ pub fn rows<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let row = row_len(x.extents(), out.extents(), &affine)?;
-    super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
-    for row in out.as_mut_slice().chunks_exact_mut(row) {
-        let mean = mean_of(row);
-        vectorized(
+    each_row(x, affine, out, |row, ahead| {
+        let mean = T::mean(block::<Sum, T>(row), row.len());
+        let squares = reduce::replace::<SumOfSquares, T>(
+            row,
+            ahead,
             #[inline(always)]
-            || row.iter_mut().for_each(|x| *x = x.minus(mean)),
+            move |x| x.minus(mean),
         );
-        finish_row(row, epsilon, affine);
-    }
-    Ok(())
+        finish_row(row, squares, epsilon, affine);
+    })
 }
 
 /// Normalises each row by the root of the mean of its squares: `x / sqrt(mean of x² + epsilon) * scale + shift`.
@@ -84,11 +84,28 @@ pub fn rows_root_mean_square<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
+    each_row(x, affine, out, |row, ahead| {
+        ahead.prefetch(0, row.len());
+        let squares = block::<SumOfSquares, T>(row);
+        finish_row(row, squares, epsilon, affine);
+    })
+}
+
+/// Copies rows, each of which is then changed in place, while it is still in the cache.
+fn each_row<T: Floating>(
+    x: &TensorView<'_, T>,
+    affine: Affine<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+    change: impl Fn(&mut [T], Ahead<'_, T>),
+) -> Result<(), Error> {
     let row = row_len(x.extents(), out.extents(), &affine)?;
-    super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
-    for row in out.as_mut_slice().chunks_exact_mut(row) {
-        finish_row(row, epsilon, affine);
-    }
+    let Some(elements) = x.as_slice() else {
+        super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
+        let rows = out.as_mut_slice().chunks_exact_mut(row);
+        rows.for_each(|row| change(row, Ahead::NOTHING));
+        return Ok(());
+    };
+    super::rows::each_row(elements, row, out.as_mut_slice(), change);
     Ok(())
 }
 
@@ -109,31 +126,31 @@ fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usiz
     Ok(row.max(1))
 }
 
-fn mean_of<T: Floating>(row: &[T]) -> T {
-    <Mean as Reduction<T>>::finish(block::<Mean, T>(row), row.len())
-}
-
-/// Divides a row by the root of the mean of its squares, and does what follows.
-fn finish_row<T: Floating>(row: &mut [T], epsilon: T, affine: Affine<'_, T>) {
-    let mean_square = T::mean(block::<SumOfSquares, T>(row), row.len());
+/// Divides a row by the root of the mean of its squares, whose sum is given, and does what follows.
+fn finish_row<T: Floating>(row: &mut [T], squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
+    let mean_square = T::mean(squares, row.len());
     let root = mean_square.plus(epsilon).map(f32::sqrt, f64::sqrt);
     let factor = T::ONE.over(root);
+    let elements = row.iter_mut();
     vectorized(
         #[inline(always)]
-        || {
-            match affine.scale {
-                Some(scale) => {
-                    for (x, scale) in row.iter_mut().zip(scale) {
-                        *x = x.times(factor).times(*scale);
-                    }
+        || match (affine.scale, affine.shift) {
+            (Some(scale), Some(shift)) => {
+                for ((x, scale), shift) in elements.zip(scale).zip(shift) {
+                    *x = x.times(factor).times(*scale).plus(*shift);
                 }
-                None => row.iter_mut().for_each(|x| *x = x.times(factor)),
             }
-            if let Some(shift) = affine.shift {
-                row.iter_mut()
-                    .zip(shift)
-                    .for_each(|(x, shift)| *x = x.plus(*shift));
+            (Some(scale), None) => {
+                for (x, scale) in elements.zip(scale) {
+                    *x = x.times(factor).times(*scale);
+                }
             }
+            (None, Some(shift)) => {
+                for (x, shift) in elements.zip(shift) {
+                    *x = x.times(factor).plus(*shift);
+                }
+            }
+            (None, None) => elements.for_each(|x| *x = x.times(factor)),
         },
     );
 }

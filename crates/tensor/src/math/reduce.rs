@@ -4,21 +4,28 @@
 //!
 //! The order in which elements are taken depends on the shape alone. Where neighbours in memory are reduced,
 //! [`LANES`] partial results are kept, each of every `LANES`-th element of a block of [`BLOCK`]; they are
-//! combined pair by pair, and so are the blocks. So a sum's error grows with the logarithm of the number of
-//! blocks rather than with the number of elements. Where elements that lie apart are reduced, neighbours are
-//! reduced side by side, in the order of the dimensions.
+//! combined pair by pair, and so are the blocks. (Of what is left of a block every [`FEW_LANES`]-th element is
+//! taken together; fewer elements than that are taken one by one.) So a sum's error grows with the logarithm of
+//! the number of blocks rather than with the number of elements. Where elements that lie apart are reduced,
+//! neighbours are reduced side by side, in the order of the dimensions.
+
+use std::num::NonZeroUsize;
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number, Real};
+use super::rows::Ahead;
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
-/// Partial results that are kept side by side.
-pub const LANES: usize = 16;
-/// Results whose elements are neighbours that are made side by side: so many lie in a few lines of the cache.
-const SIDE_BY_SIDE: usize = 256;
+/// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
+pub const LANES: usize = 64;
+/// Partial results that are kept of what is too short for [`LANES`].
+pub const FEW_LANES: usize = 16;
+/// Results whose elements are neighbours that are made side by side, at most: so many lie in the first cache,
+/// and rows of so many are fetched ahead by the processor.
+const SIDE_BY_SIDE: usize = 4096;
 /// Elements that are reduced in lanes before the results are combined.
 pub const BLOCK: usize = 1024;
 
@@ -264,6 +271,21 @@ impl Plan {
         })
     }
 
+    /// Whether neighbours are kept, which then are reduced side by side; else each result is a walk of its own.
+    fn is_side_by_side(&self) -> bool {
+        let (kept_extent, kept_stride) = self.kept.inner();
+        kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
+    }
+
+    /// How many results a chunk has.
+    fn chunk_len(&self) -> NonZeroUsize {
+        let neighbours = match self.is_side_by_side() {
+            true => self.kept.inner().0.min(SIDE_BY_SIDE / 8),
+            false => 1,
+        };
+        parallel::chunk_len(self.n_reduced, neighbours)
+    }
+
     /// Makes the results from the `first` on.
     pub(crate) fn run<R: Reduction<T>, T: Element>(
         &self,
@@ -275,11 +297,8 @@ impl Plan {
             out.fill_with(|| R::finish(R::empty(), 0));
             return;
         }
-        let (kept_extent, kept_stride) = self.kept.inner();
-        let (_, reduced_stride) = self.reduced.inner();
-        // Neighbours that are kept are reduced side by side; else each result is a walk of its own.
-        let is_side_by_side = kept_stride == 1 && kept_extent > 1 && reduced_stride != 1;
-        if !is_side_by_side {
+        let kept_extent = self.kept.inner().0;
+        if !self.is_side_by_side() {
             for (index, out) in out.iter_mut().enumerate() {
                 let partial = self.one::<R, T>(&x[self.kept.offset(first + index)..]);
                 *out = R::finish(partial, self.n_reduced);
@@ -319,29 +338,52 @@ impl Plan {
     /// Reduces up to [`SIDE_BY_SIDE`] results whose elements are neighbours.
     fn lanes<R: Reduction<T>, T: Element>(&self, x: &[T], out: &mut [R::Output]) {
         let (extent, stride) = self.reduced.inner();
-        let mut partials = [R::empty(); SIDE_BY_SIDE];
-        let partials = &mut partials[..out.len()];
+        let mut partials: SmallVec<[R::Partial; 64]> = SmallVec::from_elem(R::empty(), out.len());
         for offset in self.reduced.rows() {
-            vectorized(
-                #[inline(always)]
-                || {
-                    for index in 0..extent {
-                        let neighbours = &x[offset + index * stride..];
-                        for (partial, x) in partials.iter_mut().zip(neighbours) {
-                            *partial = R::take(*partial, *x);
-                        }
-                    }
-                },
-            );
+            let row = |index: usize| &x[offset + index * stride..][..out.len()];
+            let mut index = 0;
+            // Several rows at a time, so that partial results are fetched and put back less often.
+            while index + 4 <= extent {
+                let rows = [row(index), row(index + 1), row(index + 2), row(index + 3)];
+                take_rows::<R, T, 4>(&mut partials, rows);
+                index += 4;
+            }
+            (index..extent).for_each(|index| take_rows::<R, T, 1>(&mut partials, [row(index)]));
         }
         for (out, partial) in out.iter_mut().zip(partials) {
-            *out = R::finish(*partial, self.n_reduced);
+            *out = R::finish(partial, self.n_reduced);
         }
     }
 }
 
+/// Takes rows in, one after the other, each element into its own partial result. All are of one length.
+#[inline]
+fn take_rows<R: Reduction<T>, T: Element, const N: usize>(
+    partials: &mut [R::Partial],
+    rows: [&[T]; N],
+) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let n = partials.len();
+            let rows = rows.map(
+                #[inline(always)]
+                |row| &row[..n],
+            );
+            for (index, partial) in partials.iter_mut().enumerate() {
+                for row in rows {
+                    *partial = R::take(*partial, row[index]);
+                }
+            }
+        },
+    );
+}
+
 /// Reduces neighbours to one partial result.
 pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
+    if elements.len() <= BLOCK {
+        return block_of::<R, T>(elements);
+    }
     let mut tree = Tree::<R, T>::new();
     elements
         .chunks(BLOCK)
@@ -349,29 +391,115 @@ pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
     tree.finish()
 }
 
+/// Elements between which it is told what will be needed next.
+const SEGMENT: usize = 256;
+
+/// Replaces each element by a function of it, and reduces what comes out, in the order of [`block`].
+pub(crate) fn replace<R: Reduction<T>, T: Element>(
+    elements: &mut [T],
+    ahead: Ahead<'_, T>,
+    function: impl Fn(T) -> T + Copy,
+) -> R::Partial {
+    let len = elements.len();
+    for start in (0..len).step_by(SEGMENT) {
+        let end = len.min(start + SEGMENT);
+        ahead.prefetch(start, end);
+        let segment = &mut elements[start..end];
+        vectorized(
+            #[inline(always)]
+            move || segment.iter_mut().for_each(|x| *x = function(*x)),
+        );
+    }
+    block::<R, T>(elements)
+}
+
+/// Reduces a function of each element, in the order of [`block`].
+pub(crate) fn block_by<R: Reduction<T>, T: Element>(
+    elements: &[T],
+    ahead: Ahead<'_, T>,
+    function: impl Fn(T) -> T + Copy,
+) -> R::Partial {
+    let mut tree = Tree::<R, T>::new();
+    // What the function gives: a block that stays in the cache.
+    let mut results = [T::ZERO; BLOCK];
+    for (number, part) in elements.chunks(BLOCK).enumerate() {
+        for start in (0..part.len()).step_by(SEGMENT) {
+            let end = part.len().min(start + SEGMENT);
+            ahead.prefetch(number * BLOCK + start, number * BLOCK + end);
+            let (part, results) = (&part[start..end], &mut results[start..end]);
+            vectorized(
+                #[inline(always)]
+                move || {
+                    for (result, x) in results.iter_mut().zip(part) {
+                        *result = function(*x);
+                    }
+                },
+            );
+        }
+        tree.push(block_of::<R, T>(&results[..part.len()]));
+    }
+    tree.finish()
+}
+
 /// Reduces at most [`BLOCK`] neighbours in lanes.
 #[inline]
 fn block_of<R: Reduction<T>, T: Element>(block: &[T]) -> R::Partial {
-    if block.len() < LANES {
+    if block.len() < FEW_LANES {
         return block.iter().copied().fold(R::empty(), R::take);
     }
+    in_lanes::<R, T>(block)
+}
+
+/// Takes elements into the lanes, of which there are as many.
+#[inline(always)]
+fn take_lanes<R: Reduction<T>, T: Element>(
+    lanes: &mut [R::Partial; FEW_LANES],
+    elements: &[T; FEW_LANES],
+) {
+    for (lane, x) in lanes.iter_mut().zip(elements) {
+        *lane = R::take(*lane, *x);
+    }
+}
+
+/// Puts lanes together.
+#[inline(always)]
+fn combine_lanes<R: Reduction<T>, T>(
+    mut lanes: [R::Partial; FEW_LANES],
+    others: [R::Partial; FEW_LANES],
+) -> [R::Partial; FEW_LANES] {
+    for (lane, other) in lanes.iter_mut().zip(others) {
+        *lane = R::combine(*lane, other);
+    }
+    lanes
+}
+
+#[inline]
+fn in_lanes<R: Reduction<T>, T: Element>(block: &[T]) -> R::Partial {
     let mut lanes = vectorized(
         #[inline(always)]
         || {
-            let mut lanes = [R::empty(); LANES];
-            let (whole, rest) = block.as_chunks::<LANES>();
-            for chunk in whole {
-                for (lane, x) in lanes.iter_mut().zip(chunk) {
-                    *lane = R::take(*lane, *x);
-                }
+            // Each of these is a vector or two, whatever the type is.
+            let [mut a, mut b, mut c, mut d] = [[R::empty(); FEW_LANES]; LANES / FEW_LANES];
+            let (quarters, _) = block.as_chunks::<FEW_LANES>();
+            let (whole, rest) = quarters.as_chunks::<{ LANES / FEW_LANES }>();
+            for [i, j, k, l] in whole {
+                take_lanes::<R, T>(&mut a, i);
+                take_lanes::<R, T>(&mut b, j);
+                take_lanes::<R, T>(&mut c, k);
+                take_lanes::<R, T>(&mut d, l);
             }
-            for (lane, x) in lanes.iter_mut().zip(rest) {
-                *lane = R::take(*lane, *x);
+            for quarter in rest {
+                take_lanes::<R, T>(&mut a, quarter);
             }
-            lanes
+            let (a, c) = (combine_lanes::<R, T>(a, b), combine_lanes::<R, T>(c, d));
+            combine_lanes::<R, T>(a, c)
         },
     );
-    let mut n = LANES;
+    let (_, rest) = block.as_chunks::<FEW_LANES>();
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane = R::take(*lane, *x);
+    }
+    let mut n = FEW_LANES;
     while n > 1 {
         n /= 2;
         for index in 0..n {
@@ -440,7 +568,7 @@ pub fn reduce_into<R: Reduction<T>, T: Element>(
         return Err(nothing_to_reduce());
     }
     let x = x.clone();
-    let chunk = parallel::chunk_len(plan.n_reduced, 1);
+    let chunk = plan.chunk_len();
     parallel::fill(execution, out, chunk, move |first, part| {
         plan.run::<R, T>(x.read()?.elements()?, first, part);
         Ok(())

@@ -6,10 +6,11 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::functions::Float;
-use super::number::{Floating, Number};
-use super::reduce::{Maximum, Sum, block};
+use super::number::Floating;
+use super::reduce::{Maximum, Sum, block, block_by, replace};
+use super::rows::{Ahead, each_row};
 use super::{parallel, vectorized};
-use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
+use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What is made of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,14 @@ pub fn softmax<T: Floating>(
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let row = row_len(x.extents(), out.extents())?;
-    super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
-    rows_in_place(kind, row, out.as_mut_slice());
+    match x.as_slice() {
+        Some(x) => rows(kind, row, x, out.as_mut_slice()),
+        None => {
+            super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
+            let rows = out.as_mut_slice().chunks_exact_mut(row.max(1));
+            rows.for_each(|row| row_in_place(kind, row));
+        }
+    }
     Ok(())
 }
 
@@ -72,8 +79,8 @@ pub fn softmax_into<T: Floating>(
     let chunk = parallel::chunk_len(32, row);
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let reading = x.read()?;
-        part.copy_from_slice(&reading.elements::<T>()?[first..first + part.len()]);
-        rows_in_place(kind, row, part);
+        let x = &reading.elements::<T>()?[first..first + part.len()];
+        rows(kind, row, x, part);
         Ok(())
     })
 }
@@ -88,78 +95,51 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
     }
 }
 
-fn rows_in_place<T: Floating>(kind: Kind, row: usize, elements: &mut [T]) {
-    if row == 0 {
-        return;
-    }
-    for row in elements.chunks_exact_mut(row) {
-        row_in_place(kind, row);
-    }
+/// Makes rows. The slices are of one length.
+fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], out: &mut [T]) {
+    each_row(x, row.max(1), out, |row, ahead| {
+        change_row(kind, row, ahead)
+    });
 }
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
+    change_row(kind, row, Ahead::NOTHING);
+}
+
+fn change_row<T: Floating>(kind: Kind, row: &mut [T], ahead: Ahead<'_, T>) {
     let largest = block::<Maximum, T>(row);
     match kind {
         Kind::Softmax => {
-            vectorized(
+            let sum = replace::<Sum, T>(
+                row,
+                ahead,
                 #[inline(always)]
-                || {
-                    row.iter_mut()
-                        .for_each(|x| *x = exponential(x.minus(largest)))
-                },
+                move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
             );
-            let scale = T::ONE.over(T::narrowed(block::<Sum, T>(row)));
+            let scale = T::ONE.over(T::narrowed(sum));
             vectorized(
                 #[inline(always)]
                 || row.iter_mut().for_each(|x| *x = x.times(scale)),
             );
         }
         Kind::LogSoftmax => {
-            vectorized(
+            let sum = block_by::<Sum, T>(
+                row,
+                ahead,
                 #[inline(always)]
-                || row.iter_mut().for_each(|x| *x = x.minus(largest)),
+                move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
             );
-            let sum = T::narrowed(block::<SumOfExponentials, T>(row));
-            let logarithm = sum.map(Float::ln, Float::ln);
+            let logarithm = T::narrowed(sum).map(Float::ln, Float::ln);
+            // Two differences: the second of small numbers, where little is lost.
             vectorized(
                 #[inline(always)]
-                || row.iter_mut().for_each(|x| *x = x.minus(logarithm)),
+                || {
+                    row.iter_mut()
+                        .for_each(|x| *x = x.minus(largest).minus(logarithm))
+                },
             );
         }
-    }
-}
-
-#[inline(always)]
-fn exponential<T: Floating>(x: T) -> T {
-    x.map(Float::exp, Float::exp)
-}
-
-/// The sum of e^x
-struct SumOfExponentials;
-
-impl<T: Floating> super::reduce::Reduction<T> for SumOfExponentials {
-    type Partial = T::Wide;
-    type Output = T;
-
-    #[inline(always)]
-    fn empty() -> T::Wide {
-        Element::ZERO
-    }
-
-    #[inline(always)]
-    fn take(partial: T::Wide, x: T) -> T::Wide {
-        partial.plus(exponential(x).widened())
-    }
-
-    #[inline(always)]
-    fn combine(x: T::Wide, y: T::Wide) -> T::Wide {
-        x.plus(y)
-    }
-
-    #[inline(always)]
-    fn finish(partial: T::Wide, _: usize) -> T {
-        T::narrowed(partial)
     }
 }
 

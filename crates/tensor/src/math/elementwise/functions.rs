@@ -61,7 +61,7 @@ unary! {
     /// The natural logarithm
     Log: Floating, 16, |x| x.map(Float::ln, Float::ln);
     /// The natural logarithm of 1 + x
-    Log1p: Floating, 32, |x| x.map(f32::ln_1p, f64::ln_1p);
+    Log1p: Floating, 32, |x| x.map(Float::ln_1p, Float::ln_1p);
     /// The sine
     Sin: Floating, 32, |x| x.map(f32::sin, f64::sin);
     /// The cosine
@@ -76,8 +76,8 @@ unary! {
     Silu: Floating, 24, |x| x.map(#[inline(always)] |x| x * Float::sigmoid(x), #[inline(always)] |x| x * Float::sigmoid(x));
     /// ln (1 + e^x), without overflow
     Softplus: Floating, 48, |x| x.map(
-        #[inline(always)] |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
-        #[inline(always)] |x| x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        #[inline(always)] |x| x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())),
+        #[inline(always)] |x| x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())),
     );
     /// The error function
     Erf: Floating, 32, |x| x.map(Float::erf, Float::erf);
