@@ -13,6 +13,8 @@
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
+//! | [`groups`] | group and instance norm |
+//! | [`gradient`] | gradients of softmax, cross entropy, layer norm; where the others are |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
 //! | [`window`] | where windows lie |
@@ -38,6 +40,8 @@ pub mod conv;
 pub mod cumulative;
 pub mod elementwise;
 pub mod functions;
+pub mod gradient;
+pub mod groups;
 pub mod matmul;
 pub mod movement;
 pub mod normalize;

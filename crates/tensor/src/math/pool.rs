@@ -12,6 +12,10 @@ use super::window::{Window, Windows};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
+mod gradient;
+
+pub use gradient::{gradient, gradient_into};
+
 /// What becomes of the elements of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {

@@ -2,12 +2,16 @@
 
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
+use tfrt_tensor::math::gradient;
+use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::movement::gather_elements_into;
+use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::reduce::Sum;
 use tfrt_tensor::math::resize::{Interpolation, Resize};
+use tfrt_tensor::math::softmax::Kind;
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
 
-use super::Bed;
+use super::{Bed, Padding, Window};
 
 /// The bits of something of everything.
 pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
@@ -30,5 +34,22 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let resize = Resize::new(Interpolation::CUBIC, &[5, 120, 130], &[5, 77, 260]).unwrap();
     let out = bed.zeros(&[5, 77, 260]);
     all.push(bed.bits(resize.run_into::<f32>(e, &x, &out), &out));
+    let groups = Groups {
+        dimension: 2,
+        n_groups: 13,
+        epsilon: 1e-3,
+    };
+    let (list, out) = (bed.random(&[130], 21), bed.zeros(&[5, 120, 130]));
+    let done = groups_into::<f32>(e, &x, &groups, [Some(&list), None], &out);
+    all.push(bed.bits(done, &out));
+    let g = bed.random(&[5, 120, 130], 22);
+    let done = gradient::softmax_into::<f32>(e, Kind::Softmax, &x, &g, &out);
+    all.push(bed.bits(done, &out));
+    let windows = [Window::new(3, 2, Padding::Valid)];
+    let (g, out) = (bed.random(&[5, 59, 130], 23), bed.zeros(&[5, 120, 130]));
+    for pooling in [Pooling::Maximum, Pooling::Mean] {
+        let done = pool::gradient_into::<f32>(e, pooling, &x, &g, &windows, &out);
+        all.push(bed.bits(done, &out));
+    }
     all
 }
