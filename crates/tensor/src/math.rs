@@ -10,6 +10,7 @@
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
+//! | [`attention`] | attention in one go |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
@@ -35,6 +36,7 @@
 //! Inner loops are plain Rust over slices, compiled several times for the instruction sets that `pulp` knows
 //! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call.
 
+pub mod attention;
 mod broadcast;
 pub mod conv;
 pub mod cumulative;

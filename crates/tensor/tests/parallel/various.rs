@@ -1,6 +1,7 @@
 //! What is made of whole rows, pictures and dimensions, on a queue's workers.
 
 use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::math::attention::{Attention, TensorMask, attention_into};
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
@@ -51,5 +52,23 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         let done = pool::gradient_into::<f32>(e, pooling, &x, &g, &windows, &out);
         all.push(bed.bits(done, &out));
     }
+    let (q, k) = (
+        bed.random(&[2, 4, 150, 20], 24),
+        bed.random(&[2, 2, 200, 20], 25),
+    );
+    let (v, mask) = (
+        bed.random(&[2, 2, 200, 30], 26),
+        bed.random(&[150, 200], 27),
+    );
+    let (out, options) = (
+        bed.zeros(&[2, 4, 150, 30]),
+        Attention {
+            scale: None,
+            causal: Some(50),
+        },
+    );
+    let mask = TensorMask::Added(mask);
+    let done = attention_into::<f32>(e, &options, [&q, &k, &v], mask, &out);
+    all.push(bed.bits(done, &out));
     all
 }

@@ -1,0 +1,164 @@
+//! Attention in one go: `softmax(q kᵀ scale + mask) v`, without ever holding all scores.
+//!
+//! Queries are taken in blocks, and for each of these keys and values in blocks. Of a block the scores are
+//! made, of which the largest so far and the sum of all e^(score - largest) are kept for each query; when the
+//! largest grows, what was summed up is scaled down. So no more than a block of scores exists at a time, however
+//! long the sequences are. Half-precision numbers are calculated with as `f32` throughout, and rounded once.
+//!
+//! # Shapes
+//!
+//! | Tensor | Shape |
+//! | --- | --- |
+//! | queries | `[batch, heads, n_queries, depth]` |
+//! | keys | `[batch, key_heads, n_keys, depth]` |
+//! | values | `[batch, key_heads, n_keys, width]` |
+//! | mask | broadcasts to `[batch, heads, n_queries, n_keys]` |
+//! | output | `[batch, heads, n_queries, width]` |
+//!
+//! `heads` is a multiple of `key_heads`: as many neighbouring heads look at the same keys and values.
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::matmul::MatmulElement;
+use super::number::Floating;
+use super::parallel;
+use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
+
+mod block;
+
+use block::Plan;
+
+/// Numbers that attention is calculated of, and what is calculated with.
+pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}
+
+impl<T: Floating<Wide: Floating<Wide = T::Wide> + MatmulElement>> AttentionElement for T {}
+
+/// How queries look at keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Attention {
+    /// The factor of scores; 1 / √depth if there is none.
+    pub scale: Option<f64>,
+    /// For sequences of which nobody looks ahead: query `i` looks at the first `i + 1` keys and as many more as
+    /// this says, which come before those of the queries.
+    pub causal: Option<usize>,
+}
+
+/// What is done with scores before softmax.
+#[derive(Clone, Debug, Default)]
+pub enum Mask<'a, T> {
+    /// Nothing.
+    #[default]
+    None,
+    /// Numbers are added.
+    Added(TensorView<'a, T>),
+    /// Only keys for which there is true are looked at.
+    Seen(TensorView<'a, Bool>),
+}
+
+/// As [`Mask`], of dense tensors.
+#[derive(Clone, Debug, Default)]
+pub enum TensorMask {
+    /// Nothing.
+    #[default]
+    None,
+    /// Numbers are added.
+    Added(DenseHostTensor),
+    /// Only keys for which there is true are looked at.
+    Seen(DenseHostTensor),
+}
+
+/// Calculates attention.
+///
+/// A query that looks at no key gives zeros.
+///
+/// # Shapes
+///
+/// As in the module's table.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::attention::{Attention, Mask, attention};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// // A query that is like the second key gets most of the second value.
+/// let q = TensorView::new(&[0.0_f32, 9.0], &[1, 1, 1, 2])?;
+/// let k = TensorView::new(&[9.0, 0.0, 0.0, 9.0], &[1, 1, 2, 2])?;
+/// let v = TensorView::new(&[1.0, 2.0], &[1, 1, 2, 1])?;
+/// let mut out = [0.0];
+/// let mut view = TensorViewMut::new(&mut out, &[1, 1, 1, 1])?;
+/// attention(&Attention::default(), [&q, &k, &v], &Mask::None, &mut view)?;
+/// assert!((out[0] - 2.0).abs() < 1e-6);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn attention<T: AttentionElement>(
+    options: &Attention,
+    [queries, keys, values]: [&TensorView<'_, T>; 3],
+    mask: &Mask<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let seen = |view: &TensorView<'_, T>| (dims(view.extents()), dims(view.strides()));
+    let inputs = [seen(queries), seen(keys), seen(values)];
+    let plan = Plan::new(options, inputs, out.extents())?;
+    let mask = plan.broadcast(mask)?;
+    let elements = [queries.elements(), keys.elements(), values.elements()];
+    plan.run(elements, &mask, 0, out.as_mut_slice());
+    Ok(())
+}
+
+/// As [`attention()`], of dense tensors, on the workers of the request's queue if there is much to do.
+///
+/// # Errors
+///
+/// As of [`attention()`], if the types differ, and those of [`parallel::fill`].
+pub fn attention_into<T: AttentionElement>(
+    execution: &ExecutionContext,
+    options: &Attention,
+    [queries, keys, values]: [&DenseHostTensor; 3],
+    mask: TensorMask,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    for tensor in [queries, keys, values] {
+        crate::dense::expect_dtype::<T>(tensor.metadata())?;
+    }
+    let seen = |tensor: &DenseHostTensor| (tensor.shape().to_dims(), tensor.shape().strides());
+    let inputs = [seen(queries), seen(keys), seen(values)];
+    let plan = Plan::new(options, inputs, &out.shape().to_dims())?;
+    match &mask {
+        TensorMask::None => {}
+        TensorMask::Added(tensor) => {
+            plan.broadcast::<T>(&Mask::Added(tensor.read()?.view()?))?;
+        }
+        TensorMask::Seen(tensor) => {
+            plan.broadcast::<T>(&Mask::Seen(tensor.read()?.view()?))?;
+        }
+    }
+    let [queries, keys, values] = [queries, keys, values].map(DenseHostTensor::clone);
+    let chunk = plan.chunk_len();
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let (queries, keys, values) = (queries.read()?, keys.read()?, values.read()?);
+        let elements = [queries.elements()?, keys.elements()?, values.elements()?];
+        let reading = match &mask {
+            TensorMask::None => None,
+            TensorMask::Added(tensor) | TensorMask::Seen(tensor) => Some(tensor.read()?),
+        };
+        let mask = match (&mask, &reading) {
+            (TensorMask::Added(_), Some(reading)) => Mask::Added(reading.view()?),
+            (TensorMask::Seen(_), Some(reading)) => Mask::Seen(reading.view()?),
+            _ => Mask::None,
+        };
+        plan.run(elements, &plan.broadcast(&mask)?, first, part);
+        Ok(())
+    })
+}
+
+fn dims(list: &[usize]) -> Dims {
+    Dims::from_slice(list)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::math::testing::{Layout, layout_of};
+use crate::{BF16, F16};
+
+#[derive(Clone, Debug)]
+struct Case {
+    layouts: [Layout; 3],
+    mask: Option<(Layout, bool)>,
+    options: Attention,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let extents = (
+        0..3_usize,
+        (0..3_usize, 1..3_usize),
+        prop_oneof![0..4_usize, Just(70), Just(1)],
+        prop_oneof![0..5_usize, Just(130)],
+        (0..6_usize, 0..6_usize),
+    );
+    extents.prop_flat_map(
+        |(batch, (key_heads, n_sharing), n_queries, n_keys, (depth, width))| {
+            let heads = key_heads * n_sharing;
+            let mask = (
+                prop::collection::vec(any::<bool>(), 4),
+                0..5_usize,
+                any::<bool>(),
+            )
+                .prop_flat_map(move |(ones, missing, is_seen)| {
+                    let all = [batch, heads, n_queries, n_keys];
+                    let own = all
+                        .iter()
+                        .zip(ones)
+                        .map(|(extent, one)| if one { 1 } else { *extent });
+                    (layout_of(own.skip(missing).collect()), Just(is_seen))
+                });
+            let causal = prop::option::of(0..5_usize);
+            let scale = prop::option::of(0.1..1.0_f64);
+            (
+                [
+                    layout_of(vec![batch, heads, n_queries, depth]).boxed(),
+                    layout_of(vec![batch, key_heads, n_keys, depth]).boxed(),
+                    layout_of(vec![batch, key_heads, n_keys, width]).boxed(),
+                ],
+                prop::option::of(mask),
+                (scale, causal),
+            )
+                .prop_map(|(layouts, mask, (scale, causal))| Case {
+                    layouts,
+                    mask,
+                    options: Attention { scale, causal },
+                })
+        },
+    )
+}
+
+fn value(seed: usize) -> f64 {
+    ((seed * 7919 + 13) % 1009) as f64 / 200.0 - 2.5
+}
+
+/// By the definition: all scores, softmax, and the sum of values.
+fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f64>) -> Vec<f64> {
+    let (shape, width) = (q.extents(), v.extents()[3]);
+    let [n_keys, depth] = [k.extents()[2], shape[3]];
+    let scale = case
+        .options
+        .scale
+        .unwrap_or(1.0 / (depth.max(1) as f64).sqrt());
+    let mut out = Vec::new();
+    for (b, h, i) in (0..shape[0])
+        .flat_map(|b| (0..shape[1]).map(move |h| (b, h)))
+        .flat_map(|(b, h)| (0..shape[2]).map(move |i| (b, h, i)))
+    {
+        let own = h * k.extents()[1] / shape[1];
+        let scores: Vec<f64> = (0..n_keys)
+            .map(|j| {
+                let product: f64 = (0..depth)
+                    .map(|d| q.get(&[b, h, i, d]).unwrap() * k.get(&[b, own, j, d]).unwrap())
+                    .sum();
+                let added = match mask {
+                    Mask::None => 0.0,
+                    Mask::Added(view) => view
+                        .broadcast(&[shape[0], shape[1], shape[2], n_keys])
+                        .unwrap()
+                        .get(&[b, h, i, j])
+                        .unwrap(),
+                    Mask::Seen(view) => {
+                        let is_seen = view
+                            .broadcast(&[shape[0], shape[1], shape[2], n_keys])
+                            .unwrap()
+                            .get(&[b, h, i, j])
+                            .unwrap();
+                        if bool::from(is_seen) {
+                            0.0
+                        } else {
+                            f64::NEG_INFINITY
+                        }
+                    }
+                };
+                let is_ahead = case.options.causal.is_some_and(|before| j > before + i);
+                if is_ahead {
+                    f64::NEG_INFINITY
+                } else {
+                    product * scale + added
+                }
+            })
+            .collect();
+        let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = scores
+            .iter()
+            .map(|x| {
+                if largest == f64::NEG_INFINITY {
+                    0.0
+                } else {
+                    (x - largest).exp()
+                }
+            })
+            .collect();
+        let sum: f64 = weights.iter().sum();
+        out.extend((0..width).map(|w| {
+            let total: f64 = weights
+                .iter()
+                .enumerate()
+                .map(|(j, weight)| weight * v.get(&[b, own, j, w]).unwrap())
+                .sum();
+            if sum == 0.0 { 0.0 } else { total / sum }
+        }));
+    }
+    out
+}
+
+/// What attention gives for elements of some type.
+fn fused<T: AttentionElement>(case: &Case, lists: &[Vec<f64>; 4], seen: &[Bool]) -> Vec<f64> {
+    let lists: Vec<Vec<T>> = lists
+        .iter()
+        .map(|list| list.iter().map(|x| T::from_f64(*x)).collect())
+        .collect();
+    let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
+    let mask = match &case.mask {
+        None => Mask::None,
+        Some((layout, true)) => Mask::Seen(layout.view(seen)),
+        Some((layout, false)) => Mask::Added(layout.view(&lists[3])),
+    };
+    let shape = [
+        q.extents()[0],
+        q.extents()[1],
+        q.extents()[2],
+        v.extents()[3],
+    ];
+    let mut out = vec![T::ONE; shape.iter().product()];
+    attention(
+        &case.options,
+        [&q, &k, &v],
+        &mask,
+        &mut TensorViewMut::new(&mut out, &shape).unwrap(),
+    )
+    .unwrap();
+    out.iter().map(|x| x.to_f64()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn attention_is_what_its_parts_give(case in cases(), seed in 0..1000_usize) {
+        let mut lists: [Vec<f64>; 4] = std::array::from_fn(|which| {
+            let len = match which {
+                3 => case.mask.as_ref().map_or(0, |(layout, _)| layout.len),
+                _ => case.layouts[which].len,
+            };
+            // Numbers that all types have.
+            (0..len).map(|i| (value(i + seed * (which + 1)) * 8.0).round() / 8.0).collect()
+        });
+        for (index, x) in lists[3].iter_mut().enumerate() {
+            if (index + seed) % 3 == 0 {
+                *x = f64::NEG_INFINITY;
+            }
+        }
+        let seen: Vec<Bool> = (0..lists[3].len()).map(|index| ((index + seed) % 3 != 0).into()).collect();
+        let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
+        let mask = match &case.mask {
+            None => Mask::None,
+            Some((layout, true)) => Mask::Seen(layout.view(&seen)),
+            Some((layout, false)) => Mask::Added(layout.view(&lists[3])),
+        };
+        let wanted = composed(&case, [&q, &k, &v], &mask);
+        let found = [
+            (fused::<f64>(&case, &lists, &seen), 1e-9),
+            (fused::<f32>(&case, &lists, &seen), 1e-4),
+            (fused::<F16>(&case, &lists, &seen), 2e-3),
+            (fused::<BF16>(&case, &lists, &seen), 2e-2),
+        ];
+        for (found, tolerance) in found {
+            prop_assert_eq!(found.len(), wanted.len());
+            for (found, wanted) in found.iter().zip(&wanted) {
+                prop_assert!((found - wanted).abs() <= tolerance * (1.0 + wanted.abs()), "{} {}", found, wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_number_stays_so_for_its_query() {
+    let q = TensorView::new(&[1.0_f32, f32::NAN], &[1, 1, 2, 1]).unwrap();
+    let k = TensorView::new(&[1.0, 2.0, 3.0], &[1, 1, 3, 1]).unwrap();
+    let mut out = [0.0; 2];
+    let mut view = TensorViewMut::new(&mut out, &[1, 1, 2, 1]).unwrap();
+    attention(&Attention::default(), [&q, &k, &k], &Mask::None, &mut view).unwrap();
+    assert!(out[0] > 1.0 && out[1].is_nan());
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_told() {
+    let list = [0.0_f32; 64];
+    let view =
+        |extents: &[usize]| TensorView::new(&list[..extents.iter().product()], extents).unwrap();
+    let of = |q: &[usize], k: &[usize], v: &[usize], mask: Mask<'_, f32>, out: &[usize]| {
+        let mut list = [0.0; 64];
+        let mut out = TensorViewMut::new(&mut list[..out.iter().product()], out).unwrap();
+        attention(
+            &Attention::default(),
+            [&view(q), &view(k), &view(v)],
+            &mask,
+            &mut out,
+        )
+    };
+    let fits = [1, 2, 3, 4];
+    assert!(of(&fits, &fits, &fits, Mask::None, &fits).is_ok());
+    assert!(of(&fits, &[1, 2, 3, 5], &fits, Mask::None, &fits).is_err());
+    assert!(of(&fits, &[1, 2, 4, 4], &fits, Mask::None, &fits).is_err());
+    assert!(of(&[1, 3, 3, 4], &fits, &fits, Mask::None, &[1, 3, 3, 4]).is_err());
+    assert!(of(&fits, &[1, 0, 3, 4], &[1, 0, 3, 4], Mask::None, &fits).is_err());
+    assert!(of(&fits, &fits, &fits, Mask::None, &[1, 2, 3, 5]).is_err());
+    assert!(of(&fits[1..], &fits, &fits, Mask::None, &fits).is_err());
+    assert!(of(&fits, &fits, &fits, Mask::Added(view(&[2, 3])), &fits).is_err());
+    assert!(of(&fits, &fits, &fits, Mask::Added(view(&[3, 3])), &fits).is_ok());
+    let large = [1 << 40, 0, 1 << 40, 1 << 40];
+    let empty = TensorView::<f32>::new(&[], &large).unwrap();
+    let mut out = TensorViewMut::new(&mut [], &large).unwrap();
+    let causal = Attention {
+        scale: None,
+        causal: Some(usize::MAX),
+    };
+    attention(&causal, [&empty, &empty, &empty], &Mask::None, &mut out).unwrap();
+}
