@@ -1,22 +1,24 @@
 // The summary: what was measured, which kernels and threads took the time, what to mind.
 
 function tiles() {
-  const path = data.paths[0];
+  const path = data.paths.slice().sort((a, b) => b.end_ns - b.begin_ns - (a.end_ns - a.begin_ns))[0];
   const ran = sum(ranked.map((row) => row.runs));
-  const workers = data.threads.filter((thread) => thread.busy_ns > 0);
-  const busy = sum(workers.map((thread) => thread.busy_ns));
-  const width = Math.max(1, data.n_threads, workers.length);
+  const workers = threads.filter((thread) => thread.is_worker);
+  const used = workers.length ? workers : threads;
+  const busy = sum(used.map((thread) => thread.busy_ns));
+  const n_used = Math.max(1, data.n_threads, workers.length);
   const list = [
     ["Time", time(data.span_ns), "from the first kernel to the last"],
     ["Kernels run", count(ran), ran ? `${time(allOwn / ran)} each on average` : "none"],
   ];
   if (path) {
     const waiting = path.end_ns - path.begin_ns - path.busy_ns;
-    const note = `${plural(path.kernels, "kernel")}; ${time(Math.max(0, waiting))} between them`;
+    const which = data.paths.length > 1 ? `the longest of ${data.paths.length}: ` : "";
+    const note = `${which}${plural(path.kernels, "kernel")}, ${time(Math.max(0, waiting))} between them`;
     list.push(["Critical path", time(path.busy_ns), note]);
   }
-  const use = Math.min(1, busy / Math.max(1, width * data.span_ns));
-  list.push(["Threads in use", percent(use), `of ${plural(width, "thread")}`]);
+  const use = Math.min(1, busy / Math.max(1, n_used * data.span_ns));
+  list.push([workers.length ? "Workers busy" : "Thread busy", percent(use), `of the time of ${plural(n_used, workers.length ? "worker" : "thread")}`]);
   if (data.memory) {
     const { peak, allocations } = data.memory;
     list.push(["Memory at the peak", bytes(peak), `${plural(allocations, "allocation")}`]);
@@ -74,7 +76,8 @@ function threadList() {
     h("span", { class: "box", style: "background:var(--c0)" }), "busy",
     h("span", { class: "box", style: "background:repeating-linear-gradient(45deg,var(--several) 0 3px,transparent 3px 6px)" }), "asleep",
     h("span", { class: "box", style: "background:var(--raised)" }), "idle or elsewhere");
-  const list = data.threads.map((thread) => {
+  const SHOWN = 5;
+  const list = threads.map((thread) => {
     const all = Math.max(1, thread.busy_ns + thread.idle_ns);
     const notes = [plural(thread.kernels, "kernel"), plural(thread.tasks, "task")];
     if (thread.steals) notes.push(plural(thread.steals, "steal"));
@@ -87,7 +90,16 @@ function threadList() {
         h("span", { class: "asleep", style: `width:${100 * Math.min(thread.asleep_ns, thread.idle_ns) / all}%` })),
       h("div", { class: "note" }, notes.join(" · ")));
   });
-  byId("threads").append(h("h3", {}, data.queue), ...list, legend);
+  const panel = byId("threads");
+  panel.append(h("h3", {}, data.queue), ...list.slice(0, SHOWN), legend);
+  if (list.length > SHOWN) {
+    const rest = threads.slice(SHOWN);
+    const more = h("button", { type: "button", class: "more", onclick: () => {
+      legend.before(...list.slice(SHOWN));
+      more.remove();
+    } }, `${plural(rest.length, "more thread")}, ${time(sum(rest.map((thread) => thread.busy_ns)))} busy`);
+    panel.append(more);
+  }
 }
 
 function summary() {

@@ -1,6 +1,6 @@
 // The timeline: what each thread did when, and the memory under it, on one canvas.
 
-const MAX_THREADS = 24;
+const MAX_THREADS = 8;
 const AXIS = 26, CALLS = 20, THREAD = 36, MEMORY = 112;
 const KERNEL_TOP = 11, KERNEL_HEIGHT = 18;
 const view = { from: begin_ns, to: end_ns };
@@ -87,14 +87,24 @@ function drawThread(thread, row) {
   pen.beginPath();
   pen.rect(0, top, gutter - 8, THREAD);
   pen.clip();
-  pen.fillText(thread.name, 12, top + KERNEL_TOP + 13);
+  pen.fillText(thread.name.replace(/^tfrt-/, ""), 12, top + KERNEL_TOP + 13);
   pen.restore();
 
-  const strip = (marks, y, height, fill) => eachMark(thread, marks,
-    (mark, from, to) => { pen.fillStyle = fill; pen.fillRect(from, y, to - from, height); },
+  const strip = (marks, y, height, fill, text) => eachMark(thread, marks,
+    (mark, from, to) => {
+      pen.fillStyle = fill;
+      pen.fillRect(from, y, to - from, height);
+      pen.fillStyle = colours["--soft"];
+      if (text && from + 60 < to && !inKernels(mark)) label(text, from, to, y + 15);
+    },
     (column) => { pen.fillStyle = fill; pen.fillRect(column, y, 1, height); });
-  strip(thread.taskMarks, top + 5, 4, colours["--task"]);
+  /** Whether a kernel ran inside of a task. */
+  const inKernels = (task) => {
+    const at = lastBefore(thread, thread.kernelMarks, thread.at[task] + thread.took[task]);
+    return at >= 0 && thread.at[thread.kernelMarks[at]] >= thread.at[task];
+  };
   strip(thread.sleepMarks, top + KERNEL_TOP + 8, 2, colours["--several"]);
+  strip(thread.taskMarks, top + KERNEL_TOP - 3, KERNEL_HEIGHT + 3, colours["--task"], "task");
 
   pen.font = "11px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
   eachMark(thread, thread.kernelMarks, (mark, from, to) => {
@@ -103,7 +113,7 @@ function drawThread(thread, row) {
     pen.fillRect(from, top + KERNEL_TOP, to - from - (to - from > 4 ? 1 : 0), KERNEL_HEIGHT);
     const kernel = thread.what[mark];
     pen.fillStyle = colours.onKernel;
-    label(kernel < 0 ? `${-Math.abs(thread.many[mark]) * -1} kernels` : names[kernels.name[kernel]], from, to, top + KERNEL_TOP + 13);
+    label(kernel < 0 ? plural(Math.abs(thread.many[mark]), "kernel") : names[kernels.name[kernel]], from, to, top + KERNEL_TOP + 13);
   }, (column, covered, mark) => {
     pen.globalAlpha = Math.min(1, 0.3 + 0.7 * covered);
     pen.fillStyle = markColour(thread, mark);
@@ -115,7 +125,7 @@ function drawThread(thread, row) {
   eachMark(thread, critical,
     (mark, from, to) => pen.fillRect(from, top + KERNEL_TOP + KERNEL_HEIGHT + 1, to - from, 3),
     (column) => pen.fillRect(column, top + KERNEL_TOP + KERNEL_HEIGHT + 1, 1.5, 3));
-  strip(thread.stealMarks, top + 5, 5, colours["--c7"]);
+  strip(thread.stealMarks, top + 4, 3, colours["--soft"]);
 }
 
 /** A step of 1, 2 or 5 times a power of ten, of which about `n` fit. */
@@ -346,14 +356,13 @@ function listen() {
 const all = () => setView(begin_ns - margin, end_ns + margin);
 
 function timeline() {
-  const busy = data.threads.filter((thread) => thread.kernelMarks.length || thread.taskMarks.length);
-  const choose = (n) => { shownThreads = (busy.length ? busy : data.threads).slice(0, n); };
+  const choose = (n) => { shownThreads = threads.slice(0, n); };
   choose(MAX_THREADS);
   const tools = byId("timeline-tools");
   tools.append(h("span", { id: "window", class: "soft", "aria-live": "polite" }));
   const button = (text, name, act) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
-  if (busy.length > MAX_THREADS) {
-    const more = button(`${busy.length - MAX_THREADS} more threads`, "Show all threads", () => { choose(Infinity); more.remove(); drawTimeline(); });
+  if (threads.length > MAX_THREADS) {
+    const more = button(plural(threads.length - MAX_THREADS, "more thread"), "Show all threads", () => { choose(Infinity); more.remove(); drawTimeline(); });
     tools.append(more);
   }
   tools.append(button("←", "Earlier", () => move(-0.3)), button("→", "Later", () => move(0.3)),
