@@ -10,12 +10,14 @@
 //! padding; no matrix of patches is made.
 //!
 //! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
-//! does, so that the panel is read from the second cache, and the block's left side, too.
+//! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache holds all panels, it is the other way around.
 //! Blocks are what threads divide among themselves (`Grid`).
 
 use std::ops::Range;
 
 mod after;
+#[allow(unsafe_code, reason = "a listed module")]
+mod ahead;
 mod fill;
 mod instructions;
 mod tile;
@@ -23,6 +25,7 @@ mod tile;
 pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
 pub use instructions::InstructionSet;
+use instructions::Processor;
 use tile::{Finish, Residual, Tile};
 
 /// How a right side is laid out.
@@ -104,16 +107,13 @@ pub(crate) struct Panels<'p> {
     pub elements: &'p [f32],
 }
 
-/// Rows this many elements apart, or a multiple, meet in the same places of the first cache: they are
-/// better copied.
-pub(crate) const ALIASING: usize = 1024;
-/// What such copies are apart more than they have elements.
-pub(crate) const SKEW: usize = 16;
-
 /// A left side: rows of as many elements as the right side is deep, in parts of one length.
 pub(crate) trait Left {
     /// How many parts a row has, and how long each is.
     fn parts(&self) -> (usize, usize);
+
+    /// How far parts of neighbouring rows are apart, about.
+    fn row_stride(&self) -> usize;
 
     /// Appends copies of what can't be read in place for these rows.
     fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>);
@@ -173,14 +173,19 @@ pub(crate) fn multiply(
 ) {
     let (n_parts, part_len) = left.parts();
     let layout = right.layout;
-    let at_once = (MAX_PARTS / n_parts.max(1)).max(layout.set.max_rows());
+    let max_rows = match left.row_stride().is_multiple_of(ALIASING) {
+        true => layout.set.max_rows().min(ALIASED_ROWS),
+        false => layout.set.max_rows(),
+    };
+    let processor = layout.set.processor();
+    let at_once = (MAX_PARTS / n_parts.max(1)).max(max_rows);
     let (mut first, rows) = (block.rows.start, block.rows.clone());
     while first < rows.end {
         let part = first..rows.end.min(first + at_once);
         let (mut copies, mut parts, mut next) = (Vec::new(), Vec::new(), 0);
         left.copy(part.clone(), &mut copies);
         parts.reserve(n_parts * part.len());
-        let tiles = Tiles::of(part.len(), layout.set.max_rows());
+        let tiles = Tiles::of(part.len(), max_rows);
         for tile in tiles.ranges() {
             let tile = part.start + tile.start..part.start + tile.end;
             left.lay(tile, &copies, &mut next, &mut parts);
@@ -189,17 +194,48 @@ pub(crate) fn multiply(
             parts: &parts,
             n_parts,
             part_len,
-            tiles,
+
             first: first - rows.start,
+            processor,
         };
-        for panel in block.panels.clone() {
-            let column = (panel - block.panels.start) * layout.set.n_columns();
-            laid.times(right, panel, finishing, &mut out[column..], stride);
+        let column = |panel: usize| (panel - block.panels.start) * layout.set.n_columns();
+        // What stays in the second cache is gone through in the inner loop.
+        if size_of_val(right.elements) > NEAR_BYTES {
+            for panel in block.panels.clone() {
+                for tile in tiles.ranges() {
+                    laid.times(
+                        right,
+                        (tile, panel),
+                        finishing,
+                        &mut out[column(panel)..],
+                        stride,
+                    );
+                }
+            }
+        } else {
+            for tile in tiles.ranges() {
+                for panel in block.panels.clone() {
+                    let tile = tile.clone();
+                    laid.times(
+                        right,
+                        (tile, panel),
+                        finishing,
+                        &mut out[column(panel)..],
+                        stride,
+                    );
+                }
+            }
         }
         first = part.end;
     }
 }
 
+/// Bytes of a right side that the second cache holds beside the rest.
+const NEAR_BYTES: usize = 384 << 10;
+/// Rows this many elements apart, or a multiple, meet in the same places of the first cache ...
+const ALIASING: usize = 1024;
+/// ... which has room for so many of them.
+const ALIASED_ROWS: usize = 7;
 /// Parts that are laid at once at most, unless one tile has more.
 const MAX_PARTS: usize = 1 << 16;
 
@@ -210,50 +246,51 @@ struct Laid<'l> {
     /// Parts of a row.
     n_parts: usize,
     part_len: usize,
-    tiles: Tiles,
     /// The first row, by its number in the block.
     first: usize,
+    processor: Processor,
 }
 
 impl Laid<'_> {
-    /// Makes the tiles of a panel; `out` begins with the panel's first column in the block's first row.
+    /// Makes the tile of some rows and a panel; `out` begins with the panel's first column in the block's first
+    /// row.
     fn times(
         &self,
         right: Panels<'_>,
-        panel: usize,
+        (rows, panel): (Range<usize>, usize),
         finishing: &Finishing<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
         let layout = right.layout;
         let columns = layout.columns(panel);
-        for tile in self.tiles.ranges() {
-            let row = self.first + tile.start;
-            let made = Made {
-                parts: &self.parts[tile.start * self.n_parts..tile.end * self.n_parts],
-                n_rows: tile.len(),
-                part_len: self.part_len,
-                panel: &right.elements[layout.panel(panel)],
-                n_columns: columns.len(),
-                width: layout.width(panel),
-            };
-            let finish = Finish {
-                scale: finishing.scale.map(|list| &list[columns.clone()]),
-                shift: finishing.shift.map(|list| &list[columns.clone()]),
-                residual: match finishing.residual {
-                    Residual::Rows(elements, apart) => {
-                        Residual::Rows(&elements[row * apart + columns.start..], apart)
-                    }
-                    other => other,
-                },
-                least: finishing.least,
-                greatest: finishing.greatest,
-            };
-            let out = &mut out[row * stride..];
-            match made.n_columns == made.width {
-                true => made.whole(layout.set, finish, out, stride),
-                false => made.cut(layout.set, finish, out, stride),
-            }
+        let row = self.first + rows.start;
+        let made = Made {
+            processor: self.processor,
+            parts: &self.parts[rows.start * self.n_parts..rows.end * self.n_parts],
+            n_rows: rows.len(),
+            part_len: self.part_len,
+            panel: &right.elements[layout.panel(panel)],
+            n_columns: columns.len(),
+            width: layout.width(panel),
+            is_narrow: layout.width(panel) < layout.set.n_columns(),
+        };
+        let finish = Finish {
+            scale: finishing.scale.map(|list| &list[columns.clone()]),
+            shift: finishing.shift.map(|list| &list[columns.clone()]),
+            residual: match finishing.residual {
+                Residual::Rows(elements, apart) => {
+                    Residual::Rows(&elements[row * apart + columns.start..], apart)
+                }
+                other => other,
+            },
+            least: finishing.least,
+            greatest: finishing.greatest,
+        };
+        let out = &mut out[row * stride..];
+        match made.n_columns == made.width {
+            true => made.whole(finish, out, stride),
+            false => made.cut(finish, out, stride),
         }
     }
 }
@@ -280,6 +317,7 @@ impl Tiles {
 /// The rows and columns of a tile that is to be made.
 #[derive(Clone, Copy, Debug)]
 struct Made<'t> {
+    processor: Processor,
     parts: &'t [&'t [f32]],
     n_rows: usize,
     part_len: usize,
@@ -288,6 +326,8 @@ struct Made<'t> {
     n_columns: usize,
     /// Columns of the panel.
     width: usize,
+    /// Whether they are one vector.
+    is_narrow: bool,
 }
 
 /// Elements of the largest tile.
@@ -296,8 +336,7 @@ const MAX_TILE: usize = 14 * 32;
 const MAX_WIDTH: usize = 32;
 
 impl Made<'_> {
-    fn whole(self, set: InstructionSet, finish: Finish<'_>, out: &mut [f32], stride: usize) {
-        let is_narrow = self.width < set.n_columns();
+    fn whole(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
         let tile = Tile {
             parts: self.parts,
             n_rows: self.n_rows,
@@ -307,11 +346,11 @@ impl Made<'_> {
             out,
             stride,
         };
-        tile.make(set, is_narrow);
+        tile.make(self.processor, self.is_narrow);
     }
 
     /// Makes a tile of which some columns are not there, aside, and copies the others.
-    fn cut(self, set: InstructionSet, finish: Finish<'_>, out: &mut [f32], stride: usize) {
+    fn cut(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
         let (width, n_columns) = (self.width, self.n_columns);
         let mut aside = [0.0; MAX_TILE];
         let mut per_column = [[0.0; MAX_WIDTH]; 2];
@@ -348,7 +387,7 @@ impl Made<'_> {
             residual,
             ..finish
         };
-        self.whole(set, finish, &mut aside, width);
+        self.whole(finish, &mut aside, width);
         for (aside, out) in aside
             .chunks(width)
             .zip(out.chunks_mut(stride))
@@ -369,16 +408,21 @@ fn padded<'p>(list: &[f32], padded: &'p mut [f32; MAX_WIDTH]) -> &'p mut [f32] {
 pub(crate) struct Grid {
     n_rows: usize,
     layout: Layout,
+    /// Rows of a block; the last has what is left.
+    rows: usize,
     n_row_blocks: usize,
     n_panel_blocks: usize,
 }
 
-/// Operations of a block, about: some 50 microseconds.
-const BLOCK_OPERATIONS: usize = 3 << 20;
+/// Multiplications of a block, about: some 100 microseconds.
+const BLOCK_OPERATIONS: usize = 5 << 20;
+/// The same for a block of some columns, which costs more to put in its place.
+const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
-/// Tiles of a block at least, so that a panel that comes from afar is used more than once.
-const BLOCK_TILES: usize = 4;
+/// Blocks that rows are cut into, if there are enough of them; blocks have two tiles at least, so that a panel that comes
+/// from afar is used more than once.
+const ROW_BLOCKS: usize = 7;
 
 impl Grid {
     /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
@@ -388,13 +432,23 @@ impl Grid {
         let per_row = layout.depth.saturating_mul(layout.n_columns).max(1);
         let of_cache = BLOCK_BYTES / 4 / row_len.max(1);
         let of_work = BLOCK_OPERATIONS / per_row;
-        let rows = of_work.clamp(BLOCK_TILES * tile, of_cache.max(BLOCK_TILES * tile));
-        let n_row_blocks = n_rows.div_ceil(rows).max(1);
-        let operations = per_row.saturating_mul(n_rows.div_ceil(n_row_blocks));
-        let n_panel_blocks = (operations / BLOCK_OPERATIONS).clamp(1, n_panels.max(1));
+        let of_share = n_rows.div_ceil(ROW_BLOCKS).next_multiple_of(tile);
+        let rows = of_work.max(4 * tile).min(of_cache).min(of_share);
+        let rows = match n_rows <= 4 * tile {
+            true => n_rows.max(1),
+            false => rows.max(2 * tile) / tile * tile,
+        };
+        let n_row_blocks = n_rows.div_ceil(rows);
+        let operations = per_row.saturating_mul(n_rows);
+        let n_panel_blocks = match n_row_blocks {
+            1..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
+            _ => 1,
+        };
+        let n_panel_blocks = n_panel_blocks.clamp(1, n_panels.max(1));
         Grid {
             n_rows,
             layout,
+            rows,
             n_row_blocks,
             n_panel_blocks,
         }
@@ -427,11 +481,11 @@ impl Grid {
     /// A block: those of the same rows are neighbours.
     pub(crate) fn block(self, index: usize) -> Block {
         let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
-        let cut =
-            |n: usize, index: usize, n_parts: usize| n * index / n_parts..n * (index + 1) / n_parts;
+        let n_panels = self.layout.n_panels();
+        let cut = |index: usize| n_panels * index / self.n_panel_blocks;
         Block {
-            rows: cut(self.n_rows, row, self.n_row_blocks),
-            panels: cut(self.layout.n_panels(), panel, self.n_panel_blocks),
+            rows: row * self.rows..self.n_rows.min((row + 1) * self.rows),
+            panels: cut(panel)..cut(panel + 1),
         }
     }
 }

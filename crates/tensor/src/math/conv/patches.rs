@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::Plan;
-use crate::math::panel::{ALIASING, Left, SKEW};
+use crate::math::panel::Left;
 use crate::math::window::Laid;
 
 /// A part of fewer elements is not worth the start of a loop: taps that lie side by side are one part then.
 const SHORT: usize = 24;
 
 /// The windows of one group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Patches<'a> {
     plan: &'a Plan,
     input: &'a [f32],
@@ -18,10 +18,10 @@ pub(super) struct Patches<'a> {
     channels: (usize, usize),
     /// Whether the taps of a row are one part.
     is_joined: bool,
-    /// Whether the parts are copied, for how they lie.
-    is_copied: bool,
     /// Whether each output looks at the element of the same number, and that is read in place.
     is_in_place: bool,
+    /// Where parts begin, seen from where the window does, if all of it lies in the input.
+    offsets: Vec<usize>,
 }
 
 impl<'a> Patches<'a> {
@@ -32,16 +32,34 @@ impl<'a> Patches<'a> {
             && plan.groups == 1
             && width.window.extent > 1
             && (width.window.dilation == 1);
-        let is_copied = plan.windows.n_taps() == 1
-            && (plan.channels * width.window.stride).is_multiple_of(ALIASING);
-        Patches {
+        let mut patches = Patches {
             plan,
             input,
             channels: (group * own, own),
             is_joined,
-            is_copied,
-            is_in_place: !is_copied && plan.is_pointwise(),
+            is_in_place: plan.is_pointwise(),
+            offsets: Vec::new(),
+        };
+        if patches.parts().0 > 0 {
+            let step = plan.channels * width.window.dilation;
+            let n_each = if is_joined { 1 } else { width.window.extent };
+            let mut offsets = Vec::with_capacity(patches.parts().0);
+            patches.taps([0; 3], |_, line| {
+                let start = line * plan.channels + patches.channels.0;
+                offsets.extend((0..n_each).map(|tap| start + tap * step));
+            });
+            patches.offsets = offsets;
         }
+        patches
+    }
+
+    /// Whether a window lies in the input.
+    fn is_within(&self, at: [usize; 3]) -> bool {
+        let mut dimensions = at.iter().zip(&self.plan.windows.0);
+        dimensions.all(|(at, laid)| {
+            let last = (laid.window.extent - 1) * laid.window.dilation;
+            *at < laid.input && last < laid.input - at
+        })
     }
 
     /// The windows of some outputs, in order.
@@ -69,19 +87,29 @@ impl<'a> Patches<'a> {
         })
     }
 
-    /// For each row of taps that an output looks at: where it begins in the image, if it is in the
-    /// input but for the last dimension.
+    /// Gives, for each row of taps of a window, its place in the dimensions but the last, and its number in the
+    /// image; both wrap around.
     #[inline(always)]
-    fn lines(&self, [z, y, _]: [usize; 3], mut body: impl FnMut(Option<usize>)) {
+    fn taps(&self, [z, y, _]: [usize; 3], mut body: impl FnMut([usize; 2], usize)) {
         let [depth, height, width] = &self.plan.windows.0;
         for z_tap in 0..depth.window.extent {
             let z = z.wrapping_add(z_tap * depth.window.dilation);
             for y_tap in 0..height.window.extent {
                 let y = y.wrapping_add(y_tap * height.window.dilation);
-                let is_within = z < depth.input && y < height.input;
-                body(is_within.then(|| (z * height.input + y) * width.input));
+                let row = z.wrapping_mul(height.input).wrapping_add(y);
+                body([z, y], row.wrapping_mul(width.input));
             }
         }
+    }
+
+    /// For each row of taps that an output looks at: where it begins in the image, if it is in the
+    /// input but for the last dimension.
+    #[inline(always)]
+    fn lines(&self, at: [usize; 3], mut body: impl FnMut(Option<usize>)) {
+        let [depth, height, _] = &self.plan.windows.0;
+        self.taps(at, |[z, y], line| {
+            body((z < depth.input && y < height.input).then_some(line));
+        });
     }
 
     /// Whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
@@ -136,28 +164,22 @@ impl Left for Patches<'_> {
         }
     }
 
+    fn row_stride(&self) -> usize {
+        self.plan
+            .channels
+            .saturating_mul(self.plan.windows.0[2].window.stride)
+    }
+
     fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>) {
         // Zeros, for what lies in the padding.
         let (_, len) = self.parts();
         copies.resize(len, 0.0);
         let channels = self.plan.channels;
-        if !self.is_copied && !self.is_joined {
+        if !self.is_joined {
             return;
         }
         for Origin { at, image } in self.windows(rows) {
             let x = at[2];
-            if self.is_copied {
-                self.lines(at, |line| {
-                    if let (Some(line), true) = (line, x < self.plan.windows.0[2].input) {
-                        let start = image + (line + x) * channels + self.channels.0;
-                        copies.extend_from_slice(&self.input[start..start + len]);
-                        copies.extend_from_slice(&[0.0; SKEW]);
-                    }
-                });
-            }
-            if !self.is_joined {
-                continue;
-            }
             if let Joined::Partly(taps) = self.joined(x) {
                 self.lines(at, |line| {
                     let Some(line) = line else { return };
@@ -197,11 +219,16 @@ impl Left for Patches<'_> {
         for (row, Origin { at, image }) in self.windows(rows).enumerate() {
             let x = at[2];
             let mut index = row;
-            let mut copied = |skew: usize| {
-                let part = &copies[*next..*next + len];
-                *next += len + skew;
-                part
-            };
+            if self.is_within(at) {
+                let [_, height, width] = &self.plan.windows.0;
+                let place = (at[0] * height.input + at[1]) * width.input + x;
+                let input = &self.input[image + place * channels..];
+                let parts = parts[row..].iter_mut().step_by(n_rows);
+                for (part, offset) in parts.zip(&self.offsets) {
+                    *part = &input[*offset..*offset + len];
+                }
+                continue;
+            }
             if self.is_joined {
                 let joined = self.joined(x);
                 self.lines(at, |line| {
@@ -210,7 +237,10 @@ impl Left for Patches<'_> {
                             let start = image + (line + x) * channels;
                             parts[index] = &self.input[start..start + len];
                         }
-                        (Some(_), Joined::Partly(_)) => parts[index] = copied(0),
+                        (Some(_), Joined::Partly(_)) => {
+                            parts[index] = &copies[*next..*next + len];
+                            *next += len;
+                        }
                         _ => {}
                     }
                     index += n_rows;
@@ -226,13 +256,8 @@ impl Left for Patches<'_> {
                 let mut x = x;
                 for _ in 0..taps {
                     if x < width.input {
-                        parts[index] = match self.is_copied {
-                            true => copied(SKEW),
-                            false => {
-                                let start = image + (line + x) * channels + self.channels.0;
-                                &self.input[start..start + len]
-                            }
-                        };
+                        let start = image + (line + x) * channels + self.channels.0;
+                        parts[index] = &self.input[start..start + len];
                     }
                     x = x.wrapping_add(width.window.dilation);
                     index += n_rows;

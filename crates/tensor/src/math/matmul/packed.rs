@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
 use crate::math::panel::{
-    ALIASING, After, Grid, InstructionSet, Layout, Left, Panels, SKEW, TensorAfter, fill, multiply,
-    pack,
+    After, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, multiply, pack,
 };
 use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
@@ -221,10 +220,6 @@ impl<'a> RowsOf<'a> {
     pub(super) fn new(elements: &'a [f32], len: usize) -> Self {
         RowsOf { elements, len }
     }
-
-    fn is_copied(self) -> bool {
-        self.len > 0 && self.len.is_multiple_of(ALIASING)
-    }
 }
 
 impl Left for RowsOf<'_> {
@@ -232,33 +227,21 @@ impl Left for RowsOf<'_> {
         (usize::from(self.len > 0), self.len)
     }
 
-    fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>) {
-        if !self.is_copied() {
-            return;
-        }
-        copies.reserve(rows.len() * (self.len + SKEW));
-        for row in rows {
-            copies.extend_from_slice(&self.elements[row * self.len..][..self.len]);
-            copies.extend_from_slice(&[0.0; SKEW]);
-        }
+    fn row_stride(&self) -> usize {
+        self.len
     }
+
+    fn copy(&self, _: Range<usize>, _: &mut Vec<f32>) {}
 
     fn lay<'s>(
         &'s self,
         rows: Range<usize>,
-        copies: &'s [f32],
-        next: &mut usize,
+        _: &'s [f32],
+        _: &mut usize,
         parts: &mut Vec<&'s [f32]>,
     ) {
-        if self.len == 0 {
-            return;
-        }
-        for row in rows {
-            parts.push(match self.is_copied() {
-                true => &copies[*next..][..self.len],
-                false => &self.elements[row * self.len..][..self.len],
-            });
-            *next += self.len + SKEW;
+        if self.len > 0 {
+            parts.extend(rows.map(|row| &self.elements[row * self.len..][..self.len]));
         }
     }
 }

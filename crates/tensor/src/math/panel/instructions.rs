@@ -83,25 +83,56 @@ impl InstructionSet {
         }
     }
 
-    /// Makes a tile.
+    /// The right to use it.
     ///
     /// # Panics
     ///
     /// If the processor does not have the instructions.
-    pub(super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+    pub(super) fn processor(self) -> Processor {
         match self {
-            InstructionSet::Plain => tile.with_few(pulp::Scalar128b),
-            InstructionSet::Avx2 => processor::run_avx2(tile),
-            InstructionSet::Avx512 => processor::run_avx512(tile),
+            InstructionSet::Plain => Processor::Plain,
+            InstructionSet::Avx2 => processor::avx2(),
+            InstructionSet::Avx512 => processor::avx512(),
         }
     }
 }
+
+pub(super) use processor::Processor;
 
 #[cfg(target_arch = "x86_64")]
 mod processor {
     use pulp::x86::{V3, V4};
 
     use super::Sized;
+
+    /// An instruction set that the processor has.
+    #[derive(Clone, Copy, Debug)]
+    pub(in super::super) enum Processor {
+        Plain,
+        Avx2(V3),
+        Avx512(V4),
+    }
+
+    impl Processor {
+        /// Makes a tile.
+        #[inline]
+        pub(in super::super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+            match self {
+                Processor::Plain => tile.with_few(pulp::Scalar128b),
+                Processor::Avx2(simd) => tile.with_middle(simd),
+                Processor::Avx512(simd) => tile.with_wide(simd),
+            }
+        }
+
+        /// How many rows a tile may have.
+        pub(in super::super) fn max_rows(self) -> usize {
+            match self {
+                Processor::Plain => super::InstructionSet::Plain.max_rows(),
+                Processor::Avx2(_) => super::InstructionSet::Avx2.max_rows(),
+                Processor::Avx512(_) => super::InstructionSet::Avx512.max_rows(),
+            }
+        }
+    }
 
     pub(super) fn has_avx2() -> bool {
         V3::try_new().is_some()
@@ -111,18 +142,36 @@ mod processor {
         V4::try_new().is_some()
     }
 
-    pub(super) fn run_avx2<const N_VECTORS: usize>(tile: Sized<'_, N_VECTORS>) {
-        tile.with_middle(V3::try_new().expect("panels are laid out for what the processor has"));
+    pub(super) fn avx2() -> Processor {
+        Processor::Avx2(V3::try_new().expect("panels are laid out for what the processor has"))
     }
 
-    pub(super) fn run_avx512<const N_VECTORS: usize>(tile: Sized<'_, N_VECTORS>) {
-        tile.with_wide(V4::try_new().expect("panels are laid out for what the processor has"));
+    pub(super) fn avx512() -> Processor {
+        Processor::Avx512(V4::try_new().expect("panels are laid out for what the processor has"))
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod processor {
     use super::Sized;
+
+    /// An instruction set that the processor has.
+    #[derive(Clone, Copy, Debug)]
+    pub(in super::super) enum Processor {
+        Plain,
+    }
+
+    impl Processor {
+        /// Makes a tile.
+        pub(in super::super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+            tile.with_few(pulp::Scalar128b);
+        }
+
+        /// How many rows a tile may have.
+        pub(in super::super) fn max_rows(self) -> usize {
+            super::InstructionSet::Plain.max_rows()
+        }
+    }
 
     pub(super) fn has_avx2() -> bool {
         false
@@ -132,11 +181,11 @@ mod processor {
         false
     }
 
-    pub(super) fn run_avx2<const N_VECTORS: usize>(_: Sized<'_, N_VECTORS>) {
-        unreachable!("the processor does not have it");
+    pub(super) fn avx2() -> Processor {
+        unreachable!("panels are laid out for what the processor has")
     }
 
-    pub(super) fn run_avx512<const N_VECTORS: usize>(_: Sized<'_, N_VECTORS>) {
-        unreachable!("the processor does not have it");
+    pub(super) fn avx512() -> Processor {
+        unreachable!("panels are laid out for what the processor has")
     }
 }

@@ -17,7 +17,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::InstructionSet;
+use super::ahead;
+use super::instructions::Processor;
 
 /// What becomes of a sum: `sum * scale + shift + residual`, kept between `least` and `greatest`.
 ///
@@ -60,6 +61,9 @@ pub(crate) struct Tile<'t> {
     pub stride: usize,
 }
 
+/// Elements of a line of the caches.
+const LINE: usize = 16;
+
 /// Vectors of a whole panel.
 pub(super) const VECTORS: usize = 2;
 
@@ -70,15 +74,15 @@ impl Tile<'_> {
     ///
     /// If a slice is shorter than what the tile reads or writes, or if there are more rows than the
     /// instruction set takes.
-    pub(super) fn make(self, set: InstructionSet, is_narrow: bool) {
+    pub(super) fn make(self, processor: Processor, is_narrow: bool) {
         assert!(
-            (1..=set.max_rows()).contains(&self.n_rows),
+            (1..=processor.max_rows()).contains(&self.n_rows),
             "a tile has rows, and no more than registers"
         );
         assert_eq!(self.parts.len() % self.n_rows, 0, "all rows have parts");
         match is_narrow {
-            true => set.run(Sized::<1>(self)),
-            false => set.run(Sized::<VECTORS>(self)),
+            true => processor.run(Sized::<1>(self)),
+            false => processor.run(Sized::<VECTORS>(self)),
         }
     }
 }
@@ -136,6 +140,14 @@ impl<const N_ROWS: usize, const N_VECTORS: usize> WithSimd for Rows<'_, N_ROWS, 
         let tile = self.0;
         let mut sums = [[simd.splat_f32s(0.0); N_VECTORS]; N_ROWS];
         let (panel, _) = S::as_simd_f32s(tile.panel);
+        // While sums are taken, what they go to comes nearer.
+        for row in 0..N_ROWS {
+            let row = &tile.out[row * tile.stride..][..N_VECTORS * S::F32_LANES];
+            for line in row.chunks(LINE) {
+                ahead::for_writing(&line[0]);
+            }
+            ahead::for_writing(&row[row.len() - 1]);
+        }
         let piece_len = tile.part_len * N_VECTORS;
         let n_pieces = tile.parts.len() / N_ROWS;
         let panel = &panel[..n_pieces * piece_len];
