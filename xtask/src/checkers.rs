@@ -1,8 +1,8 @@
-//! Checkers that need a build of their own: loom, AddressSanitizer, Miri.
+//! Checkers that need a build of their own: loom, AddressSanitizer, Miri, another processor.
 
 use std::process::Command;
 
-use crate::steps::{Steps, cargo, cargo_within, succeeds, target};
+use crate::steps::{Steps, cargo, cargo_within, exists, succeeds, target};
 
 /// The only platform that the sanitizers are tried on.
 const HOST: &str = "x86_64-unknown-linux-gnu";
@@ -144,4 +144,33 @@ pub fn miri(steps: &mut Steps) {
             .env("CARGO_TARGET_DIR", target("miri"));
         steps.tests(&format!("miri: {package}"), &mut command);
     }
+}
+
+/// Another platform, whose programs an emulator runs.
+const EMULATED: &str = "aarch64-unknown-linux-gnu";
+
+/// Runs the arithmetic's tests on a processor of another kind, emulated: its vectors are others, and so is what
+/// it does with floats where the language leaves a choice.
+pub fn aarch64(steps: &mut Steps) {
+    for (tool, package) in [
+        ("qemu-aarch64", "qemu-user"),
+        ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ] {
+        if !exists(tool) {
+            return steps.skip("aarch64", &format!("{tool} ({package})"));
+        }
+    }
+    let build = ["test", "--target", EMULATED, "-p", "tfrt-tensor", "--lib"];
+    let mut command = cargo_within(3600, &build);
+    command
+        .env(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
+            "aarch64-linux-gnu-gcc",
+        )
+        .env(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
+            "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+        )
+        .env("PROPTEST_CASES", "16");
+    steps.tests("aarch64: tfrt-tensor", &mut command);
 }

@@ -26,6 +26,7 @@ Usage: cargo xtask COMMAND
   loom      interleaving models of values, queues and the executor
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
   miri      values, bytes and views under Miri (nightly compiler with the component)
+  aarch64   the arithmetic's tests on an emulated processor (rustup target add aarch64-unknown-linux-gnu)
   size      build tfrt-run for small devices: its bytes, its start, its panics
   planted   build with one known bug at a time, and see that its checker finds it
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         ["loom"] => checkers::loom(&mut steps, checkers::Depth::Full),
         ["asan"] => checkers::asan(&mut steps),
         ["miri"] => checkers::miri(&mut steps),
+        ["aarch64"] => checkers::aarch64(&mut steps),
         ["size"] => size::check(&mut steps, size::Depth::Full),
         ["bench"] => bench::run(&mut steps, None),
         ["bench", word] => bench::run(&mut steps, Some(word)),
