@@ -11,6 +11,7 @@
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`attention`] | attention in one go |
+//! | [`fused`] | chains of elementwise functions in one pass, as programs |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
@@ -42,6 +43,7 @@ pub mod conv;
 pub mod cumulative;
 pub mod elementwise;
 pub mod functions;
+pub mod fused;
 pub mod gradient;
 pub mod groups;
 pub mod matmul;

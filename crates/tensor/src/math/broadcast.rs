@@ -129,6 +129,11 @@ impl<const N: usize> Broadcast<N> {
         &self.shape
     }
 
+    /// The strides, if all elements are walked as one run.
+    pub(crate) fn single(&self) -> Option<[usize; N]> {
+        (self.extents.len() == 1).then(|| std::array::from_fn(|input| self.strides[input][0]))
+    }
+
     /// Walks `len` elements of the result from the `first` on, in row-major order, run by run. All of them
     /// exist.
     #[inline(always)]

@@ -155,7 +155,12 @@ fn binary_part<F: Binary<T>, T: Element>(
 }
 
 #[inline]
-fn binary_run<F: Binary<T>, T: Element>(x: &[T], y: &[T], run: &Run<2>, out: &mut [F::Output]) {
+pub(crate) fn binary_run<F: Binary<T>, T: Element>(
+    x: &[T],
+    y: &[T],
+    run: &Run<2>,
+    out: &mut [F::Output],
+) {
     let [x, y] = [&x[run.offsets[0]..], &y[run.offsets[1]..]];
     vectorized(
         #[inline(always)]

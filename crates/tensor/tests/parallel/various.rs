@@ -3,6 +3,7 @@
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::attention::{Attention, TensorMask, attention_into};
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
+use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::movement::gather_elements_into;
@@ -69,6 +70,16 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     );
     let mask = TensorMask::Added(mask);
     let done = attention_into::<f32>(e, &options, [&q, &k, &v], mask, &out);
+    all.push(bed.bits(done, &out));
+    let steps = [
+        Step::Binary(
+            BinaryFunction::Multiply,
+            [Operand::Input(0), Operand::Input(1)],
+        ),
+        Step::Unary(UnaryFunction::Gelu, Operand::Step(0)),
+    ];
+    let (program, out) = (Fused::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
+    let done = program.run_into::<f32>(e, &[&x, &list], &out);
     all.push(bed.bits(done, &out));
     all
 }

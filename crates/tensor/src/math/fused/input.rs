@@ -1,0 +1,53 @@
+//! [`Input`]: how blocks of an input are read as it is broadcast.
+
+use crate::math::broadcast::Broadcast;
+
+/// How an input lies by the result's elements.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// Element by element behind each other.
+    Dense,
+    /// One for all.
+    One,
+    /// Otherwise: copied, block by block. In front the result, so that its dimensions are all there.
+    Spread(Box<Broadcast<2>>),
+}
+
+impl Input {
+    /// Looks at an input that broadcasts to `out`.
+    pub(super) fn new(extents: &[usize], strides: &[usize], out: &[usize]) -> Input {
+        let all = Broadcast::new([(out, &row_major(out)), (extents, strides)])
+            .expect("it was seen that they broadcast");
+        match all.single() {
+            Some([_, 1]) => Input::Dense,
+            Some([_, 0]) => Input::One,
+            _ => Input::Spread(Box::new(all)),
+        }
+    }
+
+    /// Copies the elements for those of the result from the `first` on.
+    pub(super) fn copy<T: Copy>(walk: &Broadcast<2>, x: &[T], first: usize, out: &mut [T]) {
+        let mut done = 0;
+        walk.walk(first, out.len(), |run| {
+            let out = &mut out[done..done + run.len];
+            done += run.len;
+            let x = &x[run.offsets[1]..];
+            match run.strides[1] {
+                0 => out.fill(x[0]),
+                1 => out.copy_from_slice(&x[..run.len]),
+                stride => {
+                    let from = x.iter().step_by(stride);
+                    out.iter_mut().zip(from).for_each(|(out, x)| *out = *x);
+                }
+            }
+        });
+    }
+}
+
+fn row_major(extents: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1_usize; extents.len()];
+    for index in (1..extents.len()).rev() {
+        strides[index - 1] = strides[index].saturating_mul(extents[index]);
+    }
+    strides
+}

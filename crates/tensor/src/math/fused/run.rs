@@ -1,0 +1,104 @@
+//! Running a program block by block.
+
+use super::function::Source;
+use super::input::Input;
+use super::{Fused, Operand, Step};
+use crate::math::number::Floating;
+use crate::math::vectorized;
+
+/// Elements of a block: a few blocks lie in the first cache.
+const BLOCK: usize = 1024;
+
+impl Fused {
+    /// Makes the results from the `first` on.
+    pub(super) fn part<T: Floating>(
+        &self,
+        bound: &[Input],
+        elements: &[&[T]],
+        first: usize,
+        out: &mut [T],
+    ) {
+        let n = BLOCK.min(out.len());
+        let mut blocks: Vec<Vec<T>> = vec![vec![T::ZERO; n]; self.n_blocks];
+        // Of inputs that are not read in place.
+        let is_spread = |input: &Input| matches!(input, Input::Spread(_));
+        let mut copies: Vec<Vec<T>> = bound
+            .iter()
+            .map(|input| vec![T::ZERO; if is_spread(input) { n } else { 0 }])
+            .collect();
+        for (number, out) in out.chunks_mut(BLOCK).enumerate() {
+            let (at, n) = (first + number * BLOCK, out.len());
+            for ((input, x), copy) in bound.iter().zip(elements).zip(&mut copies) {
+                if let Input::Spread(walk) = input {
+                    Input::copy(walk, x, at, &mut copy[..n]);
+                }
+            }
+            let input = |index: usize| match bound[index] {
+                Input::Dense => Source::Each(&elements[index][at..at + n]),
+                Input::One => Source::One(elements[index][0]),
+                Input::Spread(_) => Source::Each(&copies[index][..n]),
+            };
+            self.block(&input, &mut blocks, out);
+        }
+    }
+
+    fn block<'a, T: Floating>(
+        &self,
+        input: &impl Fn(usize) -> Source<'a, T>,
+        blocks: &mut [Vec<T>],
+        out: &mut [T],
+    ) {
+        let (n, last) = (out.len(), self.steps.len() - 1);
+        for (number, step) in self.steps.iter().enumerate() {
+            let mut own = match number == last {
+                true => Vec::new(),
+                false => std::mem::take(&mut blocks[self.blocks[number]]),
+            };
+            let source = |operand: &Operand| match operand {
+                Operand::Input(index) => input(*index),
+                Operand::Step(before) => Source::Each(&blocks[self.blocks[*before]][..n]),
+                Operand::Number(value) => Source::One(T::from_f64(*value)),
+            };
+            let result = if number == last {
+                &mut *out
+            } else {
+                &mut own[..n]
+            };
+            match step {
+                Step::Unary(function, x) => function.apply(source(x), result),
+                Step::Binary(function, [x, y]) => function.apply(source(x), source(y), result),
+                Step::Select(operands) => {
+                    let [condition, x, y] = [0, 1, 2].map(|index: usize| source(&operands[index]));
+                    select([condition, x, y], result);
+                }
+            }
+            if number != last {
+                blocks[self.blocks[number]] = own;
+            }
+        }
+    }
+}
+
+fn select<T: Floating>([condition, x, y]: [Source<'_, T>; 3], out: &mut [T]) {
+    fn at<T: Copy>(source: Source<'_, T>, index: usize) -> T {
+        match source {
+            Source::Each(list) => list[index],
+            Source::One(value) => value,
+        }
+    }
+    if let (Source::Each(condition), Source::Each(x), Source::Each(y)) = (condition, x, y) {
+        vectorized(
+            #[inline(always)]
+            || {
+                for (((out, condition), x), y) in out.iter_mut().zip(condition).zip(x).zip(y) {
+                    *out = if condition.same(T::ZERO) { *y } else { *x };
+                }
+            },
+        );
+        return;
+    }
+    for (index, out) in out.iter_mut().enumerate() {
+        let is_zero = at(condition, index).same(T::ZERO);
+        *out = if is_zero { at(y, index) } else { at(x, index) };
+    }
+}
