@@ -1,4 +1,5 @@
-//! Convolutions of one to three dimensions, channels last, and their gradients.
+//! Convolutions of one to three dimensions, channels last, and their gradients; transposed ones
+//! ([`convolve_transposed`]); those of tensors whose channels come first ([`channels_first`]).
 //!
 //! # Shapes
 //!
@@ -24,12 +25,15 @@ use super::window::{Window, Windows};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
+pub mod channels_first;
 mod gradient;
 mod packed;
 mod patches;
+mod transposed;
 
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
+pub use transposed::{Transposed, convolve_transposed, convolve_transposed_into};
 
 /// Outputs that are made by one product of matrices at most.
 const BLOCK: usize = 96;

@@ -2,6 +2,8 @@
 
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::attention::{Attention, TensorMask, attention_into};
+use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, channels_first};
+use tfrt_tensor::math::conv::{Transposed, convolve_transposed_into};
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
 use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
 use tfrt_tensor::math::gradient;
@@ -80,6 +82,28 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     ];
     let (program, out) = (Fused::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
     let done = program.run_into::<f32>(e, &[&x, &list], &out);
+    all.push(bed.bits(done, &out));
+    let windows = [Window::new(3, 2, Padding::Explicit(1, 0)); 2];
+    let (input, filter) = (
+        bed.random(&[5, 30, 31, 6], 28),
+        bed.random(&[3, 3, 4, 6], 29),
+    );
+    let (transposed, out) = (Transposed::new(&windows), bed.zeros(&[5, 60, 62, 4]));
+    let epilogue = TensorEpilogue::default();
+    let done =
+        convolve_transposed_into::<f32>(e, &transposed, [&input, &filter], epilogue.clone(), &out);
+    all.push(bed.bits(done, &out));
+    let (input, filter) = (
+        bed.random(&[5, 6, 30, 31], 30),
+        bed.random(&[8, 6, 3, 3], 31),
+    );
+    let (convolution, out) = (Convolution::new(&windows), bed.zeros(&[5, 8, 15, 15]));
+    let done =
+        channels_first::convolve_into::<f32>(e, &convolution, [&input, &filter], epilogue, &out);
+    all.push(bed.bits(done, &out));
+    let out = bed.zeros(&[5, 6, 15, 15]);
+    let pooling = Pooling::Maximum;
+    let done = pool::pool_channels_first_into::<f32>(e, pooling, &input, &windows, &out);
     all.push(bed.bits(done, &out));
     all
 }

@@ -160,7 +160,7 @@ impl Plan {
     }
 
     /// Makes the input's gradient from the `first` element on; whole images.
-    fn input_gradient<T: MatmulElement + Real>(
+    pub(super) fn input_gradient<T: MatmulElement + Real>(
         &self,
         gradient: &[T],
         filter: &[T],

@@ -1,0 +1,380 @@
+//! Convolutions of tensors whose channels come first, with filters as ONNX has them.
+//!
+//! Images are brought into the order of [`conv`](super) and back one by one, the filter once: what is multiplied
+//! lies side by side there. Models that run often are better kept channels last.
+//!
+//! # Shapes
+//!
+//! | Tensor | Shape |
+//! | --- | --- |
+//! | input | `[batch, channels, spatial..]` |
+//! | filter | `[filters, channels / groups, window..]`; of a transposed convolution `[channels, filters / groups, window..]` |
+//! | output | `[batch, filters, output..]` |
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use super::{Convolution, Epilogue, Plan, TensorEpilogue, Transposed};
+use crate::math::matmul::MatmulElement;
+use crate::math::movement::Movement;
+use crate::math::number::Real;
+use crate::math::parallel;
+use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
+
+/// Returns the shape of the output of a convolution.
+///
+/// # Errors
+///
+/// As of [`Convolution::output_extents`].
+pub fn output_extents(
+    convolution: &Convolution,
+    input: &[usize],
+    filter: &[usize],
+) -> Result<Dims, Error> {
+    let input = channels_last(input)?;
+    let output = convolution.output_extents(&input, &filter_last(filter)?)?;
+    Ok(channels_first(&output))
+}
+
+/// Convolves.
+///
+/// # Shapes
+///
+/// As in the module's table.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::conv::{Convolution, Epilogue, channels_first};
+/// use tfrt_tensor::math::window::{Padding, Window};
+/// use tfrt_tensor::{TensorView, TensorViewMut};
+///
+/// // Two channels, whose neighbours are added up.
+/// let x = TensorView::new(&[1.0_f32, 2.0, 3.0, 10.0, 20.0, 30.0], &[1, 2, 3])?;
+/// let filter = TensorView::new(&[1.0, 1.0, 1.0, 1.0], &[1, 2, 2])?;
+/// let convolution = Convolution::new(&[Window::new(2, 1, Padding::Valid)]);
+/// let mut out = [0.0; 2];
+/// let mut view = TensorViewMut::new(&mut out, &[1, 1, 2])?;
+/// channels_first::convolve(&convolution, &x, &filter, Epilogue::default(), &mut view)?;
+/// assert_eq!(out, [33.0, 55.0]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn convolve<T: MatmulElement + Real>(
+    convolution: &Convolution,
+    input: &TensorView<'_, T>,
+    filter: &TensorView<'_, T>,
+    epilogue: Epilogue<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let plan = plan(
+        convolution,
+        input.extents(),
+        filter.extents(),
+        out.extents(),
+    )?;
+    plan.expect_epilogue(&epilogue)?;
+    let filter = in_last_order(filter)?;
+    images(&plan, input, &filter, epilogue, 0, out.as_mut_slice())
+}
+
+/// As [`convolve`], of dense tensors, on the workers of the request's queue if there are several images.
+///
+/// # Errors
+///
+/// As of [`convolve`], if the types differ, and those of [`parallel::fill`].
+pub fn convolve_into<T: MatmulElement + Real>(
+    execution: &ExecutionContext,
+    convolution: &Convolution,
+    [input, filter]: [&DenseHostTensor; 2],
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
+    for tensor in [Some(input), Some(filter), lists[0], lists[1]]
+        .into_iter()
+        .flatten()
+    {
+        crate::dense::expect_dtype::<T>(tensor.metadata())?;
+    }
+    let shapes = [input, filter, out].map(|tensor| tensor.shape().to_dims());
+    let plan = plan(convolution, &shapes[0], &shapes[1], &shapes[2])?;
+    for list in lists.into_iter().flatten() {
+        plan.expect_per_filter(list.n_elements())?;
+    }
+    let (input, filter) = (input.clone(), in_last_order(&filter.read()?.view::<T>()?)?);
+    let image = plan.windows.n_outputs().saturating_mul(plan.filters);
+    let chunk = parallel::chunk_len(plan.n_columns() / 8, image);
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let read = |list: &Option<DenseHostTensor>| match list {
+            Some(list) => Ok(Some(list.read()?.elements::<T>()?.to_vec())),
+            None => Ok::<_, Error>(None),
+        };
+        let (scale, shift) = (read(&epilogue.scale)?, read(&epilogue.shift)?);
+        let own = Epilogue {
+            scale: scale.as_deref(),
+            shift: shift.as_deref(),
+            relu: epilogue.relu,
+        };
+        let input = input.read()?;
+        images(&plan, &input.view()?, &filter, own, first / image, part)
+    })
+}
+
+/// Convolves, transposed.
+///
+/// # Shapes
+///
+/// As in the module's table, with the extents of [`Transposed::output_extents`].
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that.
+pub fn convolve_transposed<T: MatmulElement + Real>(
+    transposed: &Transposed,
+    input: &TensorView<'_, T>,
+    filter: &TensorView<'_, T>,
+    epilogue: Epilogue<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let own_input = channels_last(input.extents())?;
+    let own_filter = filter_last(filter.extents())?;
+    let wanted = transposed.output_extents(&own_input, &own_filter)?;
+    expect_result(&channels_first(&wanted), out.extents())?;
+    let input = moved(input, &last_order(input.rank()))?;
+    let filter = in_last_order(filter)?;
+    let mut result = vec![T::ZERO; out.as_mut_slice().len()];
+    super::convolve_transposed(
+        transposed,
+        &TensorView::new(&input, &own_input)?,
+        &TensorView::new(&filter, &own_filter)?,
+        epilogue,
+        &mut TensorViewMut::new(&mut result, &wanted)?,
+    )?;
+    let back = Movement::transpose(&wanted, &first_order(wanted.len()))?;
+    back.run(&TensorView::new(&result, &wanted)?, out)
+}
+
+/// How the tensors lie once channels are last.
+fn plan(
+    convolution: &Convolution,
+    input: &[usize],
+    filter: &[usize],
+    out: &[usize],
+) -> Result<Plan, Error> {
+    let plan = convolution.plan(&channels_last(input)?, &filter_last(filter)?)?;
+    expect_result(&channels_first(&plan.output_extents()), out)?;
+    Ok(plan)
+}
+
+fn expect_result(wanted: &[usize], found: &[usize]) -> Result<(), Error> {
+    if wanted == found {
+        return Ok(());
+    }
+    let message = format!("expected a result of shape {wanted:?}, found {found:?}");
+    Err(Error::invalid_argument(message))
+}
+
+/// Convolves whole images from the `first` on.
+fn images<T: MatmulElement + Real>(
+    plan: &Plan,
+    input: &TensorView<'_, T>,
+    filter: &[T],
+    epilogue: Epilogue<'_, T>,
+    first: usize,
+    out: &mut [T],
+) -> Result<(), Error> {
+    let image_len = plan.windows.n_outputs().saturating_mul(plan.filters);
+    if out.is_empty() {
+        return Ok(());
+    }
+    let order: Vec<usize> = (1..input.rank() - 1).chain([0]).collect();
+    let one = Plan { batch: 1, ..*plan };
+    let extents = [plan.windows.n_outputs(), plan.filters];
+    let back = Movement::transpose(&extents, &[1, 0])?;
+    let mut result = vec![T::ZERO; image_len];
+    for (number, out) in out.chunks_exact_mut(image_len).enumerate() {
+        let image = moved(&input.chip(&[first + number])?, &order)?;
+        one.run(&image, filter, epilogue, 0, &mut result);
+        let result = TensorView::new(&result, &extents)?;
+        back.run(&result, &mut TensorViewMut::new(out, back.extents())?)?;
+    }
+    Ok(())
+}
+
+/// The elements with dimensions in another order.
+fn moved<T: Element>(x: &TensorView<'_, T>, order: &[usize]) -> Result<Vec<T>, Error> {
+    let movement = Movement::transpose(x.extents(), order)?;
+    let n_elements = match x.extents().contains(&0) {
+        true => 0,
+        false => x.n_elements(),
+    };
+    let mut out = vec![T::ZERO; n_elements];
+    movement.run(x, &mut TensorViewMut::new(&mut out, movement.extents())?)?;
+    Ok(out)
+}
+
+/// The elements of a filter in the order of [`conv`](super).
+fn in_last_order<T: Element>(filter: &TensorView<'_, T>) -> Result<Vec<T>, Error> {
+    let rank = filter.rank();
+    moved(filter, &(2..rank).chain([1, 0]).collect::<Vec<usize>>())
+}
+
+/// Of `[batch, channels, spatial..]` to `[batch, spatial.., channels]`.
+fn last_order(rank: usize) -> Vec<usize> {
+    [0].into_iter().chain(2..rank).chain([1]).collect()
+}
+
+/// The way back.
+fn first_order(rank: usize) -> Vec<usize> {
+    [0, rank - 1].into_iter().chain(1..rank - 1).collect()
+}
+
+fn channels_last(extents: &[usize]) -> Result<Dims, Error> {
+    match extents {
+        [_, _, ..] => Ok(last_order(extents.len())
+            .iter()
+            .map(|d| extents[*d])
+            .collect()),
+        _ => Err(Error::invalid_argument(format!(
+            "expected an input of shape [batch, channels, spatial..], found {extents:?}"
+        ))),
+    }
+}
+
+fn channels_first(extents: &[usize]) -> Dims {
+    first_order(extents.len())
+        .iter()
+        .map(|d| extents[*d])
+        .collect()
+}
+
+/// Of `[filters, channels, window..]` to `[window.., channels, filters]`.
+fn filter_last(extents: &[usize]) -> Result<Dims, Error> {
+    match extents {
+        [filters, channels, windows @ ..] => {
+            let mut last = Dims::from_slice(windows);
+            last.extend([*channels, *filters]);
+            Ok(last)
+        }
+        _ => Err(Error::invalid_argument(format!(
+            "expected a filter of shape [filters, channels, window..], found {extents:?}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Transposed;
+    use super::*;
+    use crate::math::testing::{Layout, layout_of};
+    use crate::math::window::{Padding, Window};
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    struct Case {
+        windows: Vec<Window>,
+        groups: usize,
+        input: Layout,
+        filter: Layout,
+        back: Layout,
+    }
+
+    fn cases() -> impl Strategy<Value = Case> {
+        let window = (1..4_usize, 1..3_usize, 1..3_usize, 0..2_usize);
+        let spatial = prop::collection::vec((1..6_usize, window), 1..4);
+        let sizes = (0..3_usize, 1..3_usize, 0..3_usize, 0..3_usize);
+        (spatial, sizes).prop_flat_map(|(spatial, (batch, groups, channels, filters))| {
+            let windows: Vec<Window> = spatial
+                .iter()
+                .map(|(_, (extent, stride, dilation, pad))| Window {
+                    extent: *extent,
+                    stride: *stride,
+                    dilation: *dilation,
+                    padding: Padding::Explicit(*pad, 1),
+                })
+                .collect();
+            let extents = windows.iter().map(|window| window.extent);
+            let mut input = vec![batch, channels * groups];
+            input.extend(spatial.iter().map(|(extent, _)| *extent));
+            let filter: Vec<usize> = [filters * groups, channels]
+                .into_iter()
+                .chain(extents.clone())
+                .collect();
+            let back: Vec<usize> = [channels * groups, filters]
+                .into_iter()
+                .chain(extents)
+                .collect();
+            (layout_of(input), layout_of(filter), layout_of(back)).prop_map(
+                move |(input, filter, back)| Case {
+                    windows: windows.clone(),
+                    groups,
+                    input,
+                    filter,
+                    back,
+                },
+            )
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn channels_may_come_first(case in cases(), values in prop::collection::vec(-9..9_i64, 4096)) {
+            prop_assume!([&case.input, &case.filter, &case.back].iter().all(|layout| layout.len <= 2048));
+            let convolution = Convolution { windows: case.windows.iter().copied().collect(), groups: case.groups };
+            let (x, filter) = (case.input.view(&values), case.filter.view(&values[2000..]));
+            if let Ok(extents) = output_extents(&convolution, x.extents(), filter.extents()) {
+                let bias = &values[..extents[1]];
+                let epilogue = Epilogue { shift: Some(bias), ..Epilogue::default() };
+                let mut out = vec![7; extents.iter().product()];
+                convolve(&convolution, &x, &filter, epilogue, &mut TensorViewMut::new(&mut out, &extents).unwrap()).unwrap();
+                // As the other order has it, of copies.
+                let (own, own_filter) = (channels_last(x.extents()).unwrap(), filter_last(filter.extents()).unwrap());
+                let wanted_extents = convolution.output_extents(&own, &own_filter).unwrap();
+                let mut wanted = vec![7; out.len()];
+                let x: Vec<i64> = x.permute(&last_order(x.rank())).unwrap().iter().collect();
+                let order: Vec<usize> = (2..filter.rank()).chain([1, 0]).collect();
+                let f: Vec<i64> = filter.permute(&order).unwrap().iter().collect();
+                super::super::convolve(
+                    &convolution, &TensorView::new(&x, &own).unwrap(), &TensorView::new(&f, &own_filter).unwrap(),
+                    epilogue, &mut TensorViewMut::new(&mut wanted, &wanted_extents).unwrap(),
+                ).unwrap();
+                let wanted = TensorView::new(&wanted, &wanted_extents).unwrap();
+                let wanted: Vec<i64> = wanted.permute(&first_order(extents.len())).unwrap().iter().collect();
+                prop_assert_eq!(out, wanted);
+            }
+            let mut transposed = Transposed::new(&case.windows);
+            transposed.groups = case.groups;
+            let (x, filter) = (case.input.view(&values), case.back.view(&values[2000..]));
+            let (own, own_filter) = (channels_last(x.extents()).unwrap(), filter_last(filter.extents()).unwrap());
+            let Ok(extents) = transposed.output_extents(&own, &own_filter) else { return Ok(()) };
+            let first = channels_first(&extents);
+            let mut out = vec![7; extents.iter().product()];
+            convolve_transposed(&transposed, &x, &filter, Epilogue::default(), &mut TensorViewMut::new(&mut out, &first).unwrap()).unwrap();
+            let mut wanted = vec![7; out.len()];
+            let x: Vec<i64> = x.permute(&last_order(x.rank())).unwrap().iter().collect();
+            let order: Vec<usize> = (2..filter.rank()).chain([1, 0]).collect();
+            let f: Vec<i64> = filter.permute(&order).unwrap().iter().collect();
+            super::super::convolve_transposed(
+                &transposed, &TensorView::new(&x, &own).unwrap(), &TensorView::new(&f, &own_filter).unwrap(),
+                Epilogue::default(), &mut TensorViewMut::new(&mut wanted, &extents).unwrap(),
+            ).unwrap();
+            let wanted = TensorView::new(&wanted, &extents).unwrap();
+            let wanted: Vec<i64> = wanted.permute(&first_order(extents.len())).unwrap().iter().collect();
+            prop_assert_eq!(out, wanted);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
+        assert!(output_extents(&convolution, &[1], &[1, 1, 1]).is_err());
+        assert!(output_extents(&convolution, &[1, 1, 1], &[1]).is_err());
+        assert!(output_extents(&convolution, &[1, 2, 3], &[1, 1, 1]).is_err());
+        let large = [0, 1 << 40, 1 << 20];
+        assert!(output_extents(&convolution, &large, &[0, 1 << 40, 1]).is_ok());
+        assert!(output_extents(&convolution, &[1 << 40, 1, 1], &[1, 1, 1]).is_ok());
+    }
+}
