@@ -194,7 +194,9 @@ impl Session {
             || reason.is_some_and(|reason| reason.code() == ErrorCode::DeadlineExceeded);
         let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
         let failed = || results.iter().filter_map(AnyAsyncValue::error);
-        if reason.is_some_and(is_limit) || failed().any(is_limit) || self.errors.any(is_limit) {
+        // What no result tells counts where the call was stopped: a limit may be why it took so long.
+        let is_heard = stopped && self.errors.any(is_limit);
+        if reason.is_some_and(is_limit) || failed().any(is_limit) || is_heard {
             return ExitStatus::LimitExceeded;
         }
         if stopped {
