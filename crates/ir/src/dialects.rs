@@ -12,6 +12,7 @@ mod corert;
 mod eigen;
 mod func;
 mod native;
+mod nn;
 mod symbols;
 mod tfrt;
 mod tfrt_dht;
@@ -36,6 +37,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("corert", corert::definitions),
     ("eigen", eigen::definitions),
     ("func", func::definitions),
+    ("nn", nn::definitions),
     ("tfrt", tfrt::definitions),
     ("tfrt_dht", tfrt_dht::definitions),
     ("tfrt_dht_sync", tfrt_dht_sync::definitions),

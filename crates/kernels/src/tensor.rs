@@ -1,4 +1,4 @@
-//! The dialects of tensors: `ts`, `tfrt_dht`, `tfrt_sht`, `coo`, `btf`, with their twins for functions
+//! The dialects of tensors: `ts`, `tfrt_dht`, `tfrt_sht`, `coo`, `btf`, `eigen`, `nn`, with their twins for functions
 //! marked synchronous, and what tests have beside them.
 //!
 //! Kernels look at chains for their order only, so most do not declare theirs: the executor waits for it.
@@ -35,6 +35,7 @@ pub fn register(registry: &mut KernelRegistry) {
         .add_dialect("coo", coo::register)
         .add_dialect("btf", btf::register)
         .add_dialect("eigen", arithmetic::register_eigen)
+        .add_dialect("nn", arithmetic::register_training)
         .add_dialect("tfrt_test_sync", arithmetic::register_synchronous);
     arithmetic::register(registry);
     testing::register(registry);

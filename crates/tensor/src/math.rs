@@ -19,6 +19,7 @@
 //! | [`gradient`] | gradients of softmax, cross entropy, layer norm; where the others are |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
+//! | [`training`] | losses with their gradients, and steps of weights |
 //! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
 //! | [`panel`] | what matrix products and convolutions of packed weights have in common |
@@ -61,6 +62,7 @@ pub mod softmax;
 #[cfg(test)]
 mod testing;
 pub mod top_k;
+pub mod training;
 pub mod window;
 
 /// Runs a loop compiled for the best instruction set that this processor has.

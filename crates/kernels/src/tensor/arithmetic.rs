@@ -6,6 +6,7 @@
 //! | [`reduction`] | `tfrt_test.argmax`, `reduce_mean`..., softmax |
 //! | [`layers`] | `tfrt_test.matmul`, pooling, padding, and what changes the shape |
 //! | [`eigen`] | `eigen.*`: products, convolutions, batch norm, with gradients |
+//! | [`training`] | `nn.*`: a loss, steps of weights |
 //!
 //! Results go to tensors that the program has made, and the chain that a kernel gives says that they are there:
 //! at once, or when the queue's workers have made them.
@@ -23,9 +24,11 @@ mod eigen;
 mod elements;
 mod layers;
 mod reduction;
+mod training;
 
 pub(super) use eigen::register as register_eigen;
 pub(super) use layers::register_synchronous;
+pub(super) use training::register as register_training;
 
 /// Adds the kernels of `tfrt_test`.
 pub(super) fn register(registry: &mut KernelRegistry) {
