@@ -8,6 +8,7 @@
 //! | hold strings | [`StringHostTensor`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
+//! | store numbers in 8 bits or 4 | [`compact`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |
 //! | read and write files | [`btf`], [`npy`], [`npz`], [`safetensors`] |
@@ -27,6 +28,7 @@
 #![deny(unsafe_code)]
 
 pub mod btf;
+pub mod compact;
 pub mod compare;
 pub mod convert;
 mod coo;

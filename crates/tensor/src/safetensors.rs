@@ -7,6 +7,7 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{DType, Error, HostAllocator};
 
+use crate::compact::{CompactTensor, CompactType};
 use crate::{DenseHostTensor, TensorMetadata, TensorShape};
 
 /// The types of the format that tensors have.
@@ -26,6 +27,25 @@ const TYPES: [(Dtype, DType); 14] = [
     (Dtype::I64, DType::I64),
     (Dtype::U64, DType::Ui64),
 ];
+
+/// The types of the format that compact tensors have.
+const COMPACT_TYPES: [(Dtype, CompactType); 6] = [
+    (Dtype::F4, CompactType::F4E2M1),
+    (Dtype::F8_E5M2, CompactType::F8E5M2),
+    (Dtype::F8_E4M3, CompactType::F8E4M3FN),
+    (Dtype::F8_E8M0, CompactType::F8E8M0),
+    (Dtype::F8_E4M3FNUZ, CompactType::F8E4M3FNUZ),
+    (Dtype::F8_E5M2FNUZ, CompactType::F8E5M2FNUZ),
+];
+
+/// A tensor of a file.
+#[derive(Clone, Debug)]
+pub enum Stored {
+    /// Of elements that can be calculated with.
+    Dense(DenseHostTensor),
+    /// Of floats of 8 bits or 4.
+    Compact(CompactTensor),
+}
 
 /// Reads all tensors, in the order in which their elements lie. Each is a slice of `buffer`, a mapped file for
 /// example, if its elements lie there as they have to in memory; else it is a copy.
@@ -54,26 +74,80 @@ pub fn read(
     buffer: &HostBuffer,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Vec<(String, DenseHostTensor)>, Error> {
+    let dense = |(name, stored): (String, Stored)| match stored {
+        Stored::Dense(tensor) => Ok((name, tensor)),
+        Stored::Compact(tensor) => {
+            let dtype = tensor.dtype().name();
+            Err(invalid(&format!(
+                "tensor '{name}': elements of type {dtype} are no dense tensor's"
+            )))
+        }
+    };
+    read_all(buffer, allocator)?
+        .into_iter()
+        .map(dense)
+        .collect()
+}
+
+/// As [`read`], with the tensors of floats of 8 bits and 4.
+///
+/// # Errors
+///
+/// As of [`read`], but for these types.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::memory::HostBuffer;
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+/// use tfrt_tensor::compact::{CompactTensor, CompactType};
+/// use tfrt_tensor::safetensors::{self, Stored};
+/// use tfrt_tensor::TensorShape;
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let (shape, allocator) = (TensorShape::new(&[2])?, host.allocator());
+/// let ones = CompactTensor::from_bytes(CompactType::F8E4M3FN, shape, &[0x38, 0x38], allocator)?;
+/// let bytes = safetensors::write_all([("ones", &Stored::Compact(ones))])?;
+/// let tensors = safetensors::read_all(&HostBuffer::from_owner(bytes), allocator)?;
+/// let Stored::Compact(ones) = &tensors[0].1 else { panic!("it was written as such") };
+/// assert_eq!(ones.to_dense(allocator)?.read()?.elements::<f32>()?, [1.0, 1.0]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub fn read_all(
+    buffer: &HostBuffer,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Vec<(String, Stored)>, Error> {
     let reading = buffer.read()?;
     let file = SafeTensors::deserialize(&reading).map_err(|error| invalid(&error))?;
     let mut tensors: Vec<_> = file.iter().collect();
     let start = reading.as_ptr().addr();
     let offset = |data: &[u8]| data.as_ptr().addr() - start;
     tensors.sort_by_key(|(_, view)| offset(view.data()));
+    let slice = |data: &[u8]| {
+        let range = offset(data)..offset(data) + data.len();
+        buffer.slice(range).expect("it lies in the buffer")
+    };
     let read_one = |name: &str, view: &safetensors::tensor::TensorView<'_>| {
+        let shape = TensorShape::new(view.shape())?;
+        let compact = COMPACT_TYPES
+            .iter()
+            .find(|(theirs, _)| *theirs == view.dtype());
+        if let Some((_, dtype)) = compact {
+            let tensor = CompactTensor::new(*dtype, shape, slice(view.data()))?;
+            return Ok(Stored::Compact(tensor));
+        }
         let own = TYPES.iter().find(|(theirs, _)| *theirs == view.dtype());
         let Some((_, dtype)) = own else {
             let message = format!("elements of type {} are no tensor's", view.dtype());
             return Err(invalid(&format!("tensor '{name}': {message}")));
         };
-        let metadata = TensorMetadata::new(*dtype, TensorShape::new(view.shape())?);
+        let metadata = TensorMetadata::new(*dtype, shape);
         let alignment = dtype.alignment_bytes().unwrap_or(1);
         if !view.data().as_ptr().addr().is_multiple_of(alignment) || cfg!(target_endian = "big") {
-            return copy(metadata, view.data(), allocator);
+            return Ok(Stored::Dense(copy(metadata, view.data(), allocator)?));
         }
-        let range = offset(view.data())..offset(view.data()) + view.data().len();
-        let slice = buffer.slice(range).expect("it lies in the buffer");
-        DenseHostTensor::new(metadata, slice)
+        let tensor = DenseHostTensor::new(metadata, slice(view.data()))?;
+        Ok(Stored::Dense(tensor))
     };
     let with_name = |(name, view): (&str, _)| Ok((name.to_owned(), read_one(name, &view)?));
     tensors.into_iter().map(with_name).collect()
@@ -137,35 +211,75 @@ impl View for Copied {
 pub fn write<'t>(
     tensors: impl IntoIterator<Item = (&'t str, &'t DenseHostTensor)>,
 ) -> Result<Vec<u8>, Error> {
+    let stored: Vec<(&str, Stored)> = tensors
+        .into_iter()
+        .map(|(name, tensor)| (name, Stored::Dense(tensor.clone())))
+        .collect();
+    write_all(stored.iter().map(|(name, stored)| (*name, stored)))
+}
+
+/// As [`write()`], with tensors of floats of 8 bits and 4.
+///
+/// # Errors
+///
+/// As of [`write()`], and `InvalidArgument` for an odd number of elements of 4 bits, which the format does not
+/// have.
+pub fn write_all<'t>(
+    tensors: impl IntoIterator<Item = (&'t str, &'t Stored)>,
+) -> Result<Vec<u8>, Error> {
     let mut copies: Vec<(&str, Copied)> = Vec::new();
-    for (name, tensor) in tensors {
-        let Some((dtype, _)) = TYPES.iter().find(|(_, own)| *own == tensor.dtype()) else {
-            let dtype = tensor.dtype();
-            let message =
-                format!("tensor '{name}': the format has no type of elements for {dtype}");
-            return Err(Error::invalid_argument(message));
+    for (name, stored) in tensors {
+        let copied = match stored {
+            Stored::Dense(tensor) => copied(name, tensor)?,
+            Stored::Compact(tensor) => compact_copied(name, tensor)?,
         };
         if copies.iter().any(|(other, _)| *other == name) {
             return Err(Error::invalid_argument(format!(
                 "two tensors have the name '{name}'"
             )));
         }
-        let mut bytes = tensor.read()?.bytes().to_vec();
-        if cfg!(target_endian = "big") {
-            let size = match tensor.dtype() {
-                DType::Complex64 => 4,
-                dtype => dtype.size_bytes().unwrap_or(1),
-            };
-            bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-        }
-        let copied = Copied {
-            dtype: *dtype,
-            shape: tensor.shape().to_dims().to_vec(),
-            bytes,
-        };
         copies.push((name, copied));
     }
     safetensors::serialize(copies, None).map_err(|error| invalid(&error))
+}
+
+fn no_type(name: &str, dtype: &dyn std::fmt::Display) -> Error {
+    Error::invalid_argument(format!(
+        "tensor '{name}': the format has no type of elements for {dtype}"
+    ))
+}
+
+fn copied(name: &str, tensor: &DenseHostTensor) -> Result<Copied, Error> {
+    let known = TYPES.iter().find(|(_, own)| *own == tensor.dtype());
+    let (dtype, _) = known.ok_or_else(|| no_type(name, &tensor.dtype()))?;
+    let mut bytes = tensor.read()?.bytes().to_vec();
+    if cfg!(target_endian = "big") {
+        let size = match tensor.dtype() {
+            DType::Complex64 => 4,
+            dtype => dtype.size_bytes().unwrap_or(1),
+        };
+        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok(Copied {
+        dtype: *dtype,
+        shape: tensor.shape().to_dims().to_vec(),
+        bytes,
+    })
+}
+
+fn compact_copied(name: &str, tensor: &CompactTensor) -> Result<Copied, Error> {
+    let known = COMPACT_TYPES.iter().find(|(_, own)| *own == tensor.dtype());
+    let (dtype, _) = known.ok_or_else(|| no_type(name, &tensor.dtype().name()))?;
+    if tensor.dtype().n_bits() == 4 && tensor.n_elements() % 2 == 1 {
+        let n = tensor.n_elements();
+        let message = format!("tensor '{name}': the format has no odd number of 4 bits, found {n}");
+        return Err(Error::invalid_argument(message));
+    }
+    Ok(Copied {
+        dtype: *dtype,
+        shape: tensor.shape().to_dims().to_vec(),
+        bytes: tensor.buffer().read()?.to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -213,6 +327,38 @@ mod tests {
         );
         let one = DenseHostTensor::scalar(&allocator(), 1).unwrap();
         assert!(write([("a", &one), ("a", &one)]).is_err());
+    }
+
+    #[test]
+    fn floats_of_few_bits_are_stored() {
+        let of = |dtype: CompactType, extents: &[usize], bytes: &[u8]| {
+            let shape = TensorShape::new(extents).unwrap();
+            CompactTensor::from_bytes(dtype, shape, bytes, &allocator()).unwrap()
+        };
+        for (_, dtype) in COMPACT_TYPES {
+            let bytes: Vec<u8> = (0..24).collect();
+            let tensor = of(dtype, &[4, 6], &bytes[..dtype.len_bytes(24)]);
+            let file = write_all([("a", &Stored::Compact(tensor.clone()))]).unwrap();
+            let buffer = HostBuffer::from_owner(file);
+            let tensors = read_all(&buffer, &allocator()).unwrap();
+            let [(_, Stored::Compact(found))] = &tensors[..] else {
+                panic!("{tensors:?}");
+            };
+            assert_eq!(found.to_text().unwrap(), tensor.to_text().unwrap());
+            let error = read(&buffer, &allocator()).unwrap_err();
+            assert!(error.message().contains(dtype.name()), "{error}");
+        }
+        let stored = |tensor| write_all([("a", &Stored::Compact(tensor))]);
+        let error = stored(of(CompactType::I4, &[2], &[0])).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "tensor 'a': the format has no type of elements for i4"
+        );
+        let error = stored(of(CompactType::F4E2M1, &[3], &[0, 0])).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "tensor 'a': the format has no odd number of 4 bits, found 3"
+        );
     }
 
     proptest! {

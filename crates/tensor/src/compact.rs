@@ -1,0 +1,315 @@
+//! [`CompactTensor`]: integers of 4 bits and floats of 8 and 4, as storage: nothing is calculated with them but
+//! by way of `f32`.
+//!
+//! | Type | Sign, exponent, mantissa | Bias | Largest | Not a number | Infinity |
+//! | --- | --- | --- | --- | --- | --- |
+//! | [`F8E4M3FN`](CompactType::F8E4M3FN) | 1 4 3 | 7 | 448 | `S.1111.111` | none |
+//! | [`F8E4M3FNUZ`](CompactType::F8E4M3FNUZ) | 1 4 3 | 8 | 240 | `1.0000.000`, so no -0 | none |
+//! | [`F8E5M2`](CompactType::F8E5M2) | 1 5 2 | 15 | 57344 | `S.11111` and a mantissa | `S.11111.00` |
+//! | [`F8E5M2FNUZ`](CompactType::F8E5M2FNUZ) | 1 5 2 | 16 | 57344 | `1.00000.00`, so no -0 | none |
+//! | [`F8E8M0`](CompactType::F8E8M0) | 0 8 0 | 127 | 2^127 | `11111111` | none, and no 0 |
+//! | [`F4E2M1`](CompactType::F4E2M1) | 1 2 1 | 1 | 6 | none | none |
+//! | [`I4`](CompactType::I4), [`Ui4`](CompactType::Ui4) | two's complement, or without sign | | 7, 15 | | |
+//!
+//! Of two elements of 4 bits in a byte the first has the low ones; behind an odd number of them 4 bits are 0.
+//! This is ONNX's way, and that of [`safetensors`](crate::safetensors), which has all of the floats. Files of
+//! NumPy have no name for any of these types.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tfrt_host::memory::HostBuffer;
+use tfrt_host::{Error, HostAllocator};
+
+use crate::text::{self, MAX_PRINTED};
+use crate::{DenseHostTensor, TensorShape};
+
+mod codes;
+
+/// A type of which a [`CompactTensor`] is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompactType {
+    /// -8 to 7.
+    I4,
+    /// 0 to 15.
+    Ui4,
+    /// 4 bits of exponent, finite but for one code of each sign.
+    F8E4M3FN,
+    /// 4 bits of exponent, finite, one zero.
+    F8E4M3FNUZ,
+    /// 5 bits of exponent, with infinities: half of an `f16`.
+    F8E5M2,
+    /// 5 bits of exponent, finite, one zero.
+    F8E5M2FNUZ,
+    /// Powers of two.
+    F8E8M0,
+    /// 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
+    F4E2M1,
+}
+
+/// What becomes of numbers that are larger than the largest of a type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The largest; of the types without infinity and -0, an infinity is no number.
+    #[default]
+    Saturate,
+    /// An infinity if the type has one, else no number, if it has that.
+    Escape,
+}
+
+impl CompactType {
+    /// All types.
+    pub const ALL: [CompactType; 8] = [
+        CompactType::I4,
+        CompactType::Ui4,
+        CompactType::F8E4M3FN,
+        CompactType::F8E4M3FNUZ,
+        CompactType::F8E5M2,
+        CompactType::F8E5M2FNUZ,
+        CompactType::F8E8M0,
+        CompactType::F4E2M1,
+    ];
+
+    /// The bits of an element.
+    pub fn n_bits(self) -> usize {
+        match self {
+            CompactType::I4 | CompactType::Ui4 | CompactType::F4E2M1 => 4,
+            _ => 8,
+        }
+    }
+
+    /// The name that tensors are printed with.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompactType::I4 => "i4",
+            CompactType::Ui4 => "u4",
+            CompactType::F8E4M3FN => "f8e4m3fn",
+            CompactType::F8E4M3FNUZ => "f8e4m3fnuz",
+            CompactType::F8E5M2 => "f8e5m2",
+            CompactType::F8E5M2FNUZ => "f8e5m2fnuz",
+            CompactType::F8E8M0 => "f8e8m0",
+            CompactType::F4E2M1 => "f4e2m1",
+        }
+    }
+
+    /// How many bytes so many elements take.
+    pub fn len_bytes(self, n_elements: usize) -> usize {
+        match self.n_bits() {
+            4 => n_elements.div_ceil(2),
+            _ => n_elements,
+        }
+    }
+
+    /// Returns the number that a code stands for, which `f32` has; of types of 4 bits the others are not looked
+    /// at.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_tensor::compact::CompactType;
+    ///
+    /// assert_eq!(CompactType::F8E4M3FN.decode(0x7e), 448.0);
+    /// assert_eq!(CompactType::I4.decode(0xf), -1.0);
+    /// ```
+    pub fn decode(self, code: u8) -> f32 {
+        codes::decode(self, code)
+    }
+
+    /// Returns the code of the nearest number, of two as near that with an even code.
+    ///
+    /// What is no number becomes so, or the largest (`F4E2M1`), or 0 (integers). Integers are rounded and
+    /// saturate, as when numbers are quantised. Of `F8E8M0` the code is that of the next power of two above, as
+    /// ONNX rounds unless told otherwise; numbers below the least get that, and negative ones are none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_tensor::compact::{CompactType, Overflow};
+    ///
+    /// assert_eq!(CompactType::F8E5M2.encode(1e9, Overflow::Saturate), 0x7b);
+    /// assert_eq!(CompactType::F8E5M2.encode(1e9, Overflow::Escape), 0x7c);
+    /// ```
+    pub fn encode(self, value: f32, overflow: Overflow) -> u8 {
+        codes::encode(self, value, overflow)
+    }
+
+    /// Writes the numbers of elements from the `first` on; what lies behind the bytes is left as it is.
+    pub fn unpack(self, bytes: &[u8], first: usize, out: &mut [f32]) {
+        let numbers: [f32; 256] = std::array::from_fn(|code| {
+            self.decode(u8::try_from(code).expect("there are 256 codes"))
+        });
+        for (index, out) in out.iter_mut().enumerate() {
+            let Some(code) = self.code(bytes, first.saturating_add(index)) else {
+                return;
+            };
+            *out = numbers[usize::from(code)];
+        }
+    }
+
+    /// Returns the bytes of elements.
+    pub fn pack(self, values: &[f32], overflow: Overflow) -> Vec<u8> {
+        let code = |value: &f32| self.encode(*value, overflow);
+        match self.n_bits() {
+            4 => values
+                .chunks(2)
+                .map(|pair| code(&pair[0]) | pair.get(1).map_or(0, code) << 4)
+                .collect(),
+            _ => values.iter().map(code).collect(),
+        }
+    }
+
+    /// The code of an element, if there are so many.
+    fn code(self, bytes: &[u8], index: usize) -> Option<u8> {
+        match self.n_bits() {
+            4 => bytes
+                .get(index / 2)
+                .map(|byte| (byte >> (4 * (index % 2))) & 0xf),
+            _ => bytes.get(index).copied(),
+        }
+    }
+}
+
+/// Elements of a [`CompactType`] in row-major order, in a buffer of the host. Clones share it.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+/// use tfrt_tensor::DenseHostTensor;
+/// use tfrt_tensor::compact::{CompactTensor, CompactType, Overflow};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let numbers = DenseHostTensor::from_slice(host.allocator(), &[3], &[0.3_f32, -1.2, 100.0])?;
+/// let dtype = CompactType::F4E2M1;
+/// let small = CompactTensor::of(&numbers, dtype, Overflow::Saturate, host.allocator())?;
+/// assert_eq!(small.buffer().len_bytes(), 2);
+/// let back = small.to_dense(host.allocator())?;
+/// assert_eq!(back.read()?.elements::<f32>()?, [0.5, -1.0, 6.0]);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompactTensor {
+    dtype: CompactType,
+    shape: TensorShape,
+    // Invariant: as many bytes as the elements take.
+    buffer: HostBuffer,
+}
+
+impl CompactTensor {
+    /// Sees a buffer as a tensor.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the buffer does not have as many bytes as the elements take.
+    pub fn new(dtype: CompactType, shape: TensorShape, buffer: HostBuffer) -> Result<Self, Error> {
+        let wanted = shape.n_elements().map(|n| dtype.len_bytes(n));
+        if wanted != Some(buffer.len_bytes()) {
+            let (name, found) = (dtype.name(), buffer.len_bytes());
+            let wanted = wanted.map_or("more than any memory has".to_owned(), |n| n.to_string());
+            return Err(Error::invalid_argument(format!(
+                "a tensor of {name} {shape} takes {wanted} bytes, the buffer has {found}"
+            )));
+        }
+        Ok(CompactTensor {
+            dtype,
+            shape,
+            buffer,
+        })
+    }
+
+    /// Converts a tensor of `f32`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another type, `FailedPrecondition` if somebody is writing it,
+    /// `ResourceExhausted` if there is no memory for the result.
+    pub fn of(
+        tensor: &DenseHostTensor,
+        dtype: CompactType,
+        overflow: Overflow,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Self, Error> {
+        let bytes = dtype.pack(tensor.read()?.elements::<f32>()?, overflow);
+        Self::from_bytes(dtype, tensor.shape().clone(), &bytes, allocator)
+    }
+
+    /// Returns a tensor of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new), and `ResourceExhausted` if there is no memory for them.
+    pub fn from_bytes(
+        dtype: CompactType,
+        shape: TensorShape,
+        bytes: &[u8],
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Self, Error> {
+        let buffer = HostBuffer::copy_of(allocator, bytes).ok_or_else(|| {
+            let name = dtype.name();
+            Error::resource_exhausted(format!("Cannot allocate tensor of {name} {shape}"))
+        })?;
+        Self::new(dtype, shape, buffer)
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> CompactType {
+        self.dtype
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &TensorShape {
+        &self.shape
+    }
+
+    /// The bytes behind the elements.
+    pub fn buffer(&self) -> &HostBuffer {
+        &self.buffer
+    }
+
+    /// The number of elements.
+    pub fn n_elements(&self) -> usize {
+        self.shape.n_elements().unwrap_or(0)
+    }
+
+    /// Converts to `f32`, which has all numbers of all types.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing the bytes, `InvalidArgument` or `ResourceExhausted` if there
+    /// is no memory for the result.
+    pub fn to_dense(&self, allocator: &Arc<dyn HostAllocator>) -> Result<DenseHostTensor, Error> {
+        let metadata = crate::TensorMetadata::new(crate::DType::F32, self.shape.clone());
+        let dense = DenseHostTensor::zeroed(allocator, metadata)?;
+        let bytes = self.buffer.read()?;
+        self.dtype.unpack(&bytes, 0, dense.write()?.elements_mut()?);
+        Ok(dense)
+    }
+
+    /// Returns the tensor as it is printed: `CompactTensor dtype = i4, shape = [2], values = [-8, 7]`. Of more
+    /// than 16 elements the first 16 are shown.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if somebody is writing the bytes.
+    pub fn to_text(&self) -> Result<String, Error> {
+        let bytes = self.buffer.read()?;
+        let mut numbers = vec![0.0; self.n_elements().min(MAX_PRINTED)];
+        self.dtype.unpack(&bytes, 0, &mut numbers);
+        let (name, shape) = (self.dtype.name(), &self.shape);
+        let mut line = format!("CompactTensor dtype = {name}, shape = {shape}, values = [");
+        for (index, number) in numbers.iter().enumerate() {
+            line.push_str(if index > 0 { ", " } else { "" });
+            match self.dtype {
+                CompactType::I4 | CompactType::Ui4 => write!(line, "{number}"),
+                _ => text::exponential((*number).into(), &mut line),
+            }
+            .expect("a string takes all");
+        }
+        let is_all = numbers.len() == self.n_elements();
+        line.push_str(if is_all { "]" } else { ", ... ]" });
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests;
