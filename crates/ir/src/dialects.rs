@@ -9,6 +9,7 @@ mod builtin;
 mod checks;
 mod coo;
 mod corert;
+mod cpu;
 mod eigen;
 mod func;
 mod native;
@@ -35,6 +36,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("builtin", builtin::definitions),
     ("coo", coo::definitions),
     ("corert", corert::definitions),
+    ("cpu", cpu::definitions),
     ("eigen", eigen::definitions),
     ("func", func::definitions),
     ("nn", nn::definitions),

@@ -34,6 +34,7 @@ pub fn register(registry: &mut KernelRegistry) {
         .add_dialect("tfrt_sht_sync", strings::register_synchronous)
         .add_dialect("coo", coo::register)
         .add_dialect("btf", btf::register)
+        .add_dialect("cpu", arithmetic::register_cpu)
         .add_dialect("eigen", arithmetic::register_eigen)
         .add_dialect("nn", arithmetic::register_training)
         .add_dialect("tfrt_test_sync", arithmetic::register_synchronous);

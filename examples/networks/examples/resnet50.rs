@@ -24,7 +24,7 @@ struct Options {
     /// The height and width of the images.
     #[arg(long, default_value_t = 224)]
     image: usize,
-    /// One kernel for each convolution with what follows it, or a kernel for each step.
+    /// A kernel for each step; one for each convolution with what follows it; or that by packed weights.
     #[arg(long, default_value = "plain")]
     form: FormOption,
     /// Which weights are drawn.
@@ -38,6 +38,7 @@ struct Options {
 enum FormOption {
     Plain,
     Fused,
+    Packed,
 }
 
 fn main() -> ExitCode {
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         form: match options.form {
             FormOption::Plain => Form::Plain,
             FormOption::Fused => Form::Fused,
+            FormOption::Packed => Form::Packed,
         },
         ..ResNet::FIFTY
     };

@@ -20,6 +20,8 @@
 //! | `infer` | images `[batch, image, image, 3]`, the weights | logits `[batch, classes]`, and when they are there |
 //! | `main` | | prints the logits of the file's images |
 //!
+//! In the packed form, `pack` takes the weights and gives what `infer` takes in their place.
+//!
 //! `infer` makes the tensors between its layers anew, so that calls may run side by side.
 
 use std::fmt::Write;
@@ -31,6 +33,7 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 use crate::random::Random;
 
 mod layers;
+mod packed;
 mod text;
 
 pub use layers::{Convolution, Stage};
@@ -43,6 +46,9 @@ pub enum Form {
     Plain,
     /// Batch norm, and relu where it follows, in the convolution's kernel.
     Fused,
+    /// The same by filters that a function of their own packs ahead, sums with shortcuts included; the images
+    /// of a stage share their memory.
+    Packed,
 }
 
 /// A residual network of bottlenecks.
@@ -155,7 +161,12 @@ impl ResNet {
         )
         .expect("a string takes all");
         text::weights(self, &mut program);
-        text::infer(self, &mut program);
+        if self.form == Form::Packed {
+            packed::pack(self, &mut program);
+            packed::infer(self, &mut program);
+        } else {
+            text::infer(self, &mut program);
+        }
         text::main(self, path, &mut program);
         program
     }

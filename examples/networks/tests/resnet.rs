@@ -22,13 +22,19 @@ fn logits_are_those_of_a_plain_calculation() {
     let wanted = plain(&NARROW, &tensors.iter().map(elements).collect::<Vec<_>>());
     let largest = wanted.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
     assert!(largest > 0.1 && largest < 100.0, "{wanted:?}");
-    for form in [Form::Plain, Form::Fused] {
+    for form in [Form::Plain, Form::Fused, Form::Packed] {
         let network = ResNet { form, ..NARROW };
         let program = runtime
             .compile("resnet.mlir", network.program("none.btf"))
             .unwrap();
-        let arguments: Vec<AnyAsyncValue> =
+        let mut arguments: Vec<AnyAsyncValue> =
             tensors.iter().cloned().map(AnyAsyncValue::new).collect();
+        if form == Form::Packed {
+            let weights = arguments.split_off(1);
+            let pack = program.function("pack").unwrap();
+            let packed = pack.call(&runtime.context(), weights).wait().unwrap();
+            arguments.extend(packed.into_inner());
+        }
         let infer = program.function("infer").unwrap();
         let results = infer.call(&runtime.context(), arguments).wait().unwrap();
         let found = elements(results.get::<Tensor>(0).unwrap());

@@ -5,6 +5,7 @@
 //! | [`elements`] | `tfrt_test.add`, `relu`, `equal`...: element by element |
 //! | [`reduction`] | `tfrt_test.argmax`, `reduce_mean`..., softmax |
 //! | [`layers`] | `tfrt_test.matmul`, pooling, padding, and what changes the shape |
+//! | [`cpu`] | `cpu.*`: products and convolutions by packed weights |
 //! | [`eigen`] | `eigen.*`: products, convolutions, batch norm, with gradients |
 //! | [`training`] | `nn.*`: a loss, steps of weights |
 //!
@@ -20,12 +21,14 @@ use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, TensorShape};
 
+mod cpu;
 mod eigen;
 mod elements;
 mod layers;
 mod reduction;
 mod training;
 
+pub(super) use cpu::register as register_cpu;
 pub(super) use eigen::register as register_eigen;
 pub(super) use layers::register_synchronous;
 pub(super) use training::register as register_training;

@@ -55,13 +55,25 @@ pub(super) fn main(network: &ResNet, path: &str, text: &mut String) {
         text,
         "%weights:{n_weights} = tfrt.call @weights(%path) : (!tfrt.string) -> ({types})"
     );
-    let weights: Vec<String> = (0..n_weights)
-        .map(|index| format!("%weights#{index}"))
-        .collect();
+    let all = |name: &str, n: usize| -> String {
+        let values: Vec<String> = (0..n).map(|index| format!("%{name}#{index}")).collect();
+        values.join(", ")
+    };
+    let mut weights = (all("weights", n_weights), types);
+    if network.form == Form::Packed {
+        let packed = super::packed::types(network);
+        let n_packed = packed.split(", ").count();
+        let (values, types) = &weights;
+        line!(
+            text,
+            "%packed:{n_packed} = tfrt.call @pack({values}) : ({types}) -> ({packed})"
+        );
+        weights = (all("packed", n_packed), packed);
+    }
+    let (values, types) = weights;
     line!(
         text,
-        "%logits, %done = tfrt.call @infer(%images, {}) : (!t.tensor, {types}) -> (!t.tensor, !tfrt.chain)",
-        weights.join(", ")
+        "%logits, %done = tfrt.call @infer(%images, {values}) : (!t.tensor, {types}) -> (!t.tensor, !tfrt.chain)"
     );
     line!(text, "%printed = tfrt_dht.print_tensor %logits, %done");
     line!(text, "tfrt.return %printed : !tfrt.chain");

@@ -121,7 +121,7 @@ fn convolution_with_batch_norm<const RELU: bool>(
     convolve([x, filter, y], epilogue, &padding, &strides, execution)
 }
 
-fn channel_tensors<'t>(
+pub(super) fn channel_tensors<'t>(
     scale: &'t Tensor,
     shift: &'t Tensor,
     mean: &'t Tensor,
