@@ -75,6 +75,14 @@ pub enum EventKind {
         /// Tells the calls of the function apart that are in progress at the same time.
         call: u64,
     },
+    /// Something was done for a kernel that may have returned before: in a task of the work queue, or
+    /// in a loop that several threads share.
+    Part {
+        /// The function that it stands in.
+        function: FunctionId,
+        /// Its number there.
+        kernel: u32,
+    },
     /// A task of the work queue was run, with all kernels in it.
     Task,
     /// A worker took tasks from another, so many.
@@ -259,6 +267,11 @@ impl Recorder {
         self.with_track(|track| track.kernel(function, kernel, call));
     }
 
+    /// Something was done for a kernel on the calling thread: see [`Track::part`].
+    pub fn part(&self, function: FunctionId, kernel: u32) {
+        self.with_track(|track| track.part(function, kernel));
+    }
+
     #[inline]
     fn with_track(&self, event: impl Fn(&Track)) {
         let known = LAST.try_with(|last| match &*last.borrow() {
@@ -385,6 +398,12 @@ impl Track {
         self.record(self.0.mark.get(), what, call);
     }
 
+    /// Something was done for a kernel of a function, since the last event.
+    pub fn part(&self, function: FunctionId, kernel: u32) {
+        let what = PART << 56 | u64::from(function.0) << 32 | u64::from(kernel);
+        self.record(self.0.mark.get(), what, 0);
+    }
+
     /// When the last event ended, for what is recorded later and begins there.
     #[inline]
     pub(crate) fn last(&self) -> u64 {
@@ -426,6 +445,7 @@ const KERNEL: u64 = 1;
 const TASK: u64 = 2;
 const STEAL: u64 = 3;
 const PARK: u64 = 4;
+const PART: u64 = 5;
 
 /// The third word of a record: the kind in the highest byte, the function in three more, a number
 /// in the lower half.
@@ -437,6 +457,10 @@ fn decoded(what: u64, call: u64) -> Option<EventKind> {
             function: FunctionId(high & MAX_FUNCTION),
             kernel: number,
             call,
+        },
+        PART => EventKind::Part {
+            function: FunctionId(high & MAX_FUNCTION),
+            kernel: number,
         },
         TASK => EventKind::Task,
         STEAL => EventKind::Steal(number),
@@ -459,12 +483,13 @@ mod tests {
         let track = recorder.track();
         track.kernel(first.offset(2), 5, 1);
         recorder.track().kernel(first.offset(3), u32::MAX, 2);
+        recorder.part(first.offset(4), 6);
         let recording = recorder.recording();
         let [thread] = recording.threads.as_slice() else {
             panic!("one thread took part");
         };
-        let [one, two] = thread.events.as_slice() else {
-            panic!("it recorded two events");
+        let [one, two, three] = thread.events.as_slice() else {
+            panic!("it recorded three events");
         };
         assert_eq!(one.end_ns, two.begin_ns);
         assert!(two.end_ns <= recording.end_ns);
@@ -474,6 +499,8 @@ mod tests {
             call: 2,
         };
         assert_eq!(two.kind, kind);
+        let (function, kernel) = (first.offset(4), 6);
+        assert_eq!(three.kind, EventKind::Part { function, kernel });
     }
 
     #[test]

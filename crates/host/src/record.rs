@@ -65,6 +65,31 @@ impl Drop for Watch<'_> {
     }
 }
 
+/// Who works for a kernel after it has returned, or on another thread: what is done is recorded as a
+/// part of the kernel, if anything is recorded. A counted handle.
+///
+/// Loops and tasks that go through the [`ExecutionContext`](crate::ExecutionContext) do this by
+/// themselves.
+#[derive(Clone, Debug)]
+pub struct Part(Option<(Arc<Recorder>, FunctionId, u32)>);
+
+impl Part {
+    pub(crate) fn new(recorder: Option<&Arc<Recorder>>, of: Option<(FunctionId, u32)>) -> Part {
+        let of = recorder.zip(of);
+        Part(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
+    }
+
+    /// Does some work, which begins where the last event of this thread has ended.
+    #[inline]
+    pub fn run<R>(&self, work: impl FnOnce() -> R) -> R {
+        let done = work();
+        if let Some((recorder, function, kernel)) = &self.0 {
+            recorder.part(*function, *kernel);
+        }
+        done
+    }
+}
+
 impl Program {
     /// The number that recordings give the first function of the file; those behind it follow.
     /// `None` if the program's host has no recorder.

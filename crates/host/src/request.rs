@@ -2,19 +2,21 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use tfrt_async::queue::{ConcurrentWorkQueue, Task, TimerHandle};
-use tfrt_async::{AsyncValue, Error, Promise, SourceLocation, Value};
+use tfrt_async::queue::{ConcurrentWorkQueue, Task, TileResult, TimerHandle};
+use tfrt_async::{AsyncValue, Chain, Error, Promise, SourceLocation, Value};
 use tfrt_bef::LocationOffset;
 
 use crate::context::HostContext;
 use crate::executor::topology::Topology;
 use crate::executor::{guarded, live};
 use crate::program::ProgramRef;
-use crate::record::Watch;
+use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
@@ -341,6 +343,14 @@ impl RequestContext {
         Watch::new(scope, recorder, kernel, call)
     }
 
+    /// Something was done on this thread for a kernel that has returned.
+    #[cold]
+    pub(crate) fn record_part(&self, topology: &Topology, kernel: u32) {
+        if let Some((recorder, function)) = self.host.recorder().zip(topology.recorded_as) {
+            recorder.part(function, kernel);
+        }
+    }
+
     /// Says whether one more call may begin inside of `depth` others.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Error> {
         let max_depth = self.host.limits().max_depth;
@@ -504,13 +514,50 @@ impl ExecutionContext {
         }
     }
 
+    /// Who works for the kernel on other threads, or later.
+    pub fn part(&self) -> Part {
+        let recorder = self.host().recorder();
+        let place = self.place.as_ref().filter(|_| recorder.is_some());
+        let of = place.and_then(|place| {
+            let function = place.program.function_id(place.function)?;
+            Some((function, place.kernel))
+        });
+        Part::new(recorder, of)
+    }
+
+    /// Runs `body(start, end)` for each tile of `range`, on the queue's workers and for the first
+    /// tile on the calling thread, unless the request is cancelled before: see
+    /// [`parallel_for`](crate::parallel_for). What is done counts as a part of the kernel.
+    ///
+    /// # Errors
+    ///
+    /// The value fails with the error of the last tile that failed, or with the reason of the
+    /// cancellation.
+    pub fn parallel_for<R: TileResult>(
+        &self,
+        range: Range<usize>,
+        tile: NonZeroUsize,
+        body: impl Fn(usize, usize) -> R + Send + Sync + 'static,
+    ) -> AsyncValue<Chain> {
+        let (request, part) = (self.request.clone(), self.part());
+        crate::parallel_for(
+            self.queue(),
+            range,
+            tile,
+            move || request.cancellation().cloned(),
+            move |start, end| part.run(|| body(start, end)),
+        )
+    }
+
     /// Runs `f` as a task of the work queue.
     pub fn enqueue<T: Value>(
         &self,
         f: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> AsyncValue<T> {
         let (promise, value) = AsyncValue::pending();
-        self.queue().add_task(Task::new(move || settle(promise, f)));
+        let part = self.part();
+        let task = Task::new(move || settle(promise, || part.run(f)));
+        self.queue().add_task(task);
         value
     }
 
@@ -537,7 +584,8 @@ impl ExecutionContext {
         refused: &'static str,
     ) -> AsyncValue<T> {
         let (promise, value) = AsyncValue::pending();
-        let task = Task::new(move || settle(promise, f));
+        let part = self.part();
+        let task = Task::new(move || settle(promise, || part.run(f)));
         match self.queue().add_blocking_task(task, allow_queuing) {
             Ok(()) => value,
             Err(_) => AsyncValue::from_error(Error::resource_exhausted(refused)),

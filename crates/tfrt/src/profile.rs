@@ -64,6 +64,8 @@ pub struct ProfiledKernel {
 pub enum Activity {
     /// It ran a kernel: an index into [`Profile::kernels`].
     Kernel(usize),
+    /// It did something for a kernel that may have returned before, or that several threads work for.
+    Part(usize),
     /// It ran a task of the work queue, with the kernels in it.
     Task,
     /// It took so many tasks from another worker; that takes no time here.
@@ -82,7 +84,7 @@ pub struct Slice {
     /// When it ended.
     pub end_ns: u64,
     /// The number of the critical path that it lies on: the kernels that the end of a run waited
-    /// for, one after the other.
+    /// for, one after the other, with their parts.
     pub critical_path: Option<u32>,
 }
 
@@ -142,6 +144,13 @@ type Key = (FunctionId, u32);
 impl Profile {
     /// Gives what was recorded its names. Kernels of other programs are left out.
     pub fn new(recording: &Recording, programs: &[Program]) -> Profile {
+        Profile::of_calls(recording, programs, &[])
+    }
+
+    /// As [`Profile::new`], where it is known when functions were called from outside: in nanoseconds
+    /// since the recorder was made, in order. A call is then never taken for one that a kernel made
+    /// before.
+    pub fn of_calls(recording: &Recording, programs: &[Program], begins_ns: &[u64]) -> Profile {
         let mut named = Named::default();
         let threads = recording.threads.iter().map(|thread| {
             let slices = thread.events.iter();
@@ -164,7 +173,7 @@ impl Profile {
         };
         profile.kernels = named.kernels;
         profile.kernel_ids = named.ids;
-        critical_path::mark(&mut profile, recording, programs);
+        critical_path::mark(&mut profile, recording, programs, begins_ns);
         profile
     }
 
@@ -191,6 +200,9 @@ impl Named {
             EventKind::Kernel {
                 function, kernel, ..
             } => Activity::Kernel(self.index((function, kernel), programs)?),
+            EventKind::Part { function, kernel } => {
+                Activity::Part(self.index((function, kernel), programs)?)
+            }
             EventKind::Task => Activity::Task,
             EventKind::Steal(n_tasks) => Activity::Steal(n_tasks),
             EventKind::Park => Activity::Park,

@@ -420,6 +420,10 @@ unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computi
             Some(reason) => Err(reason.clone()),
             None => guarded(compute),
         };
+        let (frame, request) = (list.frame(), list.frame().request());
+        if request.is_watched() {
+            request.record_part(frame.topology(), kernel);
+        }
         let value = value.unwrap_or_else(AnyAsyncValue::from_error);
         bring(list, right, kernel, value);
     }

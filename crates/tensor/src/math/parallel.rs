@@ -46,19 +46,15 @@ pub fn fill<T: Element>(
         }
         return Ok(AsyncValue::available(Chain));
     }
-    let (buffer, request) = (output.buffer().clone(), execution.request().clone());
-    Ok(tfrt_host::parallel_for(
-        execution.queue(),
-        0..n_elements,
-        chunk,
-        move || request.cancellation().cloned(),
-        move |start, end| {
+    let buffer = output.buffer().clone();
+    Ok(
+        execution.parallel_for(0..n_elements, chunk, move |start, end| {
             let bytes = start * size_of::<T>()..end * size_of::<T>();
             let part = buffer.slice(bytes).expect("chunks are within");
             let mut writing = part.write()?;
             body(start, from_bytes_mut(&mut writing)?)
-        },
-    ))
+        }),
+    )
 }
 
 /// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
@@ -82,15 +78,11 @@ pub fn fill_bytes(
         }
         return Ok(AsyncValue::available(Chain));
     }
-    let (buffer, request) = (output.buffer().clone(), execution.request().clone());
-    Ok(tfrt_host::parallel_for(
-        execution.queue(),
-        0..n_elements,
-        chunk,
-        move || request.cancellation().cloned(),
-        move |start, end| {
+    let buffer = output.buffer().clone();
+    Ok(
+        execution.parallel_for(0..n_elements, chunk, move |start, end| {
             let part = buffer.slice(start * size..end * size);
             body(start, &mut part.expect("chunks are within").write()?)
-        },
-    ))
+        }),
+    )
 }

@@ -42,7 +42,7 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, run: &Run) {
-        let took_ns = run.end_ns - run.begin_ns;
+        let took_ns = run.took_ns();
         self.n_runs += 1;
         self.own_ns += took_ns;
         self.longest_ns = self.longest_ns.max(took_ns);
@@ -119,21 +119,24 @@ impl Calls {
 }
 
 /// The calls, and who has made them.
-struct Tree {
+pub struct Tree {
     /// In the order of their first runs, so that callers come first.
-    calls: Vec<Call>,
+    pub calls: Vec<Call>,
     /// The call of each run.
-    of_run: Vec<usize>,
+    pub of_run: Vec<usize>,
 }
 
-struct Call {
+/// A call of a function.
+pub struct Call {
     function: FunctionId,
+    pub first_run: usize,
     /// The run of the kernel that made it.
-    maker: Option<usize>,
+    pub maker: Option<usize>,
 }
 
 impl Tree {
-    fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> Tree {
+    /// Finds the calls. Those from outside began at `begins_ns`, in their order, if that is known.
+    pub fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> Tree {
         let mut tree = Tree {
             calls: Vec::new(),
             of_run: Vec::with_capacity(runs.len()),
@@ -160,6 +163,7 @@ impl Tree {
                     let maker = maker.copied().filter(|maker| era(*maker) == era(at));
                     tree.calls.push(Call {
                         function: run.function,
+                        first_run: at,
                         maker,
                     });
                     tree.calls.len() - 1
@@ -186,14 +190,14 @@ impl Tree {
 }
 
 /// Lists of numbers for numbers from 0, one behind the other.
-struct Lists {
+pub struct Lists {
     starts: Vec<usize>,
     members: Vec<usize>,
 }
 
 impl Lists {
     /// Puts each of `0..owners.len()` into the list of its owner, if it has one.
-    fn new(n_lists: usize, owners: impl Iterator<Item = Option<usize>> + Clone) -> Lists {
+    pub fn new(n_lists: usize, owners: impl Iterator<Item = Option<usize>> + Clone) -> Lists {
         let mut starts = vec![0; n_lists + 1];
         for owner in owners.clone().flatten() {
             starts[owner + 1] += 1;
@@ -211,7 +215,7 @@ impl Lists {
         Lists { starts, members }
     }
 
-    fn of(&self, list: usize) -> &[usize] {
+    pub fn of(&self, list: usize) -> &[usize] {
         &self.members[self.starts[list]..self.starts[list + 1]]
     }
 }
@@ -256,7 +260,7 @@ fn line_times(
             visits.push(Visit::End(line));
         }
         for run in runs_of.of(call) {
-            all_ns += runs[*run].end_ns - runs[*run].begin_ns;
+            all_ns += runs[*run].took_ns();
             if let Some(line) = line_of_run(*run) {
                 lines[line].own.add(&runs[*run]);
             }

@@ -1,24 +1,23 @@
-//! What the end of a run waited for: a walk back from the kernel that ended last, each time to the
-//! one that was ready last of those that it needed.
+//! What the end of a run waited for: a walk back from the kernel that was done last, each time to the
+//! one that was done last of those that it needed.
 //!
 //! # The step back
 //!
-//! 1. A kernel waited for the producers of its operands in the same call. The one that began last
-//!    was ready last.
-//! 2. If that one calls functions, it was its callee that kept the kernel waiting: the last run of a
-//!    kernel that gives a result of a callee.
-//! 3. A kernel without producers, but for the function's arguments, waited for the call: the kernel
-//!    that made it, or, in a loop, the turn before.
+//! 1. A kernel waited for the producers of its operands in the same call, for the one that was done
+//!    last: with its parts, where tasks have computed the value.
+//! 2. Where a producer calls functions, it was its callee that kept the kernel waiting: the kernel that
+//!    gave the last result of the callee.
+//! 3. A kernel without producers, but for the function's arguments, waited for the call: for the kernel
+//!    that made it, or, in a loop, for the turn before.
 //!
-//! Where there is nothing to go back to, a path begins. What ended before that call began belongs to
-//! an earlier run, and has a path of its own.
+//! Where there is nothing to go back to, a path begins. What was done before that call began belongs
+//! to an earlier run, and has a path of its own.
 //!
-//! Recordings tell the calls of a function apart only while these are in progress. Of several runs
-//! that fit, the last one before is taken, so that paths through recursion are near the truth rather
-//! than the truth.
+//! Which call made which is found as `calls.rs` says.
 
-use tfrt_host::record::{FunctionId, Recording};
+use tfrt_host::record::Recording;
 
+use super::calls::{Lists, Tree};
 use super::graphs::Graphs;
 use super::runs::{Run, runs};
 use super::{Profile, Step};
@@ -26,130 +25,153 @@ use crate::program::Program;
 
 /// Paths after which no more are looked for.
 const MAX_PATHS: u32 = 1_000;
+/// Calls by one kernel that are looked at, the last first, to find the one that mattered.
+const MAX_TURNS: usize = 1_000;
 
-/// Marks the slices of `profile` that lie on a critical path.
-pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program]) {
+/// Marks the slices of `profile` that lie on a critical path. Calls from outside began at `begins_ns`, as
+/// far as that is known.
+pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], begins_ns: &[u64]) {
     let runs = runs(profile, recording);
     let graphs = Graphs::new(&runs, programs);
-    let index = Index::new(&runs);
-    // The last to end first, for the beginnings of paths.
+    let past = Past::new(&runs, &graphs, begins_ns);
+    // The last to be done first, for the beginnings of paths.
     let mut by_end: Vec<usize> = (0..runs.len()).collect();
-    by_end.sort_by_key(|run| (runs[*run].end_ns, *run));
+    by_end.sort_by_key(|run| (runs[*run].done_ns, *run));
     for path in 0..MAX_PATHS {
         let Some(mut at) = by_end.pop() else {
             return;
         };
         loop {
             let run = &runs[at];
-            profile.threads[run.thread].slices[run.slice].critical_path = Some(path);
-            if let Some(producer) = ready_last(at, &runs, &graphs, &index) {
-                let step = Step {
-                    function: run.function,
-                    producer: runs[producer].kernel,
-                    user: run.kernel,
-                };
-                profile.critical_steps.insert(step);
+            for (thread, slice) in run.parts.iter().chain([&(run.thread, run.slice)]) {
+                profile.threads[*thread].slices[*slice].critical_path = Some(path);
             }
-            match before(at, &runs, &graphs, &index) {
+            let earlier = match past.ready_last(at) {
+                Some(ready) => {
+                    profile.critical_steps.insert(Step {
+                        function: run.function,
+                        producer: runs[ready.producer].kernel,
+                        user: run.kernel,
+                    });
+                    Some(ready.by)
+                }
+                None => past.maker(at),
+            };
+            // What goes on in two places may be out of order: then the path ends.
+            match earlier.filter(|earlier| *earlier < at) {
                 Some(earlier) => at = earlier,
                 None => break,
             }
         }
         // What is left of this call had others wait, but not the end.
-        let call = |run: &Run| (run.function, run.call);
-        let same = runs.iter().filter(|run| call(run) == call(&runs[at]));
-        let begin_ns = same.map(|run| run.begin_ns).min().unwrap_or_default();
-        let n_earlier = by_end.partition_point(|run| runs[*run].end_ns <= begin_ns);
+        let begin_ns = runs[past.first_run_of_call(at)].begin_ns;
+        let n_earlier = by_end.partition_point(|run| runs[*run].done_ns <= begin_ns);
         by_end.truncate(n_earlier);
     }
 }
 
-/// What `at` waited for, by the rules above.
-fn before(at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> Option<usize> {
-    let Some(ready) = ready_last(at, runs, graphs, index) else {
-        let graph = graphs.of(runs[at].function)?;
-        let callers = graph.callers.iter();
-        return callers
-            .filter_map(|(function, kernel)| {
-                let caller = index.last(*function, *kernel, at)?;
-                Some(last_result(caller, at, runs, graphs, index))
-            })
-            .max();
-    };
-    Some(last_result(ready, at, runs, graphs, index))
+/// An operand that a kernel waited for.
+struct Ready {
+    /// The run of the kernel whose result it is, in the same call.
+    producer: usize,
+    /// The run that gave it: of that kernel, or in what it has called.
+    by: usize,
 }
 
-/// The producer of an operand of `at` that began last, in the same call.
-fn ready_last(at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> Option<usize> {
-    let run = &runs[at];
-    let graph = graphs.of(run.function)?;
-    let producers = graph.producers(run.kernel).iter();
-    producers
-        .filter_map(|kernel| index.last_in_call(run.function, *kernel, run.call, at))
-        .max()
+/// What was before each run.
+struct Past<'a> {
+    runs: &'a [Run],
+    graphs: &'a Graphs,
+    tree: Tree,
+    /// Runs by their call, and by their kernel there, which ran once.
+    in_call: Vec<(usize, u32, usize)>,
+    /// By call, the run that gave the last of its results, if it has any.
+    result_of: Vec<Option<usize>>,
+    /// By run, the calls that its kernel made.
+    made_by: Lists,
 }
 
-/// The run before `at` that gave the last result of what `caller` calls, or of what that one calls;
-/// the caller itself, if it calls nothing.
-fn last_result(caller: usize, at: usize, runs: &[Run], graphs: &Graphs, index: &Index) -> usize {
-    let mut last = caller;
-    loop {
-        let run = &runs[last];
-        let callees = graphs
-            .of(run.function)
-            .map(|graph| graph.callees(run.kernel));
-        let results = callees.unwrap_or_default().iter().flat_map(|callee| {
-            let kernels = graphs.of(*callee).map(|graph| graph.last.as_slice());
-            let kernels = kernels.unwrap_or_default().iter();
-            kernels.map(|kernel| (*callee, *kernel))
-        });
-        let found = results
-            .filter_map(|(function, kernel)| index.last(function, kernel, at))
-            .max();
-        match found {
-            Some(later) if later > last => last = later,
-            _ => return last,
+impl<'a> Past<'a> {
+    fn new(runs: &'a [Run], graphs: &'a Graphs, begins_ns: &[u64]) -> Self {
+        let tree = Tree::new(runs, graphs, begins_ns);
+        let numbered = tree.of_run.iter().zip(runs).enumerate();
+        let mut in_call: Vec<(usize, u32, usize)> = numbered
+            .map(|(at, (call, run))| (*call, run.kernel, at))
+            .collect();
+        in_call.sort_unstable();
+        let mut result_of: Vec<Option<usize>> = vec![None; tree.calls.len()];
+        for (at, (call, run)) in tree.of_run.iter().zip(runs).enumerate() {
+            let graph = graphs.of(run.function);
+            if !graph.is_some_and(|graph| graph.gives_result(run.kernel)) {
+                continue;
+            }
+            let last = &mut result_of[*call];
+            let is_later = |last: usize| runs[last].done_ns <= run.done_ns;
+            if last.is_none_or(is_later) {
+                *last = Some(at);
+            }
+        }
+        let makers = tree.calls.iter().map(|call| call.maker);
+        Past {
+            made_by: Lists::new(runs.len(), makers),
+            runs,
+            graphs,
+            in_call,
+            result_of,
+            tree,
         }
     }
-}
 
-/// Runs by kernel, to find the last one before another.
-struct Index {
-    by_call: Vec<(FunctionId, u32, u64, usize)>,
-    by_kernel: Vec<(FunctionId, u32, usize)>,
-}
-
-impl Index {
-    fn new(runs: &[Run]) -> Index {
-        let numbered = || runs.iter().enumerate();
-        let mut by_call: Vec<_> = numbered()
-            .map(|(at, run)| (run.function, run.kernel, run.call, at))
-            .collect();
-        let mut by_kernel: Vec<_> = numbered()
-            .map(|(at, run)| (run.function, run.kernel, at))
-            .collect();
-        by_call.sort_unstable();
-        by_kernel.sort_unstable();
-        Index { by_call, by_kernel }
+    fn first_run_of_call(&self, at: usize) -> usize {
+        self.tree.calls[self.tree.of_run[at]].first_run
     }
 
-    fn last_in_call(
-        &self,
-        function: FunctionId,
-        kernel: u32,
-        call: u64,
-        at: usize,
-    ) -> Option<usize> {
-        let key = (function, kernel, call, at);
-        let n_before = self.by_call.partition_point(|entry| *entry < key);
-        let (found, of_kernel, of_call, run) = self.by_call.get(n_before.checked_sub(1)?)?;
-        ((*found, *of_kernel, *of_call) == (function, kernel, call)).then_some(*run)
+    /// The operand of `at` that was ready last.
+    fn ready_last(&self, at: usize) -> Option<Ready> {
+        let (run, call) = (&self.runs[at], self.tree.of_run[at]);
+        let producers = self.graphs.of(run.function)?.producers(run.kernel);
+        let ready = producers.iter().filter_map(|kernel| {
+            let first = self
+                .in_call
+                .partition_point(|(of, number, _)| (*of, *number) < (call, *kernel));
+            let (of, number, producer) = *self.in_call.get(first)?;
+            ((of, number) == (call, *kernel) && producer < at).then(|| Ready {
+                producer,
+                by: self.last_result(producer, at),
+            })
+        });
+        // What is told to be done later than that was done for somebody else.
+        ready.max_by_key(|ready| (self.runs[ready.by].done_ns.min(run.begin_ns), ready.by))
     }
 
-    fn last(&self, function: FunctionId, kernel: u32, at: usize) -> Option<usize> {
-        let key = (function, kernel, at);
-        let n_before = self.by_kernel.partition_point(|entry| *entry < key);
-        let (found, of_kernel, run) = self.by_kernel.get(n_before.checked_sub(1)?)?;
-        ((*found, *of_kernel) == (function, kernel)).then_some(*run)
+    /// The run before `at` that gave the last result of what the kernel of `caller` has called, or of
+    /// what that one has; the caller itself, if it has called nothing.
+    fn last_result(&self, caller: usize, at: usize) -> usize {
+        let mut last = caller;
+        loop {
+            let calls = self.made_by.of(last).iter().rev().take(MAX_TURNS);
+            let results = calls.filter_map(|call| self.result_of[*call].filter(|run| *run < at));
+            // Later runs have greater numbers, so that this comes to an end.
+            match results.max_by_key(|run| (self.runs[*run].done_ns, *run)) {
+                Some(later) if later > last => last = later,
+                _ => return last,
+            }
+        }
+    }
+
+    /// What made the call of `at`: the kernel that asked for it, or in a loop the turn before.
+    fn maker(&self, at: usize) -> Option<usize> {
+        let call = self.tree.of_run[at];
+        let maker = self.tree.calls[call].maker?;
+        let begin_ns = self.runs[self.first_run_of_call(at)].begin_ns;
+        let calls = self.made_by.of(maker);
+        let n_before = calls.partition_point(|other| *other < call);
+        let before = calls[..n_before].iter().rev().take(MAX_TURNS);
+        let mut results = before.filter_map(|turn| {
+            let result = self.result_of[*turn]?;
+            let is_done = self.runs[result].done_ns <= begin_ns;
+            is_done.then(|| self.last_result(result, at))
+        });
+        Some(results.next().unwrap_or(maker))
     }
 }

@@ -17,6 +17,8 @@ pub struct Graph {
     pub callers: Vec<(FunctionId, u32)>,
     /// The kernels that give the function's results.
     pub last: Vec<u32>,
+    /// The same, in order.
+    last_sorted: Vec<u32>,
 }
 
 impl Graph {
@@ -24,6 +26,11 @@ impl Graph {
         self.producers
             .get(kernel as usize)
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// Tells whether a kernel gives a result of the function.
+    pub fn gives_result(&self, kernel: u32) -> bool {
+        self.last_sorted.binary_search(&kernel).is_ok()
     }
 
     /// Its kernels; they are numbered in the order of the file.
@@ -78,6 +85,8 @@ impl Graphs {
             let mut calls = Vec::new();
             let graph = self.0.entry(function).or_default();
             graph.last = producers(body.result_registers());
+            graph.last_sorted.clone_from(&graph.last);
+            graph.last_sorted.sort_unstable();
             for (kernel, view) in (0..).zip(body.kernels()) {
                 graph.producers.push(producers(view.operands()));
                 let callees = view.functions().iter();

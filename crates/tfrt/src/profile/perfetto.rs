@@ -89,6 +89,7 @@ mod interned {
 /// Numbers of interned texts; kernels follow behind the names.
 const KERNEL_CATEGORY: u64 = 1;
 const QUEUE_CATEGORY: u64 = 2;
+const PART_CATEGORY: u64 = 3;
 const TASK: u64 = 1;
 const STEAL: u64 = 2;
 const PARK: u64 = 3;
@@ -164,7 +165,12 @@ impl Trace<'_> {
             message.text(interned::TEXT, text)
         };
         let mut data = Message::new();
-        for (id, name) in [(KERNEL_CATEGORY, "kernel"), (QUEUE_CATEGORY, "queue")] {
+        let categories = [
+            (KERNEL_CATEGORY, "kernel"),
+            (QUEUE_CATEGORY, "queue"),
+            (PART_CATEGORY, "part of a kernel"),
+        ];
+        for (id, name) in categories {
             data = data.message(interned::CATEGORY, &text(id, name));
         }
         for (id, name) in [(TASK, "task"), (STEAL, "steal"), (PARK, "asleep")] {
@@ -308,10 +314,14 @@ impl Trace<'_> {
                 event::ANNOTATION,
                 &note(N_TASKS, annotation::NUMBER, u64::from(n_tasks)),
             ),
-            Activity::Kernel(index) => {
+            Activity::Kernel(index) | Activity::Part(index) => {
                 let id = FIRST_KERNEL + index as u64;
                 let (function, place) = self.texts.by_kernel[index];
-                let event = begins(event::SLICE_BEGIN, KERNEL_CATEGORY, id).message(
+                let category = match slice.activity {
+                    Activity::Part(_) => PART_CATEGORY,
+                    _ => KERNEL_CATEGORY,
+                };
+                let event = begins(event::SLICE_BEGIN, category, id).message(
                     event::ANNOTATION,
                     &note(IN_FUNCTION, annotation::TEXT, function),
                 );

@@ -21,7 +21,7 @@ use tfrt_host::record::{FunctionId, LevelRecording, Recording};
 use super::calls::{Calls, Totals};
 use super::graphs::{Graph, Graphs};
 use super::runs::runs;
-use super::{Profile, Statistics};
+use super::{Activity, Profile, Statistics};
 use crate::program::Program;
 
 mod json;
@@ -274,39 +274,26 @@ impl Writer<'_> {
 
     /// Critical paths, the last to end first.
     fn paths(&self, json: &mut Json) {
-        #[derive(Clone, Copy)]
-        struct Path {
-            begin_ns: u64,
-            end_ns: u64,
-            busy_ns: u64,
-            n_kernels: u64,
-        }
-        let mut paths: Vec<Option<Path>> = Vec::new();
-        for (_, slice) in self.profile.slices() {
-            let Some(number) = slice.critical_path else {
-                continue;
-            };
-            let number = number as usize;
-            if paths.len() <= number {
-                paths.resize(number + 1, None);
+        let critical = self.profile.slices().filter_map(|(_, slice)| {
+            let path = slice.critical_path?;
+            Some((path, slice.begin_ns, slice.end_ns, slice.activity))
+        });
+        let mut critical: Vec<_> = critical.collect();
+        critical.sort_by_key(|(path, begin_ns, ..)| (*path, *begin_ns));
+        for path in critical.chunk_by(|(a, ..), (b, ..)| a == b) {
+            let begin_ns = path[0].1;
+            // Parts may lie side by side.
+            let (mut end_ns, mut busy_ns, mut n_kernels) = (begin_ns, 0, 0);
+            for (_, begin, end, activity) in path {
+                busy_ns += end.saturating_sub(end_ns.max(*begin));
+                end_ns = end_ns.max(*end);
+                n_kernels += u64::from(matches!(activity, Activity::Kernel(_)));
             }
-            let path = paths[number].get_or_insert(Path {
-                begin_ns: slice.begin_ns,
-                end_ns: slice.end_ns,
-                busy_ns: 0,
-                n_kernels: 0,
-            });
-            path.begin_ns = path.begin_ns.min(slice.begin_ns);
-            path.end_ns = path.end_ns.max(slice.end_ns);
-            path.busy_ns += slice.end_ns - slice.begin_ns;
-            path.n_kernels += 1;
-        }
-        for path in paths.iter().flatten() {
             json.object(|json| {
-                json.field("begin_ns").number(path.begin_ns);
-                json.field("end_ns").number(path.end_ns);
-                json.field("busy_ns").number(path.busy_ns);
-                json.field("kernels").number(path.n_kernels);
+                json.field("begin_ns").number(begin_ns);
+                json.field("end_ns").number(end_ns);
+                json.field("busy_ns").number(busy_ns);
+                json.field("kernels").number(n_kernels);
             });
         }
     }
@@ -423,7 +410,7 @@ impl Writer<'_> {
         });
     }
 
-    /// Four numbers for each: what, when after the beginning of the one before, how long, and how
+    /// Four numbers for each: what (a kernel, or below -9 a part of one), when after the beginning of the one before, how long, and how
     /// many; a negative number of those is on a critical path.
     fn marks(&self, json: &mut Json, marks: &[Mark]) {
         let mut before_ns = 0;
@@ -432,6 +419,13 @@ impl Writer<'_> {
                 Kind::Kernel(kernel) => {
                     let (function, number) = self.profile.kernel_ids[kernel];
                     json.number(Optional(self.places.kernel_index(function, number)));
+                }
+                Kind::Part(kernel) => {
+                    let (function, number) = self.profile.kernel_ids[kernel];
+                    match self.places.kernel_index(function, number) {
+                        Some(index) => json.number(format_args!("-{}", index + 10)),
+                        None => json.number(-1),
+                    }
                 }
                 Kind::Kernels => json.number(-1),
                 Kind::Task => json.number(-2),

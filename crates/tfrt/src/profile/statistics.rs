@@ -15,7 +15,7 @@ pub struct KernelTime {
     pub location: Option<SourceLocation>,
     /// How often it ran.
     pub count: u64,
-    /// The time of all runs.
+    /// The time of all runs, with what was done for them on other threads, or later.
     pub total_ns: u64,
     /// The time of runs on a critical path: making these faster makes the end come earlier.
     pub critical_ns: u64,
@@ -78,7 +78,7 @@ impl Statistics {
         let begin_ns = begin_ns.unwrap_or(profile.end_ns);
         let kernels = profile
             .slices()
-            .filter(|(_, slice)| matches!(slice.activity, Activity::Kernel(_)));
+            .filter(|(_, slice)| matches!(slice.activity, Activity::Kernel(_) | Activity::Part(_)));
         let (first, last) = kernels.fold((u64::MAX, 0), |(first, last), (_, slice)| {
             (first.min(slice.begin_ns), last.max(slice.end_ns))
         });
@@ -124,11 +124,13 @@ fn kernel_times(
         })
         .collect();
     for (_, slice) in profile.slices() {
-        let Activity::Kernel(index) = slice.activity else {
-            continue;
+        let (index, n_runs) = match slice.activity {
+            Activity::Kernel(index) => (index, 1),
+            Activity::Part(index) => (index, 0),
+            _ => continue,
         };
         let (row, took_ns) = (&mut rows[row_of[index]], slice.end_ns - slice.begin_ns);
-        row.count += 1;
+        row.count += n_runs;
         row.total_ns += took_ns;
         row.critical_ns += slice.critical_path.map_or(0, |_| took_ns);
     }
@@ -157,6 +159,7 @@ fn thread_time(thread: &ProfiledThread, span_ns: u64) -> ThreadTime {
     for slice in slices {
         match slice.activity {
             Activity::Kernel(_) => time.n_kernels += 1,
+            Activity::Part(_) => {}
             Activity::Task => time.n_tasks += 1,
             Activity::Steal(n_tasks) => {
                 time.n_steals += 1;

@@ -108,6 +108,40 @@ fn critical_path_leads_along_operands() {
 }
 
 #[test]
+fn what_tasks_do_for_a_kernel_is_its_time() {
+    let text = "\
+func.func @main() -> !tfrt.chain {
+  %us = tfrt.constant.i32 20000
+  %short = tfrt.constant.i32 1
+  %quick = \"tfrt_test.blocking.usleep\"(%short) : (i32) -> !tfrt.chain
+  %slept = \"tfrt_test.blocking.usleep\"(%us) : (i32) -> !tfrt.chain
+  %both = tfrt.merge.chains %slept, %quick : !tfrt.chain, !tfrt.chain
+  tfrt.return %both : !tfrt.chain
+}
+";
+    for queue in ["--queue=single", "--queue=multi:2"] {
+        let profiled = profile("parts", text, &[queue]);
+        let numbers = profiled.column("lines", "line");
+        let on = |column: &str, line: u64| {
+            let at = numbers.iter().position(|number| *number == line).unwrap();
+            profiled.column("lines", column)[at]
+        };
+        assert!(on("own_ns", 5) >= 20_000_000);
+        assert_eq!(on("runs", 5), 1);
+        // One thread takes the tasks in its own order: the end waited for one of them, with its part.
+        let of_part = |line: u64| on("own_ns", line) - on("critical_ns", line);
+        assert!(
+            of_part(4) == 0 && on("critical_ns", 5) == 0
+                || of_part(5) == 0 && on("critical_ns", 4) == 0
+        );
+        let of_threads = profiled.document["threads"].as_array().unwrap().iter();
+        let marks = of_threads.flat_map(|thread| thread["marks"].as_array().unwrap().chunks(4));
+        let parts = marks.filter(|mark| mark[0].as_i64().unwrap() <= -10);
+        assert_eq!(parts.count(), 2);
+    }
+}
+
+#[test]
 fn threads_calls_and_memory_are_there() {
     let profiled = profile("threads", PROGRAM, &["--queue=multi:2"]);
     let document = &profiled.document;

@@ -50,14 +50,12 @@ pub(crate) fn fill(
         make(0)?;
         return Ok(AsyncValue::available(Chain));
     }
-    let request = execution.request().clone();
-    Ok(tfrt_host::parallel_for(
-        execution.queue(),
-        0..grid.len(),
-        NonZeroUsize::MIN,
-        move || request.cancellation().cloned(),
-        move |start, end| (start..end).try_for_each(&make),
-    ))
+    let blocks = 0..grid.len();
+    Ok(
+        execution.parallel_for(blocks, NonZeroUsize::MIN, move |start, end| {
+            (start..end).try_for_each(&make)
+        }),
+    )
 }
 
 /// Makes a block of some columns aside, and copies it to its rows: others write to the rest of the rows.

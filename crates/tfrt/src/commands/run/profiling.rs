@@ -26,6 +26,9 @@ use crate::talk::Talk;
 /// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
 
+/// Errors that a page shows.
+const MAX_ERRORS: usize = 1_000;
+
 /// What is recorded of a run, if anything.
 pub struct Profiling(Option<Recorded>);
 
@@ -34,6 +37,8 @@ struct Recorded {
     trace: Option<Target>,
     page: Option<Page>,
     stats: bool,
+    /// When functions were called.
+    begins_ns: RefCell<Vec<u64>>,
     begun: RefCell<Option<Begun>>,
 }
 
@@ -117,6 +122,7 @@ impl Profiling {
             }),
             recorder,
             stats: options.stats,
+            begins_ns: RefCell::default(),
             begun: RefCell::default(),
         })))
     }
@@ -146,10 +152,12 @@ impl Profiling {
 
     /// A function is going to be called.
     pub fn calling(&self, function: &str) -> Option<Calling> {
-        let (recorded, _) = self.page()?;
+        let recorded = self.0.as_ref()?;
+        let begin_ns = recorded.recorder.now_ns();
+        recorded.begins_ns.borrow_mut().push(begin_ns);
         Some(Calling {
             function: function.to_owned(),
-            begin_ns: recorded.recorder.now_ns(),
+            begin_ns,
         })
     }
 
@@ -179,7 +187,9 @@ impl Profiling {
             kernel: error.kernel().map(str::to_owned),
             location: error.location().cloned(),
         });
-        page.errors.borrow_mut().extend(errors);
+        let mut told = page.errors.borrow_mut();
+        let n_left = MAX_ERRORS.saturating_sub(told.len());
+        told.extend(errors.take(n_left));
     }
 
     /// The run begins.
@@ -208,7 +218,9 @@ impl Profiling {
         };
         let samples = begun.sampler.stop();
         let recording = recorded.recorder.recording();
-        let profile = Profile::new(&recording, std::slice::from_ref(program));
+        let begins_ns = recorded.begins_ns.take();
+        let programs = std::slice::from_ref(program);
+        let profile = Profile::of_calls(&recording, programs, &begins_ns);
         if let Some(target) = &recorded.trace {
             let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, input.name(), out);
             target.write(write, "https://ui.perfetto.dev", talk)?;

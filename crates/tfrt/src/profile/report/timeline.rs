@@ -22,6 +22,8 @@ pub struct Mark {
 pub enum Kind {
     /// A kernel, as [`Profile::kernels`](crate::profile::Profile::kernels) numbers it.
     Kernel(usize),
+    /// A part of a kernel.
+    Part(usize),
     /// Several kernels.
     Kernels,
     Task,
@@ -74,7 +76,7 @@ fn marks(thread: &ProfiledThread, below_ns: u64) -> Vec<Mark> {
         let mark = mark(slice);
         let sort = match mark.kind {
             Kind::Task => 0,
-            Kind::Kernel(_) | Kind::Kernels => 1,
+            Kind::Kernel(_) | Kind::Part(_) | Kind::Kernels => 1,
             Kind::Park => 2,
             Kind::Steal(_) => 3,
         };
@@ -96,6 +98,7 @@ fn marks(thread: &ProfiledThread, below_ns: u64) -> Vec<Mark> {
 fn mark(slice: &Slice) -> Mark {
     let kind = match slice.activity {
         Activity::Kernel(kernel) => Kind::Kernel(kernel),
+        Activity::Part(kernel) => Kind::Part(kernel),
         Activity::Task => Kind::Task,
         Activity::Steal(n_tasks) => Kind::Steal(n_tasks),
         Activity::Park => Kind::Park,
@@ -114,8 +117,8 @@ fn join(mark: &mut Mark, other: &Mark) {
     mark.n_slices += other.n_slices;
     mark.is_critical |= other.is_critical;
     mark.kind = match (mark.kind, other.kind) {
-        (Kind::Kernel(a), Kind::Kernel(b)) if a == b => Kind::Kernel(a),
-        (Kind::Kernel(_) | Kind::Kernels, _) => Kind::Kernels,
+        (a, b) if a == b => a,
+        (Kind::Kernel(_) | Kind::Part(_) | Kind::Kernels, _) => Kind::Kernels,
         (Kind::Steal(a), Kind::Steal(b)) => Kind::Steal(a.saturating_add(b)),
         (kind, _) => kind,
     };

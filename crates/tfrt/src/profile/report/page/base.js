@@ -36,6 +36,11 @@ const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}%`;
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
 
+/** Marks with this number or a lower one are parts of kernels. */
+const PART = -10;
+/** The kernel that a mark is for; -1 for several. */
+const kernelOfMark = (what) => (what <= PART ? PART - what : what);
+
 /** When the first thing that is shown began: times are told from there. */
 let begin_ns = Infinity;
 for (const call of data.calls) begin_ns = Math.min(begin_ns, call.begin_ns);
@@ -52,7 +57,7 @@ for (const thread of data.threads) {
     took[i] = thread.marks[4 * i + 2];
     what[i] = thread.marks[4 * i];
     many[i] = thread.marks[4 * i + 3];
-    if (what[i] >= -1) {
+    if (what[i] >= -1 || what[i] <= PART) {
       begin_ns = Math.min(begin_ns, now);
       end_ns = Math.max(end_ns, now + took[i]);
     }

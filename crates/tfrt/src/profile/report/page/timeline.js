@@ -11,7 +11,7 @@ let canvas, pen, width = 0, gutter = 0, colours = {};
 /** Marks of a thread by what is drawn in one place: these don't overlap. */
 for (const thread of data.threads) {
   const of = (is) => Array.from(thread.what.keys()).filter((mark) => is(thread.what[mark]));
-  thread.kernelMarks = of((what) => what >= -1);
+  thread.kernelMarks = of((what) => what >= -1 || what <= PART);
   thread.taskMarks = of((what) => what === -2);
   thread.sleepMarks = of((what) => what === -3);
   thread.stealMarks = of((what) => what === -4);
@@ -64,7 +64,7 @@ function eachMark(thread, marks, wide, narrow) {
 }
 
 function markColour(thread, mark) {
-  const kernel = thread.what[mark];
+  const kernel = kernelOfMark(thread.what[mark]);
   return kernel < 0 ? colours["--several"] : colours[colourName(colourOf[kernels.name[kernel]])];
 }
 
@@ -111,7 +111,7 @@ function drawThread(thread, row) {
     pen.fillStyle = markColour(thread, mark);
     // A line between neighbours, where there is room for it.
     pen.fillRect(from, top + KERNEL_TOP, to - from - (to - from > 4 ? 1 : 0), KERNEL_HEIGHT);
-    const kernel = thread.what[mark];
+    const kernel = kernelOfMark(thread.what[mark]);
     pen.fillStyle = colours.onKernel;
     label(kernel < 0 ? plural(Math.abs(thread.many[mark]), "kernel") : names[kernels.name[kernel]], from, to, top + KERNEL_TOP + 13);
   }, (column, covered, mark) => {
@@ -295,10 +295,10 @@ function under(px, py) {
   const inKernel = (py - threadTop(row)) >= KERNEL_TOP - 1;
   let mark = found(thread.kernelMarks);
   if (inKernel && mark >= 0) {
-    const kernel = thread.what[mark], n = Math.abs(thread.many[mark]);
+    const kernel = kernelOfMark(thread.what[mark]), n = Math.abs(thread.many[mark]);
     if (kernel < 0) return { texts: [plural(n, "kernel"), when(mark), "short ones, close together"] };
     const [title, place, ...rest] = kernelTip(kernel);
-    return { kernel, texts: [n > 1 ? `${count(n)} × ${title}` : title, when(mark), place, thread.many[mark] < 0 && "on the critical path", ...rest] };
+    return { kernel, texts: [thread.what[mark] <= PART ? `${n > 1 ? plural(n, "part") : "part"} of ${title}` : n > 1 ? `${count(n)} × ${title}` : title, when(mark), place, thread.many[mark] < 0 && "on the critical path", ...rest] };
   }
   mark = found(thread.stealMarks);
   if (mark >= 0) return { texts: ["steal", `${plural(Math.abs(thread.many[mark]), "task")} taken from another thread`] };
