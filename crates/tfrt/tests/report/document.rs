@@ -1,5 +1,10 @@
 //! What the document says.
 
+use std::sync::Arc;
+
+use tfrt::Runtime;
+use tfrt::profile::{About, Profile, Recorder, Report};
+
 use super::*;
 
 #[test]
@@ -169,6 +174,35 @@ fn threads_calls_and_memory_are_there() {
     let highest = memory["max"].as_array().unwrap().iter();
     let highest = highest.filter_map(Json::as_u64).max();
     assert_eq!(highest, memory["peak"].as_u64());
+}
+
+#[test]
+fn what_was_lost_is_counted_and_said() {
+    let recorder = Arc::new(Recorder::with_capacity(64));
+    let runtime = Runtime::builder().recorder(recorder.clone()).build();
+    let program = runtime.compile("lost.mlir", PROGRAM).unwrap();
+    let main = program.function("main").unwrap();
+    main.call(&runtime.context(), ()).wait().unwrap();
+    runtime.quiesce().unwrap();
+    let (recording, programs) = (recorder.recording(), [program]);
+    let profile = Profile::new(&recording, &programs);
+    let about = About {
+        name: "lost.mlir".to_owned(),
+        ..About::default()
+    };
+    let report = Report::new(&profile, &recording, &programs, &about, &|_| None);
+    let document: Json = serde_json::from_str(report.document()).unwrap();
+    let lost = document["lost_events"].as_u64().unwrap();
+    let kept = document["kernels"]["runs"].as_array().unwrap().iter();
+    let kept: u64 = kept.filter_map(Json::as_u64).sum();
+    assert!(lost > 0 && kept <= 3 * 64, "{lost} {kept}");
+    let page = file("lost.html");
+    report
+        .write_page(&mut fs::File::create(&page).unwrap())
+        .unwrap();
+    browser::exercise(&page, 1280);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("The recording was full"), "the page says so");
 }
 
 #[test]
