@@ -555,9 +555,7 @@ impl ExecutionContext {
         f: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> AsyncValue<T> {
         let (promise, value) = AsyncValue::pending();
-        let part = self.part();
-        let task = Task::new(move || settle(promise, || part.run(f)));
-        self.queue().add_task(task);
+        self.queue().add_task(self.settling(promise, f));
         value
     }
 
@@ -577,6 +575,20 @@ impl ExecutionContext {
         self.add_blocking(f, false, "Failed to run blocking work.")
     }
 
+    /// A task that settles a promise, and is a part of the kernel if that is recorded.
+    #[inline]
+    fn settling<T: Value>(
+        &self,
+        promise: Promise<T>,
+        f: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Task {
+        if self.host().recorder().is_none() {
+            return Task::new(move || settle(promise, f));
+        }
+        let part = self.part();
+        Task::new(move || settle(promise, || part.run(f)))
+    }
+
     fn add_blocking<T: Value>(
         &self,
         f: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -584,8 +596,7 @@ impl ExecutionContext {
         refused: &'static str,
     ) -> AsyncValue<T> {
         let (promise, value) = AsyncValue::pending();
-        let part = self.part();
-        let task = Task::new(move || settle(promise, || part.run(f)));
+        let task = self.settling(promise, f);
         match self.queue().add_blocking_task(task, allow_queuing) {
             Ok(()) => value,
             Err(_) => AsyncValue::from_error(Error::resource_exhausted(refused)),
