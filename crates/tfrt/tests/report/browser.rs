@@ -28,8 +28,10 @@ fn browser() -> Option<&'static str> {
 fn open(browser: &str, page: &Path, width: u32) -> (String, String) {
     let name = page.file_stem().unwrap().to_string_lossy();
     let profile = file(&format!("browser-{name}-{width}"));
-    let mut command = Command::new(browser);
+    // A browser that can't do its work may wait for ever.
+    let mut command = Command::new("timeout");
     command
+        .args(["--kill-after=5", "180", browser])
         .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
         .args(["--disable-dev-shm-usage", "--no-first-run"])
         .args(["--enable-logging=stderr", "--timeout=60000"])

@@ -288,7 +288,31 @@ func.func @main() -> i32 {
 }
 
 #[test]
-fn programs_without_places_and_without_kernels_are_shown() {
+fn kernels_without_places_are_listed() {
+    let text = "\
+func.func @main() -> i32 {
+  %one = tfrt.constant.i32 1 loc(unknown)
+  %two = tfrt.add.i32 %one, %one loc(\"made by <hand>\")
+  %three = tfrt.add.i32 %one, %two loc(\"elsewhere.py\":7:3)
+  tfrt.return %three : i32
+}
+";
+    let profiled = profile("nowhere", text, &[]);
+    assert_eq!(
+        profiled.output.status.code(),
+        Some(0),
+        "{:?}",
+        profiled.output
+    );
+    let names = profiled.all("files", "name");
+    assert_eq!(names, ["(unknown)", "made by <hand>", "elsewhere.py"]);
+    assert_eq!(profiled.column("lines", "line"), [0, 0, 7]);
+    assert_eq!(profiled.column("lines", "runs"), [1, 1, 1]);
+    browser::exercise(&profiled.page, 1280);
+}
+
+#[test]
+fn programs_without_names_and_without_kernels_are_shown() {
     let program = file("stripped.mlir");
     fs::write(&program, PROGRAM).unwrap();
     let stripped = file("stripped.bef");

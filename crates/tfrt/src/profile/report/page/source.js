@@ -121,7 +121,7 @@ function openSource(index) {
     if (at === 0) build(chunk); else sight.observe(chunk);
     inner.append(chunk);
   }
-  const note = !file ? "" : file.is_words || file.has_text ? (file.is_read_later ? "read when the run was over: it may have changed since the program was compiled" : "") : "its text was not found";
+  const note = !file ? "" : file.is_words || file.has_text ? (file.is_read_later ? "read after the run: it may have changed since the program was compiled" : "") : "its text was not found";
   fileNote.textContent = note;
   const body = rows.length ? inner : h("p", { class: "empty" }, "No line of this file ran.");
   byId("source-panel").replaceChildren(h("div", { class: "lines", tabindex: 0, role: "region", "aria-label": "Lines with their times" }, body));

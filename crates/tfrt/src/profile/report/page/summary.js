@@ -6,7 +6,7 @@ function tiles() {
   const workers = threads.filter((thread) => thread.is_worker);
   const used = workers.length ? workers : threads;
   const busy = sum(used.map((thread) => thread.busy_ns));
-  const n_used = Math.max(1, data.n_threads, workers.length);
+  const n_used = Math.max(1, data.n_threads, used.length);
   const list = [
     ["Time", time(data.span_ns), "from the first kernel to the last"],
     ["Kernels run", count(ran), ran ? `${time(allOwn / ran)} each on average` : "none"],

@@ -194,7 +194,7 @@ function drawMemory() {
   pen.fillStyle = colours["--soft"];
   pen.fillText("live bytes", 12, top + 18);
   const right = (text, at) => pen.fillText(text, gutter - 8 - pen.measureText(text).width, at);
-  right(bytes(memory.peak), y(memory.peak) + 4);
+  if (memory.peak) right(bytes(memory.peak), y(memory.peak) + 4);
   right("0", base + 4);
   let step = memoryStep(view.from);
   let value = step > 0 ? memory.last[step - 1] : 0, from = gutter;
