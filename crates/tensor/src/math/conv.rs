@@ -351,6 +351,13 @@ impl Plan {
         (start, output % n_outputs)
     }
 
+    /// How far neighbours of a run of the last dimension are apart in the input. It wraps around only where no
+    /// window has two elements of the input.
+    fn step(&self) -> usize {
+        let dilation = self.windows.0[2].window.dilation;
+        dilation.wrapping_mul(self.channels)
+    }
+
     /// Whether the windows look at one element each, and every element has one.
     fn is_pointwise(&self) -> bool {
         self.windows.n_taps() == 1 && self.windows.n_outputs() == self.windows.n_inputs() && {
@@ -403,12 +410,13 @@ impl Plan {
         channels: std::ops::Range<usize>,
         patches: &mut Vec<T>,
     ) {
-        let (n_own, n_taps) = (channels.len(), self.windows.n_taps());
+        let n_own = channels.len();
+        let row_len = self.windows.n_taps() * n_own;
         patches.clear();
-        patches.resize(n * n_taps * n_own, T::ZERO);
-        let step = self.windows.0[2].window.dilation * self.channels;
+        patches.resize(n * row_len, T::ZERO);
+        let step = self.step();
         for index in 0..n {
-            let row = &mut patches[index * n_taps * n_own..][..n_taps * n_own];
+            let row = &mut patches[index * row_len..][..row_len];
             let (image, own) = self.image(output + index);
             self.windows.runs(own, |tap, place, n_run| {
                 let from = image + place * self.channels + channels.start;
@@ -427,8 +435,7 @@ impl Plan {
 
     /// Makes outputs whose channels don't mix.
     fn depthwise<T: Number>(&self, input: &[T], filter: &[T], output: usize, out: &mut [T]) {
-        let channels = self.channels;
-        let step = self.windows.0[2].window.dilation * channels;
+        let (channels, step) = (self.channels, self.step());
         for (index, out) in out.chunks_exact_mut(channels).enumerate() {
             let (image, own) = self.image(output + index);
             out.fill(T::ZERO);

@@ -46,7 +46,10 @@ impl Layout {
     /// The columns of a panel that are there.
     fn columns(self, panel: usize) -> Range<usize> {
         let first = panel * self.set.n_columns();
-        first..self.n_columns.min(first + self.set.n_columns())
+        first
+            ..self
+                .n_columns
+                .min(first.saturating_add(self.set.n_columns()))
     }
 
     /// How many columns a panel has, with those that are not there.
@@ -60,7 +63,7 @@ impl Layout {
     /// Elements of a packed right side; `None` if they fit no memory.
     pub(crate) fn n_elements(self) -> Option<usize> {
         let n_columns = match self.n_panels().checked_sub(1) {
-            Some(last) => last * self.set.n_columns() + self.width(last),
+            Some(last) => (last * self.set.n_columns()).checked_add(self.width(last))?,
             None => 0,
         };
         self.depth.checked_mul(n_columns)

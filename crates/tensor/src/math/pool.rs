@@ -147,7 +147,8 @@ impl Plan {
             return;
         }
         let channels = self.channels;
-        let step = self.windows.0[2].window.dilation * channels;
+        // It wraps around only where no window has two elements of the input.
+        let step = self.windows.0[2].window.dilation.wrapping_mul(channels);
         let (n_outputs, n_inputs) = (self.windows.n_outputs(), self.windows.n_inputs());
         let mut sums = vec![<T::Wide as Element>::ZERO; channels];
         for (index, out) in out.chunks_exact_mut(channels).enumerate() {

@@ -144,7 +144,10 @@ impl Laid {
             .saturating_sub(start)
             .div_ceil(dilation)
             .min(extent);
-        let position = (start + first * dilation).saturating_sub(self.before);
+        // It wraps around only if all elements lie before the input: then there is no first.
+        let position = start
+            .wrapping_add(first.wrapping_mul(dilation))
+            .saturating_sub(self.before);
         (first, end.max(first), position)
     }
 }
@@ -259,6 +262,22 @@ mod tests {
                     (first..end).map(|tap| (tap, start + (tap - first) * dilation)).collect();
                 prop_assert_eq!(found, wanted);
             }
+        }
+    }
+
+    #[test]
+    fn elements_may_be_as_far_apart_as_can_be() {
+        let window = Window {
+            extent: 1,
+            stride: 1,
+            dilation: usize::MAX,
+            padding: Padding::Explicit(10, 0),
+        };
+        let laid = window.over(3).unwrap();
+        for output in 0..laid.output {
+            let (first, end, position) = laid.seen(output);
+            assert_eq!(end - first, usize::from(output >= 10));
+            assert!(first == end || position == output - 10);
         }
     }
 

@@ -176,7 +176,7 @@ impl Plan {
         }
         let (own_channels, own_filters) = (self.channels / self.groups, self.filters / self.groups);
         let n_columns = self.n_columns();
-        let step = self.windows.0[2].window.dilation * self.channels;
+        let step = self.step();
         let block = self.block_len();
         let mut patches = vec![T::ZERO; block * n_columns];
         for (number, image) in out.chunks_exact_mut(image_len).enumerate() {

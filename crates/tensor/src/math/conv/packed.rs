@@ -173,7 +173,9 @@ impl PackedFilter {
             .iter()
             .product::<usize>()
             .saturating_mul(plan.channels);
-        let grid = Grid::new(plan.batch * plan.windows.n_outputs(), self.layout, row_len);
+        // Without filters there may be any number of outputs, none of which is made.
+        let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
+        let grid = Grid::new(n_rows, self.layout, row_len);
         match self.groups {
             1 => grid,
             // All groups' columns make a row.

@@ -41,12 +41,16 @@ impl<'a> Patches<'a> {
             offsets: Vec::new(),
         };
         if patches.parts().0 > 0 {
-            let step = plan.channels * width.window.dilation;
+            // Those of windows that lie in the input don't wrap around, and no others are asked for.
+            let step = plan.channels.wrapping_mul(width.window.dilation);
             let n_each = if is_joined { 1 } else { width.window.extent };
             let mut offsets = Vec::with_capacity(patches.parts().0);
             patches.taps([0; 3], |_, line| {
-                let start = line * plan.channels + patches.channels.0;
-                offsets.extend((0..n_each).map(|tap| start + tap * step));
+                let start = line
+                    .wrapping_mul(plan.channels)
+                    .wrapping_add(patches.channels.0);
+                let offset = |tap: usize| start.wrapping_add(tap.wrapping_mul(step));
+                offsets.extend((0..n_each).map(offset));
             });
             patches.offsets = offsets;
         }
@@ -172,10 +176,11 @@ impl Left for Patches<'_> {
 
     fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>) {
         // Zeros, for what lies in the padding.
-        let (_, len) = self.parts();
+        let (n_parts, len) = self.parts();
         copies.resize(len, 0.0);
         let channels = self.plan.channels;
-        if !self.is_joined {
+        // Without channels there is nothing to lay, however many taps there are.
+        if !self.is_joined || n_parts == 0 {
             return;
         }
         for Origin { at, image } in self.windows(rows) {
@@ -201,6 +206,9 @@ impl Left for Patches<'_> {
         parts: &mut Vec<&'s [f32]>,
     ) {
         let (n_parts, len) = self.parts();
+        if n_parts == 0 {
+            return;
+        }
         let (zeros, n_rows) = (&copies[..len], rows.len());
         if *next == 0 {
             *next = len;

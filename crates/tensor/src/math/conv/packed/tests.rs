@@ -211,3 +211,78 @@ fn filters_that_do_not_fit_are_told() {
     let again = PackedFilter::from_elements(set, &[9, 9, 9], 1, packed.elements().clone());
     assert!(again.unwrap_err().message().contains("elements, found"));
 }
+
+/// Convolves on all instruction sets, and gives what comes out of each.
+fn outs(convolution: &Convolution, input: &[usize], filter: &[usize], x: &[f32]) -> Vec<Vec<f32>> {
+    let extents = convolution.output_extents(input, filter).unwrap();
+    let n = |extents: &[usize]| extents.iter().product::<usize>();
+    let (x, shift) = (&x[..n(input)], vec![1.0; filter[filter.len() - 1]]);
+    let weights = vec![2.0; n(filter)];
+    let sets = InstructionSet::ALL.into_iter();
+    sets.filter(|set| set.is_available())
+        .map(|set| {
+            let filter = TensorView::new(&weights, filter).unwrap();
+            let groups = convolution.groups;
+            let filter = PackedFilter::pack_for(&allocator(), set, &filter, groups).unwrap();
+            let mut out = vec![f32::NAN; n(&extents)];
+            let after = After {
+                shift: Some(&shift),
+                ..After::default()
+            };
+            let x = TensorView::new(x, input).unwrap();
+            let mut view = TensorViewMut::new(&mut out, &extents).unwrap();
+            convolve_packed(convolution, &x, &filter, after, &mut view).unwrap();
+            out
+        })
+        .collect()
+}
+
+#[test]
+fn without_channels_there_is_what_follows() {
+    for (input, filter) in [
+        (&[2, 5, 0][..], &[3, 0, 4][..]),
+        (&[1, 3, 4, 0], &[1, 1, 0, 2]),
+        (&[1, 3, 4, 0], &[3, 2, 0, 40]),
+    ] {
+        let windows: Vec<Window> = filter[..filter.len() - 2]
+            .iter()
+            .map(|extent| Window::new(*extent, 1, Padding::Same))
+            .collect();
+        for out in outs(&Convolution::new(&windows), input, filter, &[]) {
+            assert!(!out.is_empty() && out.iter().all(|x| *x == 1.0), "{out:?}");
+        }
+    }
+}
+
+#[test]
+fn taps_may_lie_far_outside() {
+    for dilation in [1 << 30, 1 << 61, (1 << 62) - 1] {
+        let window = Window {
+            extent: 3,
+            stride: 1,
+            dilation,
+            padding: Padding::Same,
+        };
+        let x: Vec<f32> = (0..60).map(|i| i as f32).collect();
+        for (rank, channels) in [(1, 5), (2, 5), (3, 7), (1, 30), (2, 15)] {
+            let convolution = Convolution::new(&vec![window; rank]);
+            let input = [&[1][..], &vec![2; rank], &[channels]].concat();
+            let filter = [&vec![3; rank][..], &[channels, 1]].concat();
+            for out in outs(&convolution, &input, &filter, &x) {
+                for (out, x) in out.iter().zip(x.chunks(channels)) {
+                    assert_eq!(*out, 2.0 * x.iter().sum::<f32>() + 1.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_filters_there_may_be_any_number_of_images() {
+    const HUGE: usize = 1 << 40;
+    let convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
+    let filter = TensorView::new(&[], &[1, 0, 0]).unwrap();
+    let filter = PackedFilter::pack(&allocator(), &filter, 1).unwrap();
+    let plan = filter.plan(&convolution, &[HUGE, HUGE, 0]).unwrap();
+    filter.grid(&plan);
+}

@@ -108,3 +108,13 @@ fn matrices_that_do_not_fit_are_told() {
     let mut out = TensorViewMut::new(&mut out, &[2, 2, 4]).unwrap();
     matmul_packed(&view(&[2, 2, 2]), &right, After::default(), &mut out).unwrap();
 }
+
+#[test]
+fn matrices_that_fit_no_memory_are_refused() {
+    let x = [1.0];
+    let one = TensorView::new(&x, &[1, 1]).unwrap();
+    for extents in [[1, usize::MAX], [usize::MAX, usize::MAX], [usize::MAX, 1]] {
+        let wide = one.broadcast(&extents).unwrap();
+        assert!(PackedRight::pack(&allocator(), &wide).is_err());
+    }
+}
