@@ -188,12 +188,12 @@ impl Movement {
     }
 
     /// Takes, along each dimension, the positions of a list, which has as many as the result; all are in the
-    /// input, unless the result is empty.
+    /// input, unless the result is empty. Fails if a list does.
     pub(crate) fn by_lists(
         input: &[usize],
         output: &[usize],
-        list: impl Fn(usize) -> Vec<usize>,
-    ) -> Movement {
+        list: impl Fn(usize) -> Result<Vec<usize>, Error>,
+    ) -> Result<Movement, Error> {
         let mut movement = Movement::all_of(input);
         movement.output = Dims::from_slice(output);
         let is_empty = output.contains(&0);
@@ -204,10 +204,10 @@ impl Movement {
             // Of an empty result the other extents may be of any size.
             source.axis = match is_empty {
                 true => Axis::first_repeated(output[dimension]),
-                false => Axis::Listed(list(dimension).into()),
+                false => Axis::Listed(list(dimension)?.into()),
             };
         }
-        movement
+        Ok(movement)
     }
 
     /// The extents of the result.

@@ -81,7 +81,8 @@ impl Interpolation {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if the shapes don't have as many dimensions, or if something is to be shown of nothing.
+/// `InvalidArgument` if the shapes don't have as many dimensions, or if something is to be shown of nothing;
+/// `ResourceExhausted` if there is no memory for a number for each place along a dimension.
 ///
 /// # Examples
 ///
@@ -103,12 +104,12 @@ pub fn nearest(
     rounding: Rounding,
 ) -> Result<Movement, Error> {
     expect_shapes(input, output)?;
-    Ok(Movement::by_lists(input, output, |dimension| {
+    Movement::by_lists(input, output, |dimension| {
         let (from, to) = (input[dimension], output[dimension]);
-        (0..to)
-            .map(|index| taps::nearest(coordinates, rounding, index, from, to))
-            .collect()
-    }))
+        let mut list = taps::room_for(to)?;
+        list.extend((0..to).map(|index| taps::nearest(coordinates, rounding, index, from, to)));
+        Ok(list)
+    })
 }
 
 /// A resizing with its weights.
@@ -140,7 +141,7 @@ impl Resize {
     /// # Errors
     ///
     /// `InvalidArgument` if the shapes don't have as many dimensions, if something is to be shown of nothing, or
-    /// if a cubic's coefficient is not finite.
+    /// if a cubic's coefficient is not finite; `ResourceExhausted` if there is no memory for the weights.
     pub fn new(
         interpolation: Interpolation,
         input: &[usize],
@@ -156,11 +157,12 @@ impl Resize {
         let is_empty = output.contains(&0);
         let taps = |(from, to): (&usize, &usize)| match from == to || is_empty {
             // With the same extent every place is its own.
-            true => None,
-            false => Some(Taps::new(&interpolation, *from, *to)),
+            true => Ok(None),
+            false => Taps::new(&interpolation, *from, *to).map(Some),
         };
+        let taps: Result<Vec<Option<Taps>>, Error> = input.iter().zip(output).map(taps).collect();
         Ok(Resize {
-            taps: input.iter().zip(output).map(taps).collect(),
+            taps: taps?,
             input: Dims::from_slice(input),
             output: Dims::from_slice(output),
         })

@@ -125,12 +125,20 @@ fn expect_elements(
         |(index, (own, wanted)): (usize, (&usize, &usize))| index == dimension || wanted <= own;
     let is_alike = x.len() == positions.len() && positions == updates;
     if is_alike && x.iter().zip(positions).enumerate().all(fits) {
-        return Ok(());
+        return match x[dimension] == 0 && !positions.contains(&0) {
+            true => Err(nowhere()),
+            false => Ok(()),
+        };
     }
     Err(Error::invalid_argument(format!(
         "positions of shape {positions:?} and updates of shape {updates:?} along dimension {dimension} of a \
          tensor of shape {x:?}: expected one shape with as many dimensions, and no larger ones but that"
     )))
+}
+
+#[cold]
+fn nowhere() -> Error {
+    Error::invalid_argument("there are updates, and no position that they could go to")
 }
 
 /// Takes updates together with slabs of the result: all that differs in `dimension` and behind, from the
@@ -225,9 +233,7 @@ pub fn scatter_nd<F: Binary<T, Output = T>, T: Element, I: Position>(
         return Ok(());
     }
     if out.as_mut_slice().is_empty() {
-        return Err(Error::invalid_argument(
-            "there are updates, and no position that they could go to",
-        ));
+        return Err(nowhere());
     }
     let strides = crate::TensorShape::new(x.extents())?.strides();
     let found = offsets_of(x.extents(), &strides, 0, positions)?;

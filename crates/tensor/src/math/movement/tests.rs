@@ -459,6 +459,12 @@ fn what_does_not_fit_is_told() {
     assert!(concat(std::slice::from_ref(&x), 1, &mut out).is_err());
     assert!(stack(std::slice::from_ref(&x), 2, &mut out).is_err());
     assert!(one_hot(&positions, 3, [0, 1], &mut out).is_err());
+    let (none, mut nothing) = (TensorView::<i64>::new(&[], &[0, 2]).unwrap(), []);
+    let mut nothing = TensorViewMut::new(&mut nothing, &[0, 2]).unwrap();
+    fails(
+        scatter_elements::<Add, i64, i64>(&none, 0, &positions, &positions, &mut nothing),
+        "there are updates, and no position that they could go to",
+    );
     fails(
         concat_extents(&[&[1, usize::MAX], &[1, 2]], 1),
         "the extent of dimension 1 of the result exceeds the largest integer",

@@ -1,5 +1,7 @@
 //! [`Taps`]: of which elements a place of the result is made, along one dimension.
 
+use tfrt_host::Error;
+
 use super::{Coordinates, Interpolation, Kernel, Rounding};
 
 /// Elements and weights for each place.
@@ -11,14 +13,20 @@ pub(super) struct Taps {
 }
 
 impl Taps {
-    /// Finds them for `to` places in `from` elements.
-    pub(super) fn new(interpolation: &Interpolation, from: usize, to: usize) -> Taps {
-        let (mut starts, mut list) = (vec![0], Vec::new());
+    /// Finds them for `to` places in `from` elements. Fails if there is no memory for them.
+    pub(super) fn new(
+        interpolation: &Interpolation,
+        from: usize,
+        to: usize,
+    ) -> Result<Taps, Error> {
+        let mut starts = room_for(to.saturating_add(1))?;
+        starts.push(0);
+        let mut list = Vec::new();
         for index in 0..to {
-            push(interpolation, index, from, to, &mut list);
+            push(interpolation, index, from, to, &mut list)?;
             starts.push(list.len());
         }
-        Taps { starts, list }
+        Ok(Taps { starts, list })
     }
 
     /// The elements that a place is made of, and their weights.
@@ -32,6 +40,20 @@ impl Taps {
         let lens = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
         lens.max().unwrap_or(1)
     }
+}
+
+/// A list that has room for so many entries. Extents are what somebody asks for, not what there is.
+pub(super) fn room_for<T>(n_entries: usize) -> Result<Vec<T>, Error> {
+    let mut list = Vec::new();
+    make_room(&mut list, n_entries)?;
+    Ok(list)
+}
+
+fn make_room<T>(list: &mut Vec<T>, n_more: usize) -> Result<(), Error> {
+    list.try_reserve(n_more).map_err(|_| {
+        let message = format!("there is no memory for {n_more} more places of a resized dimension");
+        Error::resource_exhausted(message)
+    })
 }
 
 fn float(value: usize) -> f64 {
@@ -94,7 +116,7 @@ fn push(
     from: usize,
     to: usize,
     list: &mut Vec<(usize, f64)>,
-) {
+) -> Result<(), Error> {
     let x = position(interpolation.coordinates, index, from, to);
     // A picture that becomes smaller is looked at through a wider kernel.
     let scale = match interpolation.antialias {
@@ -105,8 +127,17 @@ fn push(
         Kernel::Linear => 1.0,
         Kernel::Cubic(_) => 2.0,
     };
-    let (least, most) = (whole(x - reach / scale), whole(x + reach / scale) + 1);
+    let (least, most) = (
+        whole(x - reach / scale),
+        whole(x + reach / scale).saturating_add(1),
+    );
     let start = list.len();
+    make_room(
+        list,
+        usize::try_from(most.saturating_sub(least))
+            .unwrap_or(0)
+            .saturating_add(1),
+    )?;
     for element in least..=most {
         #[allow(
             clippy::cast_precision_loss,
@@ -128,6 +159,7 @@ fn push(
     for (_, weight) in &mut list[start..] {
         *weight /= sum;
     }
+    Ok(())
 }
 
 /// The weight of an element at a distance.

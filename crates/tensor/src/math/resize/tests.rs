@@ -202,3 +202,22 @@ fn what_does_not_fit_is_told() {
         .run(&x, &mut TensorViewMut::new(&mut [], &large).unwrap())
         .unwrap();
 }
+
+#[test]
+fn places_that_fit_no_memory_are_refused() {
+    let code = |error: Error| error.code();
+    let exhausted = tfrt_host::ErrorCode::ResourceExhausted;
+    let wide = [1 << 50];
+    let found = nearest(&[1], &wide, Coordinates::HalfPixel, Rounding::Floor);
+    assert_eq!(found.map(|_| ()).map_err(code), Err(exhausted));
+    let found = Resize::new(Interpolation::LINEAR, &[1], &wide);
+    assert_eq!(found.map(|_| ()).map_err(code), Err(exhausted));
+    let of_many = Interpolation {
+        antialias: true,
+        ..Interpolation::CUBIC
+    };
+    for from in [1 << 50, 1 << 62, usize::MAX] {
+        let found = Resize::new(of_many, &[from], &[1]);
+        assert_eq!(found.map(|_| ()).map_err(code), Err(exhausted));
+    }
+}
