@@ -73,7 +73,9 @@ function groupNode(index, items, prefix, name) {
   const total = sum(nodes.map((node) => node.total));
   const first = functions[scopes[index].function].first;
   const places = items.map((kernel) => lines.line[kernels.line[first + kernel]]).filter((line) => line > 0);
-  const where = places.length ? `lines ${Math.min(...places)}–${Math.max(...places)}` : `numbers ${items[0]}–${items[items.length - 1]}`;
+  // Not all as arguments of a call: there may be more than a browser takes.
+  const [least, most] = places.reduce(([least, most], line) => [Math.min(least, line), Math.max(most, line)], [Infinity, 0]);
+  const where = places.length ? `lines ${least}–${most}` : `numbers ${items[0]}–${items[items.length - 1]}`;
   return {
     id: `${prefix}g${items[0]}`, title: name ? `${count(items.length)} × ${name}` : where,
     note: name ? `${time(total)}, ${where}` : `${plural(items.length, "kernel")}, ${time(total)}`, total, critical: nodes.some((node) => node.critical), never: nodes.every((node) => node.never),
