@@ -177,13 +177,28 @@ function edgePaths(placed) {
   for (const { from, to, critical } of sorted) {
     const a = placed.nodes[from], b = placed.nodes[to];
     const [x1, y1, x2, y2] = [a.x + a.width / 2, a.y + a.height, b.x + b.width / 2, b.y];
-    const bend = Math.max(14, Math.abs(y2 - y1) / 2);
     const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`);
+    path.setAttribute("d", `M${x1} ${y1}${curve(x1, y1, x2, y2, placed.nodes)}`);
     if (critical) path.setAttribute("class", "critical");
     svg.append(path);
   }
   return svg;
+}
+
+/** A curve downwards; around what stands in the way, on the side where that is shorter. */
+function curve(x1, y1, x2, y2, nodes) {
+  const middle = (x1 + x2) / 2;
+  const inTheWay = nodes.filter((one) => one.y > y1 && one.y + one.height < y2 && one.x < middle && middle < one.x + one.width);
+  if (!inTheWay.length) {
+    const bend = Math.max(14, Math.abs(y2 - y1) / 2);
+    return `C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
+  }
+  const left = Math.min(...inTheWay.map((one) => one.x)) - GAP_X / 2;
+  const right = Math.max(...inTheWay.map((one) => one.x + one.width)) + GAP_X / 2;
+  const side = middle - left < right - middle ? left : right;
+  const [top, bottom] = [inTheWay[0].y, inTheWay[inTheWay.length - 1].y + inTheWay[inTheWay.length - 1].height];
+  const bend = GAP_Y * 0.8;
+  return `C${x1} ${y1 + bend} ${side} ${top - bend} ${side} ${top}L${side} ${bottom}C${side} ${bottom + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
 }
 
 function fill(parent, placed, depth) {
