@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfrt_async::HostAllocator;
 use tfrt_async::record::Level;
+use tfrt_async::{AllocatorStats, HostAllocator};
 
 /// Requests of this many bytes or fewer don't count against a fixed size.
 const UNCOUNTED_BYTES: usize = 32;
@@ -165,8 +165,13 @@ unsafe impl HostAllocator for RecordedAllocator {
         unsafe { self.inner.deallocate(block, layout) }
     }
 
+    /// That of the allocator inside: programs see no difference.
     fn name(&self) -> &'static str {
-        "recorded"
+        self.inner.name()
+    }
+
+    fn stats(&self) -> Option<AllocatorStats> {
+        self.inner.stats()
     }
 }
 
