@@ -19,6 +19,7 @@ mod attributes;
 mod btf;
 mod coo;
 mod dense;
+mod images;
 mod shape;
 mod strings;
 mod testing;
@@ -40,4 +41,5 @@ pub fn register(registry: &mut KernelRegistry) {
         .add_dialect("tfrt_test_sync", arithmetic::register_synchronous);
     arithmetic::register(registry);
     testing::register(registry);
+    images::register(registry);
 }
