@@ -16,7 +16,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tfrt::{AnyAsyncValue, Function, MultiThreadedWorkQueue, Runtime};
+use tfrt::{
+    AnyAsyncValue, ConcurrentWorkQueue, Function, MultiThreadedWorkQueue, Runtime,
+    SingleThreadedWorkQueue,
+};
 use tfrt_benches::folders;
 use tfrt_benches::measure::{Clock, Times};
 use tfrt_tensor::{DenseHostTensor, Tensor};
@@ -103,8 +106,13 @@ struct Ours {
 
 impl Ours {
     fn new(batch: usize, n_threads: usize) -> Ours {
-        let queue = MultiThreadedWorkQueue::new(n_threads, 1).expect("threads can be started");
-        let runtime = Runtime::builder().queue(Arc::new(queue)).build();
+        let queue: Arc<dyn ConcurrentWorkQueue> = match n_threads {
+            1 => Arc::new(SingleThreadedWorkQueue::new()),
+            _ => {
+                Arc::new(MultiThreadedWorkQueue::new(n_threads, 1).expect("threads can be started"))
+            }
+        };
+        let runtime = Runtime::builder().queue(queue).build();
         let program = runtime
             .compile("mnist.mlir", program(batch))
             .expect("the program is right");

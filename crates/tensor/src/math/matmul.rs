@@ -14,14 +14,15 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
 mod packed;
+mod thin;
 
 pub use gemm::MatmulElement;
 pub(crate) use gemm::{Matrix, Rows, multiply};
 pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
 
 /// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
-/// to pay.
-const MIN_ROWS: usize = 32;
+/// to pay. A multiple of six, which are as many as the inner loop of `gemm` makes at once.
+const MIN_ROWS: usize = 30;
 
 /// What becomes of the product and of what stood in the result before: `product * of_product + before *
 /// of_result`. Where `of_result` is 0, what stood there is not looked at.

@@ -1,6 +1,6 @@
 //! Products of two matrices: through the crate `gemm`, or by plain loops.
 
-use super::Scale;
+use super::{Scale, thin};
 use crate::math::number::Number;
 use crate::math::vectorized;
 use crate::{BF16, Complex, F16};
@@ -9,9 +9,9 @@ use crate::{BF16, Complex, F16};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
     // Invariant: if there are rows and columns, the last of both is in the slice.
-    elements: &'a [T],
-    extents: [usize; 2],
-    strides: [usize; 2],
+    pub(super) elements: &'a [T],
+    pub(super) extents: [usize; 2],
+    pub(super) strides: [usize; 2],
 }
 
 impl<'a, T> Matrix<'a, T> {
@@ -70,9 +70,9 @@ pub trait Sealed: Sized {
 pub(crate) struct Rows<'a, T> {
     // Invariant: if there are rows and columns, the last of both is in the slice. A row is not longer than
     // the stride.
-    elements: &'a mut [T],
-    extents: [usize; 2],
-    stride: usize,
+    pub(super) elements: &'a mut [T],
+    pub(super) extents: [usize; 2],
+    pub(super) stride: usize,
 }
 
 impl<'a, T> Rows<'a, T> {
@@ -114,10 +114,10 @@ pub(crate) fn multiply<T: MatmulElement>(
     }
 }
 
-/// `by_gemm!(F16 as gemm::f16)` multiplies matrices of `F16` by the crate `gemm`, which knows it as
-/// `gemm::f16`.
+/// `by_gemm!(F16 as gemm::f16, false, ..)` multiplies matrices of `F16` by the crate `gemm`, which knows it as
+/// `gemm::f16`, and has no loops for [`thin`] ones.
 macro_rules! by_gemm {
-    ($($type:ty as $foreign:ty, |$x:ident| $convert:expr;)*) => {$(
+    ($($type:ty as $foreign:ty, $has_loops:literal, |$x:ident| $convert:expr;)*) => {$(
         const _: () = assert!(
             size_of::<$type>() == size_of::<$foreign>() && align_of::<$type>() == align_of::<$foreign>()
         );
@@ -131,6 +131,10 @@ macro_rules! by_gemm {
                 out: Rows<'_, $type>,
             ) {
                 let ([m, k], [_, n]) = (a.extents, b.extents);
+                let mut out = out;
+                if $has_loops && thin::multiply(scale, a, b, &mut out) {
+                    return;
+                }
                 let convert = |$x: $type| -> $foreign { $convert };
                 let reads_out = scale.of_result != <$type as crate::Element>::ZERO;
                 // One that is larger than memory is that of a single row or column, and never taken.
@@ -158,11 +162,11 @@ macro_rules! by_gemm {
 }
 
 by_gemm! {
-    f32 as f32, |x| x;
-    f64 as f64, |x| x;
-    F16 as gemm::f16, |x| gemm::f16::from_bits(x.0);
-    Complex<f32> as gemm::c32, |x| gemm::c32 { re: x.real, im: x.imaginary };
-    Complex<f64> as gemm::c64, |x| gemm::c64 { re: x.real, im: x.imaginary };
+    f32 as f32, true, |x| x;
+    f64 as f64, true, |x| x;
+    F16 as gemm::f16, false, |x| gemm::f16::from_bits(x.0);
+    Complex<f32> as gemm::c32, true, |x| gemm::c32 { re: x.real, im: x.imaginary };
+    Complex<f64> as gemm::c64, true, |x| gemm::c64 { re: x.real, im: x.imaginary };
 }
 
 /// `by_loops!(i32)` multiplies matrices of `i32` by plain loops.

@@ -170,3 +170,51 @@ fn strides_that_nobody_takes_do_not_matter() {
     matmul(Scale::default(), &row, &column, &mut product).unwrap();
     assert_eq!(out, [5.0]);
 }
+
+#[test]
+fn thin_products_are_those_of_their_definition_at_any_scale_and_stride() {
+    for [m, k, n] in [
+        [1, 19, 5],
+        [7, 1, 5],
+        [1, 1, 5],
+        [1, 8, 1],
+        [5, 1, 1],
+        [1, 3, 70],
+    ] {
+        let a: Vec<f64> = (0..m * k).map(|x| (x % 7) as f64 - 3.0).collect();
+        let b: Vec<f64> = (0..k * n).map(|x| (x % 5) as f64 - 2.0).collect();
+        let product = by_definition(&a, &b, [m, k, n]);
+        for (of_product, of_result) in [(1.0, 0.0), (2.0, 1.0), (-1.0, 0.5)] {
+            let before = if of_result == 0.0 { f64::NAN } else { 4.0 };
+            let mut out = vec![before; m * n];
+            let scale = Scale {
+                of_product,
+                of_result,
+            };
+            let (a, b) = (TensorView::new(&a, &[m, k]), TensorView::new(&b, &[k, n]));
+            let mut view = TensorViewMut::new(&mut out, &[m, n]).unwrap();
+            matmul(scale, &a.unwrap(), &b.unwrap(), &mut view).unwrap();
+            let kept = if of_result == 0.0 {
+                0.0
+            } else {
+                of_result * before
+            };
+            let wanted: Vec<f64> = product.iter().map(|x| of_product * x + kept).collect();
+            assert_eq!(out, wanted, "{m} {k} {n}");
+        }
+    }
+    // Rows that are one row, seen several times.
+    let (column, row) = ([3.0], [1.0, 2.0]);
+    let a = TensorView::new(&column, &[1, 1]).unwrap();
+    let mut out = [0.0; 6];
+    let b = TensorView::new(&row, &[1, 2]).unwrap();
+    let view = &mut TensorViewMut::new(&mut out, &[3, 2]).unwrap();
+    matmul(
+        Scale::<f64>::default(),
+        &a.broadcast(&[3, 1]).unwrap(),
+        &b,
+        view,
+    )
+    .unwrap();
+    assert_eq!(out, [3.0, 6.0, 3.0, 6.0, 3.0, 6.0]);
+}
