@@ -259,31 +259,28 @@ impl Resize {
             .iter()
             .enumerate()
             .all(|(index, offset)| index == *offset);
-        let n_places = self.output[split];
-        let mut sums = vec![<T::Wide as crate::Element>::ZERO; block.len()];
-        let mut rows = Vec::new();
-        for (number, out) in out.chunks_exact_mut(n_places * block.len()).enumerate() {
-            let row = first / (n_places * block.len()) + number;
-            self.rows(row, split, strides, &mut rows);
-            for (place, out) in out.chunks_exact_mut(block.len()).enumerate() {
-                sums.fill(<T::Wide as crate::Element>::ZERO);
-                self.taps_of(split, place, |index, weight| {
-                    for (start, factor) in &rows {
-                        let factor = T::Wide::from_f64(weight * factor);
-                        let x = &x[start + index * strides[split]..];
-                        match is_dense {
-                            true => add_dense(&mut sums, x, factor),
-                            false => {
-                                for (sum, offset) in sums.iter_mut().zip(&block) {
-                                    *sum = sum.plus(x[*offset].widened().times(factor));
-                                }
-                            }
-                        }
+        let row_len = self.output[split] * block.len();
+        let row = Row {
+            taps: self.taps[split].as_ref(),
+            stride: strides[split],
+            block: &block,
+            is_dense,
+        };
+        let mut sums = vec![<T::Wide as crate::Element>::ZERO; row_len];
+        let mut starts = Vec::new();
+        for (number, out) in out.chunks_exact_mut(row_len).enumerate() {
+            self.rows(first / row_len + number, split, strides, &mut starts);
+            sums.fill(<T::Wide as crate::Element>::ZERO);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (start, factor) in &starts {
+                        row.add(&x[*start..], *factor, &mut sums);
                     }
-                });
-                let each = out.iter_mut().zip(&sums);
-                each.for_each(|(out, sum)| *out = T::narrowed(*sum));
-            }
+                    let each = out.iter_mut().zip(&sums);
+                    each.for_each(|(out, sum)| *out = T::narrowed(*sum));
+                },
+            );
         }
     }
 
@@ -320,15 +317,49 @@ impl Resize {
     }
 }
 
-fn add_dense<T: Number>(sums: &mut [T::Wide], x: &[T], factor: T::Wide) {
-    vectorized(
-        #[inline(always)]
-        || {
-            for (sum, x) in sums.iter_mut().zip(x) {
-                *sum = sum.plus(x.widened().times(factor));
+/// How a row of the result is made of one of the input: along the last dimension that is resized.
+struct Row<'a> {
+    taps: Option<&'a Taps>,
+    stride: usize,
+    /// Where the elements behind each place lie.
+    block: &'a [usize],
+    /// They lie in one piece.
+    is_dense: bool,
+}
+
+impl Row<'_> {
+    /// Adds a row of the input, times a factor, to the sums.
+    #[inline(always)]
+    fn add<T: Floating<Wide: Real>>(&self, x: &[T], factor: f64, sums: &mut [T::Wide]) {
+        for (place, sums) in sums.chunks_exact_mut(self.block.len()).enumerate() {
+            match self.taps {
+                Some(taps) => {
+                    for (index, weight) in taps.of(place) {
+                        self.tap(&x[index * self.stride..], weight * factor, sums);
+                    }
+                }
+                None => self.tap(&x[place * self.stride..], factor, sums),
             }
-        },
-    );
+        }
+    }
+
+    #[inline(always)]
+    fn tap<T: Floating<Wide: Real>>(&self, x: &[T], factor: f64, sums: &mut [T::Wide]) {
+        let factor = T::Wide::from_f64(factor);
+        match (sums, self.is_dense) {
+            ([sum], _) => *sum = sum.plus(x[0].widened().times(factor)),
+            (sums, true) => {
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum = sum.plus(x.widened().times(factor));
+                }
+            }
+            (sums, false) => {
+                for (sum, offset) in sums.iter_mut().zip(self.block) {
+                    *sum = sum.plus(x[*offset].widened().times(factor));
+                }
+            }
+        }
+    }
 }
 
 fn expect_shapes(input: &[usize], output: &[usize]) -> Result<(), Error> {

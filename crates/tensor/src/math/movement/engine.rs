@@ -3,7 +3,7 @@
 //! A result is rows of blocks: a block is what lies in one piece in the input behind each position of the
 //! innermost axis that does not; the axes before it lead from row to row. Where neighbours of the input are
 //! neighbours along another axis (a transposition), squares are copied by way of a small buffer instead, so that
-//! each line of the cache is touched once.
+//! each line of the cache is touched once, and blocks of squares, so that pages are touched seldom.
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
@@ -15,10 +15,10 @@ use crate::{Complex, Element, from_bytes, from_bytes_mut};
 
 /// Longer rows are walked as such: a block is never shared by two chunks of a result.
 const MAX_BLOCK: usize = 4096;
-/// The bytes of a line of the cache, which a side of a square has at least.
-const LINE_BYTES: usize = 64;
-/// A side of a square has no more elements.
-const MAX_SIDE: usize = 64;
+/// A side of the squares that are copied by way of a buffer: at most a few lines of the cache.
+const SIDE: usize = 16;
+/// A side of the blocks of such squares, which read a few lines of each page that they touch.
+const BLOCK_SIDE: usize = 64;
 
 /// Axes laid over elements.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl Engine {
     /// enough rows of which neighbours are neighbours.
     fn turned_axis(&self) -> Option<usize> {
         let is_far = self.inner.step().is_some_and(|step| step.abs() >= 8);
-        if self.block != 1 || !is_far || self.inner.extent() < 4 {
+        if self.block != 1 || !is_far {
             return None;
         }
         let is_near = |bound: &Bound| bound.step() == Some(1) && bound.extent() >= 8;
@@ -138,7 +138,7 @@ impl Engine {
         match self.turned {
             None => self.block,
             Some(axis) => {
-                let extent = self.outer[axis].extent().min(MAX_SIDE);
+                let extent = self.outer[axis].extent().min(BLOCK_SIDE);
                 self.within(axis).saturating_mul(extent)
             }
         }
@@ -238,6 +238,13 @@ impl Engine {
             self.end_of_block(x, around, offset, index, within, head);
             (part, index) = (rest, index + 1);
         }
+        if let (1, Axis::Listed(list)) = (self.block, &self.inner.axis) {
+            for (out, position) in part.iter_mut().zip(&list[index..]) {
+                let place = place(offset + signed(*position).wrapping_mul(self.inner.stride));
+                *out = x[place];
+            }
+            return;
+        }
         while part.len() >= self.block {
             let run = self.inner.run_at(index);
             let n = run.len.min(part.len() / self.block);
@@ -310,13 +317,11 @@ impl Engine {
 
     /// Makes whole positions of an outer axis along which neighbours are neighbours, from the `first` on.
     fn squares<W: Element>(&self, axis: usize, x: &[W], around: W, first: usize, out: &mut [W]) {
-        let side = (LINE_BYTES / size_of::<W>()).clamp(8, MAX_SIDE);
         let (within, n_columns) = (self.within(axis), self.inner.extent());
         let extent = self.outer[axis].extent();
         let step = self.inner.step().unwrap_or(0);
         let (mut position, mut rest) = (first % extent, out);
         let mut groups = Odometer::new(&self.outer[..axis], first / extent);
-        let mut square = vec![W::ZERO; side * side];
         while !rest.is_empty() {
             let n = (rest.len() / within).min(extent - position);
             let (group, after) = std::mem::take(&mut rest).split_at_mut(n * within);
@@ -329,16 +334,9 @@ impl Engine {
                     between.advance();
                     continue;
                 };
-                let offset = self.base + offset.0 + offset.1 + signed(position);
-                for row in (0..n).step_by(side) {
-                    for column in (0..n_columns).step_by(side) {
-                        let extents = [side.min(n - row), side.min(n_columns - column)];
-                        let from = offset + signed(row) + signed(column) * step;
-                        read_square(x, from, step, extents, square.chunks_exact_mut(side));
-                        let to = &mut group[row * within + start + column..];
-                        write_square(&square, side, extents, within, to);
-                    }
-                }
+                let from = self.base + offset.0 + offset.1 + signed(position);
+                let turn = Turn { from, step, within };
+                turn.all(x, [n, n_columns], &mut group[start..]);
                 between.advance();
             }
             groups.advance();
@@ -347,32 +345,77 @@ impl Engine {
     }
 }
 
-/// Copies columns of a square of the result, which are pieces of the input, to the buffer's rows.
-fn read_square<'a, W: Copy + 'a>(
-    x: &[W],
+/// A matrix of the result whose columns lie in one piece each in the input.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Where the first column begins in the input.
     from: isize,
+    /// How far columns lie apart there.
     step: isize,
-    [n_rows, n_columns]: [usize; 2],
-    square: impl Iterator<Item = &'a mut [W]>,
-) {
-    for (column, to) in square.take(n_columns).enumerate() {
-        let start = place(from + signed(column) * step);
-        to[..n_rows].copy_from_slice(&x[start..start + n_rows]);
-    }
+    /// How far rows lie apart in the result.
+    within: usize,
 }
 
-/// Writes the buffer to rows of the result.
-fn write_square<W: Copy>(
-    square: &[W],
-    side: usize,
-    [n_rows, n_columns]: [usize; 2],
-    within: usize,
-    out: &mut [W],
-) {
-    for row in 0..n_rows {
-        let to = &mut out[row * within..][..n_columns];
-        let from = square[row..].iter().step_by(side);
-        to.iter_mut().zip(from).for_each(|(to, x)| *to = *x);
+impl Turn {
+    /// Copies the matrix, block by block.
+    fn all<W: Element>(self, x: &[W], [n_rows, n_columns]: [usize; 2], out: &mut [W]) {
+        for row in (0..n_rows).step_by(BLOCK_SIDE) {
+            for column in (0..n_columns).step_by(BLOCK_SIDE) {
+                let part = Turn {
+                    from: self.from + signed(row) + signed(column) * self.step,
+                    ..self
+                };
+                let n_rows = BLOCK_SIDE.min(n_rows - row);
+                let n_columns = BLOCK_SIDE.min(n_columns - column);
+                let out = &mut out[row * self.within + column..];
+                vectorized(
+                    #[inline(always)]
+                    || part.block(x, [n_rows, n_columns], out),
+                );
+            }
+        }
+    }
+
+    /// Copies a block, square by square.
+    #[inline(always)]
+    fn block<W: Element>(self, x: &[W], [n_rows, n_columns]: [usize; 2], out: &mut [W]) {
+        let mut square = [[W::ZERO; SIDE]; SIDE];
+        for column in (0..n_columns).step_by(SIDE) {
+            for row in (0..n_rows).step_by(SIDE) {
+                let from = self.from + signed(row) + signed(column) * self.step;
+                let out = &mut out[row * self.within + column..];
+                if n_rows - row >= SIDE && n_columns - column >= SIDE {
+                    self.square(x, from, &mut square, out);
+                    continue;
+                }
+                let n_rows = SIDE.min(n_rows - row);
+                for column in 0..SIDE.min(n_columns - column) {
+                    let start = place(from + signed(column) * self.step);
+                    let to = out[column..].iter_mut().step_by(self.within);
+                    let from = &x[start..start + n_rows];
+                    to.zip(from).for_each(|(to, x)| *to = *x);
+                }
+            }
+        }
+    }
+
+    /// Copies a whole square by way of a buffer.
+    #[inline(always)]
+    fn square<W: Element>(
+        self,
+        x: &[W],
+        from: isize,
+        square: &mut [[W; SIDE]; SIDE],
+        out: &mut [W],
+    ) {
+        for (column, to) in square.iter_mut().enumerate() {
+            let start = place(from + signed(column) * self.step);
+            to.copy_from_slice(&x[start..start + SIDE]);
+        }
+        for row in 0..SIDE {
+            let turned: [W; SIDE] = std::array::from_fn(|column| square[column][row]);
+            out[row * self.within..][..SIDE].copy_from_slice(&turned);
+        }
     }
 }
 
