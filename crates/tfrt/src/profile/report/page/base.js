@@ -64,10 +64,11 @@ for (const thread of data.threads) {
   }
   Object.assign(thread, { at, took, what, many, marks: null });
 }
-/** Threads that did something: workers first, then those that did the most. */
+/** Workers, and other threads that did something: workers first, but what only slept comes last. */
 const threads = data.threads
   .filter((thread) => thread.busy_ns > 0 || thread.is_worker)
-  .sort((a, b) => b.is_worker - a.is_worker || (a.is_worker ? 0 : b.busy_ns - a.busy_ns));
+  .sort((a, b) => (b.busy_ns > 0) - (a.busy_ns > 0) || b.is_worker - a.is_worker
+    || (a.is_worker ? a.name.localeCompare(b.name, "en", { numeric: true }) : b.busy_ns - a.busy_ns));
 if (begin_ns > end_ns) [begin_ns, end_ns] = [0, Math.max(1, data.end_ns)];
 
 /** What runs of kernels of one name come to. */
