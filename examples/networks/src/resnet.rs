@@ -28,7 +28,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tfrt::{Error, HostAllocator};
-use tfrt_tensor::{DenseHostTensor, Tensor};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::random::Random;
 
@@ -117,11 +117,8 @@ impl ResNet {
         let mut random = Random::new(seed);
         let mut tensors = Vec::new();
         let mut make = |extents: &[usize], center: f32, bound: f32| {
-            let mut tensor = DenseHostTensor::from_slice::<f32>(
-                allocator,
-                extents,
-                &vec![0.0; extents.iter().product()],
-            )?;
+            let metadata = TensorMetadata::new(DType::F32, TensorShape::new(extents)?);
+            let mut tensor = DenseHostTensor::zeroed(allocator, metadata)?;
             for element in tensor.elements_mut::<f32>()?.into_iter().flatten() {
                 *element = center + random.within(bound);
             }

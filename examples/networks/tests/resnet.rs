@@ -233,3 +233,15 @@ fn pool(batch: usize, images: &Images) -> Images {
         elements,
     }
 }
+
+#[test]
+fn networks_that_fit_no_memory_are_told() {
+    let runtime = Runtime::new();
+    for batch in [1 << 50, usize::MAX / 4, usize::MAX] {
+        let network = ResNet {
+            batch,
+            ..ResNet::FIFTY
+        };
+        assert!(network.tensors(1, runtime.host().allocator()).is_err());
+    }
+}
