@@ -7,6 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf, absolute};
 use std::process::ExitCode;
 
@@ -22,8 +23,8 @@ struct Options {
     #[arg(long, default_value_t = 1)]
     batch: usize,
     /// The height and width of the images.
-    #[arg(long, default_value_t = 224)]
-    image: usize,
+    #[arg(long, default_value = "224")]
+    image: NonZeroUsize,
     /// A kernel for each step; one for each convolution with what follows it; or that by packed weights.
     #[arg(long, default_value = "plain")]
     form: FormOption,
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let network = ResNet {
         batch: options.batch,
-        image: options.image,
+        image: options.image.get(),
         form: match options.form {
             FormOption::Plain => Form::Plain,
             FormOption::Fused => Form::Fused,

@@ -66,7 +66,7 @@ pub enum Form {
 pub struct ResNet {
     /// The number of images.
     pub batch: usize,
-    /// Their height and width.
+    /// Their height and width. Of nothing there is no convolution: a program for images of 0 fails.
     pub image: usize,
     /// The channels of the first convolution. Stages have 4, 8, 16 and 32 times as many.
     pub width: usize,

@@ -235,6 +235,18 @@ fn pool(batch: usize, images: &Images) -> Images {
 }
 
 #[test]
+fn programs_for_images_of_nothing_can_be_written() {
+    for form in [Form::Plain, Form::Fused, Form::Packed] {
+        let network = ResNet {
+            image: 0,
+            form,
+            ..NARROW
+        };
+        assert!(network.program("none.btf").contains("@infer"));
+    }
+}
+
+#[test]
 fn networks_that_fit_no_memory_are_told() {
     let runtime = Runtime::new();
     for batch in [1 << 50, usize::MAX / 4, usize::MAX] {

@@ -132,7 +132,7 @@ impl Body<'_> {
             chain: "start".to_owned(),
             extent: image,
         };
-        let extent = (image - 1) / 2 + 1;
+        let extent = image.saturating_sub(1) / 2 + 1;
         self.tensor("convolved", extent, width);
         let chain = self.convolution(&images, &self.network.first(), 3, "convolved", "");
         let pooled = Image {

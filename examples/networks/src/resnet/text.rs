@@ -241,7 +241,7 @@ impl Body<'_> {
         let (padding, extent) = if *size == 3 {
             ("same", input.extent.div_ceil(*stride))
         } else {
-            ("valid", (input.extent - size) / stride + 1)
+            ("valid", input.extent.saturating_sub(*size) / stride + 1)
         };
         let output = Image {
             name: name.clone(),
