@@ -4,8 +4,14 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::gather::copy_block;
 use super::{expect_dimension, expect_result};
-use crate::math::parallel;
-use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
+use crate::math::{parallel, vectorized};
+use crate::{
+    DType, DenseHostTensor, Dims, Element, TensorView, TensorViewMut, from_bytes, from_bytes_mut,
+    with_element,
+};
+
+/// Short rows that are written together.
+const THIN_ROWS: usize = 512;
 
 /// Returns the shape of tensors of these shapes behind each other along a dimension.
 ///
@@ -72,11 +78,7 @@ pub fn concat<T: Element>(
         .iter()
         .map(|shape| row_len(shape, dimension))
         .collect();
-    walk(&lens, 0, out, |part, first, to| {
-        let part = &parts[part];
-        copy_block(part.elements(), part.extents(), part.strides(), first, to);
-        Ok(())
-    })
+    join_views(parts, &lens, out)
 }
 
 /// As [`concat()`], of dense tensors, on the workers of the request's queue if they are large.
@@ -94,6 +96,81 @@ pub fn concat_into(
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     expect_result(&concat_extents(&shapes, dimension)?, &out.shape().to_dims())?;
     bytes_into(execution, parts, &shapes, dimension, out)
+}
+
+/// Copies rows of parts, pieces of these lengths, to the result.
+fn join_views<T: Element>(
+    parts: &[TensorView<'_, T>],
+    lens: &[usize],
+    out: &mut [T],
+) -> Result<(), Error> {
+    let slices: Option<Vec<&[T]>> = parts.iter().map(TensorView::as_slice).collect();
+    if let (Some(slices), true) = (slices, is_thin(lens)) {
+        thin(lens, &slices, 0, out);
+        return Ok(());
+    }
+    walk(lens, 0, out, |part, first, to| {
+        let part = &parts[part];
+        copy_block(part.elements(), part.extents(), part.strides(), first, to);
+        Ok(())
+    })
+}
+
+/// Whether rows are so short that their elements are better written one by one.
+fn is_thin(lens: &[usize]) -> bool {
+    let row = lens
+        .iter()
+        .try_fold(0_usize, |sum, len| sum.checked_add(*len));
+    row.is_some_and(|row| (1..=16).contains(&row))
+}
+
+/// Copies whole short rows from the `first` on: the same element of each, a block of rows at a time.
+fn thin<T: Element>(lens: &[usize], parts: &[&[T]], first: usize, out: &mut [T]) {
+    let row: usize = lens.iter().sum();
+    for (number, out) in out.chunks_mut(row * THIN_ROWS).enumerate() {
+        let at = first + number * THIN_ROWS;
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut start = 0;
+                for (part, len) in parts.iter().zip(lens) {
+                    for index in 0..*len {
+                        let to = out[start + index..].iter_mut().step_by(row);
+                        let from = part[at * len + index..].iter().step_by(*len);
+                        to.zip(from).for_each(|(to, x)| *to = *x);
+                    }
+                    start += len;
+                }
+            },
+        );
+    }
+}
+
+/// As [`thin`], of elements given as bytes.
+fn thin_bytes(
+    dtype: DType,
+    lens: &[usize],
+    parts: &[&[u8]],
+    first: usize,
+    out: &mut [u8],
+) -> Result<(), Error> {
+    fn of<W: Element>(
+        lens: &[usize],
+        parts: &[&[u8]],
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let parts = parts
+            .iter()
+            .map(|part| from_bytes::<W>(part))
+            .collect::<Result<Vec<_>, _>>()?;
+        thin(lens, &parts, first, from_bytes_mut(out)?);
+        Ok(())
+    }
+    with_element!(dtype, T => of::<T>(lens, parts, first, out), else {
+        let message = format!("elements of type {dtype} are not of one size");
+        Err(Error::invalid_argument(message))
+    })
 }
 
 /// Copies rows of parts, which are of the given shapes, to `out`.
@@ -116,12 +193,18 @@ fn bytes_into(
             .collect(),
     };
     let parts: Vec<DenseHostTensor> = parts.iter().map(|part| (*part).clone()).collect();
-    let chunk = parallel::chunk_len(1, 1);
+    let (is_thin, dtype) = (is_thin(&lens), out.dtype());
+    let row: usize = if is_thin { lens.iter().sum() } else { 1 };
+    let chunk = parallel::chunk_len(1, row);
     parallel::fill_bytes(execution, out, chunk, move |first, to| {
         let readings = parts
             .iter()
             .map(DenseHostTensor::read)
             .collect::<Result<Vec<_>, _>>()?;
+        if is_thin {
+            let parts: Vec<&[u8]> = readings.iter().map(|reading| reading.bytes()).collect();
+            return thin_bytes(dtype, &lens, &parts, first / row, to);
+        }
         let bytes: Vec<usize> = lens.iter().map(|len| len * size).collect();
         walk(&bytes, first * size, to, |part, first, to| {
             to.copy_from_slice(&readings[part].bytes()[first..first + to.len()]);
@@ -228,11 +311,7 @@ pub fn stack<T: Element>(
         .iter()
         .map(|part| row_len(&with_one(part), dimension))
         .collect();
-    walk(&lens, 0, out, |part, first, to| {
-        let part = &parts[part];
-        copy_block(part.elements(), part.extents(), part.strides(), first, to);
-        Ok(())
-    })
+    join_views(parts, &lens, out)
 }
 
 /// As [`stack`], of dense tensors, on the workers of the request's queue if they are large.
