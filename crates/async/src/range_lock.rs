@@ -79,7 +79,9 @@ struct Entry {
 
 impl Entry {
     fn conflicts_with(&self, other: &Entry) -> bool {
-        let overlap = self.range.start < other.range.end && other.range.start < self.range.end;
+        // Of an empty range the end is behind no start.
+        let start = self.range.start.max(other.range.start);
+        let overlap = start < self.range.end.min(other.range.end);
         overlap && (self.is_writer || other.is_writer)
     }
 }
@@ -245,9 +247,11 @@ mod tests {
         let lock = RangeLock::new();
         lock.divide();
         let all = lock.try_write(0..8).unwrap();
-        let empty = lock.try_write(4..4);
+        let empty = lock.try_write(4..4).unwrap();
         lock.release(all);
-        empty.into_iter().for_each(|hold| lock.release(hold));
+        let all = lock.try_write(0..8).unwrap();
+        lock.release(empty);
+        lock.release(all);
     }
 }
 

@@ -137,7 +137,7 @@ impl HostBuffer {
     /// Whether two buffers have bytes in common.
     pub fn overlaps(&self, other: &HostBuffer) -> bool {
         let [a, b] = [&self.range, &other.range];
-        self.memory.is(&other.memory) && a.start < b.end && b.start < a.end
+        self.memory.is(&other.memory) && a.start.max(b.start) < a.end.min(b.end)
     }
 
     /// Lends the bytes for reading.
@@ -445,6 +445,8 @@ mod tests {
         end.write().unwrap().fill(1);
         assert_eq!(*middle.read().unwrap(), [0, 0, 0, 0, 1, 1, 1, 1]);
         assert!(end.overlaps(&whole) && !end.overlaps(&whole.slice(0..8).unwrap()));
+        let nothing = whole.slice(4..4).unwrap();
+        assert!(!nothing.overlaps(&whole) && !whole.overlaps(&nothing));
         assert!(whole.slice(8..17).is_none());
         #[expect(clippy::reversed_empty_ranges, reason = "it is what is tested")]
         let reversed = whole.slice(8..4);
