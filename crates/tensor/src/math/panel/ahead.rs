@@ -16,3 +16,21 @@ pub(super) fn for_writing(element: &f32) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn for_writing(_: &f32) {}
+
+/// Asks for the line `n` elements behind one that is read: there need not be one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn for_reading<T>(element: &T, n: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    let address = std::ptr::from_ref(element).wrapping_add(n);
+    // SAFETY: as for writing: a hint reads nothing, be there something at the address or not.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+}
+
+/// Asks for the line `n` elements behind one that is read: not here.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(super) fn for_reading<T>(_: &T, _: usize) {}

@@ -64,6 +64,9 @@ pub(crate) struct Tile<'t> {
 /// Elements of a line of the caches.
 const LINE: usize = 16;
 
+/// How many rows of a panel are asked for ahead: it may come from memory, some hundred cycles away.
+const AHEAD: usize = 16;
+
 /// Vectors of a whole panel.
 pub(super) const VECTORS: usize = 2;
 
@@ -177,6 +180,9 @@ fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
 ) -> [[S::f32s; N_VECTORS]; N_ROWS] {
     let columns = piece.chunks_exact(N_VECTORS);
     for (depth, columns) in (0..len).zip(columns) {
+        for vector in 0..N_VECTORS {
+            ahead::for_reading(&columns[vector], AHEAD * N_VECTORS);
+        }
         for row in 0..N_ROWS {
             let element = simd.splat_f32s(rows[row][depth]);
             for vector in 0..N_VECTORS {

@@ -128,6 +128,13 @@ fn wide_channels_are_read_tap_by_tap() {
             [5, 6],
         ),
         (5, 9, [window(4, 3, 1, Padding::Explicit(5, 5)); 2], [3, 4]),
+        (30, 9, [window(1, 2, usize::MAX, Padding::Valid); 2], [3, 4]),
+        (
+            30,
+            9,
+            [window(2, 9, 20, Padding::Explicit(18, 2)); 2],
+            [3, 4],
+        ),
     ] {
         let case = Case {
             convolution: Convolution::new(&windows),
