@@ -9,7 +9,7 @@
 //! | cut in parts | [`Movement::split`] |
 //! | join | [`concat()`], [`stack`] |
 //! | write to what a list of positions names | [`scatter_elements`], [`scatter_nd`] |
-//! | mark a position | [`one_hot`] |
+//! | mark a position | [`one_hot()`] |
 //!
 //! A [`Movement`] is a description: it is made from shapes alone, may be kept, and runs on elements of any type.
 //! What is moved are words of the elements' size: there is one loop for all types of a size, and no bit of a
@@ -28,13 +28,15 @@ mod axis;
 mod engine;
 mod gather;
 mod join;
+mod one_hot;
 mod pad;
 mod scatter;
 mod slice;
 
+pub use gather::gather_nd_extents;
 pub use gather::{Position, gather_elements, gather_elements_into, gather_nd, gather_nd_into};
-pub use gather::{gather_nd_extents, one_hot, one_hot_extents, one_hot_into};
 pub use join::{concat, concat_extents, concat_into, stack, stack_extents, stack_into};
+pub use one_hot::{one_hot, one_hot_extents, one_hot_into};
 pub use pad::Edge;
 pub use scatter::{Replace, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
 pub use slice::Slice;
