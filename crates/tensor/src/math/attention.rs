@@ -69,7 +69,8 @@ pub enum TensorMask {
 
 /// Calculates attention.
 ///
-/// A query that looks at no key gives zeros.
+/// A query that looks at no key gives zeros. The values of keys that it does not look at are multiplied by 0, as
+/// in a product of matrices: they are finite, or the result is no number.
 ///
 /// # Shapes
 ///
