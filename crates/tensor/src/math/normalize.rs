@@ -15,7 +15,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number};
 use super::reduce::{self, Mean, Sum, SumOfSquares, block};
-use super::rows::Ahead;
+use super::rows::Row;
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
@@ -57,15 +57,15 @@ pub fn rows<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    each_row(x, affine, out, |row, ahead| {
-        let mean = T::mean(block::<Sum, T>(row), row.len());
-        let squares = reduce::replace::<SumOfSquares, T>(
-            row,
-            ahead,
+    each_row(x, affine, out, |mut row| {
+        let len = row.elements().len();
+        let mean = T::mean(block::<Sum, T>(row.elements()), len);
+        row.write(
             #[inline(always)]
             move |x| x.minus(mean),
         );
-        finish_row(row, squares, epsilon, affine);
+        let squares = block::<SumOfSquares, T>(row.elements());
+        finish_row(row.written(), squares, epsilon, affine);
     })
 }
 
@@ -84,28 +84,31 @@ pub fn rows_root_mean_square<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    each_row(x, affine, out, |row, ahead| {
-        ahead.prefetch(0, row.len());
-        let squares = block::<SumOfSquares, T>(row);
-        finish_row(row, squares, epsilon, affine);
+    each_row(x, affine, out, |mut row| {
+        let squares = block::<SumOfSquares, T>(row.elements());
+        row.write(
+            #[inline(always)]
+            |x| x,
+        );
+        finish_row(row.written(), squares, epsilon, affine);
     })
 }
 
-/// Copies rows, each of which is then changed in place, while it is still in the cache.
+/// Makes each row of `out`.
 fn each_row<T: Floating>(
     x: &TensorView<'_, T>,
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
-    change: impl Fn(&mut [T], Ahead<'_, T>),
+    make: impl Fn(Row<'_, T>),
 ) -> Result<(), Error> {
     let row = row_len(x.extents(), out.extents(), &affine)?;
     let Some(elements) = x.as_slice() else {
         super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
         let rows = out.as_mut_slice().chunks_exact_mut(row);
-        rows.for_each(|row| change(row, Ahead::NOTHING));
+        rows.for_each(|row| make(Row::in_place(row)));
         return Ok(());
     };
-    super::rows::each_row(elements, row, out.as_mut_slice(), change);
+    super::rows::each_row(elements, row, out.as_mut_slice(), make);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number, Real};
-use super::rows::Ahead;
+use super::rows::{Row, SEGMENT};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
@@ -391,34 +391,12 @@ pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
     tree.finish()
 }
 
-/// Elements between which it is told what will be needed next.
-const SEGMENT: usize = 256;
-
-/// Replaces each element by a function of it, and reduces what comes out, in the order of [`block`].
-pub(crate) fn replace<R: Reduction<T>, T: Element>(
-    elements: &mut [T],
-    ahead: Ahead<'_, T>,
-    function: impl Fn(T) -> T + Copy,
-) -> R::Partial {
-    let len = elements.len();
-    for start in (0..len).step_by(SEGMENT) {
-        let end = len.min(start + SEGMENT);
-        ahead.prefetch(start, end);
-        let segment = &mut elements[start..end];
-        vectorized(
-            #[inline(always)]
-            move || segment.iter_mut().for_each(|x| *x = function(*x)),
-        );
-    }
-    block::<R, T>(elements)
-}
-
-/// Reduces a function of each element, in the order of [`block`].
+/// Reduces a function of each element of a row, in the order of [`block`].
 pub(crate) fn block_by<R: Reduction<T>, T: Element>(
-    elements: &[T],
-    ahead: Ahead<'_, T>,
+    row: &mut Row<'_, T>,
     function: impl Fn(T) -> T + Copy,
 ) -> R::Partial {
+    let (ahead, elements) = (row.take_ahead(), row.elements());
     let mut tree = Tree::<R, T>::new();
     // What the function gives: a block that stays in the cache.
     let mut results = [T::ZERO; BLOCK];

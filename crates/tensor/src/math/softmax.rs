@@ -7,9 +7,9 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::functions::Float;
 use super::number::Floating;
-use super::reduce::{Maximum, Sum, block, block_by, replace};
-use super::rows::{Ahead, each_row};
-use super::{parallel, vectorized};
+use super::parallel;
+use super::reduce::{Maximum, Sum, block, block_by};
+use super::rows::{Row, each_row};
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What is made of each row.
@@ -97,47 +97,40 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
 
 /// Makes rows. The slices are of one length.
 fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], out: &mut [T]) {
-    each_row(x, row.max(1), out, |row, ahead| {
-        change_row(kind, row, ahead)
-    });
+    each_row(x, row.max(1), out, |row| make_row(kind, row));
 }
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
-    change_row(kind, row, Ahead::NOTHING);
+    make_row(kind, Row::in_place(row));
 }
 
-fn change_row<T: Floating>(kind: Kind, row: &mut [T], ahead: Ahead<'_, T>) {
-    let largest = block::<Maximum, T>(row);
+fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>) {
+    let largest = block::<Maximum, T>(row.elements());
     match kind {
         Kind::Softmax => {
-            let sum = replace::<Sum, T>(
-                row,
-                ahead,
+            row.write(
                 #[inline(always)]
                 move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
             );
+            let sum = block::<Sum, T>(row.elements());
             let scale = T::ONE.over(T::narrowed(sum));
-            vectorized(
+            row.write(
                 #[inline(always)]
-                || row.iter_mut().for_each(|x| *x = x.times(scale)),
+                move |x| x.times(scale),
             );
         }
         Kind::LogSoftmax => {
             let sum = block_by::<Sum, T>(
-                row,
-                ahead,
+                &mut row,
                 #[inline(always)]
                 move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
             );
             let logarithm = T::narrowed(sum).map(Float::ln, Float::ln);
             // Two differences: the second of small numbers, where little is lost.
-            vectorized(
+            row.write(
                 #[inline(always)]
-                || {
-                    row.iter_mut()
-                        .for_each(|x| *x = x.minus(largest).minus(logarithm))
-                },
+                move |x| x.minus(largest).minus(logarithm),
             );
         }
     }
