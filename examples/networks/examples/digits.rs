@@ -4,6 +4,7 @@
 //! $ cargo run --release -p tfrt-networks --example digits -- --model cnn --seed 1 --threads 2
 //! ```
 
+use std::error;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser;
-use tfrt::{AnyError, Error, MultiThreadedWorkQueue, Runtime};
+use tfrt::{Error, MultiThreadedWorkQueue, Runtime};
 use tfrt_networks::digits::{Model, Training, data};
 use tfrt_tensor::btf;
 
@@ -45,6 +46,14 @@ enum ModelOption {
 fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads the output has seen enough.
+        Err(error)
+            if error
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
@@ -52,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<(), AnyError> {
+fn run(options: &Options) -> Result<(), Box<dyn error::Error>> {
     let model = match options.model {
         ModelOption::Mlp => Model::Mlp,
         ModelOption::Cnn => Model::Cnn,
@@ -61,10 +70,12 @@ fn run(options: &Options) -> Result<(), AnyError> {
     let runtime = Runtime::builder().queue(Arc::new(queue)).build();
     let (for_training, for_testing) = data::split(data::all()?, options.seed);
     let n_test = for_testing.len();
-    println!(
+    let mut out = io::stdout();
+    writeln!(
+        out,
         "{} digits to learn from, {n_test} to be tested with",
         for_training.len()
-    );
+    )?;
     let mut training = Training::new(model, options.seed, &runtime)?;
     let epochs = options.epochs.unwrap_or(model.epochs());
     let n_steps = Training::n_steps_of_epoch(&for_training);
@@ -76,16 +87,17 @@ fn run(options: &Options) -> Result<(), AnyError> {
         })?;
         let percent = 100.0 * training.n_right(&for_testing)? as f64 / n_test as f64;
         bar.hide();
-        println!(
+        writeln!(
+            out,
             "epoch {:>3} of {epochs}  loss {loss:.4}  test accuracy {percent:.2} %",
             epoch + 1
-        );
+        )?;
     }
     bar.hide();
     let n_right = training.n_right(&for_testing)?;
     let percent = 100.0 * n_right as f64 / n_test as f64;
-    println!("test accuracy {percent:.2} %: {n_right} of {n_test}");
-    println!("weights {:016x}", training.hash()?);
+    writeln!(out, "test accuracy {percent:.2} %: {n_right} of {n_test}")?;
+    writeln!(out, "weights {:016x}", training.hash()?)?;
     eprintln!("{:.1} s", begun.elapsed().as_secs_f64());
     if let Some(path) = &options.save {
         let tensors = training.sample(&for_testing)?;

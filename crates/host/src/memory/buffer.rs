@@ -265,7 +265,7 @@ impl Memory {
 fn busy(how: &str) -> Error {
     let message = format!("the buffer is being {how} by another kernel at the same time");
     let note = "kernels that write a tensor in place, and those that use it, are ordered by chains: \
-                hand the chain of the one to the other";
+                hand the chain of the one to the other; what a single kernel writes must not be what it reads";
     Error::failed_precondition(message).with_note(note)
 }
 
