@@ -71,8 +71,11 @@ impl Trip {
 
 /// `%sum = "bench.trip"(%a, %b, ...)`: the sum, unless the request has a [`Trip`] that is over.
 fn trip(operands: Rest, context: &ExecutionContext) -> Result<i32, Error> {
-    let numbers = operands.iter().filter_map(|one| one.get_in_place::<i32>());
-    let sum = numbers.fold(0, i32::wrapping_add);
+    // Behind a handle, too, where a turn went on after another thread had done its part.
+    let sum = operands
+        .iter()
+        .try_fold(0_i32, |sum, one| Some(sum.wrapping_add(*one.get::<i32>()?)));
+    let sum = sum.ok_or_else(|| Error::invalid_argument("an operand is no i32"))?;
     let Some(trip) = context.request().data::<Trip>() else {
         return Ok(sum);
     };
