@@ -103,3 +103,34 @@ fn programs_share_a_recorder() {
     assert_eq!(kernels(&one, &recording).len(), 2);
     assert_eq!(kernels(&two, &recording).len(), 1);
 }
+
+#[test]
+fn what_waits_for_the_result_of_a_call_begins_after_it() {
+    let recorder = Arc::new(Recorder::new());
+    let runtime = Runtime::builder()
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .recorder(recorder.clone())
+        .build();
+    let text = "\
+func.func private @step(%x: i32) -> !tfrt.chain {
+  %y = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+  %c = tfrt.merge.chains %y : i32
+  tfrt.return %c : !tfrt.chain
+}
+func.func @main(%x: i32) -> !tfrt.chain {
+  %c = tfrt.call @step(%x) : (i32) -> !tfrt.chain
+  %d = tfrt.merge.chains %c : !tfrt.chain
+  tfrt.return %d : !tfrt.chain
+}
+";
+    let program = runtime.compile("p.mlir", text).unwrap();
+    let main = program.function("main").unwrap();
+    main.call(&runtime.context(), (1,)).wait().unwrap();
+    let expected = [
+        "main: tfrt.call at p.mlir:7:8",
+        "step: tfrt_test.async_add.i32 at p.mlir:2:8",
+        "step: tfrt.merge.chains at p.mlir:3:8",
+        "main: tfrt.merge.chains at p.mlir:8:8",
+    ];
+    assert_eq!(kernels(&program, &recorder.recording()), expected);
+}

@@ -615,7 +615,7 @@ impl ReadyList {
             let record = shape.counted_record(kernel);
             // SAFETY: the list's rights are those of its frame; the record is the kernel's.
             let (right, activation) = unsafe { registers.start(ready, record.record()) };
-            let _watch = WATCHED.then(|| request.watch(around.topology, kernel, call));
+            let watch = WATCHED.then(|| request.watch(around.topology, kernel, call));
             let Some(activation) = activation else {
                 let running = Running {
                     call,
@@ -651,6 +651,8 @@ impl ReadyList {
                 }
                 break Pause::Unsettled(running, status);
             }
+            // Whoever waits for a result that leaves the call may run at once, and is none of this kernel.
+            drop(watch);
             let ready = |ready: Ready| match streams {
                 Streams::One => {
                     if let Some(before) = next.replace(ready) {
