@@ -20,8 +20,8 @@ use tfrt_tensor::btf;
 #[derive(Parser)]
 struct Options {
     /// The number of images.
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
+    #[arg(long, default_value = "1")]
+    batch: NonZeroUsize,
     /// The height and width of the images.
     #[arg(long, default_value = "224")]
     image: NonZeroUsize,
@@ -45,7 +45,7 @@ enum FormOption {
 fn main() -> ExitCode {
     let options = Options::parse();
     let network = ResNet {
-        batch: options.batch,
+        batch: options.batch.get(),
         image: options.image.get(),
         form: match options.form {
             FormOption::Plain => Form::Plain,
@@ -73,8 +73,9 @@ fn write(network: &ResNet, seed: u64, folder: &Path) -> io::Result<PathBuf> {
     let runtime = Runtime::new();
     let failed = |error: tfrt::Error| io::Error::other(error.to_string());
     let tensors = network.tensors(seed, runtime.host().allocator());
+    let tensors = tensors.map_err(failed)?;
     let mut file = BufWriter::new(File::create(&weights)?);
-    btf::write(&mut file, &tensors.map_err(failed)?).map_err(failed)?;
+    btf::write(&mut file, &tensors).map_err(failed)?;
     file.flush()?;
     let path = weights.to_str();
     let path = path.ok_or_else(|| io::Error::other("the folder's name is no text"))?;

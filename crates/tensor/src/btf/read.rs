@@ -96,7 +96,20 @@ impl<S: Read + Seek> BtfReader<S> {
     /// `InvalidArgument` if there is no tensor `index`, `DataLoss` if the file ends before its header
     /// does.
     pub fn header(&mut self, index: u64) -> Result<BtfHeader, Error> {
-        self.find(index).map(|(header, _)| header)
+        let found = self.find(index);
+        found
+            .map(|(header, _)| header)
+            .map_err(|error| self.named(index, error))
+    }
+
+    /// Has an error say which tensor of which file it is about.
+    #[cold]
+    fn named(&self, index: u64, error: Error) -> Error {
+        let name = &self.name;
+        if error.message().contains(name.as_str()) {
+            return error;
+        }
+        error.with_note(format!("it is tensor {index} of {name}"))
     }
 
     /// Reads a tensor.
@@ -107,6 +120,15 @@ impl<S: Read + Seek> BtfReader<S> {
     /// have; `DataLoss` if the file ends before the tensor does, or if the coordinates of a sparse one
     /// don't fit; `ResourceExhausted` if there is no memory for it.
     pub fn read(
+        &mut self,
+        index: u64,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Tensor, Error> {
+        let tensor = self.read_any(index, allocator);
+        tensor.map_err(|error| self.named(index, error))
+    }
+
+    fn read_any(
         &mut self,
         index: u64,
         allocator: &Arc<dyn HostAllocator>,
@@ -137,8 +159,10 @@ impl<S: Read + Seek> BtfReader<S> {
         rank: usize,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<DenseHostTensor, Error> {
-        let (rank, offset) = self.expect(index, dtype, rank, BtfLayout::DENSE)?;
-        Ok(self.dense(offset, rank, dtype, allocator)?.0)
+        let found = self.expect(index, dtype, rank, BtfLayout::DENSE);
+        let tensor =
+            found.and_then(|(rank, offset)| Ok(self.dense(offset, rank, dtype, allocator)?.0));
+        tensor.map_err(|error| self.named(index, error))
     }
 
     /// Reads a sparse tensor of a type and a rank that are known beforehand.
@@ -153,8 +177,9 @@ impl<S: Read + Seek> BtfReader<S> {
         rank: usize,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<CooHostTensor, Error> {
-        let (rank, offset) = self.expect(index, dtype, rank, BtfLayout::COO)?;
-        self.coo(offset, rank, dtype, allocator)
+        let found = self.expect(index, dtype, rank, BtfLayout::COO);
+        let tensor = found.and_then(|(rank, offset)| self.coo(offset, rank, dtype, allocator));
+        tensor.map_err(|error| self.named(index, error))
     }
 
     /// Reads the header of a record, and says where the record begins.

@@ -181,13 +181,17 @@ impl<T: Floating> Channels<'_, T> {
     /// `InvalidArgument` if the lists are not of one length.
     pub fn folded(&self) -> Result<(Vec<T>, Vec<T>), Error> {
         let n = self.mean.len();
-        if [self.variance, self.scale, self.shift]
-            .iter()
-            .any(|list| list.len() != n)
-        {
-            let message = "parameter does not match the input channel number: expected as many means, \
-                           variances, scales and shifts";
-            return Err(Error::invalid_argument(message));
+        let lists = [
+            ("variances", self.variance),
+            ("scales", self.scale),
+            ("shifts", self.shift),
+        ];
+        if let Some((name, list)) = lists.iter().find(|(_, list)| list.len() != n) {
+            let found = list.len();
+            return Err(Error::invalid_argument(format!(
+                "parameter does not match the input channel number: expected {n} {name}, as many as there are \
+                 means, found {found}"
+            )));
         }
         let factor = |(scale, variance): (&T, &T)| {
             scale.over(variance.plus(self.epsilon).map(f32::sqrt, f64::sqrt))

@@ -98,10 +98,15 @@ impl Window {
         let padded = input
             .checked_add(before)
             .and_then(|sum| sum.checked_add(behind));
-        let Some(room) = padded.and_then(|padded| padded.checked_sub(covered)) else {
+        let around = || format!("an input of {input} with {before} and {behind} around it");
+        let Some(padded) = padded else {
+            let message = format!("{} exceeds the largest integer", around());
+            return Err(Error::invalid_argument(message));
+        };
+        let Some(room) = padded.checked_sub(covered) else {
             let message = format!(
-                "a window over {covered} elements is larger than an input of {input} with {before} and \
-                 {behind} around it"
+                "a window over {covered} elements is larger than {}",
+                around()
             );
             return Err(Error::invalid_argument(message));
         };
@@ -286,10 +291,11 @@ mod tests {
         assert!(Window::new(3, 1, Padding::Valid).output(2).is_err());
         assert!(Window::new(0, 1, Padding::Valid).output(2).is_err());
         assert!(Window::new(1, 0, Padding::Same).output(2).is_err());
+        let huge = Window::new(3, 1, Padding::Explicit(usize::MAX, 2)).output(2);
+        let error = huge.unwrap_err();
         assert!(
-            Window::new(usize::MAX, 1, Padding::Explicit(usize::MAX, 2))
-                .output(2)
-                .is_err()
+            error.message().ends_with("exceeds the largest integer"),
+            "{error}"
         );
         assert!(Windows::new(&[], &[]).is_err());
     }
