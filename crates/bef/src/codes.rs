@@ -47,4 +47,5 @@ codes! {
     REGISTER_TYPE = "TF0624", "a register whose type is not that of the signature";
     NONSTRICT = "TF0625", "a mark on a kernel that is not there";
     NO_MEMORY = "TF0626", "a table for which there is no memory";
+    MODEL = "TF0627", "a model that does not fit its function";
 }

@@ -15,6 +15,7 @@ use crate::{
         SectionId, TypeIndex,
     },
     location::{self, Location, LocationRecord},
+    model::Model,
     verify,
 };
 
@@ -86,6 +87,7 @@ pub(crate) struct Index {
     pub(crate) has_register_types: bool,
     /// Named functions, by name; of two with one name the later comes first.
     pub(crate) by_name: Vec<u32>,
+    pub(crate) model: Option<Model>,
 }
 
 /// One section of the file, known or not.
@@ -209,6 +211,11 @@ impl BefFile {
         let first = by_name.partition_point(|index| name_of(*index) < name);
         let index = *by_name.get(first)?;
         (name_of(index) == name).then_some(FunctionIndex(index))
+    }
+
+    /// Returns what the file says of the model that it holds, if it holds one.
+    pub fn model(&self) -> Option<&Model> {
+        self.index.model.as_ref()
     }
 
     /// Returns the attribute at `offset`. Its typed readers say whether there is one.

@@ -85,11 +85,13 @@ pub enum SectionId {
     RegisterTypes = 10,
     /// Kernels that start when any one operand is there. Ours; optional.
     NonStrict = 0x40,
+    /// Which function is a model, and names for what goes in and out. Ours; optional.
+    Model = 0x45,
 }
 
 impl SectionId {
     /// Every section this crate knows, in the order in which they are written.
-    pub const ALL: [SectionId; 12] = [
+    pub const ALL: [SectionId; 13] = [
         SectionId::Strings,
         SectionId::Attributes,
         SectionId::Kernels,
@@ -102,6 +104,7 @@ impl SectionId {
         SectionId::AttributeNames,
         SectionId::RegisterTypes,
         SectionId::NonStrict,
+        SectionId::Model,
     ];
 
     /// Returns the section with this id, if it is one of ours or the original's.
@@ -124,6 +127,7 @@ impl SectionId {
             SectionId::AttributeNames => "AttributeNames",
             SectionId::RegisterTypes => "RegisterTypes",
             SectionId::NonStrict => "NonStrict",
+            SectionId::Model => "Model",
         }
     }
 }

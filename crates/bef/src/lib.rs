@@ -39,6 +39,7 @@ mod kernel;
 pub mod layout;
 pub mod listing;
 mod location;
+pub mod model;
 #[doc(hidden)]
 pub mod order;
 pub mod varint;
@@ -58,6 +59,7 @@ pub use layout::{
     RegisterIndex, SectionId, TypeIndex,
 };
 pub use location::{Location, LocationRecord};
+pub use model::Model;
 pub use writer::{
     AttributeWriter, BefWriter, BodyEntry, BodyWriter, FunctionBody, FunctionEntry, KernelEntry,
     KernelHead, ListWriter, LocationWriter, Payload, StringTable, assemble,

@@ -192,6 +192,7 @@ impl Lister<'_, '_> {
             Some(SectionId::AttributeNames) => self.attribute_names(),
             Some(SectionId::RegisterTypes) => self.register_types(),
             Some(SectionId::NonStrict) => self.nonstrict(),
+            Some(SectionId::Model) => self.model(),
             None => {}
         }
         if self.at < end {

@@ -30,6 +30,8 @@
 //! | locations start a record of theirs, or lie past the end;   | messages               |
 //! | none says more than 64 KiB                                 |                        |
 //! | non-strict marks ascend and name kernels                   | executor               |
+//! | a model's function takes its inputs and gives its outputs, | callers of models      |
+//! | whose names are UTF-8                                      |                        |
 //!
 //! Cost: linear in the file but for binary searches; memory proportional to the file.
 //! Nothing in the file can be shared in a way that makes it look larger than it is:
@@ -48,7 +50,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use crate::{cursor::Offsets, error::BefError, file::Index};
+use crate::{cursor::Offsets, error::BefError, file::Index, model};
 
 /// Checks all that later code relies on.
 ///
@@ -72,14 +74,15 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<Index, BefError> {
     attributes::attribute_names(&mut gate, &strings)?;
     attributes::register_types(&mut gate)?;
     attributes::nonstrict(&mut gate)?;
+    model::model(&mut gate)?;
     sections::by_name(&mut gate)?;
     Ok(gate.index)
 }
 
 /// The file and what is known about it so far.
-struct Gate<'a> {
+pub(crate) struct Gate<'a> {
     bytes: &'a [u8],
-    index: Index,
+    pub(crate) index: Index,
     /// Where listed attributes start, if the file lists them.
     listed_attributes: Option<Offsets>,
 }

@@ -24,6 +24,7 @@ use crate::{
         FunctionKind, LocationKind, MAGIC, PADDING, PSEUDO_KERNEL_CODE, PSEUDO_KERNEL_LOCATION,
         SectionId, VERSION,
     },
+    model::Model,
     varint,
 };
 
@@ -370,6 +371,8 @@ pub struct BefWriter {
     pub location_strings: StringTable,
     /// Location records.
     pub locations: LocationWriter,
+    /// Which function is a model, if one is.
+    pub model: Option<Model>,
     /// Whether to leave the optional sections out.
     pub strip: bool,
 }
@@ -441,6 +444,9 @@ impl BefWriter {
                 nonstrict.varint(kernel);
             }
             sections.push((SectionId::NonStrict, nonstrict));
+        }
+        if let Some(model) = &self.model {
+            sections.push((SectionId::Model, model.payload()));
         }
         sections
             .into_iter()

@@ -17,12 +17,16 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use tfrt_bef::{AttributeType, BefBuffer, BefWriter, FunctionKind, layout::MAX_REGION_DEPTH};
+use tfrt_bef::{
+    AttributeType, BefBuffer, BefWriter, FunctionIndex, FunctionKind, layout::MAX_REGION_DEPTH,
+};
 use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId, parts,
 };
 
-use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS, codes};
+pub(crate) use attributes::is_encodable;
+
+use crate::{COMPILED, COST, CompileOptions, NONSTRICT, STREAMS, codes, model};
 
 /// Compiles `module`.
 pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
@@ -433,6 +437,41 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// Returns what the module says of a model, of which a file has one: that of the first function
+    /// with inputs and outputs of a model.
+    fn model(&self) -> Result<Option<tfrt_bef::Model>, Diagnostics> {
+        let attribute = |op: OpId, name: &str| self.module.op(op).attribute(name);
+        let mut functions = (0..).zip(&self.functions);
+        let Some((index, function)) = functions.find(|(_, function)| {
+            *self.module.op(function.op).name() == "func.func"
+                && [model::INPUTS, model::OUTPUTS]
+                    .iter()
+                    .any(|name| attribute(function.op, name).is_some())
+        }) else {
+            return Ok(None);
+        };
+        let (op, index) = (function.op, FunctionIndex(index));
+        let wrong = |name: &str| {
+            let message = format!("BEF files cannot encode the '{name}' attribute");
+            Diagnostics::from(self.module.error_at(codes::NOT_ENCODABLE, op, message))
+        };
+        let found = model::read(index, |name| self.module.op(op).attribute(name));
+        let found = found.map_err(wrong)?;
+        let Some(block) = function.block else {
+            return Err(wrong(model::INPUTS));
+        };
+        let n_arguments = self.module.block(block).arguments().len();
+        let last = self.module.block(block).last().map(|op| self.module.op(op));
+        let n_results = last.map_or(0, |op| op.operands().len());
+        if found.inputs.len() > n_arguments {
+            return Err(wrong(model::INPUTS));
+        }
+        if found.outputs.len() != n_results {
+            return Err(wrong(model::OUTPUTS));
+        }
+        Ok(Some(found))
+    }
+
     /// Writes everything that the walk has found.
     fn write(mut self) -> Result<BefBuffer, Diagnostics> {
         let kernels = &self.codes.entries;
@@ -463,6 +502,7 @@ impl<'m> Walk<'m> {
         writer.types = types.iter().map(offset_of).collect();
         let attributes = self.write_attributes(&mut writer)?;
         functions::write(&self, &mut writer, &offsets, &attributes);
+        writer.model = self.model()?;
         Ok(writer.finish())
     }
 }

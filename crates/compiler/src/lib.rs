@@ -27,6 +27,8 @@
 pub mod codes;
 mod decompile;
 mod emit;
+mod model;
+pub mod onnx;
 mod passes;
 pub mod pipeline;
 pub mod streams;

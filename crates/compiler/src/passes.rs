@@ -6,6 +6,7 @@ mod dce;
 mod fold;
 mod inline;
 mod merge_chains;
+mod onnx;
 mod scope;
 mod sequence;
 mod streams;
@@ -22,6 +23,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &dce::PASS,
     &fold::PASS,
     &inline::PASS,
+    &onnx::lower::PASS,
     &merge_chains::PASS,
     &streams::PRINT,
     &sequence::PASS,

@@ -345,3 +345,33 @@ fn files_with_a_wrong_bit_are_refused_or_decompiled() {
         assert!(n_opened > 100, "only {n_opened} were opened");
     }
 }
+
+#[test]
+fn what_a_model_is_called_with_comes_back() {
+    check(
+        r#"func.func private @main.constants() -> !t.tensor {
+             %0 = "k.constant"() : () -> !t.tensor
+             tfrt.return %0 : !t.tensor
+           }
+           func.func @main(%x: !t.tensor, %s: !t.sequence, %c: !t.tensor) -> !t.tensor attributes {
+               model.inputs = [["x", tensor<?x3x?xf32>, ["N", 3 : i64, ""]],
+                               ["s", !onnx.sequence<tensor<*xi64>>, unit]],
+               model.outputs = [["y", tensor<*xf32>, unit]],
+               model.properties = ["producer", "a test"]} {
+             %y = "k.use"(%x, %s, %c) : (!t.tensor, !t.sequence, !t.tensor) -> !t.tensor
+             tfrt.return %y : !t.tensor
+           }"#,
+        expect![[r#"
+            module {
+              func.func @main.constants() -> !t.tensor {
+                %0 = "k.constant"() : () -> !t.tensor
+                tfrt.return %0 : !t.tensor
+              }
+              func.func @main(%arg0: !t.tensor, %arg1: !t.sequence, %arg2: !t.tensor) -> !t.tensor attributes {model.inputs = [["x", tensor<?x3x?xf32>, ["N", 3, ""]], ["s", !onnx.sequence<tensor<*xi64>>, unit]], model.outputs = [["y", tensor<*xf32>, unit]], model.properties = ["producer", "a test"]} {
+                %0 = "k.use"(%arg0, %arg1, %arg2) : (!t.tensor, !t.sequence, !t.tensor) -> !t.tensor
+                tfrt.return %0 : !t.tensor
+              }
+            }
+        "#]],
+    );
+}

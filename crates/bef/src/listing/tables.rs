@@ -150,6 +150,54 @@ impl Lister<'_, '_> {
         }
     }
 
+    pub(super) fn model(&mut self) {
+        let function = self.index();
+        let name = self.file.function(FunctionIndex(function)).name();
+        self.payload(format_args!("model: function {function} '{name}'"));
+        for what in ["inputs", "outputs"] {
+            let n_values = self.number();
+            self.payload(format_args!("{n_values} {what}"));
+            for _ in 0..n_values {
+                self.model_value();
+            }
+        }
+        let n_properties = self.number();
+        self.payload(format_args!("{n_properties} properties"));
+        for _ in 0..n_properties {
+            let (name, text) = (self.model_text(), self.model_text());
+            self.payload(format_args!("{name}: {text}"));
+        }
+    }
+
+    fn model_value(&mut self) {
+        let (name, ty) = (self.model_text(), self.model_text());
+        let rank = self.number();
+        let mut text = format!("'{name}': {ty}");
+        for position in 1..rank {
+            text.push_str(if position == 1 {
+                ", dimensions "
+            } else {
+                " x "
+            });
+            let kind = self.bytes[self.at];
+            self.at += 1;
+            match kind {
+                0 => text.push('?'),
+                1 => text.push_str(&self.number().to_string()),
+                _ => text.push_str(&self.model_text()),
+            }
+        }
+        self.payload(text);
+    }
+
+    /// Reads a text that the gate has seen.
+    fn model_text(&mut self) -> String {
+        let len = self.index() as usize;
+        let bytes = &self.bytes[self.at..self.at + len];
+        self.at += len;
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
     pub(super) fn locations(&mut self, end: usize) {
         let section = self.at;
         while self.at < end {

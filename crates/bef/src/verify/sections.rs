@@ -102,7 +102,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Starts reading a section; `context` is what the message of an error starts with.
-    pub(super) fn cursor(&self, id: SectionId, context: &'static str) -> Cursor<'a> {
+    pub(crate) fn cursor(&self, id: SectionId, context: &'static str) -> Cursor<'a> {
         Cursor::new(self.bytes, self.section_range(id), context)
     }
 

@@ -50,6 +50,12 @@ impl Decompiler<'_> {
                 results
             }
         };
+        if let Some(model) = self.file.model().filter(|m| m.function == function.index()) {
+            let ty = |text: &str| tfrt_ir::parse_type(text).unwrap_or(Type::None);
+            for (name, value) in crate::model::attributes(model, ty) {
+                state = state.attribute(name, value);
+            }
+        }
         let signature = Attribute::Type(Type::function(inputs, results));
         let state = state.attribute("function_type", signature).region(region);
         let op = self.module.create(state);

@@ -151,6 +151,11 @@ fn kind_of(value: &Attribute, depth: usize) -> Option<AttributeType> {
     }
 }
 
+/// Returns whether files can hold an attribute.
+pub(crate) fn is_encodable(value: &Attribute) -> bool {
+    kind_of(value, 0).is_some()
+}
+
 fn array_kind(elements: &[Attribute], depth: usize) -> Option<AttributeType> {
     let mut kinds = elements.iter().map(|element| kind_of(element, depth + 1));
     let Some(first) = kinds.next() else {

@@ -396,6 +396,10 @@ fn all() -> Vec<(&'static str, Vec<u8>)> {
             more_sections(&[(SectionId::NonStrict as u8, &[1, 1, 9])]),
         ),
         (
+            "bytes/model.bef",
+            more_sections(&[(SectionId::Model as u8, &[9, 0, 0, 0])]),
+        ),
+        (
             "bytes/wrong-magic.bef",
             [&[0x0b, 0xee], &finished()[2..]].concat(),
         ),

@@ -1,0 +1,311 @@
+//! The section that says which function is a model, and what it is called with.
+//!
+//! The gate reads it into a [`Model`], whose memory is proportional to the section.
+
+use crate::{
+    codes,
+    cursor::{Cursor, reserve},
+    error::BefError,
+    layout::{FunctionIndex, SectionId},
+    verify::Gate,
+    writer::Payload,
+};
+
+/// A function of the file that is a model, and names for what goes in and out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// The function; it has a body.
+    pub function: FunctionIndex,
+    /// Its first arguments. Those behind them are results of the function that makes the constants.
+    pub inputs: Vec<ModelValue>,
+    /// Its results, all of them.
+    pub outputs: Vec<ModelValue>,
+    /// Names and texts: who made the model, and what a compiler has noted of it.
+    pub properties: Vec<(String, String)>,
+}
+
+/// An input or output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelValue {
+    /// What callers know it by.
+    pub name: String,
+    /// Its type as programs spell it, such as `tensor<?x3xf32>`; never empty.
+    pub ty: String,
+    /// The extents, if it is a tensor of known rank.
+    pub dimensions: Option<Vec<Dimension>>,
+}
+
+/// What is known of an extent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dimension {
+    /// Nothing.
+    Unknown,
+    /// It is this.
+    Fixed(u64),
+    /// In one call it is the same wherever this name stands.
+    Symbol(String),
+}
+
+const UNKNOWN: u8 = 0;
+const FIXED: u8 = 1;
+const SYMBOL: u8 = 2;
+
+impl Model {
+    /// Returns the name of the function that makes what the function `name` takes behind its inputs.
+    pub fn constants_of(name: &str) -> String {
+        format!("{name}.constants")
+    }
+
+    /// Returns the text that stands under a name among the properties.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        let mut all = self.properties.iter();
+        all.find(|(key, _)| key == name)
+            .map(|(_, text)| text.as_str())
+    }
+
+    /// Writes the section.
+    pub(crate) fn payload(&self) -> Payload {
+        let mut payload = Payload::default();
+        payload.varint(self.function.0);
+        for values in [&self.inputs, &self.outputs] {
+            payload.count(values.len());
+            for value in values {
+                write_value(&mut payload, value);
+            }
+        }
+        payload.count(self.properties.len());
+        for (name, value) in &self.properties {
+            write_text(&mut payload, name);
+            write_text(&mut payload, value);
+        }
+        payload
+    }
+}
+
+fn write_text(payload: &mut Payload, text: &str) {
+    payload.count(text.len());
+    payload.bytes(text.as_bytes());
+}
+
+fn write_value(payload: &mut Payload, value: &ModelValue) {
+    write_text(payload, &value.name);
+    write_text(payload, &value.ty);
+    let Some(dimensions) = &value.dimensions else {
+        return payload.count(0);
+    };
+    payload.count(dimensions.len() + 1);
+    for dimension in dimensions {
+        match dimension {
+            Dimension::Unknown => payload.byte(UNKNOWN),
+            Dimension::Fixed(size) => {
+                payload.byte(FIXED);
+                payload.varint(*size);
+            }
+            Dimension::Symbol(name) => {
+                payload.byte(SYMBOL);
+                write_text(payload, name);
+            }
+        }
+    }
+}
+
+/// Reads the section, if the file has it.
+pub(crate) fn model(gate: &mut Gate<'_>) -> Result<(), BefError> {
+    let id = SectionId::Model as u8;
+    if !gate.index.sections.iter().any(|section| section.id == id) {
+        return Ok(());
+    }
+    let mut cursor = gate.cursor(SectionId::Model, "invalid Model section in BEF file");
+    let position = cursor.position();
+    let function = cursor.varint32()?;
+    let record = gate.index.functions.get(function as usize);
+    let Some(record) = record.filter(|record| record.body.is_some()) else {
+        let message = format!("function {function} has no body to be a model");
+        return Err(cursor.error_at(codes::MODEL, position, &message));
+    };
+    let (n_arguments, n_results) = (record.arguments.len(), record.results.len());
+    let position = cursor.position();
+    let inputs = list(&mut cursor, MIN_VALUE_BYTES, read_value)?;
+    if inputs.len() > n_arguments {
+        let found = inputs.len();
+        let message = format!("{found} inputs for a function of {n_arguments} arguments");
+        return Err(cursor.error_at(codes::MODEL, position, &message));
+    }
+    let position = cursor.position();
+    let outputs = list(&mut cursor, MIN_VALUE_BYTES, read_value)?;
+    if outputs.len() != n_results {
+        let found = outputs.len();
+        let message = format!("{found} outputs for a function of {n_results} results");
+        return Err(cursor.error_at(codes::MODEL, position, &message));
+    }
+    let properties = list(&mut cursor, 2, |cursor| Ok((text(cursor)?, text(cursor)?)))?;
+    cursor.finish()?;
+    gate.index.model = Some(Model {
+        function: FunctionIndex(function),
+        inputs,
+        outputs,
+        properties,
+    });
+    Ok(())
+}
+
+/// Two lengths, one byte of the type, and the rank.
+const MIN_VALUE_BYTES: usize = 4;
+
+fn list<T>(
+    cursor: &mut Cursor<'_>,
+    entry_bytes: usize,
+    mut read: impl FnMut(&mut Cursor<'_>) -> Result<T, BefError>,
+) -> Result<Vec<T>, BefError> {
+    let mut entries = Vec::new();
+    for _ in 0..cursor.count(entry_bytes)? {
+        reserve(&mut entries, 1, cursor.position())?;
+        entries.push(read(cursor)?);
+    }
+    Ok(entries)
+}
+
+fn text(cursor: &mut Cursor<'_>) -> Result<String, BefError> {
+    let len = cursor.count(1)?;
+    let position = cursor.position();
+    let bytes = cursor.take(len)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => {
+            let position = position + error.valid_up_to();
+            Err(cursor.error_at(codes::STRING, position, "text is not UTF-8"))
+        }
+    }
+}
+
+fn read_value(cursor: &mut Cursor<'_>) -> Result<ModelValue, BefError> {
+    let name = text(cursor)?;
+    let position = cursor.position();
+    let ty = text(cursor)?;
+    if ty.is_empty() {
+        return Err(cursor.error_at(codes::MODEL, position, "a value without a type"));
+    }
+    let dimensions = match cursor.varint()? {
+        0 => None,
+        // Each dimension takes a byte, so the loop ends when the bytes do.
+        rank => {
+            let mut dimensions = Vec::new();
+            for _ in 1..rank {
+                reserve(&mut dimensions, 1, cursor.position())?;
+                dimensions.push(dimension(cursor)?);
+            }
+            Some(dimensions)
+        }
+    };
+    Ok(ModelValue {
+        name,
+        ty,
+        dimensions,
+    })
+}
+
+fn dimension(cursor: &mut Cursor<'_>) -> Result<Dimension, BefError> {
+    let position = cursor.position();
+    match cursor.byte()? {
+        UNKNOWN => Ok(Dimension::Unknown),
+        FIXED => Ok(Dimension::Fixed(cursor.varint()?)),
+        SYMBOL => Ok(Dimension::Symbol(text(cursor)?)),
+        other => {
+            let message = format!("{other} is no kind of dimension");
+            Err(cursor.error_at(codes::MODEL, position, &message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        BefBuffer, BefFile, BefWriter, FunctionKind, assemble,
+        writer::{FunctionBody, FunctionEntry},
+    };
+
+    fn value(name: &str, dimensions: Option<Vec<Dimension>>) -> ModelValue {
+        let (name, ty) = (name.to_owned(), "tensor<?x3xf32>".to_owned());
+        ModelValue {
+            name,
+            ty,
+            dimensions,
+        }
+    }
+
+    fn writer(model: Option<Model>) -> BefWriter {
+        let mut writer = BefWriter::new();
+        let (name, ty) = (writer.strings.insert("main"), writer.strings.insert("i32"));
+        writer.types = vec![ty];
+        writer.functions.push(FunctionEntry {
+            kind: FunctionKind::Async,
+            name,
+            arguments: vec![0, 0],
+            results: vec![0],
+            body: Some(FunctionBody::new(2, 2, vec![], vec![0]).into()),
+        });
+        writer.model = model;
+        writer
+    }
+
+    fn model() -> Model {
+        let dimensions = vec![
+            Dimension::Symbol("N".into()),
+            Dimension::Fixed(300),
+            Dimension::Unknown,
+        ];
+        Model {
+            function: FunctionIndex(0),
+            inputs: vec![value("x", Some(dimensions))],
+            outputs: vec![value("y", None)],
+            properties: vec![("producer".into(), "a test".into())],
+        }
+    }
+
+    /// What the gate says of other bytes in the place of the section's.
+    fn refused(bytes: Vec<u8>) -> String {
+        let mut sections = writer(None).sections();
+        sections.push((SectionId::Model as u8, Payload::from_bytes(bytes, 1)));
+        let error = BefFile::open(BefBuffer::from_vec(assemble(&sections))).unwrap_err();
+        error.to_string().split_once(": ").unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let file = BefFile::open(writer(Some(model())).finish()).unwrap();
+        assert_eq!(file.model(), Some(&model()));
+        assert_eq!(file.model().unwrap().property("producer"), Some("a test"));
+        let none = BefFile::open(writer(None).finish()).unwrap();
+        assert_eq!(none.model(), None);
+    }
+
+    #[test]
+    fn wrong_sections_are_refused() {
+        let whole = model().payload().as_bytes().to_vec();
+        for len in 0..whole.len() {
+            refused(whole[..len].to_vec());
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        assert!(refused(longer).contains("1 bytes are left over"));
+        let mut other = model();
+        other.function = FunctionIndex(7);
+        assert!(refused(other.payload().as_bytes().to_vec()).contains("function 7 has no body"));
+        let mut other = model();
+        other.inputs = vec![value("x", None); 3];
+        let wrong = refused(other.payload().as_bytes().to_vec());
+        assert!(wrong.contains("3 inputs for a function of 2 arguments"));
+        let mut other = model();
+        other.outputs.clear();
+        let wrong = refused(other.payload().as_bytes().to_vec());
+        assert!(wrong.contains("0 outputs for a function of 1 results"));
+        // A rank of 2^63 takes no memory.
+        let mut huge = Payload::default();
+        for byte in [0, 1, 1, b'x', 1, b'f'] {
+            huge.byte(byte);
+        }
+        huge.varint(u64::MAX / 2);
+        assert!(refused(huge.as_bytes().to_vec()).contains("no byte is left"));
+    }
+}

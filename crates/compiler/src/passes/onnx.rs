@@ -1,0 +1,41 @@
+//! Passes on modules in dialect `onnx`: from a graph of operations to a program of kernels.
+//!
+//! `docs/models.md` specifies what goes in and what comes out.
+
+mod constant;
+pub(super) mod lower;
+mod model;
+
+use tfrt_ir::{BlockId, Module, OpId};
+
+use super::scope;
+
+/// Makes a value where an operand is left out.
+const NO_VALUE: &str = "onnx.NoValue";
+
+/// Makes a constant.
+const CONSTANT: &str = "onnx.Constant";
+
+/// Ends a region.
+const YIELD: &str = "onnx.Yield";
+
+/// Returns the functions that hold operations of the dialect, with their only blocks.
+fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
+    let functions = scope::functions(module).into_iter();
+    let bodies = functions.filter_map(|op| match scope::region_blocks(module, op)[..] {
+        [block] => Some((op, block)),
+        _ => None,
+    });
+    let is_ours = |op: &OpId| module.op(*op).name().starts_with("onnx.");
+    let has_ours = |(op, block): &(OpId, BlockId)| {
+        module.op(*op).attribute("onnx.inputs").is_some()
+            || module.block(*block).operations().iter().any(is_ours)
+    };
+    bodies.filter(has_ours).collect()
+}
+
+/// Returns whether an operation ends a function or region of a graph.
+fn is_terminator(module: &Module, op: OpId) -> bool {
+    let name = module.op(op).name().as_str();
+    [YIELD, "tfrt.return", "func.return", "onnx.Return"].contains(&name)
+}

@@ -1,0 +1,439 @@
+//! `lower-onnx`: one kernel for each operation of dialect `onnx`.
+//!
+//! Constants move to a function of their own, regions become private functions that get what they use
+//! from outside as further arguments. Nothing is optimised here; what other passes have made of a graph
+//! before, operations with names in `cpu.`, stays as it is.
+
+use std::collections::{HashMap, HashSet};
+
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
+};
+
+use super::{CONSTANT, NO_VALUE, constant, graphs, is_terminator, model};
+use crate::codes;
+use crate::pipeline::{Pass, Property};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "lower-onnx",
+    summary: "Makes a program of kernels of a graph in dialect onnx",
+    needs: &[],
+    gives: &[],
+    breaks: &[Property::Streams],
+    run,
+};
+
+fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+    let all = graphs(module);
+    if all.is_empty() {
+        return;
+    }
+    let mut made = Vec::new();
+    let mut gone = HashSet::new();
+    for (function, block) in all {
+        hoist_constants(module, block);
+        let mut lowering = Lowering {
+            name: module.symbol_name(function).unwrap_or("main").to_owned(),
+            module,
+            diagnostics,
+            made: Vec::new(),
+            n_control: 0,
+        };
+        lowering.graph(function, block);
+        made.append(&mut lowering.made);
+        gone.insert(function);
+    }
+    if diagnostics.has_errors() {
+        return;
+    }
+    let body = module.body();
+    let operations = module.block(body).operations().iter().copied();
+    let kept = operations.filter(|op| !gone.contains(op)).chain(made);
+    let kept = kept.collect();
+    module.set_operations(body, kept);
+    for function in gone {
+        erase(module, function);
+    }
+    let top = module.top();
+    let stated = module.op(top).attributes().iter();
+    let stated: Vec<Name> = stated.map(|(name, _)| name.clone()).collect();
+    for name in stated.iter().filter(|name| name.starts_with("onnx.")) {
+        module.remove_attribute(top, name);
+    }
+}
+
+/// Erases a function that is in no block any longer: users before what they use.
+fn erase(module: &mut Module, function: OpId) {
+    let mut all = Vec::new();
+    module.walk_pre_order(function, &mut |op| all.push(op));
+    for &op in all.iter().rev() {
+        module.set_operands(op, &[]);
+    }
+    module.erase(function);
+}
+
+/// Moves constants in regions to the start of the function, from where regions see them.
+fn hoist_constants(module: &mut Module, block: BlockId) {
+    let mut found = Vec::new();
+    let mut blocks = HashSet::new();
+    for &op in module.block(block).operations() {
+        for child in module.children(op) {
+            module.walk_pre_order(child, &mut |inner| {
+                if *module.op(inner).name() == CONSTANT {
+                    found.push(inner);
+                    blocks.extend(module.op(inner).parent());
+                }
+            });
+        }
+    }
+    if found.is_empty() {
+        return;
+    }
+    let is_found: HashSet<OpId> = found.iter().copied().collect();
+    for inner in blocks {
+        let operations = module.block(inner).operations().iter().copied();
+        let kept = operations.filter(|op| !is_found.contains(op)).collect();
+        module.set_operations(inner, kept);
+    }
+    found.extend_from_slice(module.block(block).operations());
+    module.set_operations(block, found);
+}
+
+/// The values of the program by those of the graph.
+type Values = HashMap<ValueId, ValueId>;
+
+/// Names of attributes, and of the functions that they name.
+type Functions = Vec<(&'static str, String)>;
+
+struct Lowering<'m, 'd> {
+    module: &'m mut Module,
+    diagnostics: &'d mut Diagnostics,
+    /// The name of the function that is lowered.
+    name: String,
+    /// The functions made so far.
+    made: Vec<OpId>,
+    /// Operations with regions so far.
+    n_control: usize,
+}
+
+impl Lowering<'_, '_> {
+    fn graph(&mut self, function: OpId, block: BlockId) {
+        let attributes = model::attributes(self.module, function);
+        let location = self.module.op(function).location().clone();
+        let (region, body) = self.region();
+        let mut values = Values::new();
+        for argument in self.module.block(block).arguments().to_vec() {
+            self.argument(body, argument, &mut values);
+        }
+        self.constants(block, body, &mut values);
+        let name = self.name.clone();
+        let at = self.made.len();
+        self.block(block, body, &mut values);
+        let op = self.function(&name, region, body, location, false);
+        for (name, value) in attributes {
+            self.module.set_attribute(op, name, value);
+        }
+        // The functions of its regions come last.
+        self.made.insert(at, op);
+    }
+
+    fn region(&mut self) -> (RegionId, BlockId) {
+        let region = self.module.create_region();
+        (region, self.module.create_block(region))
+    }
+
+    fn argument(&mut self, body: BlockId, old: ValueId, values: &mut Values) {
+        let ty = lowered(self.module.value_type(old));
+        let new = self.module.add_argument(body, ty, Location::Unknown);
+        values.insert(old, new);
+    }
+
+    /// Makes the function that makes the constants, which become arguments.
+    fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
+        let operations = self.module.block(block).operations().iter().copied();
+        let is_constant = |op: &OpId| *self.module.op(*op).name() == CONSTANT;
+        let constants: Vec<OpId> = operations.filter(is_constant).collect();
+        if constants.is_empty() {
+            return;
+        }
+        let (region, inner) = self.region();
+        let mut returned = Vec::with_capacity(constants.len());
+        for op in constants {
+            let &[result] = self.module.op(op).results() else {
+                let message = "has one result, the constant";
+                self.error(op, message);
+                continue;
+            };
+            match constant::kernel_attributes(self.module, op) {
+                Ok(attributes) => {
+                    let mut state = OpState::new("cpu.onnx.Constant")
+                        .location(self.module.op(op).location().clone())
+                        .result(Type::dialect(TENSOR));
+                    for (name, value) in attributes {
+                        state = state.attribute(name, value);
+                    }
+                    let made = self.module.create(state);
+                    self.module.append(inner, made);
+                    returned.push(self.module.op(made).results()[0]);
+                    self.argument(body, result, values);
+                }
+                Err(message) => self.error(op, message),
+            }
+        }
+        let state = OpState::new("tfrt.return").operands(returned);
+        let last = self.module.create(state);
+        self.module.append(inner, last);
+        let name = tfrt_bef::Model::constants_of(&self.name);
+        let op = self.function(&name, region, inner, Location::Unknown, true);
+        self.made.push(op);
+    }
+
+    /// Makes a function of a block that ends in a return.
+    fn function(
+        &mut self,
+        name: &str,
+        region: RegionId,
+        body: BlockId,
+        location: Location,
+        is_private: bool,
+    ) -> OpId {
+        let module = &mut *self.module;
+        let types = |values: &[ValueId]| {
+            let types = values.iter().map(|value| module.value_type(*value));
+            types.cloned().collect::<Vec<_>>()
+        };
+        let inputs = types(module.block(body).arguments());
+        let last = module.block(body).last();
+        let results = last.map_or_else(Vec::new, |op| types(module.op(op).operands()));
+        let signature = Attribute::Type(Type::function(inputs, results));
+        let mut state = OpState::new("func.func")
+            .attribute("sym_name", Attribute::string(name))
+            .attribute("function_type", signature)
+            .location(location)
+            .region(region);
+        if is_private {
+            state = state.attribute("sym_visibility", Attribute::string("private"));
+        }
+        module.create(state)
+    }
+
+    fn error(&mut self, op: OpId, message: impl std::fmt::Display) {
+        let error = self.module.op_error(codes::GRAPH, op, message);
+        self.diagnostics.push(error);
+    }
+
+    /// Lowers the operations of a block, constants aside.
+    ///
+    /// Recursion is bounded by the limit of the text, or the importer, on nesting.
+    fn block(&mut self, from: BlockId, into: BlockId, values: &mut Values) {
+        for op in self.module.block(from).operations().to_vec() {
+            let data = self.module.op(op);
+            if *data.name() == CONSTANT {
+                continue;
+            }
+            let operands = data
+                .operands()
+                .iter()
+                .map(|value| values.get(value).copied());
+            let Some(operands) = operands.collect::<Option<Vec<_>>>() else {
+                // Only what an error was told of has no value.
+                continue;
+            };
+            let location = data.location().clone();
+            if is_terminator(self.module, op) {
+                let state = OpState::new("tfrt.return").operands(operands);
+                let last = self.module.create(state.location(location));
+                self.module.append(into, last);
+                return;
+            }
+            if let Some(state) = self.operation(op, operands, values) {
+                let made = self.module.create(state.location(location));
+                self.module.append(into, made);
+                let olds = self.module.op(op).results().to_vec();
+                let news = self.module.op(made).results();
+                values.extend(olds.into_iter().zip(news.iter().copied()));
+            }
+        }
+    }
+
+    fn operation(
+        &mut self,
+        op: OpId,
+        mut operands: Vec<ValueId>,
+        values: &Values,
+    ) -> Option<OpState> {
+        let name = self.module.op(op).name().clone();
+        let types = self.result_types(op);
+        let Some(short) = name.strip_prefix("onnx.") else {
+            return self.kept(op, operands);
+        };
+        let mut state = OpState::new(format!("cpu.onnx.{short}")).results(types);
+        if name == NO_VALUE {
+            return Some(state);
+        }
+        let mut list = Vec::new();
+        if !self.module.op(op).regions().is_empty() {
+            let (names, captured) = self.functions(op, values)?;
+            list.push(Attribute::string("captured"));
+            let n_captured = i64::try_from(captured.len()).unwrap_or(i64::MAX);
+            list.push(Attribute::integer(n_captured, Type::I64));
+            operands.extend(captured);
+            for (name, function) in names {
+                state = state.attribute(name, Attribute::symbol(function));
+            }
+        }
+        for (name, value) in self.module.op(op).attributes() {
+            if name.starts_with("onnx.") {
+                continue;
+            }
+            list.push(Attribute::string(name.as_str()));
+            list.push(match value {
+                // A type is told by its name: of a tensor files could not say it otherwise.
+                Attribute::Type(ty) => Attribute::string(ty.to_string()),
+                other => other.clone(),
+            });
+        }
+        let state = state
+            .operands(operands)
+            .attribute("attributes", Attribute::array(list))
+            .attribute("opset", Attribute::integer(self.opset(op), Type::I64));
+        Some(state)
+    }
+
+    /// Returns an operation that is a kernel already, with other operands.
+    fn kept(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
+        let data = self.module.op(op);
+        if !data.regions().is_empty() {
+            self.error(
+                op,
+                "has regions, which only operations of dialect onnx may have here",
+            );
+            return None;
+        }
+        let types = self.result_types(op);
+        let mut state = OpState::new(data.name().clone())
+            .operands(operands)
+            .results(types);
+        for (name, value) in data.attributes() {
+            state = state.attribute(name.clone(), value.clone());
+        }
+        Some(state)
+    }
+
+    fn result_types(&self, op: OpId) -> Vec<Type> {
+        let results = self.module.op(op).results().iter();
+        results
+            .map(|result| lowered(self.module.value_type(*result)))
+            .collect()
+    }
+
+    /// Returns the version of the operator set that an operation belongs to.
+    fn opset(&self, op: OpId) -> i64 {
+        let data = self.module.op(op);
+        let top = self.module.op(self.module.top());
+        let own = data.attribute("onnx.opset").and_then(Attribute::as_i64);
+        let stated = || top.attribute(&opset_attribute(data.name()))?.as_i64();
+        own.or_else(stated).unwrap_or(1)
+    }
+
+    /// Makes functions of the regions of an operation; returns their names, each with that of the
+    /// attribute for it, and the captured values.
+    fn functions(&mut self, op: OpId, values: &Values) -> Option<(Functions, Vec<ValueId>)> {
+        let data = self.module.op(op);
+        let (kind, names): (_, &[&str]) = match data.name().as_str() {
+            "onnx.If" => ("if", &["else_branch", "then_branch"]),
+            "onnx.Loop" => ("loop", &["body"]),
+            "onnx.Scan" => ("scan", &["body"]),
+            "onnx.SequenceMap" => ("map", &["body"]),
+            _ => {
+                self.error(op, "is of no kind that has regions");
+                return None;
+            }
+        };
+        let regions = data.regions().to_vec();
+        let blocks = super::scope::region_blocks(self.module, op);
+        if regions.len() != names.len() || blocks.len() != names.len() {
+            let (expected, found) = (names.len(), regions.len());
+            let message = format!("expected {expected} regions of one block, found {found}");
+            self.error(op, message);
+            return None;
+        }
+        let captured = captured(self.module, op);
+        let number = self.n_control;
+        self.n_control += 1;
+        let mut made = Vec::with_capacity(names.len());
+        for (name, from) in names.iter().zip(blocks) {
+            let (region, body) = self.region();
+            let mut inner = Values::new();
+            let arguments = self.module.block(from).arguments().to_vec();
+            for old in arguments.into_iter().chain(captured.iter().copied()) {
+                self.argument(body, old, &mut inner);
+            }
+            let at = self.made.len();
+            self.block(from, body, &mut inner);
+            let function = format!("{}.{kind}{number}.{name}", self.name);
+            let location = self.module.op(op).location().clone();
+            let created = self.function(&function, region, body, location, true);
+            self.made.insert(at, created);
+            made.push((*name, function));
+        }
+        let outer = captured.iter().map(|value| values.get(value).copied());
+        Some((made, outer.collect::<Option<_>>()?))
+    }
+}
+
+const TENSOR: &str = "!t.tensor";
+
+/// Returns the type that a program has for a value of a graph.
+fn lowered(ty: &Type) -> Type {
+    match ty {
+        Type::None => Type::dialect("!t.none"),
+        Type::Dialect(name) if name.starts_with("!onnx.sequence") => Type::dialect("!t.sequence"),
+        Type::Dialect(name) if name.starts_with("!onnx.optional") => Type::dialect("!t.optional"),
+        Type::Dialect(name) if !name.starts_with("!onnx.") => ty.clone(),
+        _ => Type::dialect(TENSOR),
+    }
+}
+
+/// Returns the attribute of a module that has the version for operations like this.
+fn opset_attribute(name: &str) -> String {
+    let rest = name.strip_prefix("onnx.").unwrap_or(name);
+    match rest.rsplit_once('.').map(|(domain, _)| domain) {
+        None => "onnx.opset".to_owned(),
+        Some("ml") => "onnx.opset.ai.onnx.ml".to_owned(),
+        Some("training") => "onnx.opset.ai.onnx.preview.training".to_owned(),
+        Some(other) => format!("onnx.opset.{}", other.strip_prefix("ext.").unwrap_or(other)),
+    }
+}
+
+/// Returns the values from outside that the regions of an operation use, in the order of their first
+/// use.
+fn captured(module: &Module, op: OpId) -> Vec<ValueId> {
+    let mut inside = HashSet::new();
+    let mut seen = HashSet::new();
+    let mut captured = Vec::new();
+    let mut inner = Vec::new();
+    for child in module.children(op) {
+        module.walk_pre_order(child, &mut |op| inner.push(op));
+    }
+    let mut add_blocks = |op: OpId| {
+        for &region in module.op(op).regions() {
+            inside.extend(module.region(region).blocks().iter().copied());
+        }
+    };
+    add_blocks(op);
+    inner.iter().for_each(|op| add_blocks(*op));
+    for op in inner {
+        for &operand in module.op(op).operands() {
+            let block = module.value_block(operand);
+            let is_inside = block.is_some_and(|block| inside.contains(&block));
+            if !is_inside && seen.insert(operand) {
+                captured.push(operand);
+            }
+        }
+    }
+    captured
+}
+
+#[cfg(test)]
+mod tests;
