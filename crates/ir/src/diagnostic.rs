@@ -325,8 +325,8 @@ impl Place {
         text: &mut String,
     ) {
         let prefix = match self.location.file_line_col() {
-            // A file as a whole.
-            Some((file, 0, 0)) => format!("{file}: {name}"),
+            // A file as a whole, or a part of one that has no lines.
+            Some((file, 0, _)) => format!("{file}: {name}"),
             Some((file, line, column)) => format!("{file}:{line}:{column}: {name}"),
             None => name.to_owned(),
         };

@@ -15,24 +15,80 @@ struct Layout {
     exponent_bits: u32,
     /// Fraction bits, without the hidden one.
     fraction_bits: u32,
-    /// Whether the largest exponent stands for infinities and most NaNs.
-    infinities: bool,
+    bias: i32,
+    special: Special,
+}
+
+/// Which codes are no finite numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Special {
+    /// The largest exponent stands for infinities and what is no number.
+    LargestExponent,
+    /// All bits but the sign set is no number; there is no infinity.
+    AllOnes,
+    /// The code of -0 is no number; there is no infinity.
+    NegativeZero,
+    /// None: what is too large becomes the largest number.
+    Nothing,
 }
 
 fn layout(kind: FloatKind) -> Layout {
-    let (exponent_bits, fraction_bits) = match kind {
-        FloatKind::F8E5M2 => (5, 2),
-        FloatKind::F8E4M3FN => (4, 3),
-        FloatKind::F16 => (5, 10),
-        FloatKind::BF16 => (8, 7),
-        FloatKind::TF32 => (8, 10),
-        FloatKind::F32 => (8, 23),
-        FloatKind::F64 | FloatKind::F80 | FloatKind::F128 => (11, 52),
+    use Special::{AllOnes, LargestExponent, NegativeZero, Nothing};
+    let (exponent_bits, fraction_bits, bias, special) = match kind {
+        FloatKind::F4E2M1FN => (2, 1, 1, Nothing),
+        FloatKind::F8E5M2 => (5, 2, 15, LargestExponent),
+        FloatKind::F8E5M2FNUZ => (5, 2, 16, NegativeZero),
+        FloatKind::F8E4M3FN => (4, 3, 7, AllOnes),
+        FloatKind::F8E4M3FNUZ => (4, 3, 8, NegativeZero),
+        // Its numbers are no sums: `powers` reads and writes them.
+        FloatKind::F8E8M0FNU => (8, 0, powers::BIAS, AllOnes),
+        FloatKind::F16 => (5, 10, 15, LargestExponent),
+        FloatKind::BF16 => (8, 7, 127, LargestExponent),
+        FloatKind::TF32 => (8, 10, 127, LargestExponent),
+        FloatKind::F32 => (8, 23, 127, LargestExponent),
+        FloatKind::F64 | FloatKind::F80 | FloatKind::F128 => (11, 52, 1023, LargestExponent),
     };
     Layout {
         exponent_bits,
         fraction_bits,
-        infinities: kind != FloatKind::F8E4M3FN,
+        bias,
+        special,
+    }
+}
+
+impl Layout {
+    /// The code, without a sign, of what is too large.
+    fn overflow(self) -> u64 {
+        let ones = (1_u64 << (self.exponent_bits + self.fraction_bits)) - 1;
+        match self.special {
+            Special::LargestExponent => ones >> self.fraction_bits << self.fraction_bits,
+            Special::AllOnes | Special::Nothing => ones,
+            Special::NegativeZero => ones + 1,
+        }
+    }
+}
+
+/// `f8E8M0FNU`: a byte that is the exponent of a power of two.
+mod powers {
+    pub(super) const BIAS: i32 = 127;
+
+    /// The code of what is no number.
+    const NO_NUMBER: u64 = 0xff;
+
+    /// Returns the power nearest to a value that is not below 0, the greater of two as near.
+    pub(super) fn narrow(value: f64) -> u64 {
+        let exponent = (value.to_bits() >> 52) & 0x7ff;
+        // A fraction of a half or more is nearer to the next power.
+        let up = (value.to_bits() >> 51) & 1;
+        let biased = (exponent + up + u64::from(BIAS.unsigned_abs())).saturating_sub(1023);
+        biased.min(NO_NUMBER)
+    }
+
+    pub(super) fn to_f64(bits: u64) -> f64 {
+        match i32::try_from(bits & NO_NUMBER) {
+            Ok(exponent) if exponent < 0xff => 2_f64.powi(exponent - BIAS),
+            _ => f64::NAN,
+        }
     }
 }
 
@@ -51,32 +107,33 @@ pub(crate) fn parse(text: &str, kind: FloatKind) -> u64 {
         FloatKind::F64 | FloatKind::F80 | FloatKind::F128 => {
             text.parse::<f64>().map_or(0, f64::to_bits)
         }
+        FloatKind::F8E8M0FNU => powers::narrow(text.parse().unwrap_or(0.0)),
         _ => narrow(text.parse().unwrap_or(0.0), layout(kind), |midpoint| {
             compare_decimal(text, midpoint)
         }),
     }
 }
 
+/// Returns the code of a value below 0, given that of the value without its sign; `None` if the
+/// format has no sign.
+pub(crate) fn negate(bits: u64, kind: FloatKind) -> Option<u64> {
+    let has_negative_zero = layout(kind).special != Special::NegativeZero;
+    match bits {
+        _ if !kind.is_signed() => None,
+        0 if !has_negative_zero => Some(0),
+        _ => Some(bits | 1 << (kind.width() - 1)),
+    }
+}
+
 /// Rounds a value that is not below 0 and finite or infinite to a narrow
 /// format; `order` says on which side of a midpoint the exact value lies.
 fn narrow(value: f64, layout: Layout, order: impl Fn(f64) -> Ordering) -> u64 {
-    let Layout {
-        exponent_bits,
-        fraction_bits,
-        infinities,
-    } = layout;
-    let bias = (1_i32 << (exponent_bits - 1)) - 1;
-    let max_exponent = (1_u64 << exponent_bits) - 1;
-    let infinity = if infinities {
-        max_exponent << fraction_bits
-    } else {
-        (max_exponent << fraction_bits) | ((1 << fraction_bits) - 1)
-    };
+    let (fraction_bits, bias) = (layout.fraction_bits, layout.bias);
     if value == 0.0 {
         return 0;
     }
     if value.is_infinite() {
-        return infinity;
+        return layout.overflow();
     }
     let bits = value.to_bits();
     let exponent = i32::try_from(bits >> 52).expect("has 11 bits") - 1023;
@@ -106,7 +163,7 @@ fn narrow(value: f64, layout: Layout, order: impl Fn(f64) -> Ordering) -> u64 {
     let biased = u64::try_from((unit + bias + fraction_bits.cast_signed() - 1).max(0))
         .expect("is not below 0");
     let result = (biased << fraction_bits) + units;
-    result.min(infinity)
+    result.min(layout.overflow())
 }
 
 /// Compares a decimal literal with a value, exactly.
@@ -145,16 +202,17 @@ pub(crate) fn to_f64(bits: u64, kind: FloatKind) -> f64 {
             ));
         }
         FloatKind::F64 | FloatKind::F80 | FloatKind::F128 => return f64::from_bits(bits),
+        FloatKind::F8E8M0FNU => return powers::to_f64(bits),
         _ => {}
     }
     let Layout {
         exponent_bits,
         fraction_bits,
-        infinities,
+        bias,
+        special,
     } = layout(kind);
     let max_exponent = (1_u64 << exponent_bits) - 1;
     let fraction_mask = (1_u64 << fraction_bits) - 1;
-    let bias = (1_i32 << (exponent_bits - 1)) - 1;
     let sign = if bits >> (exponent_bits + fraction_bits) & 1 == 1 {
         -1.0
     } else {
@@ -162,13 +220,13 @@ pub(crate) fn to_f64(bits: u64, kind: FloatKind) -> f64 {
     };
     let exponent = bits >> fraction_bits & max_exponent;
     let fraction = bits & fraction_mask;
-    if exponent == max_exponent && (infinities || fraction == fraction_mask) {
-        let is_infinite = infinities && fraction == 0;
-        return if is_infinite {
-            sign * f64::INFINITY
-        } else {
-            f64::NAN
-        };
+    let at_most = exponent == max_exponent;
+    match special {
+        Special::LargestExponent if at_most && fraction == 0 => return sign * f64::INFINITY,
+        Special::LargestExponent if at_most => return f64::NAN,
+        Special::AllOnes if at_most && fraction == fraction_mask => return f64::NAN,
+        Special::NegativeZero if bits == 1 << (exponent_bits + fraction_bits) => return f64::NAN,
+        _ => {}
     }
     let (significand, power) = match exponent {
         0 => (fraction, 1),
@@ -196,7 +254,10 @@ pub(crate) fn format(bits: u64, kind: FloatKind) -> String {
     if value.is_finite() {
         let sign = if value.is_sign_negative() { "-" } else { "" };
         let magnitude = value.abs();
-        let magnitude_bits = bits & !(1 << (kind.width() - 1).min(63));
+        let magnitude_bits = match kind.is_signed() {
+            true => bits & !(1 << (kind.width() - 1).min(63)),
+            false => bits,
+        };
         let short = scientific(&format!("{magnitude:.5e}"), 6);
         if parse(&short, kind) == magnitude_bits {
             return format!("{sign}{short}");

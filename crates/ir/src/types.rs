@@ -75,8 +75,12 @@ pub enum Signedness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is named as MLIR names it")]
 pub enum FloatKind {
+    F4E2M1FN,
     F8E5M2,
+    F8E5M2FNUZ,
     F8E4M3FN,
+    F8E4M3FNUZ,
+    F8E8M0FNU,
     F16,
     BF16,
     TF32,
@@ -256,9 +260,13 @@ impl Type {
 
 impl FloatKind {
     /// Every format.
-    pub const ALL: [FloatKind; 9] = [
+    pub const ALL: [FloatKind; 13] = [
+        FloatKind::F4E2M1FN,
         FloatKind::F8E5M2,
+        FloatKind::F8E5M2FNUZ,
         FloatKind::F8E4M3FN,
+        FloatKind::F8E4M3FNUZ,
+        FloatKind::F8E8M0FNU,
         FloatKind::F16,
         FloatKind::BF16,
         FloatKind::TF32,
@@ -271,8 +279,12 @@ impl FloatKind {
     /// Returns MLIR's name.
     pub fn name(self) -> &'static str {
         match self {
+            FloatKind::F4E2M1FN => "f4E2M1FN",
             FloatKind::F8E5M2 => "f8E5M2",
+            FloatKind::F8E5M2FNUZ => "f8E5M2FNUZ",
             FloatKind::F8E4M3FN => "f8E4M3FN",
+            FloatKind::F8E4M3FNUZ => "f8E4M3FNUZ",
+            FloatKind::F8E8M0FNU => "f8E8M0FNU",
             FloatKind::F16 => "f16",
             FloatKind::BF16 => "bf16",
             FloatKind::TF32 => "tf32",
@@ -283,10 +295,20 @@ impl FloatKind {
         }
     }
 
+    /// Returns whether the highest bit is a sign.
+    pub fn is_signed(self) -> bool {
+        self != FloatKind::F8E8M0FNU
+    }
+
     /// Returns the number of bits of the encoding.
     pub fn width(self) -> u32 {
         match self {
-            FloatKind::F8E5M2 | FloatKind::F8E4M3FN => 8,
+            FloatKind::F4E2M1FN => 4,
+            FloatKind::F8E5M2
+            | FloatKind::F8E5M2FNUZ
+            | FloatKind::F8E4M3FN
+            | FloatKind::F8E4M3FNUZ
+            | FloatKind::F8E8M0FNU => 8,
             FloatKind::F16 | FloatKind::BF16 => 16,
             FloatKind::TF32 => 19,
             FloatKind::F32 => 32,

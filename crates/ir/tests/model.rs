@@ -324,8 +324,20 @@ proptest! {
 
 #[test]
 fn every_narrow_float_prints_and_rounds_as_itself() {
-    for ty in ["f16", "bf16", "f8E5M2", "f8E4M3FN"] {
-        let width = if ty.starts_with("f8") { 8 } else { 16 };
+    let small = [
+        "f4E2M1FN",
+        "f8E5M2",
+        "f8E5M2FNUZ",
+        "f8E4M3FN",
+        "f8E4M3FNUZ",
+        "f8E8M0FNU",
+    ];
+    for ty in ["f16", "bf16"].into_iter().chain(small) {
+        let width = match &ty[..2] {
+            "f4" => 4,
+            "f8" => 8,
+            _ => 16,
+        };
         let hex_digits = width / 4;
         let all: Vec<String> = (0_u64..1 << width)
             .map(|bits| format!("0x{bits:0hex_digits$X} : {ty}"))

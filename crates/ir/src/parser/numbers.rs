@@ -152,7 +152,15 @@ impl<'a> Parser<'a> {
                     "floating point value too large",
                 );
             }
-            return Ok(bits | u64::from(number.negative) << (kind.width() - 1));
+            let signed = match number.negative {
+                true => float::negate(bits, kind),
+                false => Some(bits),
+            };
+            let Some(bits) = signed else {
+                let message = format!("'{}' holds no numbers below 0", kind.name());
+                return self.fail(codes::FLOAT_RANGE, number.span, message);
+            };
+            return Ok(bits);
         }
         let Some(digits) = number.text.strip_prefix("0x") else {
             let message = "unexpected decimal integer literal for a floating point value";

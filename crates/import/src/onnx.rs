@@ -1,0 +1,156 @@
+//! ONNX models as modules in the dialect `onnx`.
+//!
+//! ```text
+//! bytes ─ gate ─ messages ─ graph ─ module
+//! ```
+//!
+//! The gate (`gate.rs`) accepts bytes that can be decoded, `prost` decodes them to the messages
+//! of `proto.rs`, and `graph.rs` makes operations of the nodes, one of each. `docs/models.md`
+//! says what the module looks like.
+//!
+//! ```
+//! use tfrt_import::onnx::{Options, import};
+//!
+//! // A model with an empty graph, for operator set 13.
+//! let bytes = [0x08, 0x08, 0x3a, 0x00, 0x42, 0x02, 0x10, 0x0d];
+//! let module = import(bytes, &Options::new("empty.onnx"))?;
+//! assert!(module.to_string().starts_with("module attributes {onnx.opset = 13"));
+//! # Ok::<(), tfrt_ir::Diagnostics>(())
+//! ```
+
+mod attributes;
+pub mod data;
+mod element;
+mod external;
+mod function;
+mod gate;
+mod graph;
+mod model;
+mod order;
+mod problem;
+mod proto;
+mod results;
+mod sparse;
+mod tensor;
+mod types;
+
+use std::path::{Path, PathBuf};
+
+use prost::{Message, bytes::Bytes};
+use tfrt_ir::{Diagnostics, Location, Module, Name};
+
+use crate::codes;
+use problem::Problem;
+
+pub use element::{ElementType, STRING, UNKNOWN};
+pub use tensor::{Tensor, TensorData};
+
+/// Versions of the default operator set that are known.
+pub const OPSETS: std::ops::RangeInclusive<i64> = 1..=27;
+
+/// How a model is imported.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What errors and locations call the file.
+    pub name: String,
+    /// The folder that holds elements outside of the model; `None` refuses them.
+    pub folder: Option<PathBuf>,
+}
+
+impl Options {
+    /// Makes options for a model that needs no other files.
+    pub fn new(name: impl Into<String>) -> Options {
+        Options {
+            name: name.into(),
+            folder: None,
+        }
+    }
+
+    /// Makes options for the model at a path, whose folder may hold elements.
+    pub fn at_path(path: &Path) -> Options {
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        Options {
+            name: path.display().to_string(),
+            folder: Some(folder.to_path_buf()),
+        }
+    }
+}
+
+/// Makes a module of a model.
+///
+/// The bytes are held while this runs, and elements are copied out of them once.
+///
+/// # Errors
+///
+/// All that is wrong with the model, each with the node and its path in the graph. A model whose
+/// bytes cannot be decoded gets one error, with the offset.
+pub fn import(
+    model: impl AsRef<[u8]> + Send + 'static,
+    options: &Options,
+) -> Result<Module, Diagnostics> {
+    let bytes = Bytes::from_owner(model);
+    let model = decode(bytes).map_err(|problem| problem.at(whole(&options.name)))?;
+    model::import(&model, options)
+}
+
+/// Returns whether bytes look like those of a model rather than text or another format: enough
+/// to tell kinds of files apart, not to trust them.
+pub fn looks_like_model(bytes: &[u8]) -> bool {
+    // Each field of a model has a number up to 26, and begins with a known kind of value.
+    let Some(&[first, second]) = bytes.get(..2) else {
+        return false;
+    };
+    match first {
+        // The version of the format, a small number, which all writers put first.
+        0x08 => (1..0x20).contains(&second),
+        // The producer's name or the graph, by writers that leave the version out or put it last.
+        0x12 | 0x3a | 0x42 => gate::check(bytes, &gate::messages::MODEL).is_ok(),
+        _ => false,
+    }
+}
+
+fn decode(bytes: Bytes) -> Result<proto::Model, Problem> {
+    gate::check(&bytes, &gate::messages::MODEL).map_err(|problem| match other_format(&bytes) {
+        Some(help) => problem.help(help),
+        None => problem,
+    })?;
+    proto::Model::decode(bytes).map_err(|cause| {
+        let message = format!("cannot be decoded: {cause}");
+        Problem::new(codes::NOT_A_MODEL, message)
+    })
+}
+
+/// Says what a file is that is no model, if that is easily seen.
+fn other_format(bytes: &[u8]) -> Option<&'static str> {
+    let begins = |with: &[u8]| bytes.starts_with(with);
+    let names_at_4 = |name: &[u8]| bytes.get(4..8) == Some(name);
+    if begins(b"PK\x03\x04") {
+        Some("this is an archive, as PyTorch writes them: export the model with torch.onnx.export")
+    } else if names_at_4(b"ORTM") {
+        Some("this is a model of ONNX Runtime's own format: take the .onnx file it was made of")
+    } else if names_at_4(b"TFL3") {
+        Some("this is a TensorFlow Lite model: convert it with tf2onnx")
+    } else if begins(b"\x89HDF") {
+        Some("this is an HDF5 file, as Keras writes them: convert it with tf2onnx")
+    } else if begins(b"version https://git-lfs") {
+        Some("this is a pointer to a large file: get it with `git lfs pull`")
+    } else if begins(b"<") {
+        Some("this is a page of the web, or XML: the download failed")
+    } else if begins(b"{") {
+        Some("this is JSON")
+    } else {
+        None
+    }
+}
+
+/// Returns the location of a file as a whole.
+fn whole(name: &str) -> Location {
+    Location::FileLineCol {
+        file: Name::from(name),
+        line: 0,
+        column: 0,
+    }
+}

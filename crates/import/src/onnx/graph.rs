@@ -1,0 +1,666 @@
+//! Graphs as blocks of operations: names become values, nodes operations.
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostics, Location, Module, Name, OpState, RegionId, Type, ValueId,
+    similar,
+};
+
+use super::{
+    attributes::{self, Bound, Held},
+    external::ExternalFiles,
+    function::Functions,
+    model::{Opsets, domain},
+    order,
+    problem::{Problem, shown},
+    proto::{Function, Graph, Node, TypeProto, ValueInfo},
+    results, sparse,
+    tensor::{self, Tensor, TensorData},
+    types,
+};
+use crate::codes;
+
+/// Subgraphs and calls within one another, at most.
+pub(super) const MAX_LEVELS: usize = 64;
+
+/// What is known while a model becomes a module.
+pub(super) struct Importer<'m> {
+    pub module: Module,
+    pub errors: Diagnostics,
+    pub file: Name,
+    pub files: ExternalFiles,
+    pub budget: sparse::Budget,
+    pub functions: Functions<'m>,
+    /// The graphs and calls that are being read, the innermost last.
+    pub scopes: Vec<Scope<'m>>,
+    /// The model, and the calls of functions that are being read.
+    pub frames: Vec<Frame<'m>>,
+    /// Names of operations that were met, by domain and operator.
+    pub names: HashMap<(&'m str, &'m str), Name>,
+    /// Nodes of functions that were expanded.
+    pub n_expanded: usize,
+}
+
+/// The values of a graph.
+#[derive(Default)]
+pub(super) struct Scope<'m> {
+    pub values: HashMap<&'m str, ValueId>,
+    /// Parameters of a function that a call leaves out.
+    pub left_out: HashSet<&'m str>,
+    /// The graph around.
+    pub parent: Option<usize>,
+}
+
+/// What a model or a function says of the nodes in it.
+pub(super) struct Frame<'m> {
+    pub opsets: Rc<Opsets<'m>>,
+    /// What the attributes of the function mean in this call.
+    pub attributes: HashMap<&'m str, Bound<'m>>,
+    /// Where it is called.
+    pub caller: Option<Location>,
+    /// The functions that are being expanded.
+    pub expanding: Vec<&'m Function>,
+}
+
+/// Where nodes are read to.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'p> {
+    pub frame: usize,
+    pub scope: usize,
+    pub block: BlockId,
+    /// The names of the nodes around.
+    pub path: &'p str,
+    /// Subgraphs and calls around.
+    pub level: usize,
+}
+
+/// Where a part of a model is.
+pub(super) struct Place {
+    /// What errors call it: `node 'encoder/conv' (Conv)`.
+    pub label: String,
+    /// Its name behind those of the nodes around it.
+    pub path: String,
+    pub location: Location,
+}
+
+impl Place {
+    /// The place of an input of the model.
+    pub(super) fn of_input(name: &str, file: &Location) -> Place {
+        Place {
+            label: format!("input '{}'", shown(name)),
+            path: shown(name).to_owned(),
+            location: file.clone(),
+        }
+    }
+}
+
+/// Types that a graph states, by the names of values.
+type Stated<'m> = HashMap<&'m str, &'m TypeProto>;
+
+impl<'m> Importer<'m> {
+    pub(super) fn new_frame(&mut self, opsets: Opsets<'m>) -> usize {
+        self.frames.push(Frame {
+            opsets: Rc::new(opsets),
+            attributes: HashMap::new(),
+            caller: None,
+            expanding: Vec::new(),
+        });
+        self.frames.len() - 1
+    }
+
+    pub(super) fn new_scope(&mut self, parent: Option<usize>) -> usize {
+        self.scopes.push(Scope {
+            parent,
+            ..Scope::default()
+        });
+        self.scopes.len() - 1
+    }
+
+    /// Returns what a name means in a graph.
+    pub(super) fn find(&self, name: &str, scope: usize) -> Option<ValueId> {
+        let mut at = Some(scope);
+        while let Some(index) = at {
+            let scope = &self.scopes[index];
+            if let Some(&value) = scope.values.get(name) {
+                return Some(value);
+            }
+            at = scope.parent;
+        }
+        None
+    }
+
+    fn is_left_out(&self, name: &str, scope: usize) -> bool {
+        let mut at = Some(scope);
+        while let Some(index) = at {
+            let scope = &self.scopes[index];
+            if scope.left_out.contains(name) {
+                return true;
+            }
+            at = scope.parent;
+        }
+        false
+    }
+
+    /// Gives a value its name; reports a name that the graph has already.
+    pub(super) fn define(&mut self, name: &'m str, value: ValueId, scope: usize, place: &Place) {
+        if name.is_empty() {
+            return;
+        }
+        let Some(first) = self.scopes[scope].values.insert(name, value) else {
+            return;
+        };
+        let first = match self.module.defining_op(first) {
+            Some(op) => location_name(self.module.op(op).location()),
+            None => None,
+        };
+        let first = first.map_or_else(|| "an input".to_owned(), |name| format!("'{name}'"));
+        let message = format!(
+            "makes the value '{}', which {first} makes, too",
+            shown(name)
+        );
+        let problem = Problem::new(codes::MODEL_VALUE_TWICE, message).of(&place.label);
+        self.errors.push(problem.at(place.location.clone()));
+    }
+
+    /// Reads the type that a value is said to have; reports one that cannot be read.
+    pub(super) fn stated_type(&mut self, info: &ValueInfo, what: &str, place: &Location) -> Type {
+        let read = match &info.ty {
+            Some(ty) => types::read(ty),
+            None => Err(Problem::new(codes::MODEL_TYPE, "has no type")),
+        };
+        read.unwrap_or_else(|problem| {
+            let name = shown(info.name.as_deref().unwrap_or(""));
+            let problem = problem.of(&format!("{what} '{name}'"));
+            self.errors.push(problem.at(place.clone()));
+            types::unknown()
+        })
+    }
+
+    /// Makes constants of a graph's initializers; returns their names.
+    pub(super) fn initializers(&mut self, graph: &'m Graph, at: Context<'_>) -> HashSet<&'m str> {
+        let mut names = HashSet::new();
+        for proto in &graph.initializer {
+            let name = proto.name.as_deref().unwrap_or("");
+            let decoded = tensor::decode(proto, &mut self.files);
+            self.initializer(name, decoded, at);
+            names.insert(name);
+        }
+        for proto in &graph.sparse_initializer {
+            let values = proto.values.as_ref();
+            let name = values
+                .and_then(|values| values.name.as_deref())
+                .unwrap_or("");
+            let decoded = sparse::expand(proto, &mut self.files, &mut self.budget);
+            self.initializer(name, decoded, at);
+            names.insert(name);
+        }
+        names
+    }
+
+    fn initializer(&mut self, name: &'m str, decoded: Result<Tensor, Problem>, at: Context<'_>) {
+        let path = join(at.path, shown(name));
+        let location = Location::named(path.as_str(), Some(self.file_location(0)));
+        let place = Place {
+            label: format!("initializer '{path}'"),
+            path,
+            location,
+        };
+        let value = match decoded {
+            Ok(_) if name.is_empty() => {
+                let problem = Problem::new(codes::MODEL_TENSOR, "has no name").of(&place.label);
+                self.errors.push(problem.at(place.location));
+                return;
+            }
+            Ok(tensor) => self.constant(&tensor, at.block, place.location.clone()),
+            Err(problem) => {
+                let problem = problem.of(&place.label);
+                self.errors.push(problem.at(place.location.clone()));
+                self.no_value(at.block, place.location.clone())
+            }
+        };
+        self.define(name, value, at.scope, &place);
+    }
+
+    /// Makes a constant.
+    fn constant(&mut self, tensor: &Tensor, block: BlockId, location: Location) -> ValueId {
+        let state = OpState::new("onnx.Constant");
+        let state = match &tensor.data {
+            TensorData::Bytes(_) => state.attribute("value", attributes::dense(tensor)),
+            TensorData::Strings(strings) => {
+                let sizes = tensor.dims.iter();
+                let sizes = sizes.map(|&size| i64::try_from(size).unwrap_or(i64::MAX));
+                let sizes = sizes.map(|size| Attribute::integer(size, Type::I64));
+                let strings = strings.iter().map(Attribute::string);
+                state
+                    .attribute("value", Attribute::array(strings.collect()))
+                    .attribute("shape", Attribute::array(sizes.collect()))
+            }
+        };
+        let state = state
+            .result(attributes::tensor_type(tensor))
+            .location(location);
+        self.append(state, block)
+    }
+
+    /// Makes what stands for a value that is left out.
+    fn no_value(&mut self, block: BlockId, location: Location) -> ValueId {
+        let state = OpState::new("onnx.NoValue").result(Type::None);
+        self.append(state.location(location), block)
+    }
+
+    /// Makes an operation with one result.
+    fn append(&mut self, state: OpState, block: BlockId) -> ValueId {
+        let op = self.module.create(state);
+        self.module.append(block, op);
+        self.module.op(op).results()[0]
+    }
+
+    /// Reads nodes, in an order in which each finds what it takes.
+    pub(super) fn nodes(
+        &mut self,
+        nodes: &'m [Node],
+        value_info: &'m [ValueInfo],
+        outputs: &'m [ValueInfo],
+        at: Context<'_>,
+    ) {
+        let stated = value_info.iter().chain(outputs);
+        let stated = stated.filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)));
+        let stated: Stated<'m> = stated.collect();
+        match order::sorted(nodes) {
+            Ok(None) => {
+                for (index, node) in nodes.iter().enumerate() {
+                    self.node(node, index, &stated, at);
+                }
+            }
+            Ok(Some(order)) => {
+                for index in order {
+                    self.node(&nodes[index], index, &stated, at);
+                }
+            }
+            Err(cycle) => self.report_cycle(nodes, &cycle, at),
+        }
+    }
+
+    fn report_cycle(&mut self, nodes: &'m [Node], cycle: &[usize], at: Context<'_>) {
+        const MAX_SHOWN: usize = 8;
+        let places = cycle.iter().take(MAX_SHOWN);
+        let places: Vec<Place> = places
+            .map(|&index| self.place(&nodes[index], index, at))
+            .collect();
+        let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
+        let more = if cycle.len() > MAX_SHOWN { ", .." } else { "" };
+        let message = match cycle {
+            [_] => "takes its own result".to_owned(),
+            _ => format!(
+                "is one of {} nodes that wait for each other: {}{more}",
+                cycle.len(),
+                paths.join(", ")
+            ),
+        };
+        let problem = Problem::new(codes::MODEL_CYCLE, message).of(&places[0].label);
+        self.errors.push(problem.at(places[0].location.clone()));
+    }
+
+    fn node(&mut self, node: &'m Node, index: usize, stated: &Stated<'m>, at: Context<'_>) {
+        let place = self.place(node, index, at);
+        let operands = node.input.iter();
+        let operands: Vec<Option<ValueId>> = operands
+            .map(|name| self.operand(name, at, &place))
+            .collect();
+        let results = match self.functions.called(node) {
+            Some(function) => self.call(function, node, &operands, at, &place),
+            None => match self.operation(node, operands, stated, at, &place) {
+                Ok(results) => results,
+                Err(problem) => {
+                    let problem = problem.of(&place.label);
+                    self.errors.push(problem.at(place.location.clone()));
+                    Vec::new()
+                }
+            },
+        };
+        for (index, name) in node.output.iter().enumerate() {
+            let value = match results.get(index).copied().flatten() {
+                Some(value) => value,
+                // It was told why there is none.
+                None => self.no_value(at.block, place.location.clone()),
+            };
+            self.define(name, value, at.scope, &place);
+        }
+    }
+
+    /// Returns the value that an input of a node names, `None` if it is left out.
+    fn operand(&mut self, name: &'m str, at: Context<'_>, place: &Place) -> Option<ValueId> {
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(value) = self.find(name, at.scope) {
+            // What stands for one that is left out is left out.
+            return (*self.module.value_type(value) != Type::None).then_some(value);
+        }
+        if !self.is_left_out(name, at.scope) {
+            let problem = self.unknown_value(name, at.scope, "takes").of(&place.label);
+            self.errors.push(problem.at(place.location.clone()));
+        }
+        None
+    }
+
+    fn unknown_value(&self, name: &str, scope: usize, verb: &str) -> Problem {
+        let message = format!("{verb} the value '{}', which nothing makes", shown(name));
+        let problem = Problem::new(codes::MODEL_VALUE, message);
+        let known = self.scopes[scope].values.keys().copied();
+        match similar::nearest(name, known) {
+            Some(close) => problem.help(format!("there is '{close}'")),
+            None => problem,
+        }
+    }
+
+    /// Makes the operation of a node.
+    fn operation(
+        &mut self,
+        node: &'m Node,
+        operands: Vec<Option<ValueId>>,
+        stated: &Stated<'m>,
+        at: Context<'_>,
+        place: &Place,
+    ) -> Result<Vec<Option<ValueId>>, Problem> {
+        let name = self.operation_name(node, at)?;
+        let (entries, graphs) = self.attributes(node, at, place)?;
+        if name == "onnx.Constant" {
+            let tensor = constant_tensor(entries)?;
+            return Ok(vec![Some(self.constant(
+                &tensor,
+                at.block,
+                place.location.clone(),
+            ))]);
+        }
+        let n_operands = operands
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |last| last + 1);
+        let mut values = Vec::with_capacity(n_operands);
+        for operand in &operands[..n_operands] {
+            values.push(match operand {
+                Some(value) => *value,
+                None => self.no_value(at.block, place.location.clone()),
+            });
+        }
+        let mut state = OpState::new(name.clone()).operands(values.iter().copied());
+        for (name, held) in &entries {
+            let value = match held {
+                Held::Constant(value) => value.clone(),
+                Held::Tensor(tensor) => attributes::dense(tensor),
+                Held::Graph(_) => continue,
+            };
+            state = state.attribute(*name, value);
+        }
+        let mut regions = Vec::with_capacity(graphs.len());
+        for (name, graph, bound) in graphs {
+            let region = self.subgraph(name, graph, bound, at, place)?;
+            regions.push(region);
+            state = state.region(region);
+        }
+        let inferred = results::types(&self.module, &name, &values, &entries, &regions);
+        for (index, name) in node.output.iter().enumerate() {
+            let ty = match stated.get(name.as_str()).map(|ty| types::read(ty)) {
+                Some(Ok(ty)) if !results::is_unknown(&ty) => ty,
+                Some(Err(problem)) => {
+                    return Err(problem.of(&format!("result '{}'", shown(name))));
+                }
+                _ => inferred.of(index),
+            };
+            state = state.result(ty);
+        }
+        let op = self.module.create(state.location(place.location.clone()));
+        self.module.append(at.block, op);
+        let results = self.module.op(op).results();
+        Ok(results.iter().map(|&value| Some(value)).collect())
+    }
+
+    fn operation_name(&mut self, node: &'m Node, at: Context<'_>) -> Result<Name, Problem> {
+        let domain = domain(node.domain.as_deref());
+        let operator = node.op_type.as_deref().unwrap_or("");
+        if let Some(name) = self.names.get(&(domain, operator)) {
+            return Ok(name.clone());
+        }
+        let name = operation_name(domain, operator)?;
+        let opsets = &self.frames[at.frame].opsets;
+        if !opsets.contains_key(domain) && !name.starts_with("onnx.ext.") {
+            let set = if domain.is_empty() { "ai.onnx" } else { domain };
+            let message =
+                format!("is of the operator set '{set}', of which the model has no version");
+            return Err(Problem::new(codes::OPSET, message));
+        }
+        let name = Name::from(name);
+        self.names.insert((domain, operator), name.clone());
+        Ok(name)
+    }
+
+    /// Reads the attributes of a node; the graphs among them come sorted by name.
+    fn attributes(
+        &mut self,
+        node: &'m Node,
+        at: Context<'_>,
+        place: &Place,
+    ) -> Result<(Entries<'m>, Graphs<'m>), Problem> {
+        let mut entries: Entries<'m> = Vec::with_capacity(node.attribute.len());
+        let mut graphs = Vec::new();
+        let mut seen = HashSet::new();
+        for attribute in &node.attribute {
+            let name = attributes::name(attribute)?;
+            if !seen.insert(name) {
+                let message = format!("has the attribute '{}' twice", shown(name));
+                return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
+            }
+            let mut bound = Bound {
+                attribute,
+                frame: at.frame,
+                scope: at.scope,
+            };
+            if let Some(reference) = attribute
+                .ref_attr_name
+                .as_deref()
+                .filter(|it| !it.is_empty())
+            {
+                match self.frames[at.frame].attributes.get(reference) {
+                    Some(outer) => bound = *outer,
+                    None if self.frames[at.frame].caller.is_some() => continue,
+                    None => {
+                        let message = format!(
+                            "refers to the attribute '{}' of a function, and is in none",
+                            shown(reference)
+                        );
+                        let problem = Problem::new(codes::MODEL_ATTRIBUTE, message);
+                        return Err(attributes::of(problem, name));
+                    }
+                }
+            }
+            match self.held(bound.attribute) {
+                Ok(Held::Graph(graph)) => {
+                    graphs.push((name, graph, bound));
+                    entries.push((name, Held::Graph(graph)));
+                }
+                Ok(held) => entries.push((name, held)),
+                Err(problem) => {
+                    let problem = attributes::of(problem, name).of(&place.label);
+                    self.errors.push(problem.at(place.location.clone()));
+                }
+            }
+        }
+        graphs.sort_by_key(|&(name, ..)| name);
+        Ok((entries, graphs))
+    }
+
+    /// Makes a region of a subgraph.
+    fn subgraph(
+        &mut self,
+        name: &str,
+        graph: &'m Graph,
+        bound: Bound<'m>,
+        at: Context<'_>,
+        place: &Place,
+    ) -> Result<RegionId, Problem> {
+        if at.level >= MAX_LEVELS {
+            let message = format!("subgraphs nest more than {MAX_LEVELS} deep");
+            return Err(Problem::new(codes::MODEL_TOO_DEEP, message));
+        }
+        let region = self.module.create_region();
+        let block = self.module.create_block(region);
+        let scope = self.new_scope(Some(bound.scope));
+        let path = join(&place.path, shown(name));
+        let inside = Context {
+            frame: bound.frame,
+            scope,
+            block,
+            path: &path,
+            level: at.level + 1,
+        };
+        for input in &graph.input {
+            let name = input.name.as_deref().unwrap_or("");
+            let ty = match &input.ty {
+                // Subgraphs may leave types to be found out.
+                None => types::unknown(),
+                Some(_) => self.stated_type(input, "input", &place.location),
+            };
+            let location = Location::named(join(&path, shown(name)), None);
+            let value = self.module.add_argument(block, ty, location);
+            let input = Place {
+                label: format!("input '{}'", join(&path, shown(name))),
+                path: String::new(),
+                location: place.location.clone(),
+            };
+            self.define(name, value, scope, &input);
+        }
+        self.initializers(graph, inside);
+        self.nodes(&graph.node, &graph.value_info, &graph.output, inside);
+        let outputs = self.outputs(graph, inside);
+        let end = OpState::new("onnx.Yield").operands(outputs);
+        let end = self.module.create(end.location(place.location.clone()));
+        self.module.append(block, end);
+        self.scopes.truncate(scope);
+        Ok(region)
+    }
+
+    /// Returns the values that a graph gives.
+    pub(super) fn outputs(&mut self, graph: &'m Graph, at: Context<'_>) -> Vec<ValueId> {
+        let mut values = Vec::with_capacity(graph.output.len());
+        for output in &graph.output {
+            let name = output.name.as_deref().unwrap_or("");
+            if let Some(value) = self.find(name, at.scope) {
+                values.push(value);
+                continue;
+            }
+            let path = if at.path.is_empty() {
+                "the graph"
+            } else {
+                at.path
+            };
+            let location = Location::named(path, Some(self.file_location(0)));
+            let problem = self.unknown_value(name, at.scope, "gives").of(path);
+            self.errors.push(problem.at(location.clone()));
+            values.push(self.no_value(at.block, location));
+        }
+        values
+    }
+
+    /// Returns where a node is.
+    fn place(&self, node: &Node, index: usize, at: Context<'_>) -> Place {
+        let operator = shown(node.op_type.as_deref().unwrap_or(""));
+        let name = match node.name.as_deref() {
+            None | Some("") => format!("{operator}#{index}"),
+            Some(name) => shown(name).to_owned(),
+        };
+        let path = join(at.path, &name);
+        let here = Location::named(path.as_str(), Some(self.file_location(index + 1)));
+        let location = match &self.frames[at.frame].caller {
+            None => here,
+            Some(caller) => Location::call_site(here, caller.clone()),
+        };
+        Place {
+            label: format!("node '{path}' ({operator})"),
+            path,
+            location,
+        }
+    }
+
+    /// Returns the place of a node of a graph, counted from 1, in the file; 0 for what is none.
+    fn file_location(&self, number: usize) -> Location {
+        Location::FileLineCol {
+            file: self.file.clone(),
+            line: 0,
+            column: u32::try_from(number).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Attributes of a node by name.
+pub(super) type Entries<'m> = Vec<(&'m str, Held<'m>)>;
+
+/// Graphs of a node by name.
+type Graphs<'m> = Vec<(&'m str, &'m Graph, Bound<'m>)>;
+
+fn join(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path}/{name}"),
+    }
+}
+
+fn location_name(location: &Location) -> Option<&str> {
+    match location {
+        Location::Name(named) => Some(&named.name),
+        Location::CallSite(call) => location_name(&call.callee),
+        _ => None,
+    }
+}
+
+/// Returns the name of the operation that an operator becomes.
+fn operation_name(domain: &str, operator: &str) -> Result<String, Problem> {
+    const MAX_LEN: usize = 256;
+    let is_fine = |text: &str| {
+        let mut bytes = text.bytes();
+        bytes.all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+    };
+    if operator.is_empty() {
+        return Err(Problem::new(codes::MODEL_NODE, "names no operator"));
+    }
+    if !is_fine(operator) || !is_fine(domain) || operator.len() + domain.len() > MAX_LEN {
+        let message = format!(
+            "names the operator '{}' of '{}', expected letters and digits",
+            shown(operator).escape_debug(),
+            shown(domain).escape_debug()
+        );
+        return Err(Problem::new(codes::MODEL_NODE, message));
+    }
+    Ok(match domain {
+        "" => format!("onnx.{operator}"),
+        "ai.onnx.ml" => format!("onnx.ml.{operator}"),
+        "ai.onnx.preview" => format!("onnx.preview.{operator}"),
+        "ai.onnx.preview.training" => format!("onnx.training.{operator}"),
+        domain => format!("onnx.ext.{domain}.{operator}"),
+    })
+}
+
+/// Returns the tensor that a node `Constant` holds, in whichever of its attributes.
+fn constant_tensor(entries: Entries<'_>) -> Result<Tensor, Problem> {
+    let mut entries = entries.into_iter();
+    let (Some((name, held)), None) = (entries.next(), entries.next()) else {
+        let message = "has none or several values, expected one attribute";
+        return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
+    };
+    match (name, held) {
+        ("value" | "sparse_value", Held::Tensor(tensor)) => Ok(tensor),
+        (_, Held::Constant(value)) if name.starts_with("value_") => results::constant(&value)
+            .ok_or_else(|| {
+                let message = format!("has a value of the wrong kind in '{name}'");
+                Problem::new(codes::MODEL_ATTRIBUTE, message)
+            }),
+        _ => {
+            let message = format!("has no attribute '{}', or one of another kind", shown(name));
+            Err(Problem::new(codes::MODEL_ATTRIBUTE, message))
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A model as a module: operator sets, functions of its own, and `@main`.
+
+use std::collections::HashMap;
+
+use tfrt_ir::{Attribute, Diagnostics, Location, Module, Name, OpState, Type, ValueId};
+
+use super::{
+    OPSETS, Options,
+    external::ExternalFiles,
+    function::Functions,
+    graph::{Context, Importer, Place},
+    problem::{Problem, shown},
+    proto, sparse, types, whole,
+};
+use crate::codes;
+
+/// Versions of operator sets by domain; the default one is `""`.
+pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
+
+/// The first version of the format in which inputs need not repeat what has a value.
+const FIRST_WITHOUT_REPEATS: i64 = 4;
+
+/// Makes a module of a model.
+pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Module, Diagnostics> {
+    let mut importer = Importer {
+        module: Module::new(),
+        errors: Diagnostics::default(),
+        file: Name::from(options.name.as_str()),
+        files: ExternalFiles::new(options.folder.as_deref()),
+        budget: sparse::Budget::default(),
+        functions: Functions::default(),
+        scopes: Vec::new(),
+        frames: Vec::new(),
+        names: HashMap::new(),
+        n_expanded: 0,
+    };
+    importer.model(model, options);
+    importer.errors.into_result()?;
+    Ok(importer.module)
+}
+
+impl<'m> Importer<'m> {
+    fn model(&mut self, model: &'m proto::Model, options: &Options) {
+        let place = whole(&options.name);
+        let Some(graph) = &model.graph else {
+            let problem = Problem::new(codes::NOT_A_MODEL, "has no graph");
+            self.errors.push(problem.at(place));
+            return;
+        };
+        let opsets = self.opsets(&model.opset_import, &place);
+        for (&domain, &version) in &opsets {
+            let name = match domain {
+                "" => "onnx.opset".to_owned(),
+                domain => format!("onnx.opset.{domain}"),
+            };
+            let top = self.module.top();
+            self.module
+                .set_attribute(top, name, Attribute::integer(version, Type::I64));
+        }
+        self.properties(model);
+        self.functions = Functions::of(&model.functions, &place, &mut self.errors);
+        self.check_versions(&model.functions, &opsets, &place);
+        let frame = self.new_frame(opsets);
+        self.main(graph, frame, model.ir_version);
+    }
+
+    /// Reads the versions of operator sets, and refuses those that are not known.
+    pub(super) fn opsets(
+        &mut self,
+        imports: &'m [proto::OperatorSet],
+        place: &Location,
+    ) -> Opsets<'m> {
+        let mut opsets = Opsets::new();
+        for import in imports {
+            let domain = domain(import.domain.as_deref());
+            let version = import.version.unwrap_or(0);
+            if opsets
+                .insert(domain, version)
+                .is_some_and(|other| other != version)
+            {
+                let name = if domain.is_empty() {
+                    "ai.onnx"
+                } else {
+                    shown(domain)
+                };
+                let message = format!("asks for two versions of the operator set '{name}'");
+                let problem = Problem::new(codes::OPSET, message);
+                self.errors.push(problem.at(place.clone()));
+            }
+            if domain.is_empty() && !OPSETS.contains(&version) {
+                let message = format!(
+                    "asks for version {version} of ONNX's operator set, expected {} to {}",
+                    OPSETS.start(),
+                    OPSETS.end()
+                );
+                let problem = Problem::new(codes::OPSET, message);
+                let problem = match version < *OPSETS.start() {
+                    true => problem.help(
+                        "onnx.version_converter.convert_version(model, 13) brings an old model up",
+                    ),
+                    false => problem.help(
+                        "export the model for an older version, or convert it with \
+                         onnx.version_converter",
+                    ),
+                };
+                self.errors.push(problem.at(place.clone()));
+            }
+        }
+        opsets
+    }
+
+    /// Keeps what the model says of itself.
+    fn properties(&mut self, model: &'m proto::Model) {
+        let mut properties = Vec::new();
+        let mut add = |name: &str, text: &str| {
+            properties.push(Attribute::string(name));
+            properties.push(Attribute::string(text));
+        };
+        if let Some(name) = &model.producer_name {
+            let version = model.producer_version.as_deref().unwrap_or_default();
+            add("producer", format!("{name} {version}").trim_end());
+        }
+        for entry in &model.metadata_props {
+            let text = |text: &'m Option<String>| text.as_deref().unwrap_or("");
+            add(text(&entry.key), text(&entry.value));
+        }
+        if !properties.is_empty() {
+            let top = self.module.top();
+            self.module
+                .set_attribute(top, "onnx.properties", Attribute::array(properties));
+        }
+    }
+
+    fn main(&mut self, graph: &'m proto::Graph, frame: usize, ir_version: Option<i64>) {
+        let region = self.module.create_region();
+        let block = self.module.create_block(region);
+        let scope = self.new_scope(None);
+        let at = Context {
+            frame,
+            scope,
+            block,
+            path: "",
+            level: 0,
+        };
+        let place = Location::FileLineCol {
+            file: self.file.clone(),
+            line: 0,
+            column: 0,
+        };
+        let has_value = self.initializers(graph, at);
+        let mut inputs = Vec::new();
+        let mut dimensions = Vec::new();
+        for input in &graph.input {
+            let name = input.name.as_deref().unwrap_or("");
+            // An input with a value is one that a caller may leave out, and a constant here.
+            if has_value.contains(name) {
+                continue;
+            }
+            let ty = self.stated_type(input, "input", &place);
+            let location = Location::named(shown(name), Some(place.clone()));
+            let value = self.module.add_argument(block, ty, location);
+            self.define(name, value, at.scope, &Place::of_input(name, &place));
+            inputs.push(Attribute::string(name));
+            dimensions.push(types::dimensions(input.ty.as_deref()));
+        }
+        if ir_version.is_some_and(|version| version < FIRST_WITHOUT_REPEATS) {
+            // Constants are all there is to an initializer then, which is how they are taken.
+        }
+        self.nodes(&graph.node, &graph.value_info, &graph.output, at);
+        let outputs = self.outputs(graph, at);
+        let types_of = |module: &Module, values: &[ValueId]| -> Vec<Type> {
+            let types = values.iter().map(|&value| module.value_type(value).clone());
+            types.collect()
+        };
+        let arguments = self.module.block(block).arguments().to_vec();
+        let ty = Type::function(
+            types_of(&self.module, &arguments),
+            types_of(&self.module, &outputs),
+        );
+        let last = OpState::new("func.return").operands(outputs);
+        let last = self.module.create(last.location(place.clone()));
+        self.module.append(block, last);
+        let names = graph.output.iter();
+        let names = names.map(|output| Attribute::string(output.name.as_deref().unwrap_or("")));
+        let output_dimensions = graph.output.iter();
+        let output_dimensions =
+            output_dimensions.map(|output| types::dimensions(output.ty.as_deref()));
+        let main = OpState::new("func.func")
+            .attribute("sym_name", Attribute::string("main"))
+            .attribute("function_type", Attribute::Type(ty))
+            .attribute("onnx.inputs", Attribute::array(inputs))
+            .attribute("onnx.input_dims", Attribute::array(dimensions))
+            .attribute("onnx.outputs", Attribute::array(names.collect()))
+            .attribute(
+                "onnx.output_dims",
+                Attribute::array(output_dimensions.collect()),
+            )
+            .region(region)
+            .location(match graph.name.as_deref() {
+                None | Some("") => place,
+                Some(name) => Location::named(shown(name), Some(place)),
+            });
+        let main = self.module.create(main);
+        self.module.append(self.module.body(), main);
+    }
+}
+
+/// Returns a domain, the default one by its short name.
+pub(super) fn domain(stated: Option<&str>) -> &str {
+    match stated {
+        None | Some("ai.onnx") => "",
+        Some(domain) => domain,
+    }
+}

@@ -1,0 +1,51 @@
+//! What is wrong with a part of a model, told by somebody who does not know where it is.
+
+use tfrt_ir::{Diagnostic, Location};
+
+/// A mistake without a place.
+#[derive(Debug)]
+pub(super) struct Problem {
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// Adds advice.
+    pub(super) fn help(mut self, text: impl Into<String>) -> Problem {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// Says of what part of the model it is, in front of the message.
+    pub(super) fn of(mut self, what: &str) -> Problem {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
+    /// Places it.
+    pub(super) fn at(self, location: Location) -> Diagnostic {
+        let error = Diagnostic::error(self.code, self.message).at_location(location);
+        match self.help {
+            Some(help) => error.help(help),
+            None => error,
+        }
+    }
+}
+
+/// A name as it is shown: cut if it is long.
+pub(super) fn shown(name: &str) -> &str {
+    const MAX_SHOWN: usize = 100;
+    match name.len() {
+        0..=MAX_SHOWN => name,
+        _ => &name[..name.floor_char_boundary(MAX_SHOWN)],
+    }
+}

@@ -1,0 +1,208 @@
+//! What can be said of results without calculating: whether they are sequences, and of what.
+
+use tfrt_ir::{Attribute, Module, RegionId, Type, ValueId, attributes::FloatAttribute};
+
+use super::{
+    ElementType,
+    attributes::Held,
+    element,
+    graph::Entries,
+    tensor::{Tensor, TensorData},
+    types,
+};
+
+/// Types of the results of an operation.
+pub(super) enum Results {
+    /// One for each.
+    Each(Vec<Type>),
+    /// All are the same.
+    Same(Type),
+}
+
+impl Results {
+    pub(super) fn of(&self, index: usize) -> Type {
+        match self {
+            Results::Each(types) => types.get(index).cloned().unwrap_or_else(types::unknown),
+            Results::Same(ty) => ty.clone(),
+        }
+    }
+}
+
+/// Returns whether a type says nothing on elements.
+pub(super) fn is_unknown(ty: &Type) -> bool {
+    match ty {
+        Type::Tensor(tensor) => {
+            tensor.shape.is_none() && tensor.element.as_dialect() == Some(element::UNKNOWN)
+        }
+        _ => false,
+    }
+}
+
+/// Finds the types of results.
+pub(super) fn types(
+    module: &Module,
+    name: &str,
+    operands: &[ValueId],
+    attributes: &Entries<'_>,
+    regions: &[RegionId],
+) -> Results {
+    let operand = |index: usize| operands.get(index).map(|&value| module.value_type(value));
+    let same = |ty: Option<&Type>| Results::Same(ty.cloned().unwrap_or_else(types::unknown));
+    match name {
+        "onnx.Identity" | "onnx.SequenceInsert" | "onnx.SequenceErase" => same(operand(0)),
+        "onnx.SequenceEmpty" => {
+            let dtype = attributes.iter().find(|(name, _)| *name == "dtype");
+            let dtype = dtype.and_then(|(_, held)| match held {
+                Held::Constant(value) => i32::try_from(value.as_i64()?).ok(),
+                _ => None,
+            });
+            let element = ElementType::from_number(dtype.unwrap_or(ElementType::F32.number()));
+            let of = element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
+            Results::Same(types::sequence(&of))
+        }
+        "onnx.SequenceConstruct" | "onnx.SplitToSequence" => {
+            Results::Same(types::sequence(&any_shape(operand(0))))
+        }
+        "onnx.SequenceAt" | "onnx.OptionalGetElement" => match operand(0) {
+            Some(ty @ Type::Tensor(_)) => Results::Same(ty.clone()),
+            Some(ty) => Results::Same(inner(ty).unwrap_or_else(types::unknown)),
+            None => Results::Same(types::unknown()),
+        },
+        "onnx.Optional" => match (
+            operand(0),
+            attributes.iter().find(|(name, _)| *name == "type"),
+        ) {
+            (Some(ty), _) => Results::Same(types::optional(ty)),
+            (None, Some((_, Held::Constant(Attribute::Type(ty))))) => {
+                Results::Same(types::optional(ty))
+            }
+            _ => Results::Same(types::optional(&types::unknown())),
+        },
+        "onnx.If" => Results::Each(yielded(module, regions.last())),
+        "onnx.Loop" => Results::Each(loop_results(module, operands, regions)),
+        "onnx.Scan" => Results::Each(scan_results(module, attributes, regions)),
+        "onnx.SequenceMap" => {
+            let elements = yielded(module, regions.first());
+            let sequences = elements
+                .iter()
+                .map(|ty| types::sequence(&any_shape(Some(ty))));
+            Results::Each(sequences.collect())
+        }
+        _ => Results::Same(types::unknown()),
+    }
+}
+
+/// Returns the type of tensors of the same elements and any shape.
+fn any_shape(ty: Option<&Type>) -> Type {
+    match ty {
+        Some(Type::Tensor(tensor)) => types::unranked(tensor.element.clone()),
+        Some(other) => other.clone(),
+        None => types::unknown(),
+    }
+}
+
+/// Returns the type of what a sequence or an optional holds.
+fn inner(ty: &Type) -> Option<Type> {
+    let text = ty.as_dialect()?;
+    let inner = text
+        .strip_prefix("!onnx.sequence<")
+        .or_else(|| text.strip_prefix("!onnx.optional<"))?;
+    tfrt_ir::parse_type(inner.strip_suffix('>')?)
+}
+
+/// Returns the types of what a region ends with.
+fn yielded(module: &Module, region: Option<&RegionId>) -> Vec<Type> {
+    let block = region.and_then(|&region| module.entry_block(region));
+    let Some(last) = block.and_then(|block| module.block(block).last()) else {
+        return Vec::new();
+    };
+    let values = module.op(last).operands().iter();
+    values
+        .map(|&value| module.value_type(value).clone())
+        .collect()
+}
+
+/// Carried values have the type that they begin with, or another shape; elements of scan outputs
+/// are stacked.
+fn loop_results(module: &Module, operands: &[ValueId], regions: &[RegionId]) -> Vec<Type> {
+    const BEFORE_CARRIED: usize = 2;
+    let n_carried = operands.len().saturating_sub(BEFORE_CARRIED);
+    let ends = yielded(module, regions.first());
+    let results = ends.iter().skip(1).enumerate();
+    let result = |(index, end): (usize, &Type)| match operands.get(index + BEFORE_CARRIED) {
+        Some(&start) if index < n_carried => carried(module.value_type(start), end),
+        _ => any_shape(Some(end)),
+    };
+    results.map(result).collect()
+}
+
+fn carried(start: &Type, end: &Type) -> Type {
+    match start {
+        _ if start == end => start.clone(),
+        Type::Tensor(_) if !is_unknown(&any_shape(Some(start))) => any_shape(Some(start)),
+        Type::Tensor(_) => any_shape(Some(end)),
+        other => other.clone(),
+    }
+}
+
+fn scan_results(module: &Module, attributes: &Entries<'_>, regions: &[RegionId]) -> Vec<Type> {
+    let ends = yielded(module, regions.first());
+    let n_inputs = attributes.iter().find_map(|(name, held)| match held {
+        Held::Constant(value) if *name == "num_scan_inputs" => value.as_i64(),
+        _ => None,
+    });
+    let block = regions
+        .first()
+        .and_then(|&region| module.entry_block(region));
+    let n_arguments = block.map_or(0, |block| module.block(block).arguments().len());
+    let n_inputs = n_inputs.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let n_states = n_arguments.saturating_sub(n_inputs);
+    let result = |(index, end): (usize, &Type)| match index < n_states {
+        true => end.clone(),
+        false => any_shape(Some(end)),
+    };
+    ends.iter().enumerate().map(result).collect()
+}
+
+/// Returns the tensor that an attribute of a node `Constant` stands for: a scalar, or a list.
+pub(super) fn constant(value: &Attribute) -> Option<Tensor> {
+    let (dims, items) = match value {
+        Attribute::Array(items) => (vec![items.len()], &items[..]),
+        single => (Vec::new(), std::slice::from_ref(single)),
+    };
+    let element = match items.first() {
+        Some(Attribute::Integer(_)) => ElementType::I64,
+        Some(Attribute::Float(_)) | None => ElementType::F32,
+        Some(Attribute::String(_)) => ElementType::String,
+        Some(_) => return None,
+    };
+    let data = match element {
+        ElementType::String => {
+            let strings = items.iter().map(|item| match item {
+                Attribute::String(text) => Some(text.bytes.clone()),
+                _ => None,
+            });
+            TensorData::Strings(strings.collect::<Option<_>>()?)
+        }
+        _ => {
+            let mut bytes = Vec::with_capacity(items.len() * element.size_bytes());
+            for item in items {
+                match item {
+                    Attribute::Integer(_) => bytes.extend(item.as_i64()?.to_le_bytes()),
+                    Attribute::Float(FloatAttribute { bits, .. }) => {
+                        bytes.extend(u32::try_from(*bits).ok()?.to_le_bytes());
+                    }
+                    _ => return None,
+                }
+            }
+            TensorData::Bytes(bytes.into())
+        }
+    };
+    let name = String::new();
+    Some(Tensor {
+        name,
+        element,
+        dims,
+        data,
+    })
+}
