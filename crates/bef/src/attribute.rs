@@ -48,7 +48,7 @@ macro_rules! element {
 }
 
 element! {
-    u8: Ui8 I1 I8 Quint8 Qint8;
+    u8: Ui8 I1 I8 Quint8 Qint8 I4 Ui4 I2 Ui2 F8E4M3FN F8E4M3FNUZ F8E5M2 F8E5M2FNUZ F8E8M0 F4E2M1;
     i8: I8 Ui8 Qint8 Quint8;
     u16: Ui16 I16 F16 Bf16 Quint16 Qint16;
     i16: I16 Ui16 Qint16 Quint16;

@@ -1,5 +1,7 @@
 //! [`DType`]: code, name, size and alignment of element types; [`AttributeType`]: what an
 //! attribute is.
+//!
+//! Numbers from 64 on are ours: small types, of which each element takes a byte, in whose low bits its code is.
 
 use std::fmt;
 
@@ -31,11 +33,25 @@ pub enum DType {
     Qint8 = 21,
     Qint16 = 22,
     Qint32 = 23,
+    I4 = 64,
+    Ui4 = 65,
+    I2 = 66,
+    Ui2 = 67,
+    F8E4M3FN = 68,
+    F8E4M3FNUZ = 69,
+    F8E5M2 = 70,
+    F8E5M2FNUZ = 71,
+    F8E8M0 = 72,
+    F4E2M1 = 73,
 }
 
 impl DType {
+    const FIRST_SMALL: u8 = DType::I4 as u8;
+    /// How many types the original has.
+    const N_OF_ORIGINAL: usize = 23;
+
     /// Every type, in the order of the numbers.
-    pub const ALL: [DType; 23] = [
+    pub const ALL: [DType; 33] = [
         DType::Ui8,
         DType::Ui16,
         DType::Ui32,
@@ -59,11 +75,25 @@ impl DType {
         DType::Qint8,
         DType::Qint16,
         DType::Qint32,
+        DType::I4,
+        DType::Ui4,
+        DType::I2,
+        DType::Ui2,
+        DType::F8E4M3FN,
+        DType::F8E4M3FNUZ,
+        DType::F8E5M2,
+        DType::F8E5M2FNUZ,
+        DType::F8E8M0,
+        DType::F4E2M1,
     ];
 
     /// Returns the type with this number.
     pub fn from_byte(byte: u8) -> Option<DType> {
-        let index = usize::from(byte).checked_sub(1)?;
+        let index = match byte {
+            DType::FIRST_SMALL.. => usize::from(byte - DType::FIRST_SMALL) + DType::N_OF_ORIGINAL,
+            1..=23 => usize::from(byte) - 1,
+            _ => return None,
+        };
         DType::ALL.get(index).copied()
     }
 
@@ -98,6 +128,16 @@ impl DType {
             DType::Qint8 => "qi8",
             DType::Qint16 => "qi16",
             DType::Qint32 => "qi32",
+            DType::I4 => "i4",
+            DType::Ui4 => "u4",
+            DType::I2 => "i2",
+            DType::Ui2 => "u2",
+            DType::F8E4M3FN => "f8e4m3fn",
+            DType::F8E4M3FNUZ => "f8e4m3fnuz",
+            DType::F8E5M2 => "f8e5m2",
+            DType::F8E5M2FNUZ => "f8e5m2fnuz",
+            DType::F8E8M0 => "f8e8m0",
+            DType::F4E2M1 => "f4e2m1",
         }
     }
 
@@ -118,6 +158,14 @@ impl DType {
             DType::Qint8 => "!corert.qint8",
             DType::Qint16 => "!corert.qint16",
             DType::Qint32 => "!corert.qint32",
+            DType::Ui4 => "ui4",
+            DType::Ui2 => "ui2",
+            DType::F8E4M3FN => "f8E4M3FN",
+            DType::F8E4M3FNUZ => "f8E4M3FNUZ",
+            DType::F8E5M2 => "f8E5M2",
+            DType::F8E5M2FNUZ => "f8E5M2FNUZ",
+            DType::F8E8M0 => "f8E8M0FNU",
+            DType::F4E2M1 => "f4E2M1FN",
             same => same.name(),
         }
     }
@@ -133,6 +181,7 @@ impl DType {
     pub const fn size_bytes(self) -> Option<usize> {
         match self {
             DType::Ui8 | DType::I1 | DType::I8 | DType::Quint8 | DType::Qint8 => Some(1),
+            small if small.is_small() => Some(1),
             DType::Ui16
             | DType::I16
             | DType::F16
@@ -142,7 +191,7 @@ impl DType {
             DType::Ui32 | DType::I32 | DType::F32 | DType::Qint32 => Some(4),
             DType::Ui64 | DType::I64 | DType::F64 | DType::Complex64 => Some(8),
             DType::Complex128 => Some(16),
-            DType::String | DType::Resource | DType::Variant => None,
+            _ => None,
         }
     }
 
@@ -153,6 +202,12 @@ impl DType {
             DType::Complex128 => Some(8),
             other => other.size_bytes(),
         }
+    }
+
+    /// Returns whether this is a type of less than 8 bits, or a float of 8: each element takes a byte, in whose low
+    /// bits its code is.
+    pub const fn is_small(self) -> bool {
+        self as u8 >= DType::FIRST_SMALL
     }
 
     /// Returns whether the elements are integers, booleans and quantized ones excluded.

@@ -248,7 +248,11 @@ fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -
             out.write_str("bits ")?;
             write_elements::<u16>(out, attribute)
         }
-        DType::String | DType::Resource | DType::Variant => out.write_str("?"),
+        small if small.is_small() => {
+            out.write_str("bits ")?;
+            write_elements::<u8>(out, attribute)
+        }
+        _ => out.write_str("?"),
     }
 }
 

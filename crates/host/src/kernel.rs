@@ -62,7 +62,8 @@ pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, Leaf, Shape, explain};
 pub use param::{
-    Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ScalarAttr,
+    Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ResultCount,
+    ScalarAttr,
 };
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Later, Results};
@@ -70,6 +71,6 @@ pub(crate) use signature::CHAIN;
 pub use signature::{AttributeSpec, Completion, OperandSpec, Part, Parts, ResultSpec, Signature};
 pub use value::{BF16, Complex, F16};
 
-pub use tfrt_bef::AttributeView;
+pub use tfrt_bef::{AggregateView, AttributeView};
 
 pub use crate::function::Function;

@@ -8,6 +8,7 @@
 //! | [`mod@tfrt`] | constants, arithmetic, chains, printing, control flow, parallel loops |
 //! | [`mod@test`] | kernels that print, wait, fail and misbehave on purpose |
 //! | `tensor` | shapes, dense and sparse tensors, tensors of strings, files of them |
+//! | `onnx` | the operations of ONNX |
 //!
 //! # Examples
 //!
@@ -24,6 +25,8 @@
 
 use tfrt_host::kernel::KernelRegistry;
 
+#[cfg(feature = "tensor")]
+pub mod onnx;
 mod operands;
 #[cfg(feature = "tensor")]
 pub mod tensor;

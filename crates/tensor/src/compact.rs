@@ -1,5 +1,5 @@
-//! [`CompactTensor`]: integers of 4 bits and floats of 8 and 4, as storage: nothing is calculated with them but
-//! by way of `f32`.
+//! [`CompactTensor`]: integers of 4 bits and 2 and floats of 8 and 4, as storage: nothing is calculated with them
+//! but by way of `f32`.
 //!
 //! | Type | Sign, exponent, mantissa | Bias | Largest | Not a number | Infinity |
 //! | --- | --- | --- | --- | --- | --- |
@@ -10,8 +10,10 @@
 //! | [`F8E8M0`](CompactType::F8E8M0) | 0 8 0 | 127 | 2^127 | `11111111` | none, and no 0 |
 //! | [`F4E2M1`](CompactType::F4E2M1) | 1 2 1 | 1 | 6 | none | none |
 //! | [`I4`](CompactType::I4), [`Ui4`](CompactType::Ui4) | two's complement, or without sign | | 7, 15 | | |
+//! | [`I2`](CompactType::I2), [`Ui2`](CompactType::Ui2) | the same | | 1, 3 | | |
 //!
-//! Of two elements of 4 bits in a byte the first has the low ones; behind an odd number of them 4 bits are 0.
+//! Of elements of 4 or 2 bits in a byte the first has the low ones; what is left of the last byte is 0.
+//! In a [`DenseHostTensor`] each element has a byte of its own ([`Small`](crate::Small)).
 //! This is ONNX's way, and that of [`safetensors`](crate::safetensors), which has all of the floats. Files of
 //! NumPy have no name for any of these types.
 
@@ -19,7 +21,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{Error, HostAllocator};
+use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::{self, MAX_PRINTED};
 use crate::{DenseHostTensor, TensorShape};
@@ -45,6 +47,10 @@ pub enum CompactType {
     F8E8M0,
     /// 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
     F4E2M1,
+    /// -2 to 1.
+    I2,
+    /// 0 to 3.
+    Ui2,
 }
 
 /// What becomes of numbers that are larger than the largest of a type.
@@ -59,7 +65,7 @@ pub enum Overflow {
 
 impl CompactType {
     /// All types.
-    pub const ALL: [CompactType; 8] = [
+    pub const ALL: [CompactType; 10] = [
         CompactType::I4,
         CompactType::Ui4,
         CompactType::F8E4M3FN,
@@ -68,12 +74,46 @@ impl CompactType {
         CompactType::F8E5M2FNUZ,
         CompactType::F8E8M0,
         CompactType::F4E2M1,
+        CompactType::I2,
+        CompactType::Ui2,
     ];
+
+    /// The type of the elements of dense tensors of this type.
+    pub const fn dtype(self) -> DType {
+        match self {
+            CompactType::I4 => DType::I4,
+            CompactType::Ui4 => DType::Ui4,
+            CompactType::F8E4M3FN => DType::F8E4M3FN,
+            CompactType::F8E4M3FNUZ => DType::F8E4M3FNUZ,
+            CompactType::F8E5M2 => DType::F8E5M2,
+            CompactType::F8E5M2FNUZ => DType::F8E5M2FNUZ,
+            CompactType::F8E8M0 => DType::F8E8M0,
+            CompactType::F4E2M1 => DType::F4E2M1,
+            CompactType::I2 => DType::I2,
+            CompactType::Ui2 => DType::Ui2,
+        }
+    }
+
+    /// The type whose elements a dense tensor of `dtype` has, if they are small ones.
+    pub fn of_dtype(dtype: DType) -> Option<CompactType> {
+        CompactType::ALL
+            .into_iter()
+            .find(|one| one.dtype() == dtype)
+    }
+
+    /// Whether the numbers are integers.
+    pub fn is_integer(self) -> bool {
+        matches!(
+            self,
+            CompactType::I4 | CompactType::Ui4 | CompactType::I2 | CompactType::Ui2
+        )
+    }
 
     /// The bits of an element.
     pub fn n_bits(self) -> usize {
         match self {
             CompactType::I4 | CompactType::Ui4 | CompactType::F4E2M1 => 4,
+            CompactType::I2 | CompactType::Ui2 => 2,
             _ => 8,
         }
     }
@@ -89,19 +129,18 @@ impl CompactType {
             CompactType::F8E5M2FNUZ => "f8e5m2fnuz",
             CompactType::F8E8M0 => "f8e8m0",
             CompactType::F4E2M1 => "f4e2m1",
+            CompactType::I2 => "i2",
+            CompactType::Ui2 => "u2",
         }
     }
 
     /// How many bytes so many elements take.
     pub fn len_bytes(self, n_elements: usize) -> usize {
-        match self.n_bits() {
-            4 => n_elements.div_ceil(2),
-            _ => n_elements,
-        }
+        n_elements.div_ceil(8 / self.n_bits())
     }
 
-    /// Returns the number that a code stands for, which `f32` has; of types of 4 bits the others are not looked
-    /// at.
+    /// Returns the number that a code stands for, which `f32` has; of smaller types the upper bits are not
+    /// looked at.
     ///
     /// # Examples
     ///
@@ -149,23 +188,21 @@ impl CompactType {
     /// Returns the bytes of elements.
     pub fn pack(self, values: &[f32], overflow: Overflow) -> Vec<u8> {
         let code = |value: &f32| self.encode(*value, overflow);
-        match self.n_bits() {
-            4 => values
-                .chunks(2)
-                .map(|pair| code(&pair[0]) | pair.get(1).map_or(0, code) << 4)
-                .collect(),
-            _ => values.iter().map(code).collect(),
-        }
+        let n_bits = self.n_bits();
+        let byte = |part: &[f32]| {
+            let codes = part.iter().enumerate();
+            codes.fold(0, |byte, (index, value)| {
+                byte | code(value) << (index * n_bits)
+            })
+        };
+        values.chunks(8 / n_bits).map(byte).collect()
     }
 
     /// The code of an element, if there are so many.
     fn code(self, bytes: &[u8], index: usize) -> Option<u8> {
-        match self.n_bits() {
-            4 => bytes
-                .get(index / 2)
-                .map(|byte| (byte >> (4 * (index % 2))) & 0xf),
-            _ => bytes.get(index).copied(),
-        }
+        let (n_bits, n_in_byte) = (self.n_bits(), 8 / self.n_bits());
+        let byte = bytes.get(index / n_in_byte)?;
+        Some((byte >> (n_bits * (index % n_in_byte))) & (u8::MAX >> (8 - n_bits)))
     }
 }
 
@@ -278,7 +315,7 @@ impl CompactTensor {
     /// `FailedPrecondition` if somebody is writing the bytes, `InvalidArgument` or `ResourceExhausted` if there
     /// is no memory for the result.
     pub fn to_dense(&self, allocator: &Arc<dyn HostAllocator>) -> Result<DenseHostTensor, Error> {
-        let metadata = crate::TensorMetadata::new(crate::DType::F32, self.shape.clone());
+        let metadata = crate::TensorMetadata::new(DType::F32, self.shape.clone());
         let dense = DenseHostTensor::zeroed(allocator, metadata)?;
         let bytes = self.buffer.read()?;
         self.dtype.unpack(&bytes, 0, dense.write()?.elements_mut()?);
@@ -300,7 +337,7 @@ impl CompactTensor {
         for (index, number) in numbers.iter().enumerate() {
             line.push_str(if index > 0 { ", " } else { "" });
             match self.dtype {
-                CompactType::I4 | CompactType::Ui4 => write!(line, "{number}"),
+                integer if integer.is_integer() => write!(line, "{number}"),
                 _ => text::exponential((*number).into(), &mut line),
             }
             .expect("a string takes all");

@@ -5,7 +5,7 @@
 //! | `u8` `u16` `u32` `u64` | `Ui8`... | [`F16`], [`BF16`] | `F16`, `Bf16` |
 //! | `i8` `i16` `i32` `i64` | `I8`... | [`Complex<f32>`], [`Complex<f64>`] | `Complex64`, `Complex128` |
 //! | [`Bool`] | `I1` | [`Quantized<u8>`]... | `Quint8`... |
-//! | `f32` `f64` | `F32` `F64` | | |
+//! | `f32` `f64` | `F32` `F64` | [`Small<0>`](Small)... | `I4`... |
 //!
 //! Strings are no elements: they have a size each
 //! ([`StringHostTensor`](crate::StringHostTensor)).
@@ -15,6 +15,7 @@ use std::fmt;
 use tfrt_host::kernel::{BF16, Complex, F16};
 use tfrt_host::{DType, Error};
 
+use crate::compact::{CompactType, Overflow};
 use crate::text;
 
 /// A truth value as tensors hold it: a byte, of which any but 0 is true.
@@ -47,6 +48,95 @@ impl Eq for Bool {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Quantized<T>(pub T);
+
+/// A number of the type `CompactType::ALL[TYPE]`: its code, in the low bits of a byte.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::{I4, Small};
+///
+/// assert_eq!(I4::of(-1.0), Small(0xf));
+/// assert_eq!(Small::<0>(0xf).to_f32(), -1.0);
+/// ```
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct Small<const TYPE: usize>(pub u8);
+
+impl<const TYPE: usize> Small<TYPE> {
+    /// What type it is of.
+    pub const COMPACT: CompactType = CompactType::ALL[TYPE];
+
+    /// The nearest number; the largest of the type, for what is larger.
+    pub fn of(value: f32) -> Self {
+        Small(Self::COMPACT.encode(value, Overflow::Saturate))
+    }
+
+    /// The number.
+    pub fn to_f32(self) -> f32 {
+        Self::COMPACT.decode(self.0)
+    }
+
+    fn code(self) -> u8 {
+        self.0 & (u8::MAX >> (8 - Self::COMPACT.n_bits()))
+    }
+}
+
+/// Numbers are the same if their codes are; the upper bits of what has less than 8 are not looked at.
+impl<const TYPE: usize> PartialEq for Small<TYPE> {
+    fn eq(&self, other: &Self) -> bool {
+        self.code() == other.code()
+    }
+}
+
+impl<const TYPE: usize> Eq for Small<TYPE> {}
+
+impl<const TYPE: usize> fmt::Debug for Small<TYPE> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", Self::DTYPE, self.to_f32())
+    }
+}
+
+// SAFETY: a transparent byte, any bits of which are a value; the size and alignment of all small types are 1,
+// as `DType` says of every one.
+unsafe impl<const TYPE: usize> Element for Small<TYPE> {
+    const DTYPE: DType = Self::COMPACT.dtype();
+    // Of powers of two it is the least.
+    const ZERO: Self = Small(0);
+
+    fn print(self, f: &mut dyn fmt::Write) -> fmt::Result {
+        match Self::COMPACT.is_integer() {
+            true => write!(f, "{}", self.to_f32()),
+            false => text::exponential(self.to_f32().into(), f),
+        }
+    }
+}
+
+/// `small!(I4 0, Ui4 1)` names the small types, and asserts that they are those of these numbers.
+macro_rules! small {
+    ($($name:ident $index:literal $doc:literal,)*) => {$(
+        #[doc = $doc]
+        pub type $name = Small<$index>;
+
+        const _: () = {
+            assert!(matches!(<$name as Element>::DTYPE, DType::$name));
+            assert!(matches!(DType::$name.size_bytes(), Some(1)));
+        };
+    )*};
+}
+
+small! {
+    I4 0 "An integer from -8 to 7.",
+    Ui4 1 "An integer from 0 to 15.",
+    F8E4M3FN 2 "A float of 8 bits, 3 of them mantissa, without infinities.",
+    F8E4M3FNUZ 3 "A float of 8 bits, 3 of them mantissa, without infinities and -0.",
+    F8E5M2 4 "A float of 8 bits, 2 of them mantissa.",
+    F8E5M2FNUZ 5 "A float of 8 bits, 2 of them mantissa, without infinities and -0.",
+    F8E8M0 6 "A power of two.",
+    F4E2M1 7 "A float of 4 bits, 1 of them mantissa.",
+    I2 8 "An integer from -2 to 1.",
+    Ui2 9 "An integer from 0 to 3.",
+}
 
 /// A type of which a dense tensor is made.
 ///
@@ -161,6 +251,16 @@ macro_rules! with_element {
             $crate::DType::Qint8 => arm!($crate::Quantized<i8>),
             $crate::DType::Qint16 => arm!($crate::Quantized<i16>),
             $crate::DType::Qint32 => arm!($crate::Quantized<i32>),
+            $crate::DType::I4 => arm!($crate::I4),
+            $crate::DType::Ui4 => arm!($crate::Ui4),
+            $crate::DType::F8E4M3FN => arm!($crate::F8E4M3FN),
+            $crate::DType::F8E4M3FNUZ => arm!($crate::F8E4M3FNUZ),
+            $crate::DType::F8E5M2 => arm!($crate::F8E5M2),
+            $crate::DType::F8E5M2FNUZ => arm!($crate::F8E5M2FNUZ),
+            $crate::DType::F8E8M0 => arm!($crate::F8E8M0),
+            $crate::DType::F4E2M1 => arm!($crate::F4E2M1),
+            $crate::DType::I2 => arm!($crate::I2),
+            $crate::DType::Ui2 => arm!($crate::Ui2),
             $crate::DType::String | $crate::DType::Resource | $crate::DType::Variant => $other,
         }
     }};

@@ -6,6 +6,7 @@
 //! | hold one, of whatever format | [`Tensor`] |
 //! | hold numbers in a row | [`DenseHostTensor`]; [`ScalarHostTensor`] if all are equal, [`CooHostTensor`] if most are 0 |
 //! | hold strings | [`StringHostTensor`] |
+//! | hold several, or perhaps none | [`Sequence`], [`Optional`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
 //! | store numbers in 8 bits or 4 | [`compact`] |
@@ -46,11 +47,15 @@ mod shape;
 mod strings;
 mod tensor;
 mod text;
+mod values;
 mod view;
 
 pub use coo::CooHostTensor;
 pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
-pub use element::{Bool, Element, Quantized, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
+pub use element::{
+    Bool, Element, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, Quantized,
+    Small, Ui2, Ui4, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut,
+};
 pub use fixed::FixedRankShape;
 pub use metadata::TensorMetadata;
 pub use scalar::ScalarHostTensor;
@@ -59,4 +64,5 @@ pub use strings::StringHostTensor;
 pub use tensor::{Tensor, TensorFormat};
 pub use tfrt_host::DType;
 pub use tfrt_host::kernel::{BF16, Complex, F16};
+pub use values::{NoValue, Optional, Sequence};
 pub use view::{TensorView, TensorViewMut};

@@ -15,6 +15,7 @@
 //! | [`Callee`] | a function for the executor to call |
 //! | [`Callees`] | all remaining functions, for the executor to call one |
 //! | [`Function`] | a function, to be kept or looked at |
+//! | [`ResultCount`] | how many results the program asks for |
 //! | `&`[`HostContext`], `&`[`ExecutionContext`] | surroundings |
 //!
 //! A parameter is taken off the frame in two steps, so that it can be borrowed for the call:
@@ -562,6 +563,25 @@ impl KernelParam<Itself> for Callees {
 
     fn item<'a>(guard: &'a mut Callees) -> Callees {
         std::mem::take(guard)
+    }
+}
+
+/// How many results the program asks for: for kernels that give [`Results`](super::Results).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultCount(pub usize);
+
+impl KernelParam<Itself> for ResultCount {
+    type Guard = ResultCount;
+    type Item<'a> = ResultCount;
+
+    const PART: &'static Part = &Part::Surroundings;
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ResultCount, Mismatch> {
+        Ok(ResultCount(frame.n_results()))
+    }
+
+    fn item<'a>(guard: &'a mut ResultCount) -> ResultCount {
+        *guard
     }
 }
 

@@ -34,7 +34,11 @@ fn float(dtype: CompactType) -> Option<Float> {
         CompactType::F8E5M2 => (8, 2, 15, 0x7b, Special::Infinity),
         CompactType::F8E5M2FNUZ => (8, 2, 16, 0x7f, Special::NegativeZero),
         CompactType::F4E2M1 => (4, 1, 1, 0x7, Special::None),
-        CompactType::I4 | CompactType::Ui4 | CompactType::F8E8M0 => return None,
+        CompactType::I4
+        | CompactType::Ui4
+        | CompactType::I2
+        | CompactType::Ui2
+        | CompactType::F8E8M0 => return None,
     };
     Some(Float {
         n_bits,
@@ -54,6 +58,8 @@ pub(super) fn decode(dtype: CompactType, code: u8) -> f32 {
         // The sign of the four bits fills the others.
         (CompactType::I4, _) => f32::from((code << 4).cast_signed() >> 4),
         (CompactType::Ui4, _) => f32::from(code & 0xf),
+        (CompactType::I2, _) => f32::from((code << 6).cast_signed() >> 6),
+        (CompactType::Ui2, _) => f32::from(code & 0x3),
         _ if code == NO_POWER => f32::NAN,
         // The least is half of the least normal number.
         _ if code == 0 => f32::from_bits(1 << 22),
@@ -64,22 +70,19 @@ pub(super) fn decode(dtype: CompactType, code: u8) -> f32 {
 pub(super) fn encode(dtype: CompactType, value: f32, overflow: Overflow) -> u8 {
     match (dtype, float(dtype)) {
         (_, Some(float)) => float.encode(value, overflow),
-        (CompactType::I4, _) => {
-            #[allow(clippy::cast_possible_truncation, reason = "it is clamped")]
-            let whole = value.round_ties_even().clamp(-8.0, 7.0) as i8;
-            whole.cast_unsigned() & 0xf
-        }
-        (CompactType::Ui4, _) => {
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "it is clamped"
-            )]
-            let whole = value.round_ties_even().clamp(0.0, 15.0) as u8;
-            whole
-        }
+        (CompactType::I4, _) => whole(value, -8.0, 7.0) & 0xf,
+        (CompactType::I2, _) => whole(value, -2.0, 1.0) & 0x3,
+        (CompactType::Ui4, _) => whole(value, 0.0, 15.0),
+        (CompactType::Ui2, _) => whole(value, 0.0, 3.0),
         _ => power(value, overflow),
     }
+}
+
+/// The nearest integer of a range, as a byte.
+fn whole(value: f32, least: f32, largest: f32) -> u8 {
+    #[allow(clippy::cast_possible_truncation, reason = "it is clamped")]
+    let whole = value.round_ties_even().clamp(least, largest) as i8;
+    whole.cast_unsigned()
 }
 
 /// The code of the power of two that is as large as a number, or the next above.

@@ -20,7 +20,8 @@ fn table(dtype: CompactType) -> Vec<f64> {
                     code_wide - 16.0
                 };
             }
-            CompactType::Ui4 => return code_wide,
+            CompactType::Ui4 | CompactType::Ui2 => return code_wide,
+            CompactType::I2 => return if code < 2 { code_wide } else { code_wide - 4.0 },
             CompactType::F8E8M0 => {
                 return if code == 255 {
                     f64::NAN

@@ -15,8 +15,10 @@ use crate::{
 };
 
 mod functions;
+mod map;
 
 pub use functions::*;
+pub use map::{fold_into, map_into, select_into};
 
 /// A function of one element.
 pub trait Unary<T>: 'static {

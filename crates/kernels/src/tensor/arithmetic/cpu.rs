@@ -1,5 +1,6 @@
 //! `cpu`: convolutions and products by weights that are packed once, ahead of calls, with what follows them in
-//! the same kernel. The dialect is ours; the original has none like it.
+//! the same kernel. The dialect is ours; the original has none like it. It also has ONNX's operations
+//! ([`crate::onnx`]).
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Error, ExecutionContext, Heap, HostContext, Value};
@@ -20,6 +21,7 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
         .add("cpu.conv2d.add.f32", convolution::<true>)
         .add("cpu.matmul.pack.f32", pack_matrix)
         .add("cpu.matmul.f32", product);
+    crate::onnx::register(registry);
 }
 
 /// A packed filter, and what is done with each of its sums.

@@ -68,6 +68,22 @@ unary! {
     Cos: Floating, 32, |x| x.map(f32::cos, f64::cos);
     /// The tangent
     Tan: Floating, 32, |x| x.map(f32::tan, f64::tan);
+    /// The angle whose sine it is
+    Asin: Floating, 32, |x| x.map(f32::asin, f64::asin);
+    /// The angle whose cosine it is
+    Acos: Floating, 32, |x| x.map(f32::acos, f64::acos);
+    /// The angle whose tangent it is
+    Atan: Floating, 32, |x| x.map(f32::atan, f64::atan);
+    /// The hyperbolic sine
+    Sinh: Floating, 32, |x| x.map(f32::sinh, f64::sinh);
+    /// The hyperbolic cosine
+    Cosh: Floating, 32, |x| x.map(f32::cosh, f64::cosh);
+    /// The inverse of the hyperbolic sine
+    Asinh: Floating, 32, |x| x.map(f32::asinh, f64::asinh);
+    /// The inverse of the hyperbolic cosine
+    Acosh: Floating, 32, |x| x.map(f32::acosh, f64::acosh);
+    /// The inverse of the hyperbolic tangent
+    Atanh: Floating, 32, |x| x.map(f32::atanh, f64::atanh);
     /// The hyperbolic tangent
     Tanh: Floating, 24, |x| x.map(Float::tanh, Float::tanh);
     /// 1 / (1 + e^-x)
@@ -182,6 +198,14 @@ binary! {
     Maximum: Real, 1, |x, y| x.greatest(y);
     /// What a division leaves, with the sign of the dividend
     Remainder: Real, 16, |x, y| x.remainder(y);
+    /// What a division leaves, with the sign of the divisor
+    Modulo: Real, 16, |x, y| {
+        let rest = x.remainder(y);
+        let is_other = !rest.same(T::ZERO) && rest.less(T::ZERO) != y.less(T::ZERO);
+        if is_other { rest.plus(y) } else { rest }
+    };
+    /// x, or x times y if it is below 0
+    SlopedRelu: Real, 1, |x, y| if x.less(T::ZERO) { x.times(y) } else { x };
     /// x^y
     Power: Floating, 64, |x, y| x.map2(y, f32::powf, f64::powf);
     /// The angle of the point (y, x), as `atan2(x, y)`
@@ -263,6 +287,98 @@ logic! {
     Or: |x, y| x | y;
     /// Whether one of them is true
     Xor: |x, y| x ^ y;
+}
+
+/// `bits!(/// Both\n BitAnd: |x, y| x & y; => u8 i8)` declares the type `BitAnd` for integers.
+macro_rules! bits {
+    ($($(#[$doc:meta])* $name:ident: |$x:ident, $y:ident| $body:expr;)* => $types:tt) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        bits!(@ $name |$x, $y| $body; $types);
+    )*};
+    (@ $name:ident |$x:ident, $y:ident| $body:expr; ($($type:ty)*)) => {$(
+        impl Binary<$type> for $name {
+            type Output = $type;
+
+            #[inline(always)]
+            fn apply($x: $type, $y: $type) -> $type {
+                $body
+            }
+        }
+    )*};
+}
+
+bits! {
+    /// The bits that both have
+    BitAnd: |x, y| x & y;
+    /// The bits that one or both have
+    BitOr: |x, y| x | y;
+    /// The bits that one of them has
+    BitXor: |x, y| x ^ y;
+    => (u8 u16 u32 u64 i8 i16 i32 i64)
+}
+
+/// The other bits
+#[derive(Clone, Copy, Debug)]
+pub struct BitNot;
+
+/// x^y; integers wrap around, and what is no whole number is rounded towards 0
+#[derive(Clone, Copy, Debug)]
+pub struct WholePower;
+
+/// `whole!(u8 i8)` implements [`BitNot`] and [`WholePower`] for integers.
+macro_rules! whole {
+    ($($type:ty)*) => {$(
+        impl Unary<$type> for BitNot {
+            type Output = $type;
+
+            #[inline(always)]
+            fn apply(x: $type) -> $type {
+                !x
+            }
+        }
+
+        impl Binary<$type> for WholePower {
+            type Output = $type;
+            const COST: usize = 16;
+
+            #[inline(always)]
+            fn apply(x: $type, y: $type) -> $type {
+                power(x, i64::try_from(y).unwrap_or(i64::MAX))
+            }
+        }
+    )*};
+}
+
+whole!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+/// x^n: integers wrap around, and what is no whole number is rounded towards 0; what a division by 0 gives is as
+/// [`Divide`] has it.
+pub fn power<T: Number>(x: T, n: i64) -> T {
+    let (mut power, mut square, mut rest) = (T::ONE, x, n.unsigned_abs());
+    while rest > 0 {
+        if rest % 2 == 1 {
+            power = power.times(square);
+        }
+        square = square.times(square);
+        rest /= 2;
+    }
+    if n < 0 { T::ONE.over(power) } else { power }
+}
+
+/// Whether two elements are the same: for what is no number
+#[derive(Clone, Copy, Debug)]
+pub struct Same;
+
+impl Binary<Bool> for Same {
+    type Output = Bool;
+
+    #[inline(always)]
+    fn apply(x: Bool, y: Bool) -> Bool {
+        (x == y).into()
+    }
 }
 
 /// The number as a `U`, as `as` has it in Rust

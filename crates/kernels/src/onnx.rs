@@ -1,0 +1,97 @@
+//! The operations of ONNX: `%y = "cpu.onnx.Relu"(%x) {attributes = [], opset = 14 : i64} : (!t.tensor) -> !t.tensor`
+//!
+//! | In | Is |
+//! | --- | --- |
+//! | operands | `!t.tensor`, `!t.sequence`, `!t.optional`, or `!t.none` for what is left out; what is left out at the end may be missing |
+//! | results | as many as the program asks for |
+//! | `attributes` | names and values alternately, as the model has them |
+//! | `opset` | the version of the operation's domain that the model was made for |
+//!
+//! A kernel is an [`Operation`]: a function of a [`Node`], which has all of these. It checks what it gets,
+//! makes its outputs, and calculates them by functions of [`tfrt_tensor::math`]; large ones on the workers of
+//! the queue, so that they may come later ([`Outputs`]). Families are files, each with its list
+//! ([`OPERATIONS`]), and all of them are called from [`register`].
+
+use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
+use tfrt_host::{Error, ExecutionContext};
+
+mod activation;
+mod attributes;
+mod constant;
+mod dispatch;
+mod elementwise;
+mod inputs;
+mod outputs;
+mod softmax;
+
+pub use attributes::Attributes;
+pub use inputs::Inputs;
+pub use outputs::Outputs;
+
+use dispatch::{with_floating, with_number, with_real};
+
+/// Calculates the results of an operation.
+pub type Operation = fn(&Node<'_>) -> Result<Outputs, Error>;
+
+/// Names and what calculates them.
+pub type Operations = [(&'static str, Operation)];
+
+/// All families, each the list of its operations.
+pub const OPERATIONS: &[&Operations] = &[
+    activation::OPERATIONS,
+    constant::OPERATIONS,
+    elementwise::OPERATIONS,
+    softmax::OPERATIONS,
+];
+
+/// Adds the kernels.
+pub fn register(registry: &mut KernelRegistry) {
+    for (name, operation) in OPERATIONS.iter().copied().flatten() {
+        add(registry, name, *operation);
+    }
+    constant::register(registry);
+}
+
+/// An operation of a graph, as a kernel gets it.
+#[derive(Debug)]
+pub struct Node<'a> {
+    /// The operation's name, without domain.
+    pub name: &'static str,
+    /// Its operands.
+    pub inputs: Inputs<'a>,
+    /// Its attributes.
+    pub attributes: Attributes<'a>,
+    /// The version of its domain.
+    pub opset: i64,
+    /// How many results the program asks for. More are dropped, fewer are an error.
+    pub n_results: usize,
+    /// Where it runs.
+    pub execution: &'a ExecutionContext,
+}
+
+impl Node<'_> {
+    /// An error about what the operation was given.
+    pub fn error(&self, message: impl std::fmt::Display) -> Error {
+        Error::invalid_argument(format!("{}: {message}", self.name))
+    }
+}
+
+fn add(registry: &mut KernelRegistry, name: &'static str, operation: Operation) {
+    let kernel = move |operands: Rest,
+                       attributes: Attr<AttributeView<'_>>,
+                       opset: Attr<i64>,
+                       n_results: ResultCount,
+                       execution: &ExecutionContext|
+          -> Result<Results, Error> {
+        let node = Node {
+            name,
+            inputs: Inputs::new(name, &operands),
+            attributes: Attributes::new(name, *attributes)?,
+            opset: *opset,
+            n_results: n_results.0,
+            execution,
+        };
+        operation(&node)?.into_results(&node)
+    };
+    registry.add(&format!("cpu.onnx.{name}"), kernel);
+}

@@ -1,0 +1,295 @@
+//! [`Inputs`]: the operands of an operation.
+
+use std::fmt;
+
+use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::{
+    Bool, DType, DenseHostTensor, Dims, NoValue, Optional, Sequence, StringHostTensor, Tensor,
+};
+
+/// The operands of an operation, of which some may be left out.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    operation: &'static str,
+    operands: &'a [AnyAsyncValue],
+}
+
+impl fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types = self.operands.iter().map(AnyAsyncValue::type_name);
+        f.debug_list().entries(types).finish()
+    }
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn new(operation: &'static str, operands: &'a [AnyAsyncValue]) -> Inputs<'a> {
+        Inputs {
+            operation,
+            operands,
+        }
+    }
+
+    /// How many there are, with those that are left out before the last.
+    pub fn len(&self) -> usize {
+        self.operands.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.operands.is_empty()
+    }
+
+    /// The operand at `index`, whatever it is, unless it is left out.
+    pub fn any(&self, index: usize) -> Option<&'a AnyAsyncValue> {
+        let operand = self.operands.get(index)?;
+        (!operand.is::<NoValue>()).then_some(operand)
+    }
+
+    /// Whether the operand is there.
+    pub fn has(&self, index: usize) -> bool {
+        self.any(index).is_some()
+    }
+
+    /// The tensor that the operand is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn tensor(&self, index: usize) -> Result<&'a Tensor, Error> {
+        match self.optional_tensor(index)? {
+            Some(tensor) => Ok(tensor),
+            None => Err(self.missing(index, "a tensor")),
+        }
+    }
+
+    /// The tensor that the operand is, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is something else.
+    pub fn optional_tensor(&self, index: usize) -> Result<Option<&'a Tensor>, Error> {
+        let Some(operand) = self.any(index) else {
+            return Ok(None);
+        };
+        match operand.get::<Tensor>() {
+            Some(tensor) => Ok(Some(tensor)),
+            None => match operand.get::<Optional>() {
+                Some(Optional::Tensor(tensor)) => Ok(Some(tensor)),
+                _ => Err(self.wrong(index, "a tensor")),
+            },
+        }
+    }
+
+    /// The tensor of numbers that the operand is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn dense(&self, index: usize) -> Result<&'a DenseHostTensor, Error> {
+        self.as_dense(index, self.tensor(index)?)
+    }
+
+    /// The tensor of numbers that the operand is, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is something else.
+    pub fn optional_dense(&self, index: usize) -> Result<Option<&'a DenseHostTensor>, Error> {
+        let tensor = self.optional_tensor(index)?;
+        tensor
+            .map(|tensor| self.as_dense(index, tensor))
+            .transpose()
+    }
+
+    /// All operands, which are tensors of numbers.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if one is left out, or something else, or if there is none.
+    pub fn all_dense(&self) -> Result<Vec<&'a DenseHostTensor>, Error> {
+        (0..self.len().max(1))
+            .map(|index| self.dense(index))
+            .collect()
+    }
+
+    fn as_dense(&self, index: usize, tensor: &'a Tensor) -> Result<&'a DenseHostTensor, Error> {
+        tensor.as_dense().map_err(|error| self.about(index, &error))
+    }
+
+    /// The tensor of strings that the operand is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn strings(&self, index: usize) -> Result<&'a StringHostTensor, Error> {
+        let tensor = self.tensor(index)?;
+        tensor
+            .as_strings()
+            .map_err(|error| self.about(index, &error))
+    }
+
+    /// The sequence that the operand is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn sequence(&self, index: usize) -> Result<&'a Sequence, Error> {
+        let Some(operand) = self.any(index) else {
+            return Err(self.missing(index, "a sequence"));
+        };
+        match operand.get::<Sequence>() {
+            Some(sequence) => Ok(sequence),
+            None => match operand.get::<Optional>() {
+                Some(Optional::Sequence(sequence)) => Ok(sequence),
+                _ => Err(self.wrong(index, "a sequence")),
+            },
+        }
+    }
+
+    /// The integers of an operand, in their order: 32 or 64 bits, any shape.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn integers(&self, index: usize) -> Result<Vec<i64>, Error> {
+        let tensor = self.dense(index)?;
+        let reading = tensor.read()?;
+        match tensor.dtype() {
+            DType::I64 => Ok(reading.elements::<i64>()?.to_vec()),
+            DType::I32 => {
+                let elements = reading.elements::<i32>()?.iter();
+                Ok(elements.map(|one| i64::from(*one)).collect())
+            }
+            found => Err(self.other(index, "integers of 64 or 32 bits", found)),
+        }
+    }
+
+    /// The integers of an operand, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is something else.
+    pub fn optional_integers(&self, index: usize) -> Result<Option<Vec<i64>>, Error> {
+        self.has(index).then(|| self.integers(index)).transpose()
+    }
+
+    /// The one integer of an operand.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn integer(&self, index: usize) -> Result<i64, Error> {
+        let list = self.integers(index)?;
+        match list[..] {
+            [integer] => Ok(integer),
+            _ => Err(self.not_single(index, list.len())),
+        }
+    }
+
+    /// The one truth value of an operand.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn truth(&self, index: usize) -> Result<bool, Error> {
+        let tensor = self.dense(index)?;
+        if tensor.dtype() != DType::I1 {
+            return Err(self.other(index, "a truth value", tensor.dtype()));
+        }
+        match tensor.read()?.elements::<Bool>()? {
+            [truth] => Ok((*truth).into()),
+            list => Err(self.not_single(index, list.len())),
+        }
+    }
+
+    /// The one number of an operand, whatever its type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn number(&self, index: usize) -> Result<f64, Error> {
+        let tensor = self.dense(index)?;
+        let list = super::dispatch::to_f64(tensor)
+            .map_err(|_| self.other(index, "a number", tensor.dtype()))?;
+        match list[..] {
+            [number] => Ok(number),
+            _ => Err(self.not_single(index, list.len())),
+        }
+    }
+
+    /// The numbers of an operand, whatever their type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub fn numbers(&self, index: usize) -> Result<Vec<f64>, Error> {
+        let tensor = self.dense(index)?;
+        super::dispatch::to_f64(tensor).map_err(|_| self.other(index, "numbers", tensor.dtype()))
+    }
+
+    /// The extents of an operand of `rank` dimensions.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, something else, or of another rank.
+    pub fn extents(&self, index: usize, rank: usize) -> Result<Dims, Error> {
+        let extents = self.dense(index)?.shape().to_dims();
+        if extents.len() != rank {
+            return Err(self.error(
+                index,
+                format_args!("has {rank} dimensions, found extents {extents:?}"),
+            ));
+        }
+        Ok(extents)
+    }
+
+    /// An error about an operand: "Relu: operand 0 ...".
+    pub fn error(&self, index: usize, message: impl fmt::Display) -> Error {
+        let operation = self.operation;
+        Error::invalid_argument(format!("{operation}: operand {index} {message}"))
+    }
+
+    /// The error for an operand of a type that the operation is not defined for.
+    pub fn unsupported(&self, index: usize, found: DType) -> Error {
+        self.error(
+            index,
+            format_args!("is of {found}, for which the operation is not defined"),
+        )
+    }
+
+    fn other(&self, index: usize, expected: &str, found: DType) -> Error {
+        self.error(
+            index,
+            format_args!("is expected to be {expected}, found {found}"),
+        )
+    }
+
+    fn not_single(&self, index: usize, n: usize) -> Error {
+        self.error(
+            index,
+            format_args!("is expected to have one element, found {n}"),
+        )
+    }
+
+    #[cold]
+    fn missing(&self, index: usize, expected: &str) -> Error {
+        self.error(
+            index,
+            format_args!("is expected to be {expected}, but left out"),
+        )
+    }
+
+    #[cold]
+    fn wrong(&self, index: usize, expected: &str) -> Error {
+        let found = self.operands[index].type_name().unwrap_or("nothing");
+        self.error(
+            index,
+            format_args!("is expected to be {expected}, found {found}"),
+        )
+    }
+
+    #[cold]
+    fn about(&self, index: usize, error: &Error) -> Error {
+        self.error(index, format_args!("is wrong: {}", error.message()))
+    }
+}

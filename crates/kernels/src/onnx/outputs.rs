@@ -1,0 +1,166 @@
+//! [`Outputs`]: the results of an operation, there or to come.
+
+use tfrt_host::kernel::Results;
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Value};
+use tfrt_tensor::{
+    Bool, DType, DenseHostTensor, Element, Optional, Sequence, StringHostTensor, Tensor,
+    TensorMetadata, TensorShape,
+};
+
+use super::Node;
+
+/// Work that was handed to the queue, or why it was not, as one value.
+pub(super) trait IntoValue {
+    /// The value.
+    fn into_value(self) -> AsyncValue<Chain>;
+}
+
+impl IntoValue for Result<AsyncValue<Chain>, Error> {
+    fn into_value(self) -> AsyncValue<Chain> {
+        self.unwrap_or_else(AsyncValue::from_error)
+    }
+}
+
+/// The results of an operation, in their order.
+#[derive(Debug, Default)]
+pub struct Outputs(Vec<AnyAsyncValue>);
+
+impl Outputs {
+    /// Without results, to be pushed.
+    pub fn new() -> Outputs {
+        Outputs::default()
+    }
+
+    /// One result, whose elements are there when the chain is.
+    pub fn later(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Outputs {
+        Outputs::new().and_later(tensor, chain)
+    }
+
+    /// One more result.
+    #[must_use]
+    pub fn and<T: Value>(mut self, value: T) -> Outputs {
+        self.0.push(AnyAsyncValue::new(value));
+        self
+    }
+
+    /// One more tensor.
+    #[must_use]
+    pub fn and_tensor(self, tensor: impl Into<Tensor>) -> Outputs {
+        self.and::<Tensor>(tensor.into())
+    }
+
+    /// One more result, whose elements are there when the chain is.
+    #[must_use]
+    pub fn and_later(mut self, tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Outputs {
+        let value = match chain.get() {
+            Some(Ok(_)) => AnyAsyncValue::new(Tensor::from(tensor)),
+            _ => chain.map(move |_| Tensor::from(tensor)).into_any(),
+        };
+        self.0.push(value);
+        self
+    }
+
+    /// One more result, of any type, there or to come.
+    pub fn push(&mut self, value: AnyAsyncValue) {
+        self.0.push(value);
+    }
+
+    /// As many as the program asks for.
+    pub(super) fn into_results(mut self, node: &Node<'_>) -> Result<Results, Error> {
+        let (found, wanted) = (self.0.len(), node.n_results);
+        if found < wanted {
+            return Err(node.error(format_args!(
+                "{wanted} results are asked for, the operation has {found}"
+            )));
+        }
+        self.0.truncate(wanted);
+        Ok(Results(self.0))
+    }
+}
+
+impl From<Tensor> for Outputs {
+    fn from(tensor: Tensor) -> Outputs {
+        Outputs::new().and(tensor)
+    }
+}
+
+impl From<DenseHostTensor> for Outputs {
+    fn from(tensor: DenseHostTensor) -> Outputs {
+        Outputs::new().and_tensor(tensor)
+    }
+}
+
+impl From<StringHostTensor> for Outputs {
+    fn from(tensor: StringHostTensor) -> Outputs {
+        Outputs::new().and_tensor(tensor)
+    }
+}
+
+impl From<Sequence> for Outputs {
+    fn from(sequence: Sequence) -> Outputs {
+        Outputs::new().and(sequence)
+    }
+}
+
+impl From<Optional> for Outputs {
+    fn from(optional: Optional) -> Outputs {
+        Outputs::new().and(optional)
+    }
+}
+
+impl Node<'_> {
+    /// A tensor of zeros for a result.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` or `ResourceExhausted` if there is no memory for it.
+    pub fn output(&self, dtype: DType, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+        let metadata = TensorMetadata::new(dtype, TensorShape::new(extents)?);
+        DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
+    }
+
+    /// A tensor of these elements.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not as many as the extents say, `ResourceExhausted` if there is no memory
+    /// for them.
+    pub fn tensor_of<T: Element>(
+        &self,
+        extents: &[usize],
+        elements: &[T],
+    ) -> Result<DenseHostTensor, Error> {
+        DenseHostTensor::from_slice(self.execution.host().allocator(), extents, elements)
+    }
+
+    /// A tensor of one truth value, without dimensions.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it.
+    pub fn truth(&self, value: bool) -> Result<DenseHostTensor, Error> {
+        self.tensor_of(&[], &[Bool::from(value)])
+    }
+
+    /// A dimension, counted from the end if it is below 0.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is none.
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, Error> {
+        let signed = i64::try_from(rank).unwrap_or(i64::MAX);
+        let axis_from_start = if axis < 0 {
+            axis.saturating_add(signed)
+        } else {
+            axis
+        };
+        let found = usize::try_from(axis_from_start)
+            .ok()
+            .filter(|axis| *axis < rank);
+        found.ok_or_else(|| {
+            self.error(format_args!(
+                "axis {axis} is none of a tensor of {rank} dimensions"
+            ))
+        })
+    }
+}

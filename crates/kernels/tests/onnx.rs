@@ -1,0 +1,146 @@
+//! ONNX's operations, each as a program of one kernel: operands are written as MLIR has them, results as
+//! tensors are printed.
+
+#![cfg(feature = "tensor")]
+
+#[path = "onnx/elementwise.rs"]
+mod elementwise;
+#[path = "onnx/misuse.rs"]
+mod misuse;
+#[path = "onnx/softmax.rs"]
+mod softmax;
+
+use std::sync::Arc;
+
+use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_bef::BefFile;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_tensor::Tensor;
+
+/// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`.
+struct Trial {
+    name: &'static str,
+    attributes: &'static str,
+    opset: i64,
+    operands: Vec<String>,
+    n_results: usize,
+}
+
+fn op(name: &'static str) -> Trial {
+    Trial {
+        name,
+        attributes: "",
+        opset: 24,
+        operands: Vec::new(),
+        n_results: 1,
+    }
+}
+
+impl Trial {
+    /// With an operand: `"[1.0, 2.0] 2xf32"`, or `""` for one that is left out.
+    fn of(mut self, operand: &str) -> Trial {
+        self.operands.push(match operand.rsplit_once(' ') {
+            None => "\"cpu.onnx.NoValue\"() : () -> !t.none".to_owned(),
+            Some((elements, ty)) => format!(
+                "\"cpu.onnx.Constant\"() {{value = dense<{elements}> : tensor<{ty}>}} : () -> !t.tensor"
+            ),
+        });
+        self
+    }
+
+    fn with(mut self, attributes: &'static str) -> Trial {
+        self.attributes = attributes;
+        self
+    }
+
+    fn opset(mut self, opset: i64) -> Trial {
+        self.opset = opset;
+        self
+    }
+
+    fn results(mut self, n_results: usize) -> Trial {
+        self.n_results = n_results;
+        self
+    }
+
+    fn text(&self) -> String {
+        let (mut lines, mut names, mut types) = (String::new(), Vec::new(), Vec::new());
+        for (index, operand) in self.operands.iter().enumerate() {
+            lines += &format!("  %x{index} = {operand}\n");
+            names.push(format!("%x{index}"));
+            types.push(operand.rsplit_once("-> ").unwrap().1);
+        }
+        let (names, types) = (names.join(", "), types.join(", "));
+        let results = vec!["!t.tensor"; self.n_results].join(", ");
+        let list: Vec<String> = (0..self.n_results)
+            .map(|index| format!("%y#{index}"))
+            .collect();
+        let (name, attributes, opset, n) = (self.name, self.attributes, self.opset, self.n_results);
+        let list = list.join(", ");
+        format!(
+            "func.func @main() -> ({results}) {{\n{lines}  %y:{n} = \"cpu.onnx.{name}\"({names}) {{attributes = \
+             [{attributes}], opset = {opset} : i64}} : ({types}) -> ({results})\n  \
+             tfrt.return {list} : {results}\n}}\n"
+        )
+    }
+
+    fn run(&self) -> Vec<AnyAsyncValue> {
+        let mut registry = KernelRegistry::new();
+        tfrt_kernels::register_all(&mut registry);
+        let queue = Arc::new(SingleThreadedWorkQueue::new());
+        let host = HostContext::builder(registry).queue(queue).build();
+        let text = self.text();
+        let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text.as_str())).unwrap();
+        tfrt_ir::verify(&module).unwrap();
+        let bytes = compile(&module, &CompileOptions::default()).unwrap();
+        let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+        let main = program.function("main").unwrap();
+        let request = RequestContext::new(&host);
+        let results = main.execute(&ExecutionContext::new(&request), Vec::new());
+        host.queue().await_all(&results).unwrap();
+        results.into_iter().map(AnyAsyncValue::settled).collect()
+    }
+
+    /// Expects results: `"f32 [2] [1.0, 2.0]"`, of floats with few digits.
+    #[track_caller]
+    fn gives(&self, wanted: &[&str]) {
+        let results = self.run();
+        let found: Vec<String> = results.iter().map(shown).collect();
+        assert_eq!(found, wanted, "{}", self.text());
+    }
+
+    /// Expects an error.
+    #[track_caller]
+    fn fails(&self, wanted: &str) {
+        let results = self.run();
+        let error = results[0].error().expect("it is an error");
+        assert_eq!(error.message(), wanted);
+    }
+}
+
+fn shown(value: &AnyAsyncValue) -> String {
+    if let Some(error) = value.error() {
+        return error.message().to_owned();
+    }
+    let Some(tensor) = value.get::<Tensor>() else {
+        return value.type_name().unwrap_or("nothing").to_owned();
+    };
+    let metadata = tensor.metadata();
+    let elements = match tensor {
+        Tensor::Dense(dense) => dense.to_text().unwrap(),
+        other => other.to_text().unwrap(),
+    };
+    let (_, elements) = elements.split_once("values = ").unwrap();
+    let elements = elements.trim_start_matches('[').trim_end_matches(']');
+    let rounded = elements.split(", ").map(|one| match one.parse::<f64>() {
+        Ok(number) if one.contains('.') => {
+            let number = (number * 1e4).round() / 1e4;
+            // Without a sign at 0.
+            format!("{:?}", number + 0.0)
+        }
+        _ => one.to_owned(),
+    });
+    format!("{metadata} [{}]", rounded.collect::<Vec<_>>().join(", "))
+}
