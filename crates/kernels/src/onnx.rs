@@ -17,6 +17,7 @@ use tfrt_host::{Error, ExecutionContext};
 
 mod activation;
 mod attributes;
+mod cast;
 mod constant;
 mod dispatch;
 mod elementwise;
@@ -39,6 +40,7 @@ pub type Operations = [(&'static str, Operation)];
 /// All families, each the list of its operations.
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
+    cast::OPERATIONS,
     constant::OPERATIONS,
     elementwise::OPERATIONS,
     softmax::OPERATIONS,

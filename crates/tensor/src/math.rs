@@ -4,6 +4,7 @@
 //! | Module | Has |
 //! | --- | --- |
 //! | [`elementwise`] | unary and binary functions, comparisons, selection, conversions; with broadcasting |
+//! | [`cast`] | conversions between all types, small ones too |
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`cumulative`] | sums, products and extrema of all elements up to each |
 //! | [`top_k`] | the largest or smallest elements, in order, and where they are |
@@ -40,6 +41,7 @@
 
 pub mod attention;
 mod broadcast;
+pub mod cast;
 pub mod conv;
 pub mod cumulative;
 pub mod elementwise;

@@ -90,7 +90,7 @@ impl KernelParam<kinds::Itself> for HeldAttributes {
         Ok(HeldAttributes(list))
     }
 
-    fn item<'a>(guard: &'a mut HeldAttributes) -> HeldAttributes {
+    fn item(guard: &mut HeldAttributes) -> HeldAttributes {
         HeldAttributes(std::mem::take(&mut guard.0))
     }
 }
