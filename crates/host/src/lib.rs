@@ -32,7 +32,7 @@ use tfrt_async::queue::{
 #[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,
-    Promise, Record, SourceLocation, Value,
+    Promise, Record, SourceLocation, Value, when_all,
 };
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};

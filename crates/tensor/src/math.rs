@@ -8,6 +8,8 @@
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`cumulative`] | sums, products and extrema of all elements up to each |
 //! | [`top_k`] | the largest or smallest elements, in order, and where they are |
+//! | [`select`] | what is not zero, what differs; orders of elements |
+//! | [`random`] | random numbers by place |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
@@ -21,6 +23,8 @@
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
 //! | [`training`] | losses with their gradients, and steps of weights |
+//! | [`trees`] | ensembles of decision trees |
+//! | [`fold`] | patches laid back over a picture |
 //! | [`window`] | where windows lie |
 //! | [`functions`] | the functions of one number that the processor does not have |
 //! | [`panel`] | what matrix products and convolutions of packed weights have in common |
@@ -45,6 +49,7 @@ pub mod cast;
 pub mod conv;
 pub mod cumulative;
 pub mod elementwise;
+pub mod fold;
 pub mod functions;
 pub mod fused;
 pub mod gradient;
@@ -56,15 +61,18 @@ pub mod number;
 pub mod panel;
 pub mod parallel;
 pub mod pool;
+pub mod random;
 pub mod reduce;
 pub mod resize;
 #[allow(unsafe_code, reason = "a listed module")]
 mod rows;
+pub mod select;
 pub mod softmax;
 #[cfg(test)]
 mod testing;
 pub mod top_k;
 pub mod training;
+pub mod trees;
 pub mod window;
 
 /// Runs a loop compiled for the best instruction set that this processor has.

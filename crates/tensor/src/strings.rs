@@ -54,6 +54,23 @@ impl StringHostTensor {
         &self.metadata
     }
 
+    /// The same strings with another shape, not copied.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the shape does not have as many.
+    pub fn reshape(&self, shape: TensorShape) -> Result<StringHostTensor, Error> {
+        if shape.n_elements() != Some(self.strings.len()) {
+            let own = &self.metadata.shape;
+            let message = format!("a tensor of shape {own} can't be seen as one of {shape}");
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(StringHostTensor {
+            metadata: TensorMetadata::new(DType::String, shape),
+            strings: self.strings.clone(),
+        })
+    }
+
     /// The strings, in row-major order.
     pub fn strings(&self) -> &[Vec<u8>] {
         &self.strings

@@ -10,6 +10,8 @@
 //! | join | [`concat()`], [`stack`] |
 //! | write to what a list of positions names | [`scatter_elements`], [`scatter_nd`] |
 //! | mark a position | [`one_hot()`] |
+//! | keep a triangle of matrices | [`triangle_into`] |
+//! | turn sequences around, write behind them | [`reverse_sequences_into`], [`write_behind`] |
 //!
 //! A [`Movement`] is a description: it is made from shapes alone, may be kept, and runs on elements of any type.
 //! What is moved are words of the elements' size: there is one loop for all types of a size, and no bit of a
@@ -31,7 +33,9 @@ mod join;
 mod one_hot;
 mod pad;
 mod scatter;
+mod sequences;
 mod slice;
+mod triangle;
 
 pub use gather::gather_nd_extents;
 pub use gather::{Position, gather_elements, gather_elements_into, gather_nd, gather_nd_into};
@@ -39,7 +43,9 @@ pub use join::{concat, concat_extents, concat_into, stack, stack_extents, stack_
 pub use one_hot::{one_hot, one_hot_extents, one_hot_into};
 pub use pad::Edge;
 pub use scatter::{Replace, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
+pub use sequences::{AtTheEnd, centered, reverse_sequences_into, write_behind};
 pub use slice::Slice;
+pub use triangle::{Triangle, triangle_into};
 
 pub(crate) use axis::Axis;
 use engine::Engine;

@@ -1,0 +1,179 @@
+//! Choosing: what is not zero, what differs from all before it.
+
+use std::cmp::Ordering;
+
+use tfrt_host::Error;
+
+use super::number::Real;
+use crate::{BF16, Bool, Complex, Element, F16};
+
+/// Elements that can be told from zero, and put in an order.
+pub trait Sortable: Element {
+    /// Whether the element is zero, of any sign, or false.
+    fn is_zero(self) -> bool;
+    /// The order of numbers; what is no number comes last, and is the same as what is none. Complex numbers are
+    /// ordered by their real parts, then by their imaginary ones.
+    fn order(self, other: Self) -> Ordering;
+}
+
+/// `sortable!(u8)` implements [`Sortable`] by the order of numbers.
+macro_rules! sortable {
+    ($($type:ty)*) => {$(
+        impl Sortable for $type {
+            #[inline(always)]
+            fn is_zero(self) -> bool {
+                self.same(Self::ZERO)
+            }
+
+            #[inline(always)]
+            fn order(self, other: Self) -> Ordering {
+                number_order(self, other)
+            }
+        }
+    )*};
+}
+
+sortable!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 F16 BF16);
+
+impl Sortable for Bool {
+    fn is_zero(self) -> bool {
+        !bool::from(self)
+    }
+
+    fn order(self, other: Self) -> Ordering {
+        bool::from(self).cmp(&bool::from(other))
+    }
+}
+
+/// `sortable_pairs!(f32)` implements [`Sortable`] for complex numbers of `f32`s.
+macro_rules! sortable_pairs {
+    ($($part:ty)*) => {$(
+        impl Sortable for Complex<$part> {
+            fn is_zero(self) -> bool {
+                self.real.is_zero() && self.imaginary.is_zero()
+            }
+
+            fn order(self, other: Self) -> Ordering {
+                let by_real = self.real.order(other.real);
+                by_real.then_with(|| self.imaginary.order(other.imaginary))
+            }
+        }
+    )*};
+}
+
+sortable_pairs!(f32 f64);
+
+#[inline(always)]
+fn number_order<T: Real>(a: T, b: T) -> Ordering {
+    if a.less(b) {
+        return Ordering::Less;
+    }
+    if b.less(a) {
+        return Ordering::Greater;
+    }
+    // The same, or one of them is no number.
+    (!a.same(a)).cmp(&!b.same(b))
+}
+
+/// Returns the places of elements for which `is_wanted` holds, in row-major order: all first coordinates, then all
+/// second ones, and so on, as a tensor `[rank, n]`; of a tensor without dimensions `[0, n]`.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if there are more coordinates than memory.
+pub fn coordinates(
+    extents: &[usize],
+    n_elements: usize,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Result<(Vec<i64>, usize), Error> {
+    let wanted: Vec<usize> = (0..n_elements).filter(|index| is_wanted(*index)).collect();
+    let n = wanted.len();
+    let mut out: Vec<i64> = Vec::new();
+    let n_all = n.checked_mul(extents.len());
+    if n_all.is_none_or(|n_all| out.try_reserve_exact(n_all).is_err()) {
+        let message = format!("no memory for the coordinates of {n} elements");
+        return Err(Error::resource_exhausted(message));
+    }
+    let mut stride = n_elements;
+    for extent in extents {
+        stride /= (*extent).max(1);
+        let coordinate = |index: &usize| (index / stride.max(1)) % (*extent).max(1);
+        out.extend(wanted.iter().map(|index| coordinate(index) as i64));
+    }
+    Ok((out, n))
+}
+
+/// Which of several things differ, and which are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// Where each kind occurs first.
+    pub firsts: Vec<usize>,
+    /// Of which kind each thing is.
+    pub kinds: Vec<usize>,
+    /// How many there are of each kind.
+    pub counts: Vec<usize>,
+}
+
+/// Sorts `n` things into kinds by an order of them: the kinds come in that order, or in that of their first
+/// occurrences.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::math::select::classes;
+///
+/// let letters = ['c', 'a', 'c', 'b'];
+/// let sorted = classes(4, true, |a, b| letters[a].cmp(&letters[b]));
+/// assert_eq!((sorted.firsts, sorted.kinds, sorted.counts), (vec![1, 3, 0], vec![2, 0, 2, 1], vec![1, 1, 2]));
+/// let found = classes(4, false, |a, b| letters[a].cmp(&letters[b]));
+/// assert_eq!(found.firsts, [0, 1, 3]);
+/// ```
+pub fn classes(n: usize, is_sorted: bool, order: impl Fn(usize, usize) -> Ordering) -> Classes {
+    let mut things: Vec<usize> = (0..n).collect();
+    // Of the same kind the first comes first.
+    things.sort_by(|a, b| order(*a, *b));
+    let mut groups: Vec<&[usize]> = things.chunk_by(|a, b| order(*a, *b).is_eq()).collect();
+    if !is_sorted {
+        groups.sort_by_key(|group| group[0]);
+    }
+    let mut kinds = vec![0; n];
+    for (kind, group) in groups.iter().enumerate() {
+        for thing in *group {
+            kinds[*thing] = kind;
+        }
+    }
+    Classes {
+        firsts: groups.iter().map(|group| group[0]).collect(),
+        kinds,
+        counts: groups.iter().map(|group| group.len()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_comes_last_and_is_one_kind() {
+        let x = [f32::NAN, 1.0, -0.0, f32::NAN, 0.0];
+        let found = classes(5, true, |a, b| x[a].order(x[b]));
+        assert_eq!(found.firsts, [2, 1, 0]);
+        assert_eq!(found.counts, [2, 1, 2]);
+    }
+
+    #[test]
+    fn coordinates_are_listed_by_dimension() {
+        let x = [0, 5, 0, 7, 0, 8];
+        let found = coordinates(&[2, 3], 6, |index| x[index] != 0).unwrap();
+        assert_eq!(found, (vec![0, 1, 1, 1, 0, 2], 3));
+        assert_eq!(coordinates(&[], 1, |_| true).unwrap(), (vec![], 1));
+        assert_eq!(coordinates(&[0, 3], 0, |_| true).unwrap(), (vec![], 0));
+    }
+
+    #[test]
+    fn negative_zeros_are_zeros() {
+        assert!((-0.0_f64).is_zero());
+        assert!(F16(0x8000).is_zero());
+        assert!(!F16(0x7e00).is_zero());
+    }
+}
