@@ -17,13 +17,28 @@ use tfrt_host::{Error, ExecutionContext};
 
 mod activation;
 mod attributes;
+mod bits;
+mod carried;
 mod cast;
 mod constant;
+mod control;
+mod create;
 mod dispatch;
 mod elementwise;
+mod fold;
+mod gather;
 mod inputs;
+mod ml;
+mod movement;
+mod n_grams;
+mod order;
 mod outputs;
+mod random;
+mod scatter;
+mod sequence;
+mod shape;
 mod softmax;
+mod strings;
 
 pub use attributes::Attributes;
 pub use inputs::Inputs;
@@ -41,9 +56,22 @@ pub type Operations = [(&'static str, Operation)];
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
     cast::OPERATIONS,
+    bits::OPERATIONS,
     constant::OPERATIONS,
+    create::OPERATIONS,
     elementwise::OPERATIONS,
+    fold::OPERATIONS,
+    gather::OPERATIONS,
+    ml::OPERATIONS,
+    movement::OPERATIONS,
+    n_grams::OPERATIONS,
+    order::OPERATIONS,
+    random::OPERATIONS,
+    scatter::OPERATIONS,
+    sequence::OPERATIONS,
+    shape::OPERATIONS,
     softmax::OPERATIONS,
+    strings::OPERATIONS,
 ];
 
 /// Adds the kernels.
@@ -52,6 +80,7 @@ pub fn register(registry: &mut KernelRegistry) {
         add(registry, name, *operation);
     }
     constant::register(registry);
+    control::register(registry);
 }
 
 /// An operation of a graph, as a kernel gets it.

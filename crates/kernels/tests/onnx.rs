@@ -7,6 +7,8 @@
 mod elementwise;
 #[path = "onnx/misuse.rs"]
 mod misuse;
+#[path = "onnx/movement.rs"]
+mod movement;
 #[path = "onnx/softmax.rs"]
 mod softmax;
 

@@ -1,0 +1,307 @@
+//! Control flow: operations whose attributes are functions.
+//!
+//! None of them runs a function on its own stack: the executor calls, and resumes them with the results
+//! ([`tfrt_host::kernel`]). So a loop of any number of turns takes the stack of one call, and between two turns it is
+//! seen whether the request was cancelled. What each function takes and gives is written in `docs/models.md`; the
+//! attribute `captured` says how many of the operands are values from around it, which stand last.
+//!
+//! A turn begins when all results of the one before it are there, so that a loop holds the values of one turn, and what
+//! it collects.
+
+use tfrt_host::kernel::{
+    Arguments, Attr, AttributeView, Call, Callee, Forward, KernelRegistry, Loop, Rest, ResultCount,
+    Turn, Turns,
+};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
+use tfrt_tensor::math::movement::{stack_extents, stack_into};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Dims, NoValue, Tensor, TensorShape};
+
+use super::Attributes;
+use super::carried::{Carried, extents};
+
+mod map;
+mod scan;
+
+pub(super) fn register(registry: &mut KernelRegistry) {
+    registry
+        .add("cpu.onnx.If", choose)
+        .add("cpu.onnx.Loop", repeat);
+    map::register(registry);
+    scan::register(registry);
+}
+
+/// `%r = "cpu.onnx.If"(%condition, %captured..) {attributes, else_branch = @f, opset, then_branch = @g}`
+fn choose(
+    condition: &Tensor,
+    arguments: Arguments,
+    _: Attr<AttributeView<'_>>,
+    _: Attr<i64>,
+    no: Callee,
+    yes: Callee,
+) -> Result<Forward, Error> {
+    let is_true =
+        truth(condition).ok_or_else(|| wrong("If", "expected one truth value as the condition"))?;
+    Ok(Call::forward(if is_true { yes } else { no }, arguments))
+}
+
+/// `%r.. = "cpu.onnx.Loop"(%n_turns, %condition, %carried.., %captured..) {attributes, body = @f, opset}`
+fn repeat(
+    operands: Rest,
+    attributes: Attr<AttributeView<'_>>,
+    _: Attr<i64>,
+    body: Callee,
+    n_results: ResultCount,
+    execution: &ExecutionContext,
+) -> Result<Loop<Repeat>, Error> {
+    let mut operands = operands.0;
+    let captured = captured(&Attributes::new("Loop", *attributes)?, &mut operands, 2)?;
+    let carried = operands.split_off(2);
+    let (n_turns, condition) = (single(&operands[0])?, single(&operands[1])?);
+    let n_turns = match n_turns {
+        None => None,
+        Some(tensor) => {
+            let number = integer(tensor);
+            Some(
+                number
+                    .ok_or_else(|| wrong("Loop", "expected one integer as the number of turns"))?,
+            )
+        }
+    };
+    let condition = match condition {
+        None => true,
+        Some(tensor) => truth(tensor)
+            .ok_or_else(|| wrong("Loop", "expected one truth value as the condition"))?,
+    };
+    let n_carried = carried.len();
+    if body.n_arguments() != 2 + n_carried + captured.len() || body.n_results() < 1 + n_carried {
+        return Err(misfit("Loop", body));
+    }
+    let collected = Collected::new(body.n_results() - 1 - n_carried);
+    let turns = Repeat {
+        body,
+        n_results: n_results.0,
+        n_carried,
+        n_turns,
+        turn: 0,
+        condition,
+        has_begun: false,
+        captured,
+        collected,
+        execution: execution.clone(),
+    };
+    Ok(Loop::new(turns, carried))
+}
+
+/// A `Loop` between two turns.
+struct Repeat {
+    body: Callee,
+    n_results: usize,
+    n_carried: usize,
+    /// How many turns there are at most.
+    n_turns: Option<i64>,
+    /// The number of the next turn.
+    turn: i64,
+    /// Whether there is a next turn.
+    condition: bool,
+    /// The values are results of a turn.
+    has_begun: bool,
+    captured: Vec<AnyAsyncValue>,
+    collected: Collected,
+    execution: ExecutionContext,
+}
+
+impl Turns for Repeat {
+    fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn {
+        if let Some(turn) = await_all(values) {
+            return turn;
+        }
+        self.advance(values)
+            .unwrap_or_else(|error| failed(values, self.n_results, &error, &self.execution))
+    }
+}
+
+impl Repeat {
+    fn advance(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<Turn, Error> {
+        check(values, &self.execution)?;
+        if self.has_begun {
+            self.collected.take(values.split_off(1 + self.n_carried))?;
+            let condition = values.remove(0);
+            let condition = condition.get::<Tensor>().and_then(truth);
+            let expected = "expected one truth value as the first result of the body";
+            self.condition = condition.ok_or_else(|| wrong("Loop", expected))?;
+        }
+        if !self.condition || self.n_turns.is_some_and(|n_turns| self.turn >= n_turns) {
+            for list in &self.collected.lists {
+                let of_none =
+                    "the loop had no turn, so that what it would have collected has no type";
+                values.push(stacked(&self.execution, list, 0, None, || {
+                    wrong("Loop", of_none)
+                })?);
+            }
+            values.truncate(self.n_results);
+            return Ok(Turn::Done);
+        }
+        let allocator = self.execution.host().allocator();
+        let turn = DenseHostTensor::scalar(allocator, self.turn)?;
+        let condition = DenseHostTensor::scalar(allocator, Bool::from(true))?;
+        let first = [turn, condition].map(|tensor| AnyAsyncValue::new(Tensor::from(tensor)));
+        values.splice(0..0, first);
+        values.extend(self.captured.iter().cloned());
+        self.has_begun = true;
+        self.turn += 1;
+        Ok(Turn::Call(self.body))
+    }
+}
+
+/// Tensors that turns have given, by result.
+struct Collected {
+    lists: Vec<Vec<Tensor>>,
+}
+
+impl Collected {
+    fn new(n_lists: usize) -> Collected {
+        Collected {
+            lists: vec![Vec::new(); n_lists],
+        }
+    }
+
+    /// Takes one more of each.
+    fn take(&mut self, values: Vec<AnyAsyncValue>) -> Result<(), Error> {
+        for (list, value) in self.lists.iter_mut().zip(values) {
+            let tensor = value.get::<Tensor>().ok_or_else(|| {
+                let found = value.type_name().unwrap_or("something else");
+                Error::invalid_argument(format!("expected a tensor to be collected, found {found}"))
+            })?;
+            list.push(tensor.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Tensors of one shape behind each other along a new dimension, seen with other extents if there are some. Of none
+/// the error is what `of_none` says.
+fn stacked(
+    execution: &ExecutionContext,
+    tensors: &[Tensor],
+    axis: usize,
+    seen: Option<&[usize]>,
+    of_none: impl FnOnce() -> Error,
+) -> Result<AnyAsyncValue, Error> {
+    if tensors.is_empty() {
+        return Err(of_none());
+    }
+    let shapes: Vec<Dims> = tensors.iter().map(extents).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+    let shape = stack_extents(&shapes, axis)?;
+    let tensors: Vec<&Tensor> = tensors.iter().collect();
+    let carried = Carried::of(execution, &tensors)?;
+    let out = carried.output_in(execution, &shape)?;
+    let parts: Vec<_> = carried.words.iter().collect();
+    let chain = stack_into(execution, &parts, axis, &out)?;
+    match seen {
+        Some(seen) => carried.finish(out.reshape(TensorShape::new(seen)?)?, chain),
+        None => carried.finish(out, chain),
+    }
+}
+
+/// Takes the captured values off the operands, of which at least so many are left.
+fn captured(
+    attributes: &Attributes<'_>,
+    operands: &mut Vec<AnyAsyncValue>,
+    n_least: usize,
+) -> Result<Vec<AnyAsyncValue>, Error> {
+    let n_captured = attributes.size_or("captured", 0)?;
+    let start = operands
+        .len()
+        .checked_sub(n_captured)
+        .filter(|start| *start >= n_least);
+    let start = start.ok_or_else(|| {
+        let n = operands.len();
+        let message = format_args!("of {n_captured} leaves fewer than {n_least} of {n} operands");
+        attributes.error("captured", message)
+    })?;
+    Ok(operands.split_off(start))
+}
+
+/// Asks to wait for the first value that is not there.
+fn await_all(values: &[AnyAsyncValue]) -> Option<Turn> {
+    let index = values.iter().position(|value| !value.is_settled())?;
+    Some(Turn::Wait(index))
+}
+
+/// Looks whether a value has failed, or the request was cancelled.
+fn check(values: &[AnyAsyncValue], execution: &ExecutionContext) -> Result<(), Error> {
+    let failure = values.iter().rev().find_map(AnyAsyncValue::error);
+    match failure.or_else(|| execution.request().cancellation()) {
+        Some(error) => Err(error.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Ends a loop with an error. What others have reported is not reported again, nor that the request was cancelled.
+fn failed(
+    values: &mut Vec<AnyAsyncValue>,
+    n_results: usize,
+    error: &Error,
+    execution: &ExecutionContext,
+) -> Turn {
+    if error.kernel().is_none() && !execution.request().is_cancelled() {
+        return Turn::Fail(error.clone());
+    }
+    values.clear();
+    values.resize_with(n_results, || AnyAsyncValue::from_error(error.clone()));
+    Turn::Done
+}
+
+/// The tensor that an operand is, unless it is left out.
+fn single(value: &AnyAsyncValue) -> Result<Option<&Tensor>, Error> {
+    if value.is::<NoValue>() {
+        return Ok(None);
+    }
+    match value.get::<Tensor>() {
+        Some(tensor) => Ok(Some(tensor)),
+        None => {
+            let found = value.type_name().unwrap_or("something else");
+            Err(wrong("Loop", &format!("expected a tensor, found {found}")))
+        }
+    }
+}
+
+/// The one truth value of a tensor.
+fn truth(tensor: &Tensor) -> Option<bool> {
+    let reading = tensor.as_dense().ok()?.read().ok()?;
+    match reading.elements::<Bool>().ok()? {
+        [truth] => Some((*truth).into()),
+        _ => None,
+    }
+}
+
+/// The one integer of a tensor.
+fn integer(tensor: &Tensor) -> Option<i64> {
+    let dense = tensor.as_dense().ok()?;
+    let reading = dense.read().ok()?;
+    match dense.dtype() {
+        DType::I32 => match reading.elements::<i32>().ok()? {
+            [number] => Some(i64::from(*number)),
+            _ => None,
+        },
+        _ => match reading.elements::<i64>().ok()? {
+            [number] => Some(*number),
+            _ => None,
+        },
+    }
+}
+
+#[cold]
+fn wrong(operation: &str, message: &str) -> Error {
+    Error::invalid_argument(format!("{operation}: {message}"))
+}
+
+#[cold]
+fn misfit(operation: &str, body: Callee) -> Error {
+    let (n_arguments, n_results) = (body.n_arguments(), body.n_results());
+    let message = format!(
+        "a body of {n_arguments} arguments and {n_results} results does not fit the operands"
+    );
+    wrong(operation, &message)
+}

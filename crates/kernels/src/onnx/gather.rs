@@ -1,0 +1,207 @@
+//! Elements that a tensor of positions names, or one of truth values.
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_tensor::math::movement::{
+    Movement, gather_elements_into, gather_nd_extents, gather_nd_into, one_hot_extents,
+    one_hot_into,
+};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorView};
+
+use super::carried::{Carried, as_words, extents, reshaped, with_word};
+use super::{Node, Operations, Outputs};
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("Compress", compress),
+    ("Gather", gather),
+    ("GatherElements", gather_elements),
+    ("GatherND", gather_nd),
+    ("OneHot", one_hot),
+    ("ml.ArrayFeatureExtractor", array_feature_extractor),
+];
+
+/// `Gather(x, positions)`, attribute `axis`.
+fn gather(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let found = extents(x);
+    let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
+    let positions = node.positions(1)?;
+    let movement = {
+        let reading = positions.read()?;
+        Movement::gather(&found, axis, &reading.view::<i64>()?)
+    };
+    let movement = movement.map_err(|error| node.error(error.message()))?;
+    let mut outputs = Outputs::new();
+    outputs.push(node.moved(x, &movement)?);
+    Ok(outputs)
+}
+
+/// `GatherElements(x, positions)`, attribute `axis`.
+fn gather_elements(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let axis = node.axis(node.attributes.integer_or("axis", 0)?, extents(x).len())?;
+    node.picked(x, axis, &node.positions(1)?)
+}
+
+/// `GatherND(x, positions)`, attribute `batch_dims`.
+fn gather_nd(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let positions = node.positions(1)?;
+    let n_batch = node.attributes.size_or("batch_dims", 0)?;
+    let shape = gather_nd_extents(&extents(x), n_batch, &positions.shape().to_dims())
+        .map_err(|error| node.error(error.message()))?;
+    let carried = Carried::new(node, &[x])?;
+    let out = carried.output(node, &shape)?;
+    let x = &carried.words[0];
+    let chain = with_word!(x.dtype(), T => {
+        gather_nd_into::<T, i64>(node.execution, x, n_batch, &positions, &out)?
+    });
+    carried.outputs(out, chain)
+}
+
+/// `Compress(x, condition)`, attribute `axis`: what is marked, of all elements without an axis.
+fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let condition = node.inputs.dense(1)?;
+    if condition.dtype() != DType::I1 || condition.shape().rank() != 1 {
+        let found = condition.metadata();
+        return Err(node.inputs.error(
+            1,
+            format_args!("is expected to be a list of truth values, found {found}"),
+        ));
+    }
+    let reading = condition.read()?;
+    let marks = reading.elements::<Bool>()?.iter().enumerate();
+    let marked: Vec<i64> = marks
+        .filter(|(_, mark)| bool::from(**mark))
+        .map(|(index, _)| super::shape::to_i64(index))
+        .collect();
+    let flat;
+    let (x, axis) = match node.attributes.integer("axis")? {
+        Some(axis) => (x, node.axis(axis, extents(x).len())?),
+        None => {
+            flat = reshaped(x, &[extents(x).iter().product()])?;
+            (&flat, 0)
+        }
+    };
+    let positions = TensorView::new(&marked, &[marked.len()])?;
+    let movement = Movement::gather(&extents(x), axis, &positions);
+    let mut outputs = Outputs::new();
+    outputs.push(node.moved(x, &movement.map_err(|error| node.error(error.message()))?)?);
+    Ok(outputs)
+}
+
+/// `ml.ArrayFeatureExtractor(x, positions)`: columns of the last dimension.
+fn array_feature_extractor(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let mut found = extents(x);
+    let list = node.inputs.integers(1)?;
+    if found.len() == 1 {
+        found.insert(0, 1);
+    }
+    let x = reshaped(x, &found)?;
+    let axis = node.axis(-1, found.len())?;
+    let movement = Movement::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
+    let mut outputs = Outputs::new();
+    outputs.push(node.moved(&x, &movement.map_err(|error| node.error(error.message()))?)?);
+    Ok(outputs)
+}
+
+/// `OneHot(positions, depth, [off, on])`, attribute `axis`.
+fn one_hot(node: &Node<'_>) -> Result<Outputs, Error> {
+    let positions = node.inputs.dense(0)?;
+    let numbers: Vec<i64> = match positions.dtype() {
+        DType::I64 | DType::I32 => node.inputs.integers(0)?,
+        // Rounded towards 0, to the range of the type.
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "what is out of range is marked nowhere"
+        )]
+        _ => node
+            .inputs
+            .numbers(0)?
+            .into_iter()
+            .map(|number| number as i64)
+            .collect(),
+    };
+    let found = positions.shape().to_dims();
+    let positions = node.tensor_of(&found, &numbers)?;
+    let depth = node.inputs.number(1)?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is in range"
+    )]
+    let depth = match (0.0..9e18).contains(&depth) {
+        true => depth as usize,
+        false => {
+            return Err(node.inputs.error(
+                1,
+                format_args!("is expected to be 0 or more, found {depth}"),
+            ));
+        }
+    };
+    let axis = node.axis(node.attributes.integer_or("axis", -1)?, found.len() + 1)?;
+    let shape = one_hot_extents(&found, depth, axis)?;
+    let carried = Carried::new(node, &[node.inputs.tensor(2)?])?;
+    let out = carried.output(node, &shape)?;
+    let values = &carried.words[0];
+    let chain = with_word!(values.dtype(), T => {
+        let values = match values.read()?.elements::<T>()? {
+            [off, on] => [*off, *on],
+            list => {
+                let message = format_args!("is expected to have two elements, found {}", list.len());
+                return Err(node.inputs.error(2, message));
+            }
+        };
+        one_hot_into::<T, i64>(node.execution, &positions, axis, values, &out)?
+    });
+    carried.outputs(out, chain)
+}
+
+impl Node<'_> {
+    /// An operand of positions, of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out, or something else.
+    pub(super) fn positions(&self, index: usize) -> Result<DenseHostTensor, Error> {
+        let tensor = self.inputs.dense(index)?;
+        match tensor.dtype() {
+            DType::I64 => Ok(tensor.clone()),
+            _ => self.tensor_of(&tensor.shape().to_dims(), &self.inputs.integers(index)?),
+        }
+    }
+
+    /// At each place, the element that positions name along a dimension.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`gather_elements_into`].
+    pub(super) fn picked(
+        &self,
+        x: &Tensor,
+        axis: usize,
+        positions: &DenseHostTensor,
+    ) -> Result<Outputs, Error> {
+        let carried = Carried::new(self, &[x])?;
+        let out = carried.output(self, &positions.shape().to_dims())?;
+        let chain = pick_into(self.execution, &carried.words[0], axis, positions, &out)?;
+        carried.outputs(out, chain)
+    }
+}
+
+/// As [`Node::picked`], to words or numbers of a result.
+///
+/// # Errors
+///
+/// Those of [`gather_elements_into`].
+pub(super) fn pick_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    axis: usize,
+    positions: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let (x, out) = (as_words(x)?, as_words(out)?);
+    with_word!(x.dtype(), T => gather_elements_into::<T, i64>(execution, &x, axis, positions, &out))
+}

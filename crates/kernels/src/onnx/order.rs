@@ -1,0 +1,208 @@
+//! What comes first, what is not zero, what differs, and sums of all before.
+
+use std::cmp::Ordering;
+
+use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::cumulative::{Order, cumulative_into};
+use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::reduce::{Product, Sum};
+use tfrt_tensor::math::select::{Sortable, classes, coordinates};
+use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
+use tfrt_tensor::{Bool, DType, Tensor, TensorView};
+
+use super::carried::{extents, reshaped};
+use super::dispatch::{with_number, with_real};
+use super::shape::to_i64;
+use super::{Node, Operations, Outputs};
+
+/// Does something for the Rust type of what can be put in an order: a number or a truth value.
+macro_rules! with_sortable {
+    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        match $dtype {
+            DType::I1 => {
+                type $T = Bool;
+                $body
+            }
+            other => with_number!(other, $T => $body, else $other),
+        }
+    };
+}
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("CumProd", cumulative_product),
+    ("CumSum", cumulative_sum),
+    ("NonZero", non_zero),
+    ("TopK", top_k),
+    ("Unique", unique),
+];
+
+/// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
+fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let mut shape = x.shape().to_dims();
+    let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
+    let k = match node.inputs.has(1) {
+        true => node.inputs.integer(1)?,
+        false => node
+            .attributes
+            .integer("k")?
+            .ok_or_else(|| node.attributes.missing("k"))?,
+    };
+    let k = usize::try_from(k)
+        .ok()
+        .filter(|k| *k <= shape[axis])
+        .ok_or_else(|| {
+            node.error(format_args!(
+                "expected a k from 0 to {}, found {k}",
+                shape[axis]
+            ))
+        })?;
+    shape[axis] = k;
+    let which = match node.attributes.flag("largest", true)? {
+        true => Which::Largest,
+        false => Which::Smallest,
+    };
+    let positions = node.output(DType::I64, &shape)?;
+    let chain = with_real!(x.dtype(), T => {
+        top_k_positions_into::<T>(node.execution, which, x, axis, &positions)?
+    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    if let Some(Ok(_)) = chain.get() {
+        return Ok(node
+            .picked(&Tensor::from(x.clone()), axis, &positions)?
+            .and_tensor(positions));
+    }
+    // Elements are taken when their positions are there.
+    let out = node.output(x.dtype(), &shape)?;
+    let (execution, x, to, from) = (
+        node.execution.clone(),
+        x.clone(),
+        out.clone(),
+        positions.clone(),
+    );
+    let (chain, positions_chain) = shared(chain);
+    let taken = chain.and_then_value(move |_| {
+        super::gather::pick_into(&execution, &x, axis, &from, &to)
+            .unwrap_or_else(AsyncValue::from_error)
+    });
+    Ok(Outputs::later(out, taken).and_later(positions, positions_chain))
+}
+
+/// Two handles to one value.
+fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
+    (chain.clone(), chain)
+}
+
+/// `CumSum(x, axis)`, attributes `exclusive`, `reverse`.
+fn cumulative_sum(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, axis, order) = cumulation(node)?;
+    let out = node.output(x.dtype(), &x.shape().to_dims())?;
+    let chain = with_number!(x.dtype(), T => {
+        cumulative_into::<Sum, T>(node.execution, x, axis, order, &out)?
+    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    Ok(Outputs::later(out, chain))
+}
+
+/// `CumProd(x, axis)`, attributes `exclusive`, `reverse`.
+fn cumulative_product(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, axis, order) = cumulation(node)?;
+    let out = node.output(x.dtype(), &x.shape().to_dims())?;
+    let chain = with_number!(x.dtype(), T => {
+        cumulative_into::<Product, T>(node.execution, x, axis, order, &out)?
+    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    Ok(Outputs::later(out, chain))
+}
+
+fn cumulation<'a>(
+    node: &Node<'a>,
+) -> Result<(&'a tfrt_tensor::DenseHostTensor, usize, Order), Error> {
+    let x = node.inputs.dense(0)?;
+    let axis = node.axis(node.inputs.integer(1)?, x.shape().rank())?;
+    let order = Order {
+        exclusive: node.attributes.flag("exclusive", false)?,
+        reverse: node.attributes.flag("reverse", false)?,
+    };
+    Ok((x, axis, order))
+}
+
+/// `NonZero(x)`: the coordinates of what is not zero, a row for each dimension.
+fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let shape = extents(x);
+    let (list, n) = match x {
+        Tensor::String(strings) => {
+            let strings = strings.strings();
+            coordinates(&shape, strings.len(), |index| !strings[index].is_empty())?
+        }
+        _ => {
+            let x = x.as_dense()?;
+            let reading = x.read()?;
+            with_sortable!(x.dtype(), T => {
+                let elements = reading.elements::<T>()?;
+                coordinates(&shape, elements.len(), |index| !elements[index].is_zero())?
+            }, else return Err(node.inputs.unsupported(0, x.dtype())))
+        }
+    };
+    Ok(node.tensor_of(&[shape.len(), n], &list)?.into())
+}
+
+/// `Unique(x)`, attributes `axis`, `sorted`: what differs, where it occurs first, which each is, and how many there
+/// are; of slices along an axis, or of all elements.
+fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let flat;
+    let (x, axis) = match node.attributes.integer("axis")? {
+        Some(axis) => (x, node.axis(axis, extents(x).len())?),
+        None => {
+            flat = reshaped(x, &[extents(x).iter().product()])?;
+            (&flat, 0)
+        }
+    };
+    let is_sorted = node.attributes.flag("sorted", true)?;
+    let shape = extents(x);
+    // Elements of slice `s`: outer, then inner.
+    let inner: usize = shape[axis + 1..].iter().product();
+    let n_outer: usize = shape[..axis].iter().product();
+    let n_slices = shape[axis];
+    let places = |slice: usize| {
+        let start = move |outer: usize| (outer * n_slices + slice) * inner;
+        (0..n_outer).flat_map(move |outer| start(outer)..start(outer) + inner)
+    };
+    let found = match x {
+        Tensor::String(strings) => {
+            let strings = strings.strings();
+            classes(n_slices, is_sorted, |a, b| {
+                let pairs = places(a).zip(places(b));
+                first_difference(pairs.map(|(a, b)| strings[a].cmp(&strings[b])))
+            })
+        }
+        _ => {
+            let x = x.as_dense()?;
+            let reading = x.read()?;
+            with_sortable!(x.dtype(), T => {
+                let elements = reading.elements::<T>()?;
+                classes(n_slices, is_sorted, |a, b| {
+                    let pairs = places(a).zip(places(b));
+                    first_difference(pairs.map(|(a, b)| elements[a].order(elements[b])))
+                })
+            }, else return Err(node.inputs.unsupported(0, x.dtype())))
+        }
+    };
+    let list = |numbers: &[usize]| -> Result<_, Error> {
+        let numbers: Vec<i64> = numbers.iter().map(|number| to_i64(*number)).collect();
+        node.tensor_of(&[numbers.len()], &numbers)
+    };
+    let firsts: Vec<i64> = found.firsts.iter().map(|first| to_i64(*first)).collect();
+    let movement = Movement::gather(&shape, axis, &TensorView::new(&firsts, &[firsts.len()])?)?;
+    let mut outputs = Outputs::new();
+    outputs.push(node.moved(x, &movement)?);
+    Ok(outputs
+        .and_tensor(list(&found.firsts)?)
+        .and_tensor(list(&found.kinds)?)
+        .and_tensor(list(&found.counts)?))
+}
+
+fn first_difference(mut orders: impl Iterator<Item = Ordering>) -> Ordering {
+    orders
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
