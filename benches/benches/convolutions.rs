@@ -228,13 +228,14 @@ fn ours(
     let out = tensor(&[1, output, output, filters]);
     let filter = random(window * window * channels * filters);
     let filter = TensorView::new(&filter, &[window, window, channels, filters]).expect("it fits");
-    let filter = PackedFilter::pack(host.allocator(), &filter, 1).expect("there is memory");
+    let around = Padding::Explicit(padding(window), padding(window));
+    let convolution = Convolution::new(&[Window::new(window, stride, around); 2]);
+    let filter = PackedFilter::pack_best(host.allocator(), &convolution, &filter);
+    let filter = filter.expect("there is memory");
     let after = TensorAfter {
         shift: Some(tensor(&[filters])),
         ..TensorAfter::default()
     };
-    let around = Padding::Explicit(padding(window), padding(window));
-    let convolution = Convolution::new(&[Window::new(window, stride, around); 2]);
     let work = Arc::new(OurWork {
         execution,
         convolution,

@@ -66,6 +66,7 @@ pub mod reduce;
 pub mod resize;
 #[allow(unsafe_code, reason = "a listed module")]
 mod rows;
+mod scratch;
 pub mod select;
 pub mod softmax;
 #[cfg(test)]

@@ -8,10 +8,10 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
-use tfrt_tensor::math::conv::{self, Convolution, PackedFilter, TensorEpilogue};
+use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpilogue};
 use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply};
 use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
+use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Sum, reduce_into};
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
@@ -132,11 +132,17 @@ impl Bed {
         let (e, allocator) = (&self.execution, self.host.allocator());
         let window = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
         let mut all = Vec::new();
-        for (spatial, filters) in [(33, 24), (7, 512)] {
+        for (method, spatial, filters) in [
+            (Method::Direct, 33, 24),
+            (Method::Direct, 7, 512),
+            (Method::Winograd4, 33, 24),
+            (Method::Winograd2, 7, 512),
+        ] {
             let input = self.random(&[1, spatial, spatial, 64], 7);
             let filter = self.random(&[3, 3, 64, filters], 8);
             let reading = filter.read().unwrap();
-            let filter = PackedFilter::pack(allocator, &reading.view().unwrap(), 1).unwrap();
+            let (set, view) = (InstructionSet::best(), reading.view().unwrap());
+            let filter = PackedFilter::pack_for(allocator, set, method, &view, 1).unwrap();
             let out = self.random(&[1, spatial, spatial, filters], 9);
             for added in [
                 AddedTensor::Result,

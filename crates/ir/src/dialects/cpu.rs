@@ -17,23 +17,27 @@ pub(super) fn definitions() -> Vec<OpDef> {
         convolution("cpu.conv2d.add.f32")
             .summary("A convolution by a packed filter, added to what stands in the output")
             .reads(2),
-        pack(kernel("cpu.conv2d.pack.f32").operand("filter", TENSOR))
-            .summary("Lays a filter out for the processor")
-            .result("packed", FILTER),
-        pack(
-            kernel("cpu.conv2d.pack.batch_norm.f32")
-                .operand("filter", TENSOR)
-                .operand("scale", TENSOR)
-                .operand("shift", TENSOR)
-                .operand("mean", TENSOR)
-                .operand("variance", TENSOR),
-        )
-        .summary("Lays a filter out for the processor, with the batch norm that follows it")
-        .result("packed", FILTER)
-        .attribute(
-            "epsilon",
-            AttributeKind::Typed(F32),
-            "what is added to the variance",
+        for_strides(
+            pack(kernel("cpu.conv2d.pack.f32").operand("filter", TENSOR))
+                .summary("Lays a filter out for the processor")
+                .result("packed", FILTER),
+        ),
+        for_strides(
+            pack(
+                kernel("cpu.conv2d.pack.batch_norm.f32")
+                    .operand("filter", TENSOR)
+                    .operand("scale", TENSOR)
+                    .operand("shift", TENSOR)
+                    .operand("mean", TENSOR)
+                    .operand("variance", TENSOR),
+            )
+            .summary("Lays a filter out for the processor, with the batch norm that follows it")
+            .result("packed", FILTER)
+            .attribute(
+                "epsilon",
+                AttributeKind::Typed(F32),
+                "what is added to the variance",
+            ),
         )
         .reads(1)
         .reads(2)
@@ -89,6 +93,20 @@ fn pack(definition: OpDef) -> OpDef {
     used_by_others(wrong_type(definition.operand("chain", Chain).reads(0)))
 }
 
+/// The attribute of the windows that a filter is for.
+fn for_strides(definition: OpDef) -> OpDef {
+    definition
+        .attribute(
+            "strides",
+            AttributeKind::Array(I64),
+            "rows and columns from one window to the next: those of all convolutions by it",
+        )
+        .details(
+            "A filter of 3x3 for strides of 1, of many channels, is packed for fewer multiplications; sums differ \
+             from those of the definition by rounding, about twice as much as in another order.",
+        )
+}
+
 /// The attribute of what is done at the end.
 fn with_activation(definition: OpDef) -> OpDef {
     let definition = definition
@@ -135,6 +153,11 @@ fn convolution(name: &'static str) -> OpDef {
             INVALID,
             "Tensor shapes do not match: output tensor shape is SHAPE and computed output shape is SHAPE",
             "the output is of another shape",
+        )
+        .fails(
+            INVALID,
+            "Conv2D with strides of LIST by a filter that is packed for LIST",
+            "the filter is for others",
         )
         .fails(INVALID, "Conv2D expects padding to have 4 elements of 0 or more, found LIST", "it has not")
 }

@@ -30,10 +30,12 @@ mod gradient;
 mod packed;
 mod patches;
 mod transposed;
+mod winograd;
 
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
 pub use transposed::{Transposed, convolve_transposed, convolve_transposed_into};
+pub use winograd::Method;
 
 /// Outputs that are made by one product of matrices at most.
 const BLOCK: usize = 96;

@@ -26,7 +26,8 @@ pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
 pub use instructions::InstructionSet;
 use instructions::Processor;
-use tile::{Finish, Residual, Tile};
+use tile::{Finish, Tile};
+pub(crate) use tile::{Residual, multiply_add};
 
 /// How a right side is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,8 +53,14 @@ impl Layout {
                 .min(first.saturating_add(self.set.n_columns()))
     }
 
+    /// The columns of some panels.
+    pub(crate) fn columns_of(self, panels: &Range<usize>) -> Range<usize> {
+        let width = self.set.n_columns();
+        panels.start * width..self.n_columns.min(panels.end * width)
+    }
+
     /// How many columns a panel has, with those that are not there.
-    fn width(self, panel: usize) -> usize {
+    pub(crate) fn width(self, panel: usize) -> usize {
         match self.columns(panel).len() <= self.set.n_lanes() {
             true => self.set.n_lanes(),
             false => self.set.n_columns(),
@@ -69,7 +76,8 @@ impl Layout {
         self.depth.checked_mul(n_columns)
     }
 
-    fn panel(self, panel: usize) -> Range<usize> {
+    /// Where a panel lies.
+    pub(crate) fn panel(self, panel: usize) -> Range<usize> {
         let first = panel * self.set.n_columns() * self.depth;
         first..first + self.width(panel) * self.depth
     }
@@ -176,10 +184,7 @@ pub(crate) fn multiply(
 ) {
     let (n_parts, part_len) = left.parts();
     let layout = right.layout;
-    let max_rows = match left.row_stride().is_multiple_of(ALIASING) {
-        true => layout.set.max_rows().min(ALIASED_ROWS),
-        false => layout.set.max_rows(),
-    };
+    let max_rows = max_rows(layout.set, left.row_stride());
     let processor = layout.set.processor();
     let at_once = (MAX_PARTS / n_parts.max(1)).max(max_rows);
     let (mut first, rows) = (block.rows.start, block.rows.clone());
@@ -230,6 +235,45 @@ pub(crate) fn multiply(
             }
         }
         first = part.end;
+    }
+}
+
+/// Makes the product of rows that lie `row_len` elements apart and some panels; rows of the result lie one
+/// behind the other. `parts` is memory that is used again.
+pub(crate) fn multiply_rows<'l>(
+    rows: &'l [f32],
+    row_len: usize,
+    right: Panels<'_>,
+    panels: Range<usize>,
+    out: &mut [f32],
+    parts: &mut Vec<&'l [f32]>,
+) {
+    let layout = right.layout;
+    parts.clear();
+    parts.extend(rows.chunks_exact(row_len).map(|row| &row[..layout.depth]));
+    let tiles = Tiles::of(parts.len(), max_rows(layout.set, row_len));
+    let laid = Laid {
+        parts,
+        n_parts: 1,
+        part_len: layout.depth,
+        first: 0,
+        processor: layout.set.processor(),
+    };
+    let stride = layout.columns_of(&panels).len();
+    for panel in panels.clone() {
+        let column = (panel - panels.start) * layout.set.n_columns();
+        for tile in tiles.ranges() {
+            let out = &mut out[column..];
+            laid.times(right, (tile, panel), &Finishing::default(), out, stride);
+        }
+    }
+}
+
+/// Rows of a tile, if those of the left side lie so far apart.
+fn max_rows(set: InstructionSet, row_stride: usize) -> usize {
+    match row_stride.is_multiple_of(ALIASING) {
+        true => set.max_rows().min(ALIASED_ROWS),
+        false => set.max_rows(),
     }
 }
 
@@ -406,7 +450,22 @@ fn padded<'p>(list: &[f32], padded: &'p mut [f32; MAX_WIDTH]) -> &'p mut [f32] {
     padded
 }
 
-/// How a product is cut into blocks; it depends on its shape alone.
+/// How a result is cut into blocks; it depends on shapes alone.
+pub(crate) trait Cuts {
+    /// How many blocks there are.
+    fn len(&self) -> usize;
+
+    /// A block: those of the same rows are neighbours.
+    fn block(&self, index: usize) -> Block;
+
+    /// The columns of a block.
+    fn columns(&self, block: &Block) -> Range<usize>;
+
+    /// Whether blocks have all columns.
+    fn has_whole_rows(&self) -> bool;
+}
+
+/// How a product is cut into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     n_rows: usize,
@@ -457,11 +516,6 @@ impl Grid {
         }
     }
 
-    /// How many blocks there are.
-    pub(crate) fn len(self) -> usize {
-        self.n_row_blocks * self.n_panel_blocks
-    }
-
     /// The same with all columns in each block.
     pub(crate) fn with_whole_rows(self) -> Grid {
         Grid {
@@ -469,20 +523,22 @@ impl Grid {
             ..self
         }
     }
+}
 
-    /// The columns of a block.
-    pub(crate) fn columns(self, block: &Block) -> Range<usize> {
-        let width = self.layout.set.n_columns();
-        block.panels.start * width..self.layout.n_columns.min(block.panels.end * width)
+impl Cuts for Grid {
+    fn len(&self) -> usize {
+        self.n_row_blocks * self.n_panel_blocks
     }
 
-    /// Whether blocks have all columns.
-    pub(crate) fn has_whole_rows(self) -> bool {
+    fn columns(&self, block: &Block) -> Range<usize> {
+        self.layout.columns_of(&block.panels)
+    }
+
+    fn has_whole_rows(&self) -> bool {
         self.n_panel_blocks == 1
     }
 
-    /// A block: those of the same rows are neighbours.
-    pub(crate) fn block(self, index: usize) -> Block {
+    fn block(&self, index: usize) -> Block {
         let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
         let n_panels = self.layout.n_panels();
         let cut = |index: usize| n_panels * index / self.n_panel_blocks;

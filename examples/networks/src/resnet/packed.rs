@@ -45,10 +45,10 @@ pub(super) fn pack(network: &ResNet, text: &mut String) {
     )
     .expect("a string takes all");
     line!(text, "%start = tfrt.new.chain");
-    for Convolution { name, .. } in network.convolutions() {
+    for Convolution { name, stride, .. } in network.convolutions() {
         line!(
             text,
-            "%{name}_packed = \"cpu.conv2d.pack.batch_norm.f32\"(%{name}_filter, %{name}_scale, %{name}_shift, %{name}_mean, %{name}_variance, %start) {{epsilon = 0.00001 : f32}} : (!t.tensor, !t.tensor, !t.tensor, !t.tensor, !t.tensor, !tfrt.chain) -> !cpu.filter"
+            "%{name}_packed = \"cpu.conv2d.pack.batch_norm.f32\"(%{name}_filter, %{name}_scale, %{name}_shift, %{name}_mean, %{name}_variance, %start) {{epsilon = 0.00001 : f32, strides = [{stride} : i64, {stride} : i64]}} : (!t.tensor, !t.tensor, !t.tensor, !t.tensor, !t.tensor, !tfrt.chain) -> !cpu.filter"
         );
     }
     line!(

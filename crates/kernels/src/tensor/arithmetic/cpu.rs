@@ -28,6 +28,8 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
 #[derive(Clone, Debug)]
 struct Filter {
     packed: PackedFilter,
+    /// Those of the windows that it is packed for.
+    strides: [usize; 2],
     scale: Option<DenseHostTensor>,
     shift: Option<DenseHostTensor>,
 }
@@ -49,35 +51,50 @@ impl Value for Matrix {
     type Storage = Heap;
 }
 
-/// `%packed = "cpu.conv2d.pack.f32"(%filter, %c0)`
+/// `%packed = "cpu.conv2d.pack.f32"(%filter, %c0) {strides = [1 : i64, 1 : i64]}`
 ///
 /// # Shapes
 ///
 /// `filter: [kh, kw, c, f]`
-fn pack_filter(filter: &Tensor, host: &HostContext) -> Result<Filter, Error> {
+fn pack_filter(
+    filter: &Tensor,
+    strides: Attr<&[i64]>,
+    host: &HostContext,
+) -> Result<Filter, Error> {
+    let strides = two("Conv2D", "strides", &strides)?;
     Ok(Filter {
-        packed: packed(filter, host)?,
+        packed: packed(filter, strides, host)?,
+        strides,
         scale: None,
         shift: None,
     })
 }
 
-fn packed(filter: &Tensor, host: &HostContext) -> Result<PackedFilter, Error> {
+fn packed(filter: &Tensor, strides: [usize; 2], host: &HostContext) -> Result<PackedFilter, Error> {
     let filter = filter.as_dense()?;
-    if filter.shape().rank() != 4 {
+    let &[height, width, _, _] = &filter.shape().to_dims()[..] else {
         let shape = filter.shape();
         return Err(Error::invalid_argument(format!(
             "Conv2D expects a filter of shape [height, width, channels, filters], found {shape}"
         )));
-    }
-    PackedFilter::pack(host.allocator(), &filter.read()?.view()?, 1)
+    };
+    let windows = [
+        Window::new(height, strides[0], Padding::Valid),
+        Window::new(width, strides[1], Padding::Valid),
+    ];
+    let convolution = Convolution::new(&windows);
+    PackedFilter::pack_best(host.allocator(), &convolution, &filter.read()?.view()?)
 }
 
-/// `%packed = "cpu.conv2d.pack.batch_norm.f32"(%filter, %scale, %shift, %mean, %variance, %c0) {epsilon = ..}`
+/// `%packed = "cpu.conv2d.pack.batch_norm.f32"(%filter, %scale, %shift, %mean, %variance, %c0) {epsilon = .., strides = ..}`
 ///
 /// # Shapes
 ///
 /// `filter: [kh, kw, c, f]`, all others `[f]`.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the operands and attributes of a kernel"
+)]
 fn pack_normalised_filter(
     filter: &Tensor,
     scale: &Tensor,
@@ -85,12 +102,15 @@ fn pack_normalised_filter(
     mean: &Tensor,
     variance: &Tensor,
     epsilon: Attr<f32>,
+    strides: Attr<&[i64]>,
     host: &HostContext,
 ) -> Result<Filter, Error> {
+    let strides = two("Conv2D", "strides", &strides)?;
     let (factors, summands) = channel_tensors(scale, shift, mean, variance)?.folded(*epsilon)?;
     let of = |list: &[f32]| DenseHostTensor::from_slice(host.allocator(), &[list.len()], list);
     Ok(Filter {
-        packed: packed(filter, host)?,
+        packed: packed(filter, strides, host)?,
+        strides,
         scale: Some(of(&factors)?),
         shift: Some(of(&summands)?),
     })
@@ -117,6 +137,12 @@ fn convolution<const ADDS: bool>(
     };
     let around = around(&padding)?;
     let strides = two("Conv2D", "strides", &strides)?;
+    if strides != filter.strides {
+        let packed = filter.strides;
+        return Err(Error::invalid_argument(format!(
+            "Conv2D with strides of {strides:?} by a filter that is packed for {packed:?}"
+        )));
+    }
     let windows = [(height, 0), (width, 1)]
         .map(|(extent, index)| Window::new(extent, strides[index], around[index]));
     let after = TensorAfter {

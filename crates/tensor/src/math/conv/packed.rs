@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
 use super::patches::Patches;
+use super::winograd::{self, Method, Tiling};
 use super::{Convolution, Plan, in_order};
 use crate::math::panel::{
-    After, Block, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, multiply, pack,
+    After, Block, Cuts, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, multiply, pack,
 };
 use crate::{DenseHostTensor, Dims, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
@@ -20,7 +21,8 @@ pub struct PackedFilter {
     /// That of the filter: `[window.., channels / groups, filters]`.
     extents: Dims,
     groups: usize,
-    /// Of one group.
+    method: Method,
+    /// Of one group, or of one place of a patch.
     // Invariant: its instruction set is one that the processor has.
     layout: Layout,
     // Invariant: `f32`s, as many as the groups' layouts say.
@@ -63,44 +65,73 @@ impl PackedFilter {
         filter: &TensorView<'_, f32>,
         groups: usize,
     ) -> Result<Self, Error> {
-        Self::pack_for(allocator, InstructionSet::best(), filter, groups)
+        let set = InstructionSet::best();
+        Self::pack_for(allocator, set, Method::Direct, filter, groups)
     }
 
-    /// As [`pack`](Self::pack), for an instruction set.
+    /// As [`pack`](Self::pack), by the [`best`](Method::best) method for a convolution: the packed filter may be
+    /// for windows of its stride and dilation alone.
     ///
     /// # Errors
     ///
-    /// As of [`pack`](Self::pack), and `FailedPrecondition` if the processor does not have it.
+    /// As of [`pack`](Self::pack).
+    pub fn pack_best(
+        allocator: &Arc<dyn HostAllocator>,
+        convolution: &Convolution,
+        filter: &TensorView<'_, f32>,
+    ) -> Result<Self, Error> {
+        let (set, groups) = (InstructionSet::best(), convolution.groups);
+        let method = Method::best(convolution, filter.extents());
+        Self::pack_for(allocator, set, method, filter, groups)
+    }
+
+    /// As [`pack`](Self::pack), for an instruction set and a method. A filter with elements that are not finite, or
+    /// larger than 2^40, is packed for [`Method::Direct`].
+    ///
+    /// # Errors
+    ///
+    /// As of [`pack`](Self::pack), `InvalidArgument` if the method is not for such filters, and
+    /// `FailedPrecondition` if the processor does not have the instructions.
     pub fn pack_for(
         allocator: &Arc<dyn HostAllocator>,
         set: InstructionSet,
+        method: Method,
         filter: &TensorView<'_, f32>,
         groups: usize,
     ) -> Result<Self, Error> {
-        let (layout, n_elements) = layout(set, filter.extents(), groups)?;
         let right = in_order(filter)?;
+        let method = match method == Method::Direct || Method::is_tame(right) {
+            true => method,
+            false => Method::Direct,
+        };
+        let (layout, n_elements) = layout(set, method, filter.extents(), groups)?;
         let shape = TensorShape::new(&[n_elements])?;
         let mut elements =
             DenseHostTensor::zeroed(allocator, TensorMetadata::new(DType::F32, shape))?;
         if n_elements > 0 {
             let packed = elements.elements_mut::<f32>()?;
             let packed = packed.expect("nobody else has it yet");
-            let strides = [layout.n_columns * groups, 1];
-            let parts = packed.chunks_exact_mut(n_elements / groups);
-            for (group, part) in parts.enumerate() {
-                pack(layout, right, group * layout.n_columns, strides, part);
+            let filters = filter.extents().last().copied().unwrap_or(0);
+            if method == Method::Direct {
+                let parts = packed.chunks_exact_mut(n_elements / groups);
+                for (group, part) in parts.enumerate() {
+                    pack(layout, right, group * layout.n_columns, [filters, 1], part);
+                }
+            } else {
+                winograd::pack_filter(method, layout, right, filters, packed);
             }
         }
         Ok(PackedFilter {
             extents: Dims::from_slice(filter.extents()),
             groups,
+            method,
             layout,
             elements,
         })
     }
 
     /// Takes elements that were packed before, as [`elements`](Self::elements) gave them, for a filter of these
-    /// extents.
+    /// extents. How many there are tells the method.
     ///
     /// # Errors
     ///
@@ -113,17 +144,25 @@ impl PackedFilter {
         elements: DenseHostTensor,
     ) -> Result<Self, Error> {
         crate::dense::expect_dtype::<f32>(elements.metadata())?;
-        let (layout, n_elements) = layout(set, extents, groups)?;
         let found = elements.n_elements();
-        if found != n_elements {
+        let (direct, n_elements) = layout(set, Method::Direct, extents, groups)?;
+        let mut chosen = (found == n_elements).then_some((Method::Direct, direct));
+        for method in [Method::Winograd2, Method::Winograd4] {
+            if chosen.is_none() && method.takes(extents, groups) {
+                let (layout, n_elements) = layout(set, method, extents, groups)?;
+                chosen = (found == n_elements).then_some((method, layout));
+            }
+        }
+        let Some((method, layout)) = chosen else {
             let set = set.name();
             return Err(Error::invalid_argument(format!(
                 "a filter of shape {extents:?} packed for {set} has {n_elements} elements, found {found}"
             )));
-        }
+        };
         Ok(PackedFilter {
             extents: Dims::from_slice(extents),
             groups,
+            method,
             layout,
             elements,
         })
@@ -137,6 +176,11 @@ impl PackedFilter {
     /// Returns what it is laid out for.
     pub fn instruction_set(&self) -> InstructionSet {
         self.layout.set
+    }
+
+    /// Returns how it is applied.
+    pub fn method(&self) -> Method {
+        self.method
     }
 
     /// Returns the elements as they are laid out.
@@ -160,10 +204,20 @@ impl PackedFilter {
                 "expected a filter packed for {wanted} groups, found {found}"
             )));
         }
-        convolution.plan(input, &self.extents)
+        let plan = convolution.plan(input, &self.extents)?;
+        if !self.method.fits(&plan) {
+            let message =
+                "a filter packed for windows of stride 1 without dilation is used for others";
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(plan)
     }
 
-    /// How the outputs are cut into blocks.
+    fn tiling(&self, plan: &Plan) -> Tiling {
+        Tiling::new(plan, self.method, self.layout)
+    }
+
+    /// How the outputs are cut into blocks, by the definition.
     fn grid(&self, plan: &Plan) -> Grid {
         let width = plan
             .windows
@@ -225,7 +279,12 @@ struct Sides<'a> {
 }
 
 /// The layout of a group, and how many elements all groups have.
-fn layout(set: InstructionSet, extents: &[usize], groups: usize) -> Result<(Layout, usize), Error> {
+fn layout(
+    set: InstructionSet,
+    method: Method,
+    extents: &[usize],
+    groups: usize,
+) -> Result<(Layout, usize), Error> {
     set.expect_available()?;
     let [taps @ .., own_channels, filters] = extents else {
         let message = format!(
@@ -244,14 +303,23 @@ fn layout(set: InstructionSet, extents: &[usize], groups: usize) -> Result<(Layo
             product.checked_mul(*extent)
         })
         .ok_or_else(too_many)?;
-    let layout = Layout {
-        set,
-        depth,
-        n_columns: filters / groups,
+    if !method.takes(extents, groups) {
+        return Err(Error::invalid_argument(format!(
+            "a filter of shape {extents:?} in {groups} groups can't be packed for {method:?}: it takes windows of \
+             3x3 without groups"
+        )));
+    }
+    let layout = match method {
+        Method::Direct => Layout {
+            set,
+            depth,
+            n_columns: filters / groups,
+        },
+        _ => winograd::layout(set, *own_channels, *filters).ok_or_else(too_many)?,
     };
     let n_elements = layout
         .n_elements()
-        .and_then(|n| n.checked_mul(groups))
+        .and_then(|n| n.checked_mul(groups * method.n_places()))
         .ok_or_else(too_many)?;
     Ok((layout, n_elements))
 }
@@ -277,6 +345,22 @@ pub fn convolve_packed(
     let out = out.as_mut_slice();
     after.check(n, out.len())?;
     if out.is_empty() {
+        return Ok(());
+    }
+    if filter.method != Method::Direct {
+        let tiling = filter.tiling(&plan).with_whole_rows();
+        let sides = winograd::Sides {
+            plan: &plan,
+            tiling: &tiling,
+            input,
+            filter: elements,
+        };
+        for index in 0..tiling.len() {
+            let block = tiling.block(index);
+            let start = block.rows.start * n;
+            let finishing = after.from(start).finishing(0..n, n);
+            sides.block(&block, &finishing, &mut out[start..block.rows.end * n], n);
+        }
         return Ok(());
     }
     let grid = filter.grid(&plan).with_whole_rows();
@@ -313,8 +397,30 @@ pub fn convolve_packed_into(
     let plan = filter.plan(convolution, &input.shape().to_dims())?;
     plan.expect_output(&out.shape().to_dims())?;
     after.check(plan.filters, out.n_elements())?;
-    let grid = filter.grid(&plan);
     let (input, filter, n) = (input.clone(), filter.clone(), plan.filters);
+    if filter.method != Method::Direct {
+        let tiling = filter.tiling(&plan);
+        return fill(
+            execution,
+            out,
+            n,
+            tiling,
+            after,
+            move |block, after, out, stride| {
+                let (input, elements) = (input.read()?, filter.elements.read()?);
+                let sides = winograd::Sides {
+                    plan: &plan,
+                    tiling: &tiling,
+                    input: input.elements()?,
+                    filter: elements.elements()?,
+                };
+                let finishing = after.finishing(tiling.columns(block), n);
+                sides.block(block, &finishing, out, stride);
+                Ok(())
+            },
+        );
+    }
+    let grid = filter.grid(&plan);
     fill(
         execution,
         out,

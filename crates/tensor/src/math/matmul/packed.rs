@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
 use crate::math::panel::{
-    After, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, multiply, pack,
+    After, Cuts, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, multiply, pack,
 };
 use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 

@@ -1,12 +1,13 @@
 //! A tensor made block by block, on the workers of a queue.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::after::{Added, After, TensorAfter};
-use super::{Block, Grid};
+use super::{Block, Cuts};
 use crate::{DenseHostTensor, from_bytes, from_bytes_mut};
 
 /// Makes a tensor whose rows are `n` columns: `body(block, after, out, stride)` makes a block, from its first
@@ -24,7 +25,7 @@ pub(crate) fn fill(
     execution: &ExecutionContext,
     out: &DenseHostTensor,
     n: usize,
-    grid: Grid,
+    grid: impl Cuts + Send + Sync + 'static,
     after: TensorAfter,
     body: impl Fn(&Block, &After<'_>, &mut [f32], usize) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -32,7 +33,7 @@ pub(crate) fn fill(
     if out.n_elements() == 0 {
         return Ok(AsyncValue::available(Chain));
     }
-    let buffer = out.buffer().clone();
+    let (buffer, n_blocks) = (out.buffer().clone(), grid.len());
     let make = move |index: usize| {
         let block = grid.block(index);
         after.lend(|after| {
@@ -42,15 +43,15 @@ pub(crate) fn fill(
                     let part = elements(&buffer, block.rows.start * n, block.rows.len() * n);
                     body(&block, &after, from_bytes_mut(&mut part.write()?)?, n)
                 }
-                false => aside(&buffer, n, grid, &block, &after, &body),
+                false => aside(&buffer, n, grid.columns(&block), &block, &after, &body),
             }
         })
     };
-    if grid.len() == 1 {
+    if n_blocks == 1 {
         make(0)?;
         return Ok(AsyncValue::available(Chain));
     }
-    let blocks = 0..grid.len();
+    let blocks = 0..n_blocks;
     Ok(
         execution.parallel_for(blocks, NonZeroUsize::MIN, move |start, end| {
             (start..end).try_for_each(&make)
@@ -62,12 +63,11 @@ pub(crate) fn fill(
 fn aside(
     buffer: &HostBuffer,
     n: usize,
-    grid: Grid,
+    columns: Range<usize>,
     block: &Block,
     after: &After<'_>,
     body: impl Fn(&Block, &After<'_>, &mut [f32], usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let columns = grid.columns(block);
     let row = |row: usize| elements(buffer, row * n + columns.start, columns.len());
     let mut made = vec![0.0; block.rows.len() * columns.len()];
     if let Added::Result(_) = after.added {

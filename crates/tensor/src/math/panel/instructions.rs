@@ -61,7 +61,7 @@ impl InstructionSet {
     }
 
     /// How many elements a vector has.
-    pub(super) const fn n_lanes(self) -> usize {
+    pub(crate) const fn n_lanes(self) -> usize {
         match self {
             InstructionSet::Plain => 4,
             InstructionSet::Avx2 => 8,
@@ -88,7 +88,7 @@ impl InstructionSet {
     /// # Panics
     ///
     /// If the processor does not have the instructions.
-    pub(super) fn processor(self) -> Processor {
+    pub(crate) fn processor(self) -> Processor {
         match self {
             InstructionSet::Plain => Processor::Plain,
             InstructionSet::Avx2 => processor::avx2(),
@@ -97,7 +97,7 @@ impl InstructionSet {
     }
 }
 
-pub(super) use processor::Processor;
+pub(crate) use processor::Processor;
 
 #[cfg(target_arch = "x86_64")]
 mod processor {
@@ -107,7 +107,7 @@ mod processor {
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
-    pub(in super::super) enum Processor {
+    pub(crate) enum Processor {
         Plain,
         Avx2(V3),
         Avx512(V4),
@@ -121,6 +121,18 @@ mod processor {
                 Processor::Plain => tile.with_few(pulp::Scalar128b),
                 Processor::Avx2(simd) => tile.with_middle(simd),
                 Processor::Avx512(simd) => tile.with_wide(simd),
+            }
+        }
+
+        /// Does something by vectors.
+        #[inline]
+        pub(crate) fn vectorize(self, operation: impl pulp::WithSimd<Output = ()>) {
+            use pulp::Simd;
+
+            match self {
+                Processor::Plain => Simd::vectorize(pulp::Scalar128b, operation),
+                Processor::Avx2(simd) => Simd::vectorize(simd, operation),
+                Processor::Avx512(simd) => Simd::vectorize(simd, operation),
             }
         }
 
@@ -157,7 +169,7 @@ mod processor {
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
-    pub(in super::super) enum Processor {
+    pub(crate) enum Processor {
         Plain,
     }
 
@@ -165,6 +177,11 @@ mod processor {
         /// Makes a tile.
         pub(in super::super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
             tile.with_few(pulp::Scalar128b);
+        }
+
+        /// Does something by vectors.
+        pub(crate) fn vectorize(self, operation: impl pulp::WithSimd<Output = ()>) {
+            pulp::Simd::vectorize(pulp::Scalar128b, operation);
         }
 
         /// How many rows a tile may have.

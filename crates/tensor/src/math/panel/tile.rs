@@ -194,8 +194,9 @@ fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
     sums
 }
 
+/// `a * b + c`.
 #[inline(always)]
-fn multiply_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
+pub(crate) fn multiply_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
     // Without an instruction for both, rounding once would be a call.
     match S::F32_LANES > 4 {
         true => simd.mul_add_e_f32s(a, b, c),

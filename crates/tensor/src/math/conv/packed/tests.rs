@@ -41,7 +41,8 @@ fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
     {
         let view = TensorView::new(w, &case.filter).unwrap();
         let groups = case.convolution.groups;
-        let filter = PackedFilter::pack_for(&allocator(), set, &view, groups).unwrap();
+        let filter =
+            PackedFilter::pack_for(&allocator(), set, Method::Direct, &view, groups).unwrap();
         let again = filter.elements().clone();
         let filter = PackedFilter::from_elements(set, filter.extents(), groups, again).unwrap();
         for (added, factor) in [
@@ -162,7 +163,7 @@ fn what_is_no_number_stays_that() {
         .into_iter()
         .filter(|set| set.is_available())
     {
-        let filter = PackedFilter::pack_for(&allocator(), set, &filter, 1).unwrap();
+        let filter = PackedFilter::pack_for(&allocator(), set, Method::Direct, &filter, 1).unwrap();
         let mut out = [0.0; 120];
         let after = After {
             activation: Activation::Relu6,
@@ -230,7 +231,8 @@ fn outs(convolution: &Convolution, input: &[usize], filter: &[usize], x: &[f32])
         .map(|set| {
             let filter = TensorView::new(&weights, filter).unwrap();
             let groups = convolution.groups;
-            let filter = PackedFilter::pack_for(&allocator(), set, &filter, groups).unwrap();
+            let filter =
+                PackedFilter::pack_for(&allocator(), set, Method::Direct, &filter, groups).unwrap();
             let mut out = vec![f32::NAN; n(&extents)];
             let after = After {
                 shift: Some(&shift),

@@ -1,0 +1,246 @@
+//! Patches of a block, transformed: of the input, and of the results back.
+
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over registers, whose numbers are known"
+)]
+
+use std::marker::PhantomData;
+
+use pulp::{Simd, WithSimd};
+
+use super::transform::Transform;
+use super::{Geometry, Lay};
+use crate::math::panel::{Finishing, Residual, multiply_add};
+
+/// Transforms the patches of the input.
+pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
+    pub transform: PhantomData<T>,
+    pub geometry: &'i Geometry<'i>,
+    pub input: &'i [f32],
+    /// What is written.
+    pub v: &'i mut [f32],
+    pub lay: Lay,
+    /// Takes the squares with elements that are large, or not finite.
+    pub wild: &'i mut Vec<usize>,
+}
+
+/// Times this, what is above 2^48 is above the largest float.
+const WILD: f32 = f32::from_bits((127 + 79) << 23);
+
+impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
+    for Inputs<'_, T, PATCH, TILE>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let channels = self.geometry.plan.channels;
+        let whole = channels - channels % S::F32_LANES;
+        for tile in 0..self.geometry.n_tiles() {
+            let place = self.geometry.place(tile);
+            // Where elements begin; what lies in the padding has none.
+            let mut starts = [[None; PATCH]; PATCH];
+            for y in 0..PATCH {
+                for x in 0..PATCH {
+                    starts[y][x] = self.geometry.element(place, y, x);
+                }
+            }
+            let mut telling = simd.splat_f32s(0.0);
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let mut patch = [[simd.splat_f32s(0.0); PATCH]; PATCH];
+                for y in 0..PATCH {
+                    for x in 0..PATCH {
+                        let Some(start) = starts[y][x] else { continue };
+                        let elements = &self.input[start + channel..start + channels];
+                        patch[y][x] = match channel < whole {
+                            true => S::as_simd_f32s(&elements[..S::F32_LANES]).0[0],
+                            false => simd.partial_load_f32s(elements),
+                        };
+                    }
+                }
+                for x in 0..PATCH {
+                    let column: [S::f32s; PATCH] = std::array::from_fn(
+                        #[inline(always)]
+                        |y| patch[y][x],
+                    );
+                    let column = T::patch(simd, column);
+                    for y in 0..PATCH {
+                        patch[y][x] = column[y];
+                    }
+                }
+                let v = &mut self.v[tile * self.lay.row + channel..];
+                for y in 0..PATCH {
+                    let line = T::patch(simd, patch[y]);
+                    for x in 0..PATCH {
+                        if T::TELLING[y] && T::TELLING[x] {
+                            telling = multiply_add(simd, line[x], simd.splat_f32s(WILD), telling);
+                        }
+                        let to = &mut v[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];
+                        S::as_mut_simd_f32s(to).0[0] = line[x];
+                    }
+                }
+            }
+            if !simd
+                .reduce_sum_f32s(simd.mul_f32s(telling, simd.splat_f32s(0.0)))
+                .is_finite()
+            {
+                self.wild.push(tile);
+            }
+        }
+    }
+}
+
+/// Transforms the results back, and writes them with what follows.
+pub(super) struct Outputs<'o, T, const PATCH: usize, const TILE: usize> {
+    pub transform: PhantomData<T>,
+    pub geometry: &'o Geometry<'o>,
+    pub m: &'o [f32],
+    pub lay: Lay,
+    /// Columns that are there.
+    pub n_columns: usize,
+    /// Squares that are left out, in order.
+    pub wild: &'o [usize],
+    pub finishing: &'o Finishing<'o>,
+    pub out: &'o mut [f32],
+    pub stride: usize,
+}
+
+impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
+    for Outputs<'_, T, PATCH, TILE>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let finish = Finish::new(simd, self.finishing);
+        let mut wild = self.wild;
+        for tile in 0..self.geometry.n_tiles() {
+            if let [first, rest @ ..] = wild
+                && *first == tile
+            {
+                wild = rest;
+                continue;
+            }
+            let place = self.geometry.place(tile);
+            let mut rows = [[None; TILE]; TILE];
+            for y in 0..TILE {
+                for x in 0..TILE {
+                    rows[y][x] = self.geometry.output(place, y, x);
+                }
+            }
+            for column in (0..self.n_columns).step_by(S::F32_LANES) {
+                let m = &self.m[tile * self.lay.row + column..];
+                let mut patch = [[simd.splat_f32s(0.0); PATCH]; TILE];
+                for x in 0..PATCH {
+                    let line: [S::f32s; PATCH] = std::array::from_fn(
+                        #[inline(always)]
+                        |y| {
+                            let from = &m[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];
+                            S::as_simd_f32s(from).0[0]
+                        },
+                    );
+                    let line = T::outputs(simd, line);
+                    for y in 0..TILE {
+                        patch[y][x] = line[y];
+                    }
+                }
+                let width = S::F32_LANES.min(self.n_columns - column);
+                let per_column = finish.per_column(column, width);
+                for y in 0..TILE {
+                    let sums = T::outputs(simd, patch[y]);
+                    for x in 0..TILE {
+                        let Some(row) = rows[y][x] else { continue };
+                        let out = &mut self.out[row * self.stride + column..][..width];
+                        let value = finish.apply(sums[x], per_column, (row, column), out);
+                        store(simd, out, value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn load<S: Simd>(simd: S, elements: &[f32]) -> S::f32s {
+    match elements.len() == S::F32_LANES {
+        true => S::as_simd_f32s(elements).0[0],
+        false => simd.partial_load_f32s(elements),
+    }
+}
+
+#[inline(always)]
+fn store<S: Simd>(simd: S, to: &mut [f32], value: S::f32s) {
+    match to.len() == S::F32_LANES {
+        true => S::as_mut_simd_f32s(to).0[0] = value,
+        false => simd.partial_store_f32s(to, value),
+    }
+}
+
+/// What becomes of a sum, in vectors.
+#[derive(Clone, Copy)]
+struct Finish<'f, S: Simd> {
+    simd: S,
+    finishing: &'f Finishing<'f>,
+    is_bounded: bool,
+}
+
+impl<'f, S: Simd> Finish<'f, S> {
+    #[inline(always)]
+    fn new(simd: S, finishing: &'f Finishing<'f>) -> Self {
+        Finish {
+            simd,
+            finishing,
+            is_bounded: finishing.least > f32::NEG_INFINITY || finishing.greatest < f32::INFINITY,
+        }
+    }
+
+    /// Factors and summands of some columns.
+    #[inline(always)]
+    fn per_column(&self, column: usize, width: usize) -> Option<[S::f32s; 2]> {
+        let Finishing { scale, shift, .. } = *self.finishing;
+        if scale.is_none() && shift.is_none() {
+            return None;
+        }
+        let of = |list: Option<&[f32]>, otherwise: f32| match list {
+            Some(list) => load(self.simd, &list[column..][..width]),
+            None => self.simd.splat_f32s(otherwise),
+        };
+        Some([of(scale, 1.0), of(shift, 0.0)])
+    }
+
+    /// What is written to `out`, which begins at a row and a column of the block.
+    #[inline(always)]
+    fn apply(
+        &self,
+        sum: S::f32s,
+        per_column: Option<[S::f32s; 2]>,
+        (row, column): (usize, usize),
+        out: &[f32],
+    ) -> S::f32s {
+        let (simd, finishing) = (self.simd, self.finishing);
+        let sum = match per_column {
+            Some([scale, shift]) => multiply_add(simd, sum, scale, shift),
+            None => sum,
+        };
+        let sum = match finishing.residual {
+            Residual::None => sum,
+            Residual::Result(factor) => {
+                multiply_add(simd, load(simd, out), simd.splat_f32s(factor), sum)
+            }
+            Residual::Rows(rows, apart) => {
+                let added = &rows[row * apart + column..][..out.len()];
+                simd.add_f32s(sum, load(simd, added))
+            }
+        };
+        if !self.is_bounded {
+            return sum;
+        }
+        let (least, greatest) = (
+            simd.splat_f32s(finishing.least),
+            simd.splat_f32s(finishing.greatest),
+        );
+        let sum = simd.select_f32s(simd.less_than_f32s(sum, least), least, sum);
+        simd.select_f32s(simd.greater_than_f32s(sum, greatest), greatest, sum)
+    }
+}
