@@ -4,6 +4,7 @@
 //! |-------------------------------------------|-----------------------|
 //! | how an ONNX model becomes a module        | [`onnx`]              |
 //! | tensors of ONNX files by themselves       | [`onnx::data`]        |
+//! | what operators take and give              | [`onnx::schema`]      |
 //! | what each kind of mistake is called       | [`codes`]             |
 //!
 //! What is imported is taken as it is written: no operation is rewritten, and nothing is

@@ -19,6 +19,7 @@
 //! ```
 
 mod attributes;
+mod check;
 pub mod data;
 mod element;
 mod external;
@@ -30,6 +31,7 @@ mod order;
 mod problem;
 mod proto;
 mod results;
+pub mod schema;
 mod sparse;
 mod tensor;
 mod types;

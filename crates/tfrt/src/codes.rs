@@ -45,6 +45,7 @@ pub fn all() -> &'static [(&'static str, &'static str)] {
             tfrt_compiler::codes::ALL,
             tfrt_bef::codes::ALL,
             tfrt_host::codes::ALL,
+            tfrt_import::codes::ALL,
             &OWN,
         ];
         let mut all = lists.concat();

@@ -148,7 +148,10 @@ fn every_code_is_shown() -> Result<(), Failed> {
         .iter()
         .map(|(code, _)| (*code).into())
         .collect();
-    let excused: BTreeSet<String> = NOT_SHOWN.iter().map(|(code, _)| (*code).into()).collect();
+    let mut excused: BTreeSet<String> = NOT_SHOWN.iter().map(|(code, _)| (*code).into()).collect();
+    // Broken models are made, and shown, by `crates/import/tests/broken.rs`.
+    let of_models = known.iter().filter(|code| code.starts_with("TF10"));
+    excused.extend(of_models.cloned());
     let missing: Vec<_> = known.difference(&shown).cloned().collect();
     let missing: BTreeSet<String> = missing.into_iter().collect();
     if missing != excused {

@@ -6,8 +6,8 @@ use tfrt_ir::{Diagnostics, Location, ValueId};
 
 use super::{
     attributes::Bound,
-    graph::{Context, Frame, Importer, Place},
-    model::{Opsets, domain},
+    graph::{Context, Frame, Importer, MAX_LEVELS, Place},
+    model::{Opsets, domain, set_name},
     problem::{Problem, shown},
     proto::{Function, Node},
 };
@@ -23,43 +23,147 @@ type Key<'m> = (&'m str, &'m str, &'m str);
 /// The functions of a model.
 #[derive(Default)]
 pub(super) struct Functions<'m> {
-    by_name: HashMap<Key<'m>, &'m Function>,
+    by_name: HashMap<Key<'m>, usize>,
+    all: Vec<Known<'m>>,
+}
+
+/// A function, and what becomes of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'m> {
+    function: &'m Function,
+    extent: Extent<'m>,
+}
+
+/// What becomes of a call of a function.
+#[derive(Clone, Copy)]
+enum Extent<'m> {
+    /// Nodes, and calls within one another.
+    Finite { n_nodes: usize, depth: usize },
+    /// It leads to a function that calls itself, which has this name.
+    Endless(&'m str),
 }
 
 impl<'m> Functions<'m> {
-    /// Lists functions; reports those that are there twice.
+    /// Lists functions, and finds out what becomes of calls; reports functions that are there
+    /// twice.
     pub(super) fn of(
         functions: &'m [Function],
         place: &Location,
         errors: &mut Diagnostics,
     ) -> Functions<'m> {
         let mut by_name = HashMap::new();
-        for function in functions {
+        for (index, function) in functions.iter().enumerate() {
             let name = function.name.as_deref().unwrap_or("");
             let key = (
                 domain(function.domain.as_deref()),
                 name,
                 function.overload.as_deref().unwrap_or(""),
             );
-            if by_name.insert(key, function).is_some() {
-                let message = format!("has the function '{}' twice", shown(name));
+            if by_name.insert(key, index).is_some() {
+                let message = format!("the model has the function '{}' twice", shown(name));
                 errors.push(Problem::new(codes::MODEL_FUNCTION, message).at(place.clone()));
             }
         }
-        Functions { by_name }
+        let extents = extents(functions, &by_name);
+        let all = functions.iter().zip(extents);
+        let all = all.map(|(function, extent)| Known { function, extent });
+        Functions {
+            all: all.collect(),
+            by_name,
+        }
     }
 
     /// Finds the function that a node calls.
-    pub(super) fn called(&self, node: &Node) -> Option<&'m Function> {
-        if self.by_name.is_empty() {
-            return None;
+    pub(super) fn called(&self, node: &Node) -> Option<usize> {
+        match self.by_name.is_empty() {
+            true => None,
+            false => self.by_name.get(&key(node)).copied(),
         }
-        let key = (
-            domain(node.domain.as_deref()),
-            node.op_type.as_deref().unwrap_or(""),
-            node.overload.as_deref().unwrap_or(""),
-        );
-        self.by_name.get(&key).copied()
+    }
+}
+
+fn key(node: &Node) -> Key<'_> {
+    (
+        domain(node.domain.as_deref()),
+        node.op_type.as_deref().unwrap_or(""),
+        node.overload.as_deref().unwrap_or(""),
+    )
+}
+
+/// Finds what becomes of a call of each function, those that it calls first: on a stack of our
+/// own, since they may call each other in a long row.
+fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> Vec<Extent<'m>> {
+    let calls: Vec<(usize, Vec<usize>)> = functions
+        .iter()
+        .map(|function| {
+            let (mut n_nodes, mut callees) = (0, Vec::new());
+            count(&function.node, by_name, &mut n_nodes, &mut callees);
+            (n_nodes, callees)
+        })
+        .collect();
+    let mut extents: Vec<Option<Extent<'m>>> = vec![None; functions.len()];
+    let mut is_open = vec![false; functions.len()];
+    for start in 0..functions.len() {
+        let mut stack = vec![start];
+        while let Some(&at) = stack.last() {
+            let (n_nodes, callees) = &calls[at];
+            if extents[at].is_some() {
+                stack.pop();
+                continue;
+            }
+            if !is_open[at] {
+                is_open[at] = true;
+                stack.extend(callees.iter().filter(|&&callee| extents[callee].is_none()));
+                // One that is open calls itself by way of this.
+                continue;
+            }
+            let mut extent = Extent::Finite {
+                n_nodes: *n_nodes,
+                depth: 1,
+            };
+            for &callee in callees {
+                let own_name = functions[callee].name.as_deref().unwrap_or("");
+                let inner = extents[callee].unwrap_or(Extent::Endless(own_name));
+                extent = match (extent, inner) {
+                    (
+                        Extent::Finite { n_nodes, depth },
+                        Extent::Finite {
+                            n_nodes: n,
+                            depth: d,
+                        },
+                    ) => Extent::Finite {
+                        n_nodes: n_nodes.saturating_add(n),
+                        depth: depth.max(d + 1),
+                    },
+                    (Extent::Endless(name), _) | (_, Extent::Endless(name)) => {
+                        Extent::Endless(name)
+                    }
+                };
+            }
+            extents[at] = Some(extent);
+            stack.pop();
+        }
+    }
+    extents
+        .into_iter()
+        .map(|extent| extent.expect("each was found"))
+        .collect()
+}
+
+/// Counts nodes, those of subgraphs included, and lists the functions that they call.
+fn count(
+    nodes: &[Node],
+    by_name: &HashMap<Key<'_>, usize>,
+    n_nodes: &mut usize,
+    callees: &mut Vec<usize>,
+) {
+    *n_nodes += nodes.len();
+    for node in nodes {
+        callees.extend(by_name.get(&key(node)));
+        for attribute in &node.attribute {
+            let graphs = attribute.g.as_deref().into_iter().chain(&attribute.graphs);
+            graphs.for_each(|graph| count(&graph.node, by_name, n_nodes, callees));
+        }
     }
 }
 
@@ -72,19 +176,20 @@ impl<'m> Importer<'m> {
         place: &Location,
     ) {
         for function in functions {
-            let own = self.opsets(&function.opset_import, place);
+            let name = shown(function.name.as_deref().unwrap_or(""));
+            let who = format!("function '{name}'");
+            let own = self.opsets(&who, &function.opset_import, place);
             for (domain, version) in own {
-                let Some(&other) = model.get(domain).filter(|&&other| other != version) else {
+                let Some(&other) = model.get(domain) else {
+                    self.state_version(domain, version);
                     continue;
                 };
-                let set = if domain.is_empty() {
-                    "ai.onnx"
-                } else {
-                    shown(domain)
-                };
-                let name = shown(function.name.as_deref().unwrap_or(""));
+                if other == version {
+                    continue;
+                }
+                let set = shown(set_name(domain));
                 let message = format!(
-                    "function '{name}' asks for version {version} of the operator set '{set}', \
+                    "{who} asks for version {version} of the operator set '{set}', \
                      expected {other} as the model does"
                 );
                 let problem = Problem::new(codes::OPSET, message);
@@ -96,18 +201,23 @@ impl<'m> Importer<'m> {
     /// Expands a call; returns the values of the function's results.
     pub(super) fn call(
         &mut self,
-        function: &'m Function,
+        function: usize,
         node: &'m Node,
         operands: &[Option<ValueId>],
         at: Context<'_>,
         place: &Place,
     ) -> Vec<Option<ValueId>> {
-        if let Some(problem) = self.refuse_call(function, node, at) {
+        let Known { function, extent } = self.functions.all[function];
+        if let Some(problem) = self.refuse_call(function, extent, node, at) {
             self.errors
                 .push(problem.of(&place.label).at(place.location.clone()));
             return Vec::new();
         }
-        self.n_expanded += function.node.len();
+        if let (true, Extent::Finite { n_nodes, .. }) =
+            (self.frames[at.frame].caller.is_none(), extent)
+        {
+            self.n_expanded += n_nodes;
+        }
         let attributes = self.bind(function, node, at);
         let opsets = self.frames[at.frame].opsets.clone();
         let scope = self.new_scope(None);
@@ -122,13 +232,10 @@ impl<'m> Importer<'m> {
             left_out.filter(|(index, _)| operands.get(*index).is_none_or(|it| it.is_none()));
         let left_out = left_out.map(|(_, name)| name.as_str()).collect();
         self.scopes[scope].left_out = left_out;
-        let mut expanding = self.frames[at.frame].expanding.clone();
-        expanding.push(function);
         self.frames.push(Frame {
             opsets,
             attributes,
             caller: Some(place.location.clone()),
-            expanding,
         });
         let inside = Context {
             frame: self.frames.len() - 1,
@@ -161,19 +268,29 @@ impl<'m> Importer<'m> {
     fn refuse_call(
         &self,
         function: &'m Function,
+        extent: Extent<'m>,
         node: &'m Node,
         at: Context<'_>,
     ) -> Option<Problem> {
         let error = |message: String| Some(Problem::new(codes::MODEL_FUNCTION, message));
-        let open = &self.frames[at.frame].expanding;
-        if open.iter().any(|&other| std::ptr::eq(other, function)) {
-            return error("calls itself".to_owned());
-        }
-        if at.level >= super::graph::MAX_LEVELS {
-            let message = format!("functions call each other more than {} deep", at.level);
+        let (n_nodes, depth) = match extent {
+            Extent::Finite { n_nodes, depth } => (n_nodes, depth),
+            Extent::Endless(name) => {
+                return error(format!(
+                    "leads to the function '{}', which calls itself",
+                    shown(name)
+                ));
+            }
+        };
+        if at.level + depth > MAX_LEVELS {
+            let message = format!(
+                "leads to functions that call each other {depth} deep, expected at most {MAX_LEVELS}"
+            );
             return Some(Problem::new(codes::MODEL_TOO_DEEP, message));
         }
-        if self.n_expanded + function.node.len() > MAX_EXPANDED {
+        // Inside a call it was counted with the call.
+        let is_outermost = self.frames[at.frame].caller.is_none();
+        if is_outermost && self.n_expanded.saturating_add(n_nodes) > MAX_EXPANDED {
             let message = format!("functions expand to more than {MAX_EXPANDED} nodes");
             return Some(Problem::new(codes::MODEL_TOO_LARGE, message));
         }

@@ -236,6 +236,11 @@ impl Walk<'_> {
 
     /// Goes over a field that nobody knows.
     fn skip(&mut self, start: usize, number: u64, wire: u64, end: usize) -> Result<(), Problem> {
+        if number == 0 {
+            let inside = self.inside();
+            let message = format!("byte {start} begins a field with the number 0{inside}");
+            return Err(Problem::new(codes::NOT_A_MODEL, message));
+        }
         let len = match wire {
             0 => return self.varint(end).map(drop),
             1 => 8,
@@ -250,11 +255,6 @@ impl Walk<'_> {
                 return Err(Problem::new(codes::NOT_A_MODEL, message));
             }
         };
-        if number == 0 {
-            let inside = self.inside();
-            let message = format!("byte {start} begins a field with the number 0{inside}");
-            return Err(Problem::new(codes::NOT_A_MODEL, message));
-        }
         if end - self.at < len {
             let what = format!("field {number}{}", self.inside());
             return Err(self.truncated(&what, len, end));
@@ -279,7 +279,7 @@ impl Walk<'_> {
         for shift in (0..64).step_by(7) {
             if self.at >= end {
                 let message = format!(
-                    "ends at byte {end}, within a number that begins at byte {start}{}",
+                    "the file ends at byte {end}, within a number that begins at byte {start}{}",
                     self.inside()
                 );
                 return Err(Problem::new(codes::NOT_A_MODEL, message).help(COPY_AGAIN));
@@ -309,7 +309,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let message = format!(
-            "{} bytes would take more than {limit} bytes of memory: most of its parts are empty",
+            "the file's {} bytes would take more than {limit} of memory: most of its parts are empty",
             self.bytes.len()
         );
         Err(Problem::new(codes::MODEL_TOO_LARGE, message))
@@ -330,7 +330,7 @@ impl Walk<'_> {
             0 => format!("messages nest more than {MAX_DEPTH} deep{}", self.inside()),
             n => format!(
                 "subgraphs nest more than {n} deep, at {}",
-                self.path_of(&self.levels[..self.levels.len().min(12)])
+                self.path_of(&self.levels)
             ),
         };
         Problem::new(codes::MODEL_TOO_DEEP, message)
@@ -362,10 +362,17 @@ impl Walk<'_> {
             Some(name) => format!("{name}[{}]", level.index),
             None => level.name.to_owned(),
         };
-        let parts: Vec<String> = levels.iter().skip(1).map(part).collect();
+        let shown = levels.iter().skip(1).take(MAX_SHOWN_LEVELS);
+        let mut parts: Vec<String> = shown.map(part).collect();
+        if levels.len() > MAX_SHOWN_LEVELS + 1 {
+            parts.push("..".to_owned());
+        }
         parts.join(".")
     }
 }
+
+/// Messages within one another of which an error shows where it is.
+const MAX_SHOWN_LEVELS: usize = 12;
 
 const COPY_AGAIN: &str = "the file was probably cut off: copy it again";
 

@@ -12,13 +12,16 @@ use tfrt_ir::{
 
 use super::{
     attributes::{self, Bound, Held},
+    check,
     external::ExternalFiles,
     function::Functions,
     model::{Opsets, domain},
     order,
     problem::{Problem, shown},
-    proto::{Function, Graph, Node, TypeProto, ValueInfo},
-    results, sparse,
+    proto::{Graph, Node, TypeProto, ValueInfo},
+    results,
+    schema::{self, Operator},
+    sparse,
     tensor::{self, Tensor, TensorData},
     types,
 };
@@ -40,9 +43,18 @@ pub(super) struct Importer<'m> {
     /// The model, and the calls of functions that are being read.
     pub frames: Vec<Frame<'m>>,
     /// Names of operations that were met, by domain and operator.
-    pub names: HashMap<(&'m str, &'m str), Name>,
+    pub names: HashMap<(&'m str, &'m str), Known>,
     /// Nodes of functions that were expanded.
     pub n_expanded: usize,
+}
+
+/// What is known of the operator of a node.
+#[derive(Clone)]
+pub(super) struct Known {
+    /// The name of the operation.
+    pub name: Name,
+    /// `None` if it is of a domain of which nothing is known.
+    pub operator: Option<Rc<Operator>>,
 }
 
 /// The values of a graph.
@@ -62,8 +74,6 @@ pub(super) struct Frame<'m> {
     pub attributes: HashMap<&'m str, Bound<'m>>,
     /// Where it is called.
     pub caller: Option<Location>,
-    /// The functions that are being expanded.
-    pub expanding: Vec<&'m Function>,
 }
 
 /// Where nodes are read to.
@@ -92,7 +102,7 @@ impl Place {
     pub(super) fn of_input(name: &str, file: &Location) -> Place {
         Place {
             label: format!("input '{}'", shown(name)),
-            path: shown(name).to_owned(),
+            path: shown(name).into_owned(),
             location: file.clone(),
         }
     }
@@ -107,7 +117,6 @@ impl<'m> Importer<'m> {
             opsets: Rc::new(opsets),
             attributes: HashMap::new(),
             caller: None,
-            expanding: Vec::new(),
         });
         self.frames.len() - 1
     }
@@ -202,7 +211,7 @@ impl<'m> Importer<'m> {
     }
 
     fn initializer(&mut self, name: &'m str, decoded: Result<Tensor, Problem>, at: Context<'_>) {
-        let path = join(at.path, shown(name));
+        let path = join(at.path, &shown(name));
         let location = Location::named(path.as_str(), Some(self.file_location(0)));
         let place = Place {
             label: format!("initializer '{path}'"),
@@ -302,7 +311,13 @@ impl<'m> Importer<'m> {
             ),
         };
         let problem = Problem::new(codes::MODEL_CYCLE, message).of(&places[0].label);
-        self.errors.push(problem.at(places[0].location.clone()));
+        let location = places[0].location.clone();
+        self.errors.push(problem.at(location.clone()));
+        // So that nothing else is said of what they would make.
+        let unknown = self.no_value(at.block, location);
+        for name in nodes.iter().flat_map(|node| &node.output) {
+            self.scopes[at.scope].values.insert(name, unknown);
+        }
     }
 
     fn node(&mut self, node: &'m Node, index: usize, stated: &Stated<'m>, at: Context<'_>) {
@@ -367,8 +382,12 @@ impl<'m> Importer<'m> {
         at: Context<'_>,
         place: &Place,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
-        let name = self.operation_name(node, at)?;
-        let (entries, graphs) = self.attributes(node, at, place)?;
+        let Known { name, operator } = self.known(node, at)?;
+        let n_errors = self.errors.len();
+        let (entries, graphs) = self.attributes(node, at, place, operator.as_deref())?;
+        if self.errors.len() > n_errors {
+            return Ok(Vec::new());
+        }
         if name == "onnx.Constant" {
             let tensor = constant_tensor(entries)?;
             return Ok(vec![Some(self.constant(
@@ -403,7 +422,8 @@ impl<'m> Importer<'m> {
             regions.push(region);
             state = state.region(region);
         }
-        let inferred = results::types(&self.module, &name, &values, &entries, &regions);
+        let operator = operator.as_deref();
+        let inferred = results::types(&self.module, &name, operator, &values, &entries, &regions);
         for (index, name) in node.output.iter().enumerate() {
             let ty = match stated.get(name.as_str()).map(|ty| types::read(ty)) {
                 Some(Ok(ty)) if !results::is_unknown(&ty) => ty,
@@ -420,23 +440,27 @@ impl<'m> Importer<'m> {
         Ok(results.iter().map(|&value| Some(value)).collect())
     }
 
-    fn operation_name(&mut self, node: &'m Node, at: Context<'_>) -> Result<Name, Problem> {
+    /// Finds what a node's operator is called here, and what is known of it.
+    fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<Known, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
-        if let Some(name) = self.names.get(&(domain, operator)) {
-            return Ok(name.clone());
+        if let Some(known) = self.names.get(&(domain, operator)) {
+            return Ok(known.clone());
         }
         let name = operation_name(domain, operator)?;
-        let opsets = &self.frames[at.frame].opsets;
-        if !opsets.contains_key(domain) && !name.starts_with("onnx.ext.") {
+        let version = self.frames[at.frame].opsets.get(domain).copied();
+        if version.is_none() && schema::is_known_domain(domain) {
             let set = if domain.is_empty() { "ai.onnx" } else { domain };
             let message =
                 format!("is of the operator set '{set}', of which the model has no version");
             return Err(Problem::new(codes::OPSET, message));
         }
-        let name = Name::from(name);
-        self.names.insert((domain, operator), name.clone());
-        Ok(name)
+        let known = Known {
+            name: Name::from(name),
+            operator: check::operator(domain, operator, version.unwrap_or(0))?,
+        };
+        self.names.insert((domain, operator), known.clone());
+        Ok(known)
     }
 
     /// Reads the attributes of a node; the graphs among them come sorted by name.
@@ -445,9 +469,11 @@ impl<'m> Importer<'m> {
         node: &'m Node,
         at: Context<'_>,
         place: &Place,
+        operator: Option<&Operator>,
     ) -> Result<(Entries<'m>, Graphs<'m>), Problem> {
         let mut entries: Entries<'m> = Vec::with_capacity(node.attribute.len());
         let mut graphs = Vec::new();
+        let mut stated = Vec::with_capacity(node.attribute.len());
         let mut seen = HashSet::new();
         for attribute in &node.attribute {
             let name = attributes::name(attribute)?;
@@ -478,6 +504,9 @@ impl<'m> Importer<'m> {
                     }
                 }
             }
+            if let Ok(kind) = attributes::kind(bound.attribute) {
+                stated.push((name, kind));
+            }
             match self.held(bound.attribute) {
                 Ok(Held::Graph(graph)) => {
                     graphs.push((name, graph, bound));
@@ -489,6 +518,12 @@ impl<'m> Importer<'m> {
                     self.errors.push(problem.at(place.location.clone()));
                 }
             }
+        }
+        if let Some(operator) = operator {
+            check::node(node, operator, &stated, &mut |problem| {
+                let problem = problem.of(&place.label);
+                self.errors.push(problem.at(place.location.clone()));
+            });
         }
         graphs.sort_by_key(|&(name, ..)| name);
         Ok((entries, graphs))
@@ -510,7 +545,7 @@ impl<'m> Importer<'m> {
         let region = self.module.create_region();
         let block = self.module.create_block(region);
         let scope = self.new_scope(Some(bound.scope));
-        let path = join(&place.path, shown(name));
+        let path = join(&place.path, &shown(name));
         let inside = Context {
             frame: bound.frame,
             scope,
@@ -525,10 +560,10 @@ impl<'m> Importer<'m> {
                 None => types::unknown(),
                 Some(_) => self.stated_type(input, "input", &place.location),
             };
-            let location = Location::named(join(&path, shown(name)), None);
+            let location = Location::named(join(&path, &shown(name)), None);
             let value = self.module.add_argument(block, ty, location);
             let input = Place {
-                label: format!("input '{}'", join(&path, shown(name))),
+                label: format!("input '{}'", join(&path, &shown(name))),
                 path: String::new(),
                 location: place.location.clone(),
             };
@@ -571,7 +606,7 @@ impl<'m> Importer<'m> {
         let operator = shown(node.op_type.as_deref().unwrap_or(""));
         let name = match node.name.as_deref() {
             None | Some("") => format!("{operator}#{index}"),
-            Some(name) => shown(name).to_owned(),
+            Some(name) => shown(name).into_owned(),
         };
         let path = join(at.path, &name);
         let here = Location::named(path.as_str(), Some(self.file_location(index + 1)));
@@ -630,8 +665,8 @@ fn operation_name(domain: &str, operator: &str) -> Result<String, Problem> {
     if !is_fine(operator) || !is_fine(domain) || operator.len() + domain.len() > MAX_LEN {
         let message = format!(
             "names the operator '{}' of '{}', expected letters and digits",
-            shown(operator).escape_debug(),
-            shown(domain).escape_debug()
+            shown(operator),
+            shown(domain)
         );
         return Err(Problem::new(codes::MODEL_NODE, message));
     }

@@ -17,9 +17,6 @@ use crate::codes;
 /// Versions of operator sets by domain; the default one is `""`.
 pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
 
-/// The first version of the format in which inputs need not repeat what has a value.
-const FIRST_WITHOUT_REPEATS: i64 = 4;
-
 /// Makes a module of a model.
 pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Module, Diagnostics> {
     let mut importer = Importer {
@@ -43,30 +40,25 @@ impl<'m> Importer<'m> {
     fn model(&mut self, model: &'m proto::Model, options: &Options) {
         let place = whole(&options.name);
         let Some(graph) = &model.graph else {
-            let problem = Problem::new(codes::NOT_A_MODEL, "has no graph");
+            let problem = Problem::new(codes::NOT_A_MODEL, "the model has no graph");
             self.errors.push(problem.at(place));
             return;
         };
-        let opsets = self.opsets(&model.opset_import, &place);
+        let opsets = self.opsets("the model", &model.opset_import, &place);
         for (&domain, &version) in &opsets {
-            let name = match domain {
-                "" => "onnx.opset".to_owned(),
-                domain => format!("onnx.opset.{domain}"),
-            };
-            let top = self.module.top();
-            self.module
-                .set_attribute(top, name, Attribute::integer(version, Type::I64));
+            self.state_version(domain, version);
         }
         self.properties(model);
         self.functions = Functions::of(&model.functions, &place, &mut self.errors);
         self.check_versions(&model.functions, &opsets, &place);
         let frame = self.new_frame(opsets);
-        self.main(graph, frame, model.ir_version);
+        self.main(graph, frame);
     }
 
     /// Reads the versions of operator sets, and refuses those that are not known.
     pub(super) fn opsets(
         &mut self,
+        who: &str,
         imports: &'m [proto::OperatorSet],
         place: &Location,
     ) -> Opsets<'m> {
@@ -78,18 +70,14 @@ impl<'m> Importer<'m> {
                 .insert(domain, version)
                 .is_some_and(|other| other != version)
             {
-                let name = if domain.is_empty() {
-                    "ai.onnx"
-                } else {
-                    shown(domain)
-                };
-                let message = format!("asks for two versions of the operator set '{name}'");
+                let name = shown(set_name(domain));
+                let message = format!("{who} asks for two versions of the operator set '{name}'");
                 let problem = Problem::new(codes::OPSET, message);
                 self.errors.push(problem.at(place.clone()));
             }
             if domain.is_empty() && !OPSETS.contains(&version) {
                 let message = format!(
-                    "asks for version {version} of ONNX's operator set, expected {} to {}",
+                    "{who} asks for version {version} of ONNX's operator set, expected {} to {}",
                     OPSETS.start(),
                     OPSETS.end()
                 );
@@ -107,6 +95,17 @@ impl<'m> Importer<'m> {
             }
         }
         opsets
+    }
+
+    /// Says in the module for which version of an operator set it is.
+    pub(super) fn state_version(&mut self, domain: &str, version: i64) {
+        let name = match domain {
+            "" => "onnx.opset".to_owned(),
+            domain => format!("onnx.opset.{domain}"),
+        };
+        let top = self.module.top();
+        self.module
+            .set_attribute(top, name, Attribute::integer(version, Type::I64));
     }
 
     /// Keeps what the model says of itself.
@@ -131,7 +130,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn main(&mut self, graph: &'m proto::Graph, frame: usize, ir_version: Option<i64>) {
+    fn main(&mut self, graph: &'m proto::Graph, frame: usize) {
         let region = self.module.create_region();
         let block = self.module.create_block(region);
         let scope = self.new_scope(None);
@@ -157,14 +156,11 @@ impl<'m> Importer<'m> {
                 continue;
             }
             let ty = self.stated_type(input, "input", &place);
-            let location = Location::named(shown(name), Some(place.clone()));
+            let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
             self.define(name, value, at.scope, &Place::of_input(name, &place));
             inputs.push(Attribute::string(name));
             dimensions.push(types::dimensions(input.ty.as_deref()));
-        }
-        if ir_version.is_some_and(|version| version < FIRST_WITHOUT_REPEATS) {
-            // Constants are all there is to an initializer then, which is how they are taken.
         }
         self.nodes(&graph.node, &graph.value_info, &graph.output, at);
         let outputs = self.outputs(graph, at);
@@ -198,11 +194,16 @@ impl<'m> Importer<'m> {
             .region(region)
             .location(match graph.name.as_deref() {
                 None | Some("") => place,
-                Some(name) => Location::named(shown(name), Some(place)),
+                Some(name) => Location::named(&*shown(name), Some(place)),
             });
         let main = self.module.create(main);
         self.module.append(self.module.body(), main);
     }
+}
+
+/// Returns the name of an operator set, given its domain.
+pub(super) fn set_name(domain: &str) -> &str {
+    if domain.is_empty() { "ai.onnx" } else { domain }
 }
 
 /// Returns a domain, the default one by its short name.

@@ -1,5 +1,7 @@
 //! What is wrong with a part of a model, told by somebody who does not know where it is.
 
+use std::borrow::Cow;
+
 use tfrt_ir::{Diagnostic, Location};
 
 /// A mistake without a place.
@@ -41,11 +43,15 @@ impl Problem {
     }
 }
 
-/// A name as it is shown: cut if it is long.
-pub(super) fn shown(name: &str) -> &str {
+/// A name as it is shown: cut if it is long, without what would move the cursor.
+pub(super) fn shown(name: &str) -> Cow<'_, str> {
     const MAX_SHOWN: usize = 100;
-    match name.len() {
+    let cut = match name.len() {
         0..=MAX_SHOWN => name,
         _ => &name[..name.floor_char_boundary(MAX_SHOWN)],
+    };
+    match cut.contains(char::is_control) {
+        true => cut.escape_debug().to_string().into(),
+        false => cut.into(),
     }
 }

@@ -7,6 +7,7 @@ use super::{
     attributes::Held,
     element,
     graph::Entries,
+    schema::{Operator, Parameter},
     tensor::{Tensor, TensorData},
     types,
 };
@@ -42,6 +43,7 @@ pub(super) fn is_unknown(ty: &Type) -> bool {
 pub(super) fn types(
     module: &Module,
     name: &str,
+    operator: Option<&Operator>,
     operands: &[ValueId],
     attributes: &Entries<'_>,
     regions: &[RegionId],
@@ -78,7 +80,17 @@ pub(super) fn types(
             }
             _ => Results::Same(types::optional(&types::unknown())),
         },
-        "onnx.If" => Results::Each(yielded(module, regions.last())),
+        "onnx.If" => {
+            let (one, other) = (
+                yielded(module, regions.first()),
+                yielded(module, regions.last()),
+            );
+            let both = one
+                .iter()
+                .zip(&other)
+                .map(|(one, other)| either(one, other));
+            Results::Each(both.collect())
+        }
         "onnx.Loop" => Results::Each(loop_results(module, operands, regions)),
         "onnx.Scan" => Results::Each(scan_results(module, attributes, regions)),
         "onnx.SequenceMap" => {
@@ -88,7 +100,64 @@ pub(super) fn types(
                 .map(|ty| types::sequence(&any_shape(Some(ty))));
             Results::Each(sequences.collect())
         }
-        _ => Results::Same(types::unknown()),
+        _ => match operator {
+            Some(operator) => Results::Each(declared(module, operator, operands, attributes)),
+            None => Results::Same(types::unknown()),
+        },
+    }
+}
+
+/// Returns the types that an operator's parameters say, of those results that have one.
+fn declared(
+    module: &Module,
+    operator: &Operator,
+    operands: &[ValueId],
+    attributes: &Entries<'_>,
+) -> Vec<Type> {
+    // The types that letters stand for in this call.
+    let mut letters: Vec<(&str, Type)> = Vec::new();
+    for (index, &operand) in operands.iter().enumerate() {
+        let ty = module.value_type(operand);
+        let Some(parameter) = operator.input(index) else {
+            break;
+        };
+        let is_new = letters.iter().all(|(letter, _)| *letter != parameter.ty);
+        if is_new && *ty != Type::None && !is_unknown(&any_shape(Some(ty))) {
+            letters.push((parameter.ty, any_shape(Some(ty))));
+        }
+    }
+    let declared = |parameter: &Parameter| {
+        if let Some((_, ty)) = letters.iter().find(|(letter, _)| *letter == parameter.ty) {
+            return ty.clone();
+        }
+        if let Some(element) = parameter.ty.strip_prefix("tensor(") {
+            let element = ElementType::from_name(element.trim_end_matches(')'));
+            return element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
+        }
+        let number = attributes.iter().find_map(|(name, held)| match held {
+            Held::Constant(value) if ELEMENT_TYPES.contains(name) => value.as_i64(),
+            _ => None,
+        });
+        let element = number.and_then(|number| i32::try_from(number).ok());
+        let element = element.and_then(ElementType::from_number);
+        element.map_or_else(types::unknown, |it| types::unranked(it.ty()))
+    };
+    operator.outputs.iter().map(declared).collect()
+}
+
+/// Attributes that state the type of a result's elements, as a number.
+const ELEMENT_TYPES: [&str; 4] = ["to", "dtype", "output_dtype", "output_datatype"];
+
+/// Returns the type of a value that is one or another.
+fn either(one: &Type, other: &Type) -> Type {
+    match (one, other) {
+        _ if one == other => one.clone(),
+        (Type::Tensor(_), Type::Tensor(_)) if is_unknown(&any_shape(Some(one))) => {
+            any_shape(Some(other))
+        }
+        (Type::Tensor(_), Type::Tensor(_)) => any_shape(Some(one)),
+        (Type::Tensor(_), _) => other.clone(),
+        _ => one.clone(),
     }
 }
 

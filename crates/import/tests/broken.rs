@@ -1,0 +1,103 @@
+//! Models that are broken: each is refused with errors that say where and why, at once, on a
+//! small stack. What is said stands in `broken/expected.txt`; `UPDATE_EXPECT=1` writes it anew.
+
+#[path = "broken/cases.rs"]
+mod cases;
+#[path = "broken/wire.rs"]
+mod wire;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use expect_test::expect_file;
+use tfrt_import::{
+    codes,
+    onnx::{Options, import},
+};
+use tfrt_ir::Diagnostics;
+
+/// How long a refusal may take; tests run unoptimized, on machines that do other things.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// As much as threads of Rust's have.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Makes the files that cases name; returns the folder.
+fn folder() -> PathBuf {
+    let around = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken");
+    let folder = around.join("model");
+    fs::create_dir_all(folder.join("folder")).unwrap();
+    fs::write(around.join("secret.bin"), [0; 8]).unwrap();
+    fs::write(folder.join("w.bin"), [0; 8]).unwrap();
+    fs::write(folder.join("short.bin"), [0; 7]).unwrap();
+    let link = folder.join("link.bin");
+    let _ = fs::remove_file(&link);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../secret.bin", &link).unwrap();
+    folder
+}
+
+fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
+    let options = Options {
+        name: "model.onnx".to_owned(),
+        folder: Some(folder.to_path_buf()),
+    };
+    let run = move || {
+        let start = Instant::now();
+        let errors = import(bytes, &options).err();
+        (errors, start.elapsed())
+    };
+    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+    thread.unwrap().join().expect("import does not panic")
+}
+
+#[test]
+fn broken_models_are_refused_with_a_place_and_a_reason() {
+    let folder = folder();
+    let mut text = String::new();
+    let mut shown = BTreeSet::new();
+    let all = cases::all();
+    assert!(all.len() >= 60, "{}", all.len());
+    for case in all {
+        let (errors, took) = refuse(case.bytes, &folder);
+        let errors = errors.unwrap_or_else(|| panic!("'{}' is not refused", case.name));
+        assert!(took < LIMIT, "'{}' took {took:?}", case.name);
+        shown.extend(errors.iter().filter_map(|error| error.code()));
+        // The system has its own words for what it does not find.
+        let said = errors.to_string();
+        let said = said.split(" (os error").next().unwrap_or_default();
+        text.push_str(&format!("== {}\n{said}\n", case.name));
+    }
+    expect_file!["./broken/expected.txt"].assert_eq(&text);
+    let known: BTreeSet<&str> = codes::ALL.iter().map(|(code, _)| *code).collect();
+    assert_eq!(shown, known, "every code is shown");
+}
+
+#[test]
+fn files_beside_a_model_need_its_folder() {
+    let model = wire::with_initializer(wire::external(&[("location", "w.bin")]));
+    let errors = import(model.0.clone(), &Options::new("model.onnx")).unwrap_err();
+    assert!(
+        errors.to_string().contains("the model's folder is unknown"),
+        "{errors}"
+    );
+    let (errors, _) = refuse(model.0, &folder());
+    assert!(errors.is_none(), "{errors:?}");
+}
+
+#[test]
+fn every_prefix_of_a_model_is_refused_or_read() {
+    let relu = wire::node("Relu", &["x"], &["y"]);
+    let model = wire::model(wire::graph([relu], "y")).0;
+    for len in 0..model.len() {
+        let cut = model[..len].to_vec();
+        if let Ok(module) = import(cut, &Options::new("model.onnx")) {
+            tfrt_ir::verify(&module).unwrap();
+        }
+    }
+}
