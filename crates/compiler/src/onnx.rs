@@ -66,6 +66,6 @@ pub fn pipeline(
     evaluator: &dyn Evaluator,
 ) -> Result<Diagnostics, Diagnostics> {
     let _ = (options, evaluator);
-    let passes = Pipeline::parse("lower-onnx").expect("it is a pass");
+    let passes = Pipeline::parse("onnx-upgrade,lower-onnx").expect("they are passes");
     passes.run(module)
 }

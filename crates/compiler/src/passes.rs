@@ -25,6 +25,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &inline::PASS,
     &onnx::lower::PASS,
     &merge_chains::PASS,
+    &onnx::upgrade::PASS,
     &streams::PRINT,
     &sequence::PASS,
 ];

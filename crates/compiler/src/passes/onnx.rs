@@ -5,6 +5,7 @@
 mod constant;
 pub(super) mod lower;
 mod model;
+pub(super) mod upgrade;
 
 use tfrt_ir::{BlockId, Module, OpId};
 

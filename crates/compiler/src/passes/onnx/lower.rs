@@ -296,7 +296,10 @@ impl Lowering<'_, '_> {
         let state = state
             .operands(operands)
             .attribute("attributes", Attribute::array(list))
-            .attribute("opset", Attribute::integer(self.opset(op), Type::I64));
+            .attribute(
+                "opset",
+                Attribute::integer(opset(self.module, op), Type::I64),
+            );
         Some(state)
     }
 
@@ -325,15 +328,6 @@ impl Lowering<'_, '_> {
         results
             .map(|result| lowered(self.module.value_type(*result)))
             .collect()
-    }
-
-    /// Returns the version of the operator set that an operation belongs to.
-    fn opset(&self, op: OpId) -> i64 {
-        let data = self.module.op(op);
-        let top = self.module.op(self.module.top());
-        let own = data.attribute("onnx.opset").and_then(Attribute::as_i64);
-        let stated = || top.attribute(&opset_attribute(data.name()))?.as_i64();
-        own.or_else(stated).unwrap_or(1)
     }
 
     /// Makes functions of the regions of an operation; returns their names, each with that of the
@@ -393,6 +387,15 @@ fn lowered(ty: &Type) -> Type {
         Type::Dialect(name) if !name.starts_with("!onnx.") => ty.clone(),
         _ => Type::dialect(TENSOR),
     }
+}
+
+/// Returns the version of the operator set that an operation belongs to.
+pub(super) fn opset(module: &Module, op: OpId) -> i64 {
+    let data = module.op(op);
+    let top = module.op(module.top());
+    let own = data.attribute("onnx.opset").and_then(Attribute::as_i64);
+    let stated = || top.attribute(&opset_attribute(data.name()))?.as_i64();
+    own.or_else(stated).unwrap_or(1)
 }
 
 /// Returns the attribute of a module that has the version for operations like this.

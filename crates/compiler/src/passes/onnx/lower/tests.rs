@@ -95,7 +95,7 @@ fn elements_that_files_do_not_know_are_bytes() {
            }"#,
         expect![[r#"
             func.func private @main.constants() -> (!t.tensor, !t.tensor) {
-              %0 = "cpu.onnx.Constant"() {bytes = dense<[241, 7]> : tensor<2xui8>, shape = [3], type = "i4"} : () -> !t.tensor
+              %0 = "cpu.onnx.Constant"() {value = dense<[1, -1, 7]> : tensor<3xi4>} : () -> !t.tensor
               %1 = "cpu.onnx.Constant"() {shape = [2], strings = ["a", "b"]} : () -> !t.tensor
               tfrt.return %0, %1 : !t.tensor, !t.tensor
             }

@@ -1,0 +1,140 @@
+use expect_test::{Expect, expect};
+
+use crate::passes::testing;
+
+/// Upgrades a function that returns the result of an operation on `%x`, and shows all but its frame.
+fn check(version: i64, operation: &str, expected: Expect) {
+    let text = format!(
+        "module attributes {{onnx.opset = {version} : i64}} {{
+           func.func @main(%x: tensor<?x4xf32>, %s: tensor<4xf32>) -> tensor<*xf32> {{
+             {operation} -> tensor<*xf32>
+             return %y : tensor<*xf32>
+           }}
+         }}"
+    );
+    let text = testing::run("onnx-upgrade", &text);
+    let shown = text
+        .lines()
+        .filter(|line| line.contains("onnx.") && !line.contains("module"));
+    let shown: Vec<&str> = shown.map(str::trim).collect();
+    expected.assert_eq(&shown.join("\n"));
+}
+
+#[test]
+fn attributes_become_operands() {
+    check(
+        11,
+        r#"%y = "onnx.Squeeze"(%x) {axes = [0, 2]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<[0, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+            %1 = "onnx.Squeeze"(%arg0, %0) {onnx.opset = 13} : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        17,
+        r#"%y = "onnx.ReduceMean"(%x) {axes = [1], keepdims = 0} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %1 = "onnx.ReduceMean"(%arg0, %0) {keepdims = 0, onnx.opset = 18} : (tensor<?x4xf32>, tensor<1xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Slice"(%x) {ends = [9], starts = [1]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %1 = "onnx.Constant"() {value = dense<9> : tensor<1xi64>} : () -> tensor<1xi64>
+            %2 = "onnx.Slice"(%arg0, %0, %1) {onnx.opset = 13} : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Pad"(%x) {mode = "constant", pads = [0, 0, 1, 1], value = 1.5 : f32} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<[0, 0, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+            %1 = "onnx.Constant"() {value = dense<1.500000e+00> : tensor<f32>} : () -> tensor<f32>
+            %2 = "onnx.Pad"(%arg0, %0, %1) {mode = "constant", onnx.opset = 13} : (tensor<?x4xf32>, tensor<4xi64>, tensor<f32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Clip"(%x) {max = 6.0 : f32} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<6.000000e+00> : tensor<f32>} : () -> tensor<f32>
+            %2 = "onnx.Clip"(%arg0, %0, %1) {onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<f32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        17,
+        r#"%y = "onnx.DFT"(%x) {inverse = 1} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+            %2 = "onnx.DFT"(%arg0, %0, %1) {inverse = 1, onnx.opset = 20} : (tensor<?x4xf32>, none, tensor<i64>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
+fn scales_become_those_of_resize() {
+    check(
+        7,
+        r#"%y = "onnx.Upsample"(%x) {mode = "nearest", scales = [1.0 : f32, 2.0 : f32]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>} : () -> tensor<2xf32>
+            %2 = "onnx.Resize"(%arg0, %0, %1) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        10,
+        r#"%y = "onnx.Resize"(%x, %s) {mode = "linear"} : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Resize"(%arg0, %0, %arg1) {coordinate_transformation_mode = "asymmetric", mode = "linear", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<4xf32>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
+fn what_only_trains_is_dropped() {
+    check(
+        7,
+        r#"%y = "onnx.Dropout"(%x) {ratio = 0.5 : f32} : (tensor<?x4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.Identity"(%arg0) {onnx.opset = 13} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        7,
+        r#"%y = "onnx.BatchNormalization"(%x, %s, %s, %s, %s) {epsilon = 0.5 : f32, spatial = 1}
+               : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.BatchNormalization"(%arg0, %arg1, %arg1, %arg1, %arg1) {epsilon = 5.000000e-01 : f32, onnx.opset = 15} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+}
+
+#[test]
+fn what_is_new_or_means_something_else_stays() {
+    check(
+        13,
+        r#"%y = "onnx.Softmax"(%x) {axis = 1} : (tensor<?x4xf32>)"#,
+        expect![[r#"%0 = "onnx.Softmax"(%arg0) {axis = 1} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        18,
+        r#"%y = "onnx.ReduceMean"(%x) {keepdims = 0} : (tensor<?x4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.ReduceMean"(%arg0) {keepdims = 0} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        8,
+        r#"%y = "onnx.BatchNormalization"(%x, %s, %s, %s, %s) {spatial = 0}
+               : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.BatchNormalization"(%arg0, %arg1, %arg1, %arg1, %arg1) {spatial = 0} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        10,
+        r#"%y = "onnx.RoiAlign"(%x, %s, %s) : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.RoiAlign"(%arg0, %arg1, %arg1) {coordinate_transformation_mode = "output_half_pixel", onnx.opset = 16} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+}
