@@ -94,8 +94,10 @@ impl Session {
 
     /// Judges a call, whose request the caller has given back; `reason` is why it was cancelled.
     pub fn end(&self, called: Called, reason: Option<Error>, is_interrupted: bool) -> Outcome {
-        self.settle(called.cells_before);
         let results = called.results;
+        // Results that lie on the heap are alive, and nobody's fault.
+        let n_results = results.iter().filter(|result| result.is_counted()).count();
+        self.settle(called.cells_before + n_results as u64);
         let status = self.judge(&results, reason.as_ref(), is_interrupted);
         // Without results nothing else would say why the function was stopped.
         let stopped = reason.filter(|reason| {

@@ -16,6 +16,7 @@ pub mod decompile;
 pub mod diff;
 pub mod dump;
 pub mod explain;
+mod given;
 pub mod kernels;
 pub mod lsp;
 pub mod opt;

@@ -30,6 +30,10 @@ pub enum OpenError {
     },
     /// The program does not fit the kernels: all misfits.
     Load(LoadError),
+    /// The program does not say that it is a model.
+    NoModel,
+    /// The constants of a model can't be made.
+    Constants(Error),
 }
 
 impl OpenError {
@@ -41,7 +45,10 @@ impl OpenError {
                 _ => tfrt_ir::codes::UNREADABLE,
             }),
             OpenError::Bytes { reason, .. } => Some(reason.code()),
-            OpenError::Text(_) | OpenError::Load(_) => None,
+            OpenError::Text(_)
+            | OpenError::Load(_)
+            | OpenError::NoModel
+            | OpenError::Constants(_) => None,
         }
     }
 
@@ -59,6 +66,16 @@ impl OpenError {
                 format!("{name}: byte {offset:#x}: {message}")
             }
             OpenError::Load(error) => error.to_string(),
+            OpenError::NoModel => {
+                "the program has no function that is called with named inputs, as a model's is"
+                    .to_owned()
+            }
+            OpenError::Constants(error) => {
+                format!(
+                    "the constants of the model can't be made: {}",
+                    error.message()
+                )
+            }
         }
     }
 }
@@ -80,6 +97,8 @@ impl error::Error for OpenError {
             OpenError::Text(reason) => Some(reason),
             OpenError::Bytes { reason, .. } => Some(reason),
             OpenError::Load(reason) => Some(reason),
+            OpenError::NoModel => None,
+            OpenError::Constants(reason) => Some(reason),
         }
     }
 }

@@ -1,11 +1,15 @@
-//! Programs as they come in: text or bytes, told apart by their first bytes.
+//! Programs and models as they come in: text, compiled bytes or ONNX, told apart by their first bytes.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_compiler::CompileOptions;
+use tfrt_compiler::onnx::{self, NoEvaluator};
+use tfrt_import::onnx as importer;
 use tfrt_ir::{Diagnostics, Module, Source};
 
 use crate::error::OpenError;
@@ -19,6 +23,9 @@ const MAX_TEXT_BYTES: u64 = 1 << 29;
 /// The offsets in a BEF file have 32 bits.
 const MAX_BEF_BYTES: u64 = 1 << 32;
 
+/// Lengths in protocol buffers have 31 bits.
+const MAX_MODEL_BYTES: u64 = 1 << 31;
+
 /// A program that was read, but not yet looked at.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -31,6 +38,31 @@ pub enum Input {
         /// The bytes.
         bytes: BefBuffer,
     },
+    /// An ONNX model.
+    Model {
+        /// What to call it in messages.
+        name: String,
+        /// The folder of elements that lie in files of their own; `None` refuses them.
+        folder: Option<PathBuf>,
+        /// The bytes.
+        bytes: ModelBytes,
+    },
+}
+
+/// The bytes of a model. A counted handle.
+#[derive(Clone)]
+pub struct ModelBytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for ModelBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ModelBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
 }
 
 impl Input {
@@ -45,7 +77,19 @@ impl Input {
             path: path.to_owned(),
             reason,
         })?;
-        Input::from_bytes(&path.to_string_lossy(), bytes)
+        let name = path.to_string_lossy();
+        let has_name = path
+            .extension()
+            .is_some_and(|extension| extension == "onnx");
+        if !has_name && !is_model(&bytes) {
+            return Input::from_bytes(&name, bytes);
+        }
+        let folder = importer::Options::at_path(path).folder;
+        Ok(Input::Model {
+            name: name.into_owned(),
+            folder: folder.filter(|_| path != Path::new(STANDARD_INPUT)),
+            bytes: ModelBytes(Arc::new(bytes)),
+        })
     }
 
     /// Takes bytes for what they are.
@@ -58,6 +102,13 @@ impl Input {
             let (name, bytes) = (name.to_owned(), BefBuffer::from_vec(bytes));
             return Ok(Input::Bytes { name, bytes });
         }
+        if is_model(&bytes) {
+            return Ok(Input::Model {
+                name: name.to_owned(),
+                folder: None,
+                bytes: ModelBytes(Arc::new(bytes)),
+            });
+        }
         let source = Source::from_bytes(name, bytes).map_err(OpenError::Text)?;
         Ok(Input::Text(source))
     }
@@ -66,7 +117,30 @@ impl Input {
     pub fn name(&self) -> &str {
         match self {
             Input::Text(source) => source.name(),
-            Input::Bytes { name, .. } => name,
+            Input::Bytes { name, .. } | Input::Model { name, .. } => name,
+        }
+    }
+
+    /// Returns the module that a text or a model is, verified; `None` of bytes, which were one.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn module(&self) -> Result<Option<Module>, Diagnostics> {
+        match self {
+            Input::Text(source) => parse(source).map(Some),
+            Input::Bytes { .. } => Ok(None),
+            Input::Model {
+                name,
+                folder,
+                bytes,
+            } => {
+                let mut options = importer::Options::new(name);
+                options.folder.clone_from(folder);
+                let module = importer::import(bytes.clone(), &options)?;
+                tfrt_ir::verify(&module)?;
+                Ok(Some(module))
+            }
         }
     }
 
@@ -77,16 +151,25 @@ impl Input {
     /// `Text` with all that is wrong with a text; `Bytes` with the first thing that is wrong with
     /// bytes.
     pub fn open(&self) -> Result<BefFile, OpenError> {
-        let bytes = match self {
-            Input::Text(source) => {
-                compile(source, &CompileOptions::default()).map_err(OpenError::Text)?
-            }
-            Input::Bytes { bytes, .. } => bytes.clone(),
-        };
+        let bytes = self.compile(&CompileOptions::default());
+        let bytes = bytes.map_err(OpenError::Text)?;
         BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
             name: self.name().to_owned(),
             reason,
         })
+    }
+
+    /// Returns the bytes of the program, compiled if they are not yet.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with a text or a model, as far as the first stage that refuses it can tell.
+    pub fn compile(&self, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
+        if let Input::Bytes { bytes, .. } = self {
+            return Ok(bytes.clone());
+        }
+        let module = self.module()?.expect("what is no bytes is a module");
+        tfrt_compiler::compile(&lower(module)?, options)
     }
 }
 
@@ -103,6 +186,7 @@ fn read_within_limits(mut from: impl Read) -> io::Result<Vec<u8>> {
     from.by_ref().take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
     let max_bytes = match bytes.starts_with(&layout::MAGIC) {
         true => MAX_BEF_BYTES,
+        false if bytes.first() == Some(&FIRST_OF_MODEL) => MAX_MODEL_BYTES,
         false => MAX_TEXT_BYTES,
     };
     // Of what fits there is one byte more at most: that which does not.
@@ -113,6 +197,14 @@ fn read_within_limits(mut from: impl Read) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+/// What models begin with, and texts never do.
+const FIRST_OF_MODEL: u8 = 0x08;
+
+/// Tells whether bytes are to be taken for a model, even if they turn out to be a broken one.
+fn is_model(bytes: &[u8]) -> bool {
+    !bytes.starts_with(&layout::MAGIC) && importer::looks_like_model(bytes)
 }
 
 /// Parses and verifies a text.
@@ -132,7 +224,25 @@ pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
 ///
 /// All that is wrong with it, as far as the first stage that refuses it can tell.
 pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
-    tfrt_compiler::compile(&parse(source)?, options)
+    tfrt_compiler::compile(&lower(parse(source)?)?, options)
+}
+
+/// Makes a program of a module, if it is a graph in dialect `onnx`.
+///
+/// # Errors
+///
+/// All that keeps it from becoming one.
+pub fn lower(mut module: Module) -> Result<Module, Diagnostics> {
+    if is_graph(&module) {
+        onnx::pipeline(&mut module, &onnx::Options::default(), &NoEvaluator)?;
+    }
+    Ok(module)
+}
+
+/// Tells whether a module has a function that is a graph in dialect `onnx`, and not a program yet.
+pub fn is_graph(module: &Module) -> bool {
+    let mut functions = module.children(module.top());
+    functions.any(|function| module.op(function).attribute("onnx.inputs").is_some())
 }
 
 #[cfg(test)]

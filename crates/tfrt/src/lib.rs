@@ -22,6 +22,7 @@
 //!
 //! | To | Use |
 //! | --- | --- |
+//! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
@@ -62,7 +63,8 @@
 //! # The layers below
 //!
 //! The crates that this one stands on are re-exported whole, for those who need more: [`asynchronous`],
-//! [`bef`], [`compiler`], [`host`], [`ir`] and [`kernels`]. Only what stands at the root of this
+//! [`bef`], [`compiler`], [`host`], [`import`], [`ir`], [`kernels`] and
+//! [`tensor`]. Only what stands at the root of this
 //! crate is a promise.
 
 #![forbid(unsafe_code)]
@@ -71,9 +73,11 @@ pub use tfrt_async as asynchronous;
 pub use tfrt_bef as bef;
 pub use tfrt_compiler as compiler;
 pub use tfrt_host as host;
+pub use tfrt_import as import;
 pub use tfrt_ir as ir;
 pub use tfrt_kernels as kernels;
 pub use tfrt_run::report;
+pub use tfrt_tensor as tensor;
 
 pub use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
@@ -90,6 +94,7 @@ pub mod codes;
 mod context;
 mod error;
 pub mod input;
+pub mod model;
 pub mod profile;
 mod program;
 mod runtime;
@@ -100,6 +105,7 @@ pub use arguments::{Argument, Arguments};
 pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, error_message};
+pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod commands;
+mod data;
 mod failure;
 mod options;
 mod talk;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod inspect;
+mod model;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use tfrt_run::QueueOption;
 
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
+pub use model::{InputOptions, OutputOptions};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -86,7 +88,7 @@ impl fmt::Display for Color {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     Bench(BenchOptions),
     Compile(CompileOptions),
     Decompile(DecompileOptions),
@@ -100,10 +102,14 @@ pub enum Command {
     Completions(CompletionsOptions),
 }
 
-/// Run a program: its functions in order, those without parameters
+/// Run a model, or a program: its functions in order, those without parameters
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tfrt run model.onnx --random               a model, to see what it gives
+  tfrt run model.onnx --input image=cat.png --top 5 --labels labels.txt
+  tfrt run model.bef --input ids=ids.npy --input mask=mask.npy --output probs=probs.npy
+  tfrt run model.onnx --input x=data.npz:x --output-dir out --output-format pb
   tfrt run program.mlir                      run every function without parameters
   tfrt run program.bef --function main       run one function of a compiled program
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
@@ -114,7 +120,8 @@ Examples:
   tfrt run --trace run.pftrace program.mlir  what ran when, for ui.perfetto.dev
   generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
-    /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
+    /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
+    /// content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -173,6 +180,12 @@ pub struct RunOptions {
 
     #[command(flatten)]
     pub limits: LimitOptions,
+
+    #[command(flatten)]
+    pub given: InputOptions,
+
+    #[command(flatten)]
+    pub wanted: OutputOptions,
 }
 
 #[derive(Debug, Args)]
@@ -202,14 +215,15 @@ impl LimitOptions {
     }
 }
 
-/// Compile MLIR text to a BEF file
+/// Compile an ONNX model or MLIR text to a BEF file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tfrt compile model.onnx                   write model.bef, which is ready sooner
   tfrt compile program.mlir                 write program.bef
   tfrt compile program.mlir -o - | tfrt run -")]
 pub struct CompileOptions {
-    /// The program, or - for standard input
+    /// The model or the program, or - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -278,6 +292,13 @@ pub struct TestingOptions {
     /// Compare errors with the comments `expected-error {{...}}` instead of printing them
     #[arg(long)]
     pub verify_diagnostics: bool,
+}
+
+impl TestingOptions {
+    /// Tells whether either is asked for.
+    pub fn is_asked_for(self) -> bool {
+        self.split_input_file || self.verify_diagnostics
+    }
 }
 
 /// Tell every reason why programs would not compile or load; run nothing

@@ -13,6 +13,7 @@ use tfrt_ir::Source;
 use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
 use crate::input::Input;
+use crate::model::Model;
 use crate::program::Program;
 
 /// A work queue, an allocator and kernels, shared by any number of programs. A counted handle.
@@ -85,6 +86,25 @@ impl Runtime {
     /// As [`open`](Self::open).
     pub fn compile(&self, name: &str, text: impl Into<String>) -> Result<Program, OpenError> {
         self.load(&Input::Text(Source::new(name, text)))
+    }
+
+    /// Opens the model in a file: ONNX, MLIR text in the dialect `onnx`, or what `tfrt compile` has made
+    /// of these; told apart by content.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Model::open`].
+    pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
+        self.load_model(&Input::read(path)?)
+    }
+
+    /// Opens a model that was read before.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Model::open`].
+    pub fn load_model(&self, input: &Input) -> Result<Model, OpenError> {
+        Model::from_program(self.load(input)?, self)
     }
 
     /// Opens a program that was read before.

@@ -74,7 +74,9 @@ fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<OpenError> {
             talk.remember(&source);
             in_text(&source, runtime)
         }
-        Ok(input @ Input::Bytes { .. }) => runtime.load(&input).err().into_iter().collect(),
+        Ok(input @ (Input::Bytes { .. } | Input::Model { .. })) => {
+            runtime.load(&input).err().into_iter().collect()
+        }
     }
 }
 

@@ -1,24 +1,31 @@
-//! `tfrt compile`: MLIR text to a BEF file.
+//! `tfrt compile`: MLIR text, or a model, to a BEF file.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use tfrt::codes;
 use tfrt::input::{self, Input, STANDARD_INPUT};
-use tfrt::ir::Source;
 
 use super::{output, testing};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
 use crate::talk::Talk;
 
-/// Compiles a text, or each part of it.
+/// Compiles a model, or a text, or each part of it.
 pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let source = read_text(&options.file)?;
+    let input = Input::read(&options.file)?;
     let how = tfrt::compiler::CompileOptions {
         strip: options.strip,
     };
     let testing = options.testing;
+    let source = match input {
+        Input::Text(source) => source,
+        input @ Input::Model { .. } if !testing.is_asked_for() => {
+            let bytes = input.compile(&how)?;
+            return write(options, bytes.as_bytes());
+        }
+        input => return Err(no_text(&input)),
+    };
     if testing.verify_diagnostics {
         return testing::compare(&source, testing, talk, |part| {
             input::compile(part, &how).map(drop)
@@ -41,25 +48,34 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     if rejected {
         return Err(Failure::Told(ExitStatus::Rejected));
     }
+    write(options, &bytes)
+}
+
+fn write(options: &CompileOptions, bytes: &[u8]) -> Result<ExitStatus, Failure> {
     let path = output_path(options);
     if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
             "bytes are not written to a terminal; name a file with -o".to_owned(),
         ));
     }
-    output::write(&path, &options.file, &bytes)?;
+    output::write(&path, &options.file, bytes)?;
     Ok(ExitStatus::Fine)
 }
 
-/// Reads a text, and refuses bytes.
-pub fn read_text(path: &Path) -> Result<Source, Failure> {
-    match Input::read(path)? {
-        Input::Text(source) => Ok(source),
-        Input::Bytes { name, .. } => Err(Failure::Rejected {
-            code: Some(codes::TEXT_EXPECTED),
-            message: format!("expected MLIR text, but '{name}' is a BEF file"),
-            help: Some(format!("`tfrt decompile {name}` gives its text")),
-        }),
+/// Says that what a command wants is the text that an input could be.
+pub fn no_text(input: &Input) -> Failure {
+    let name = input.name();
+    let (kind, help) = match input {
+        Input::Model { .. } => ("an ONNX model", format!("`tfrt opt {name}` gives its text")),
+        _ => (
+            "a BEF file",
+            format!("`tfrt decompile {name}` gives its text"),
+        ),
+    };
+    Failure::Rejected {
+        code: Some(codes::TEXT_EXPECTED),
+        message: format!("expected MLIR text, but '{name}' is {kind}"),
+        help: Some(help),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, 
             let parts = testing::parts(source, options.testing).into_iter();
             parts.map(Input::Text).collect()
         }
-        Input::Bytes { .. } => vec![input],
+        Input::Bytes { .. } | Input::Model { .. } => vec![input],
     };
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;

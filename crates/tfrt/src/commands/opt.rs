@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use tfrt::ir::{Diagnostics, Module, PrintOptions, Source, parse, print};
+use tfrt::input::Input;
+use tfrt::ir::{Diagnostics, Module, PrintOptions, parse, print};
 use tfrt_compiler::pipeline::{self, Property, Ran};
 
-use super::compile::read_text;
+use super::compile::no_text;
 use super::testing;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::OptOptions;
@@ -18,22 +19,26 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     if options.list {
         return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
     }
-    let source = read_text(&options.file)?;
     let testing = options.testing;
+    let source = match Input::read(&options.file)? {
+        Input::Text(source) => source,
+        input @ Input::Model { .. } if !testing.is_asked_for() => {
+            return opt_model(&input, options, talk);
+        }
+        input => return Err(no_text(&input)),
+    };
     if testing.verify_diagnostics {
         return testing::compare(&source, testing, talk, |part| {
             // Remarks are announced as well as errors.
-            Err(transform(part, options, talk).map_or_else(|wrong| wrong, |(_, remarks)| remarks))
+            let transformed = parse(part).and_then(|module| transform(module, options, talk));
+            Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
         });
     }
-    let how = PrintOptions {
-        generic: options.generic,
-        ..PrintOptions::default()
-    };
+    let how = how(options);
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
     for part in testing::parts(&source, testing) {
-        match transform(&part, options, talk) {
+        match parse(&part).and_then(|module| transform(module, options, talk)) {
             Ok((module, remarks)) => {
                 if !remarks.is_empty() {
                     talk.failure(&Failure::Text(remarks));
@@ -52,16 +57,35 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     Ok(status)
 }
 
-/// Parses and verifies a text and runs the passes over it; returns what came of it and the
-/// remarks that they made.
+/// Prints a model in dialect `onnx`, as passes left it.
+fn opt_model(input: &Input, options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let module = input.module()?.expect("a model is a module");
+    let (module, remarks) = transform(module, options, talk)?;
+    if !remarks.is_empty() {
+        talk.failure(&Failure::Text(remarks));
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(print(&module, how(options)).as_bytes())?;
+    out.flush()?;
+    Ok(ExitStatus::Fine)
+}
+
+fn how(options: &OptOptions) -> PrintOptions {
+    PrintOptions {
+        generic: options.generic,
+        ..PrintOptions::default()
+    }
+}
+
+/// Verifies a module and runs the passes over it; returns what came of it and the remarks that they
+/// made.
 fn transform(
-    source: &Source,
+    mut module: Module,
     options: &OptOptions,
     talk: &Talk,
 ) -> Result<(Module, Diagnostics), Diagnostics> {
     let mut pipeline = options.passes.clone();
     pipeline.verify_each = options.verify_each;
-    let mut module = parse(source)?;
     let mut passes = Vec::new();
     let remarks = pipeline.run_and_tell(&mut module, &mut |ran, module| {
         if options.print_after {

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use tfrt::input::STANDARD_INPUT;
 
+use crate::data::write::Staged;
 use crate::failure::Failure;
 use crate::talk::Talk;
 
@@ -22,7 +23,9 @@ pub fn write(path: &Path, input: &Path, bytes: &[u8]) -> Result<(), Failure> {
         return Ok(out.flush()?);
     }
     refuse_input(path, input, "-o")?;
-    fs::write(path, bytes).map_err(|reason| unwritten(path, reason))
+    let mut staged = Staged::default();
+    staged.add(path, bytes)?;
+    staged.finish()
 }
 
 /// Opens a file for what is going to be made of `input`, given with an option.
@@ -82,7 +85,12 @@ pub fn unwritten(path: &Path, reason: io::Error) -> Failure {
     Failure::Write { path, reason }
 }
 
-fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failure> {
+/// Refuses a path that is that of the input.
+///
+/// # Errors
+///
+/// `Usage`.
+pub fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failure> {
     if !is_same_file(path, input) {
         return Ok(());
     }

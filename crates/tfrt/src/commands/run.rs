@@ -12,7 +12,7 @@ use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
 use tfrt::ir::similar;
-use tfrt::{AnyAsyncValue, Error, Function, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
@@ -24,6 +24,7 @@ use crate::talk::{Problem, Talk};
 mod allocator;
 mod document;
 mod interrupt;
+mod model;
 mod profiling;
 mod sampler;
 mod stats;
@@ -67,14 +68,31 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         status: ExitStatus::Fine,
     };
     let program = Program::from_file(file, &run.runtime)?;
-    let functions = run.select(&program)?;
+    let is_model = program.as_host_program().file().model().is_some();
+    let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
+    if !is_model && (options.given.is_used() || options.wanted.is_used()) {
+        let message = "--input, --output and what goes with them are for models, and this is a \
+                       program: its functions take --arg";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     interrupt::listen();
-    profiling.begin(&run.runtime);
-    let ran = run.run_all(&functions);
-    // What was recorded tells of runs, too, that nobody wants the results of.
-    let stats = profiling.end(&run.runtime, &program, &input, talk)?;
-    ran?;
-    drop((functions, program));
+    let (ran, stats) = match is_model && !is_program {
+        true => {
+            let model = Model::from_program(program.clone(), &run.runtime)?;
+            profiling.begin(&run.runtime);
+            let ran = run.run_model(&model).map(Some);
+            (ran, profiling.end(&run.runtime, &program, &input, talk)?)
+        }
+        false => {
+            let functions = run.select(&program)?;
+            profiling.begin(&run.runtime);
+            let ran = run.run_all(&functions).map(|()| None);
+            // What was recorded tells of runs, too, that nobody wants the results of.
+            (ran, profiling.end(&run.runtime, &program, &input, talk)?)
+        }
+    };
+    let of_model = ran?;
+    drop(program);
     let Run {
         runtime,
         session,
@@ -90,18 +108,24 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
     }
-    if let Some(stats) = stats {
-        match options.json {
-            true => document.stats = Some(stats),
-            false => talk.document(&stats, || stats.table()),
-        }
+    if let (Some(stats), false) = (&stats, options.json) {
+        talk.document(stats, || stats.table());
     }
-    if options.json {
+    if !options.json {
+        return Ok(status);
+    }
+    talk.say(&printed.logged());
+    if let Some(mut document) = of_model {
+        document.stats = stats;
         document.output = printed.printed();
-        talk.say(&printed.logged());
         document.exit_status = status as u8;
-        super::print_json(&document)?;
+        document.print()?;
+        return Ok(status);
     }
+    document.stats = stats;
+    document.output = printed.printed();
+    document.exit_status = status as u8;
+    super::print_json(&document)?;
     Ok(status)
 }
 

@@ -1,0 +1,171 @@
+//! What the flags of a command give to a model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::input::STANDARD_INPUT;
+use tfrt::ir::similar;
+use tfrt::model::{Datum, Dim, Model, TensorType, ValueInfo, ValueType};
+
+use crate::data::random;
+use crate::data::read::{self, Given};
+use crate::failure::Failure;
+use crate::options::InputOptions;
+
+/// The inputs of one call, in the order of the model; `None` for optional ones that are not given.
+pub struct Inputs {
+    pub data: Vec<Option<Datum>>,
+    /// The files that they come from.
+    pub files: Vec<PathBuf>,
+}
+
+/// Reads the inputs that are given, and generates the others if that is asked for.
+///
+/// # Errors
+///
+/// `Usage` for names that the model does not have, and for inputs that are missing; `Rejected` for
+/// files that don't hold what the model takes.
+pub fn inputs(
+    options: &InputOptions,
+    model: &Model,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Inputs, Failure> {
+    let inputs = model.inputs();
+    check_dims(options, inputs)?;
+    let preparation = options.preparation();
+    let mut data: Vec<Option<Datum>> = vec![None; inputs.len()];
+    let (mut files, mut n_standard) = (Vec::new(), 0);
+    // All names first: a file may take its time.
+    let given: Vec<Given> = options
+        .inputs
+        .iter()
+        .map(|text| Given::new(text, inputs))
+        .collect::<Result<_, _>>()?;
+    for (index, one) in given.iter().enumerate() {
+        if given[..index].iter().any(|other| other.index == one.index) {
+            let name = &inputs[one.index].name;
+            return Err(Failure::Usage(format!("input '{name}' is given twice")));
+        }
+        n_standard += usize::from(one.file == STANDARD_INPUT);
+    }
+    if n_standard > 1 {
+        return Err(Failure::Usage(format!(
+            "'{STANDARD_INPUT}' is given {n_standard} times, but standard input can be read once only"
+        )));
+    }
+    for one in given {
+        let wanted = with_extents(&inputs[one.index], options);
+        data[one.index] = Some(read::read(&one.file, &wanted, &preparation, allocator)?);
+        files.push(one.file.into());
+    }
+    let known = extents(inputs, &data);
+    let extent_of = |name: &str| options.extent_of(name).or_else(|| known.get(name).copied());
+    for (input, datum) in inputs.iter().zip(&mut data) {
+        if datum.is_none() && options.random {
+            let generated = random::generate(input, options.seed, &extent_of, allocator);
+            let name = &input.name;
+            *datum = Some(generated.map_err(|reason| {
+                Failure::Usage(format!("input '{name}' can't be generated: {reason}"))
+            })?);
+        }
+    }
+    let missing = inputs
+        .iter()
+        .zip(&data)
+        .filter(|(input, datum)| datum.is_none() && !matches!(input.kind, ValueType::Optional(_)));
+    let missing: Vec<ValueInfo> = missing.map(|(input, _)| input.clone()).collect();
+    if !missing.is_empty() {
+        return Err(Failure::Usage(format!(
+            "the model takes {}: give {} with --input NAME=FILE, or let --random generate {}",
+            read::listed("input", &missing),
+            if missing.len() == 1 { "it" } else { "them" },
+            if missing.len() == 1 { "it" } else { "them" },
+        )));
+    }
+    Ok(Inputs { data, files })
+}
+
+/// Refuses extents for names that no input has.
+fn check_dims(options: &InputOptions, inputs: &[ValueInfo]) -> Result<(), Failure> {
+    let mut symbols: Vec<&str> = Vec::new();
+    for dim in inputs.iter().flat_map(dims) {
+        if let Dim::Symbol(name) = dim
+            && !symbols.contains(&name.as_str())
+        {
+            symbols.push(name);
+        }
+    }
+    let mut names = options.dims.iter().map(|(name, _)| name.as_str());
+    let Some(unknown) = names.find(|name| !symbols.contains(name)) else {
+        return Ok(());
+    };
+    let help = match similar::nearest(unknown, symbols.iter().copied()) {
+        Some(nearest) => format!("did you mean '{nearest}'?"),
+        None if symbols.is_empty() => "the extents of all its inputs are fixed".to_owned(),
+        None => format!("it has {}", symbols.join(", ")),
+    };
+    let message = format!("no input has a dimension '{unknown}': {help}");
+    Err(Failure::Usage(message))
+}
+
+fn dims(input: &ValueInfo) -> &[Dim] {
+    let tensor = input.kind.as_tensor();
+    tensor
+        .and_then(|tensor| tensor.dims.as_deref())
+        .unwrap_or_default()
+}
+
+/// The input with the extents that flags give to its dimensions.
+fn with_extents(input: &ValueInfo, options: &InputOptions) -> ValueInfo {
+    let ValueType::Tensor(TensorType {
+        element,
+        dims: Some(dims),
+    }) = &input.kind
+    else {
+        return input.clone();
+    };
+    let dims = dims.iter().map(|dim| match dim {
+        Dim::Symbol(name) => options
+            .extent_of(name)
+            .map_or_else(|| dim.clone(), Dim::Fixed),
+        other => other.clone(),
+    });
+    ValueInfo {
+        name: input.name.clone(),
+        kind: ValueType::Tensor(TensorType {
+            element: *element,
+            dims: Some(dims.collect()),
+        }),
+    }
+}
+
+/// The extents that tensors give to names.
+fn extents(inputs: &[ValueInfo], data: &[Option<Datum>]) -> BTreeMap<String, usize> {
+    let mut known = BTreeMap::new();
+    for (input, datum) in inputs.iter().zip(data) {
+        let Some(Datum::Tensor(tensor)) = datum else {
+            continue;
+        };
+        for (dim, extent) in dims(input).iter().zip(tensor.metadata().shape.extents()) {
+            if let Dim::Symbol(name) = dim {
+                known.entry(name.clone()).or_insert(extent);
+            }
+        }
+    }
+    known
+}
+
+/// Refuses to write to a file that a command reads.
+///
+/// # Errors
+///
+/// `Usage`.
+pub fn refuse_inputs(path: &Path, model: &Path, inputs: &Inputs) -> Result<(), Failure> {
+    let read = std::iter::once(model).chain(inputs.files.iter().map(PathBuf::as_path));
+    for input in read {
+        super::output::refuse_input(path, input, "--output")?;
+    }
+    Ok(())
+}

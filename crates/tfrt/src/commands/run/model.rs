@@ -1,0 +1,344 @@
+//! `tfrt run` of a model: its inputs from files, one call, its outputs to files or to people.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use tfrt::input::STANDARD_INPUT;
+use tfrt::model::{Datum, Model, ValueInfo};
+use tfrt::{AnyAsyncValue, Error, error_message};
+
+use super::{Run, interrupt, stats::Stats};
+use crate::commands::given::{self, Inputs};
+use crate::commands::{print_json, print_line};
+use crate::data::show::{self, Best};
+use crate::data::write::{self, Format, Staged};
+use crate::data::{json, read};
+use crate::failure::Failure;
+use crate::options::OutputOptions;
+use crate::talk::Problem;
+
+/// The form of the report.
+pub const SCHEMA: &str = "tfrt.run-model/1";
+
+/// The whole run.
+#[derive(Serialize)]
+pub struct Document {
+    schema: &'static str,
+    file: String,
+    outputs: Vec<Output>,
+    diagnostics: Vec<Problem>,
+    /// What the model printed.
+    pub output: String,
+    /// Where the time went, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+    pub exit_status: u8,
+}
+
+/// An output, where it is or what it is.
+#[derive(Serialize)]
+struct Output {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top: Option<Vec<Vec<Best>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Json>,
+}
+
+/// Where outputs go, by their places.
+struct Plan {
+    targets: Vec<Option<Target>>,
+    top: Option<usize>,
+    labels: Vec<String>,
+}
+
+struct Target {
+    path: PathBuf,
+    format: Format,
+}
+
+impl Target {
+    fn is_standard_output(&self) -> bool {
+        self.path == Path::new(STANDARD_INPUT)
+    }
+}
+
+impl Plan {
+    /// Finds where outputs go, before anything takes its time.
+    fn new(
+        options: &OutputOptions,
+        outputs: &[ValueInfo],
+        model: &Path,
+        inputs: &Inputs,
+        is_json: bool,
+    ) -> Result<Plan, Failure> {
+        let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
+        if let Some(folder) = &options.output_dir {
+            let format = options.output_format.unwrap_or(Format::Npy);
+            let names = write::safe_names(outputs.iter().map(|output| output.name.as_str()));
+            for (target, name) in targets.iter_mut().zip(names) {
+                let path = folder.join(format!("{name}.{}", format.extension()));
+                *target = Some(Target { path, format });
+            }
+        }
+        let mut named = vec![false; outputs.len()];
+        for text in &options.outputs {
+            let (index, path) = place(text, outputs)?;
+            if std::mem::replace(&mut named[index], true) {
+                let name = &outputs[index].name;
+                return Err(Failure::Usage(format!("output '{name}' is given twice")));
+            }
+            let by_name = Format::of_path(&path);
+            let format = options.output_format.or(by_name).unwrap_or(Format::Npy);
+            targets[index] = Some(Target { path, format });
+        }
+        let all = || targets.iter().flatten();
+        for (index, target) in all().enumerate() {
+            if all().take(index).any(|other| other.path == target.path) {
+                let path = target.path.display();
+                let message =
+                    format!("'{path}' is named for two outputs, of which one would be lost");
+                return Err(Failure::Usage(message));
+            }
+            if target.is_standard_output() {
+                if is_json {
+                    let message = "with --json, standard output is for the document";
+                    return Err(Failure::Usage(message.to_owned()));
+                }
+                if target.format != Format::Json && io::stdout().is_terminal() {
+                    let message = "bytes are not written to a terminal: name a file with --output";
+                    return Err(Failure::Usage(message.to_owned()));
+                }
+                continue;
+            }
+            given::refuse_inputs(&target.path, model, inputs)?;
+        }
+        let labels = options.labels.as_deref().map(read_labels).transpose()?;
+        Ok(Plan {
+            targets,
+            top: options.top.map(usize::from),
+            labels: labels.unwrap_or_default(),
+        })
+    }
+}
+
+/// The output that `NAME=FILE` speaks of, and the file. Of a model with one output, the name may be
+/// left out.
+fn place(text: &str, outputs: &[ValueInfo]) -> Result<(usize, PathBuf), Failure> {
+    let parts = text
+        .match_indices('=')
+        .map(|(at, _)| (&text[..at], &text[at + 1..]));
+    for (name, file) in parts {
+        if let Some(index) = outputs.iter().position(|output| output.name == name) {
+            return Ok((index, file.into()));
+        }
+    }
+    if outputs.len() == 1 && !text.contains('=') {
+        return Ok((0, text.into()));
+    }
+    let name = text.split_once('=').map(|(name, _)| name);
+    let has_name = name.is_some();
+    let name = name.unwrap_or(text);
+    Err(read::unknown_name(
+        "--output", "output", name, outputs, has_name,
+    ))
+}
+
+/// Reads a file with a label on each line.
+fn read_labels(path: &Path) -> Result<Vec<String>, Failure> {
+    let text = fs::read_to_string(path).map_err(|reason| Failure::Rejected {
+        code: None,
+        message: format!(
+            "cannot read labels from '{}': {}",
+            path.display(),
+            error_message(&reason)
+        ),
+        help: None,
+    })?;
+    Ok(text.lines().map(|line| line.trim().to_owned()).collect())
+}
+
+impl Run<'_> {
+    /// Calls the model, and sees to it that its outputs go where they are to.
+    pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
+        let options = self.options;
+        let allocator = self.runtime.host().allocator().clone();
+        let inputs = given::inputs(&options.given, model, &allocator)?;
+        let plan = Plan::new(
+            &options.wanted,
+            model.outputs(),
+            &options.file,
+            &inputs,
+            options.json,
+        )?;
+        let named = model.inputs().iter().zip(inputs.data);
+        let named = named.filter_map(|(input, datum)| Some((input.name.clone(), datum?)));
+        let arguments = model.arguments(named.collect::<Vec<_>>());
+        let arguments = arguments.map_err(|error| Failure::Rejected {
+            code: None,
+            message: error.message().to_owned(),
+            help: error.notes().first().cloned(),
+        })?;
+        let mut document = Document {
+            schema: SCHEMA,
+            file: options.file.to_string_lossy().into_owned(),
+            outputs: Vec::new(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+            stats: None,
+            exit_status: 0,
+        };
+        let results = self.call_model(model, arguments, &mut document)?;
+        if results.iter().all(|result| result.error().is_none()) {
+            self.deliver(model, results, &plan, &mut document)?;
+        }
+        Ok(document)
+    }
+
+    /// Calls the model's function, and tells of what goes wrong.
+    fn call_model(
+        &mut self,
+        model: &Model,
+        arguments: Vec<AnyAsyncValue>,
+        document: &mut Document,
+    ) -> Result<Vec<AnyAsyncValue>, Failure> {
+        let mut context = self.runtime.context_builder();
+        if let Some(deadline) = self.options.deadline {
+            context = context.deadline(deadline);
+        }
+        let context = context.build();
+        let interruptible = interrupt::Interruptible::new(&context);
+        let function = model.function();
+        let calling = self.profiling.calling(function.name());
+        let hosted = function.as_host_function();
+        let called = self
+            .session
+            .call(hosted, context.execution(), arguments, &mut |_| Ok(()))
+            .map_err(Failure::Output)?;
+        let reason = context.request().cancellation().cloned();
+        drop((interruptible, context));
+        let outcome = self
+            .session
+            .end(called, reason, interrupt::is_interrupted());
+        self.status = self.status.max(outcome.status);
+        // What no kernel has reported, such as that the time is over, is told once.
+        let unheard = outcome.results.iter().filter_map(AnyAsyncValue::error);
+        let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
+        let errors: Vec<&Error> = outcome.errors.iter().chain(unheard).collect();
+        self.profiling
+            .called(calling, outcome.status, errors.iter().copied());
+        errors.iter().for_each(|error| self.tell(error));
+        document.diagnostics = errors.into_iter().map(Problem::of_run).collect();
+        Ok(outcome.results)
+    }
+
+    /// Writes outputs to files, all or none, and shows the others.
+    fn deliver(
+        &self,
+        model: &Model,
+        results: Vec<AnyAsyncValue>,
+        plan: &Plan,
+        document: &mut Document,
+    ) -> Result<(), Failure> {
+        let mut staged = Staged::default();
+        let (mut text, mut bytes) = (String::new(), None);
+        if let Some(folder) = &self.options.wanted.output_dir {
+            write::make_folder(folder)?;
+        }
+        for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
+            let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
+            let name = &output.name;
+            if let Some(target) = target {
+                let encoded = target.format.encode(name, &datum);
+                let encoded =
+                    encoded.map_err(|reason| write::misfit(&target.path, name, &reason))?;
+                match target.is_standard_output() {
+                    true => bytes = Some(encoded),
+                    false => staged.add(&target.path, &encoded)?,
+                }
+            }
+            let best = self.best(&datum, plan).map_err(|error| refused(&error))?;
+            if self.options.json {
+                let told = Output::new(name, &datum, target.as_ref(), best);
+                document
+                    .outputs
+                    .push(told.map_err(|error| refused(&error))?);
+                continue;
+            }
+            match (best, datum.as_tensor()) {
+                (Some(rows), Ok(tensor)) => text.push_str(&show::best_text(name, tensor, &rows)),
+                _ if target.is_some() => {}
+                _ => {
+                    let shown = show::text(name, &datum);
+                    text.push_str(&shown.map_err(|error| refused(&error))?);
+                }
+            }
+        }
+        staged.finish()?;
+        match bytes {
+            Some(bytes) => {
+                let mut out = io::stdout().lock();
+                out.write_all(&bytes)?;
+                out.flush()?;
+            }
+            None if text.is_empty() => {}
+            None => print_line(text.trim_end())?,
+        }
+        Ok(())
+    }
+
+    fn best(&self, datum: &Datum, plan: &Plan) -> Result<Option<Vec<Vec<Best>>>, Error> {
+        match (plan.top, datum.as_tensor()) {
+            (Some(k), Ok(tensor)) => show::best(tensor, k, &plan.labels),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Document {
+    /// Writes it.
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        print_json(self)
+    }
+}
+
+impl Output {
+    fn new(
+        name: &str,
+        datum: &Datum,
+        target: Option<&Target>,
+        top: Option<Vec<Vec<Best>>>,
+    ) -> Result<Output, Error> {
+        let metadata = datum.as_tensor().ok().map(tfrt::tensor::Tensor::metadata);
+        let is_shown = target.is_none() && top.is_none();
+        Ok(Output {
+            name: name.to_owned(),
+            kind: match metadata {
+                Some(metadata) => metadata.dtype.to_string(),
+                None => datum.kind().to_string(),
+            },
+            shape: metadata.map(|metadata| metadata.shape.to_dims().to_vec()),
+            file: target.map(|target| target.path.display().to_string()),
+            top,
+            value: is_shown.then(|| json::write(datum)).transpose()?,
+        })
+    }
+}
+
+/// A result that can't be looked at, which is nobody's fault but the model's.
+fn refused(error: &Error) -> Failure {
+    Failure::Rejected {
+        code: None,
+        message: error.message().to_owned(),
+        help: None,
+    }
+}

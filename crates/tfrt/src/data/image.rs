@@ -1,0 +1,371 @@
+//! Images as tensors: decoded, resized to what the model takes, normalised, and laid out.
+//!
+//! Pixels are numbers from 0 to 1, or from 0 to 255 if that is asked for ([`Range`]); then the mean
+//! of each channel is subtracted, and what is left divided by its deviation. A model that takes
+//! integers is given the bytes as they are.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::model::{Dim, TensorType};
+use tfrt::tensor::math::resize::{Interpolation, Resize};
+use tfrt::tensor::{DType, Tensor, TensorShape, TensorView, TensorViewMut};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::cells::Cell;
+use super::numbers;
+
+/// Images have no more bytes than this: a few bytes of a file may promise any number of them.
+const MAX_BYTES: usize = 1 << 30;
+
+/// How images are made ready.
+#[derive(Clone, Debug, Default)]
+pub struct Preparation {
+    /// What is subtracted from each channel; one number is for all.
+    pub mean: Vec<f64>,
+    /// What it is divided by then.
+    pub deviation: Vec<f64>,
+    /// Where the channels stand; found from the model's extents if it is not said.
+    pub layout: Option<Layout>,
+    /// What pixels are before.
+    pub range: Range,
+}
+
+/// Where the channels stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Layout {
+    /// Before rows and columns
+    Nchw,
+    /// Behind them
+    Nhwc,
+}
+
+/// What the bytes of pixels become for a model that takes floats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Range {
+    /// From 0 to 1
+    #[default]
+    Unit,
+    /// From 0 to 255
+    Byte,
+}
+
+/// Bytes in rows, of one channel, three or four.
+struct Picture {
+    extents: [usize; 3],
+    pixels: Vec<u8>,
+}
+
+/// Tells whether bytes begin like an image that can be read.
+pub fn is_image(bytes: &[u8]) -> bool {
+    is_png(bytes) || is_jpeg(bytes)
+}
+
+fn is_png(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x89PNG\r\n\x1a\n")
+}
+
+fn is_jpeg(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xd8, 0xff])
+}
+
+/// Reads an image for an input of a model.
+///
+/// # Errors
+///
+/// Why it is no image, or why it can't be what the model takes.
+pub fn read(
+    bytes: &[u8],
+    wanted: &TensorType,
+    how: &Preparation,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Tensor, String> {
+    let form = Form::new(wanted, how)?;
+    let picture = match is_png(bytes) {
+        true => decode_png(bytes),
+        false => decode_jpeg(bytes),
+    }?
+    .with_channels(form.channels)?;
+    let picture = picture.resized([
+        form.height.unwrap_or(picture.extents[0]),
+        form.width.unwrap_or(picture.extents[1]),
+    ])?;
+    let [height, width, channels] = picture.extents;
+    let normal = Normal::new(how, channels, form.element)?;
+    let mut extents = vec![1; usize::from(form.has_batch)];
+    extents.extend(match form.layout {
+        Layout::Nchw => [channels, height, width],
+        Layout::Nhwc => [height, width, channels],
+    });
+    let mut out = Vec::new();
+    let mut push = |index: usize| {
+        let cell = normal.cell(picture.pixels[index], index % channels);
+        numbers::push(&mut out, form.element, &cell)
+    };
+    match form.layout {
+        Layout::Nhwc => (0..picture.pixels.len()).try_for_each(&mut push),
+        Layout::Nchw => (0..channels).try_for_each(|channel| {
+            let mut plane = (channel..picture.pixels.len()).step_by(channels);
+            plane.try_for_each(&mut push)
+        }),
+    }?;
+    let shape = TensorShape::new(&extents);
+    let shape = shape.map_err(|error| error.message().to_owned())?;
+    numbers::dense(form.element, shape, &out, allocator)
+}
+
+/// What an input of a model takes, as an image.
+struct Form {
+    layout: Layout,
+    has_batch: bool,
+    channels: Option<usize>,
+    height: Option<usize>,
+    width: Option<usize>,
+    element: DType,
+}
+
+impl Form {
+    fn new(wanted: &TensorType, how: &Preparation) -> Result<Form, String> {
+        let element = wanted.element.unwrap_or(DType::F32);
+        let kind = numbers::kind(element);
+        if !matches!(kind, numbers::Kind::Integer | numbers::Kind::Float) {
+            return Err(format!("an image can't be elements of {element}"));
+        }
+        let unknown = vec![Dim::Unknown; 4];
+        let dims = wanted.dims.as_ref().unwrap_or(&unknown);
+        let (batch, rest) = match &dims[..] {
+            [batch, rest @ ..] if rest.len() == 3 => (Some(batch), rest),
+            rest if rest.len() == 3 => (None, rest),
+            _ => {
+                return Err(format!(
+                    "an image has 3 dimensions, or 4 with a batch, but the model takes {wanted}"
+                ));
+            }
+        };
+        if let Some(Dim::Fixed(n)) = batch
+            && *n != 1
+        {
+            return Err(format!("the model takes {n} images at once, found one"));
+        }
+        let fixed = |index: usize| match rest[index] {
+            Dim::Fixed(extent) => Some(extent),
+            _ => None,
+        };
+        let may_be_channels = |index| matches!(fixed(index), Some(1 | 3 | 4));
+        let layout =
+            how.layout
+                .unwrap_or_else(|| match may_be_channels(2) && !may_be_channels(0) {
+                    true => Layout::Nhwc,
+                    false => Layout::Nchw,
+                });
+        let (channels, height, width) = match layout {
+            Layout::Nchw => (fixed(0), fixed(1), fixed(2)),
+            Layout::Nhwc => (fixed(2), fixed(0), fixed(1)),
+        };
+        Ok(Form {
+            layout,
+            has_batch: batch.is_some(),
+            channels,
+            height,
+            width,
+            element,
+        })
+    }
+}
+
+/// What becomes of a byte of a channel.
+struct Normal {
+    scale: f64,
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+    is_integer: bool,
+}
+
+impl Normal {
+    fn new(how: &Preparation, channels: usize, element: DType) -> Result<Normal, String> {
+        let is_integer = numbers::kind(element) == numbers::Kind::Integer;
+        if is_integer && !(how.mean.is_empty() && how.deviation.is_empty()) {
+            return Err(format!(
+                "--mean and --std are for models that take floats, this one takes {element}"
+            ));
+        }
+        let each = |given: &[f64], option: &str, otherwise: f64| match given {
+            [] => Ok(vec![otherwise; channels]),
+            [one] => Ok(vec![*one; channels]),
+            all if all.len() == channels => Ok(all.to_vec()),
+            all => Err(format!(
+                "{option} has {} numbers, but the image has {channels} channels",
+                all.len()
+            )),
+        };
+        let deviation = each(&how.deviation, "--std", 1.0)?;
+        if deviation.contains(&0.0) {
+            return Err("--std is what pixels are divided by, which can't be 0".to_owned());
+        }
+        Ok(Normal {
+            scale: match how.range {
+                Range::Unit => 255.0,
+                Range::Byte => 1.0,
+            },
+            mean: each(&how.mean, "--mean", 0.0)?,
+            deviation,
+            is_integer,
+        })
+    }
+
+    fn cell(&self, pixel: u8, channel: usize) -> Cell {
+        if self.is_integer {
+            return Cell::Integer(pixel.into());
+        }
+        let value = f64::from(pixel) / self.scale;
+        Cell::Double((value - self.mean[channel]) / self.deviation[channel])
+    }
+}
+
+impl Picture {
+    fn new(width: usize, height: usize, channels: usize, pixels: Vec<u8>) -> Picture {
+        Picture {
+            extents: [height, width, channels],
+            pixels,
+        }
+    }
+
+    /// The same picture in grey, in colours, or in colours with opacity.
+    fn with_channels(self, wanted: Option<usize>) -> Result<Picture, String> {
+        let [height, width, own] = self.extents;
+        // What is transparent is shown on nothing: only who asks for opacity gets it.
+        let wanted = wanted.unwrap_or(own.min(3));
+        if !matches!(wanted, 1 | 3 | 4) {
+            return Err(format!(
+                "an image has 1 channel, 3 or 4, but the model takes {wanted}"
+            ));
+        }
+        if wanted == own {
+            return Ok(self);
+        }
+        let convert = |pixel: &[u8]| -> [u8; 4] {
+            match *pixel {
+                [grey] => [grey, grey, grey, u8::MAX],
+                [red, green, blue] => [red, green, blue, u8::MAX],
+                [red, green, blue, opacity] => [red, green, blue, opacity],
+                _ => [0; 4],
+            }
+        };
+        let pixels = self.pixels.chunks_exact(own).map(convert);
+        let pixels = match wanted {
+            1 => pixels.map(grey).collect(),
+            _ => pixels
+                .flat_map(|pixel| pixel.into_iter().take(wanted))
+                .collect(),
+        };
+        Ok(Picture::new(width, height, wanted, pixels))
+    }
+
+    /// The same picture with other extents: linear between pixels, whose areas are averaged where it
+    /// becomes smaller.
+    fn resized(&self, [height, width]: [usize; 2]) -> Result<Picture, String> {
+        let [own_height, own_width, channels] = self.extents;
+        let to = [height, width, channels];
+        let n_bytes = height
+            .checked_mul(width)
+            .and_then(|n| n.checked_mul(channels));
+        let Some(n_bytes) = n_bytes.filter(|n| *n <= MAX_BYTES) else {
+            return Err(format!(
+                "an image of {width} by {height} is larger than the limit of {MAX_BYTES} bytes"
+            ));
+        };
+        if [own_height, own_width] == [height, width] {
+            return Ok(Picture::new(width, height, channels, self.pixels.clone()));
+        }
+        let told = |error: tfrt::Error| error.message().to_owned();
+        let floats: Vec<f32> = self.pixels.iter().copied().map(f32::from).collect();
+        let mut scaled = vec![0.0_f32; n_bytes];
+        let interpolation = Interpolation {
+            antialias: true,
+            ..Interpolation::LINEAR
+        };
+        let resize = Resize::new(interpolation, &self.extents, &to).map_err(told)?;
+        let from = TensorView::new(&floats, &self.extents).map_err(told)?;
+        let mut into = TensorViewMut::new(&mut scaled, &to).map_err(told)?;
+        resize.run(&from, &mut into).map_err(told)?;
+        let pixels = scaled.into_iter().map(byte).collect();
+        Ok(Picture::new(width, height, channels, pixels))
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is rounded, and within the range of a byte"
+)]
+fn byte(value: f32) -> u8 {
+    value.round().clamp(0.0, 255.0) as u8
+}
+
+/// The brightness that ITU-R BT.601 gives to a colour.
+fn grey([red, green, blue, _]: [u8; 4]) -> u8 {
+    let [red, green, blue] = [red, green, blue].map(f32::from);
+    byte(0.299 * red + 0.587 * green + 0.114 * blue)
+}
+
+fn decode_png(bytes: &[u8]) -> Result<Picture, String> {
+    let failed = |error: png::DecodingError| format!("not a readable PNG image: {error}");
+    let limits = png::Limits { bytes: MAX_BYTES };
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(failed)?;
+    let n_bytes = reader.output_buffer_size().filter(|n| *n <= MAX_BYTES);
+    let n_bytes = n_bytes.ok_or_else(too_large)?;
+    let mut pixels = zeros(n_bytes)?;
+    let info = reader.next_frame(&mut pixels).map_err(failed)?;
+    pixels.truncate(info.buffer_size());
+    let (width, height) = (info.width as usize, info.height as usize);
+    let picture = |channels, pixels| Picture::new(width, height, channels, pixels);
+    Ok(match info.color_type {
+        png::ColorType::Grayscale => picture(1, pixels),
+        png::ColorType::Rgb => picture(3, pixels),
+        png::ColorType::Rgba => picture(4, pixels),
+        png::ColorType::GrayscaleAlpha => {
+            let coloured = pixels.chunks_exact(2);
+            let coloured = coloured.flat_map(|pixel| [pixel[0], pixel[0], pixel[0], pixel[1]]);
+            picture(4, coloured.collect())
+        }
+        png::ColorType::Indexed => {
+            return Err("not a readable PNG image: its palette was not applied".to_owned());
+        }
+    })
+}
+
+fn decode_jpeg(bytes: &[u8]) -> Result<Picture, String> {
+    let failed = |reason: String| format!("not a readable JPEG image: {reason}");
+    let options = DecoderOptions::default()
+        .set_strict_mode(true)
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+    let headers = decoder.decode_headers();
+    headers.map_err(|error| failed(format!("{error:?}")))?;
+    let Some((width, height)) = decoder.dimensions() else {
+        return Err(failed("it has no size".to_owned()));
+    };
+    let n_bytes = width.checked_mul(height).and_then(|n| n.checked_mul(3));
+    let n_bytes = n_bytes.filter(|n| *n <= MAX_BYTES).ok_or_else(too_large)?;
+    let mut pixels = zeros(n_bytes)?;
+    let decoded = decoder.decode_into(&mut pixels);
+    decoded.map_err(|error| failed(format!("{error:?}")))?;
+    Ok(Picture::new(width, height, 3, pixels))
+}
+
+fn too_large() -> String {
+    format!("an image larger than the limit of {MAX_BYTES} bytes")
+}
+
+fn zeros(n_bytes: usize) -> Result<Vec<u8>, String> {
+    let mut zeros = Vec::new();
+    let room = zeros.try_reserve_exact(n_bytes);
+    room.map_err(|_| format!("there is no memory for an image of {n_bytes} bytes"))?;
+    zeros.resize(n_bytes, 0);
+    Ok(zeros)
+}

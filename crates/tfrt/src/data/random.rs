@@ -1,0 +1,130 @@
+//! `--random`: elements from a seed, the same on every machine.
+//!
+//! Floats are equally likely from -1 to 1. Integers of 8 bits and less are any; larger ones are 0 or
+//! 1, since they tend to be indexes or masks, of which these are always some. Strings are letters.
+
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::model::{Datum, Dim, TensorType, ValueInfo, ValueType};
+use tfrt::tensor::{DType, Sequence, StringHostTensor, TensorShape};
+
+use super::cells::Cell;
+use super::json::some;
+use super::numbers::{self, Kind};
+
+/// Tensors that are generated have no more elements than this.
+const MAX_ELEMENTS: usize = 1 << 30;
+
+/// Generates a value for an input, whose extents without a number are those of `extent_of`, or 1.
+///
+/// # Errors
+///
+/// Why there can't be one.
+pub fn generate(
+    input: &ValueInfo,
+    seed: u64,
+    extent_of: &dyn Fn(&str) -> Option<usize>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, String> {
+    // By the name, so that an input has the same elements whatever else a model takes.
+    let named = input.name.bytes().fold(seed, |state, byte| {
+        Generator(state ^ u64::from(byte)).next()
+    });
+    of_type(&input.kind, &mut Generator(named), extent_of, allocator)
+}
+
+fn of_type(
+    kind: &ValueType,
+    generator: &mut Generator,
+    extent_of: &dyn Fn(&str) -> Option<usize>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, String> {
+    match kind {
+        ValueType::Tensor(tensor) => of_tensor(tensor, generator, extent_of, allocator),
+        ValueType::Sequence(inner) => {
+            let Datum::Tensor(one) = of_type(inner, generator, extent_of, allocator)? else {
+                return Err(format!("{kind} can't be generated"));
+            };
+            Ok(Sequence::from(vec![one]).into())
+        }
+        ValueType::Optional(inner) => Ok(some(of_type(inner, generator, extent_of, allocator)?)),
+    }
+}
+
+fn of_tensor(
+    tensor: &TensorType,
+    generator: &mut Generator,
+    extent_of: &dyn Fn(&str) -> Option<usize>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, String> {
+    let element = tensor.element.unwrap_or(DType::F32);
+    let Some(dims) = &tensor.dims else {
+        return Err(format!(
+            "a tensor of {element} of unknown rank can't be generated: give one with --input"
+        ));
+    };
+    let extents = dims.iter().map(|dim| match dim {
+        Dim::Fixed(extent) => *extent,
+        Dim::Symbol(name) => extent_of(name).unwrap_or(1),
+        Dim::Unknown => 1,
+    });
+    let extents: Vec<usize> = extents.collect();
+    let n_elements = extents
+        .iter()
+        .try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+    let Some(n_elements) = n_elements.filter(|n| *n <= MAX_ELEMENTS) else {
+        return Err(format!(
+            "a tensor of shape {extents:?} has more than {MAX_ELEMENTS} elements"
+        ));
+    };
+    let told = |error: tfrt::Error| error.message().to_owned();
+    let shape = TensorShape::new(&extents).map_err(told)?;
+    if element == DType::String {
+        let letter = |_| vec![b'a' + u8::try_from(generator.below(26)).unwrap_or(0)];
+        let strings = (0..n_elements).map(letter).collect();
+        return Ok(StringHostTensor::new(shape, strings).map_err(told)?.into());
+    }
+    let mut bytes = Vec::new();
+    for _ in 0..n_elements {
+        numbers::push(&mut bytes, element, &cell(element, generator))?;
+    }
+    Ok(numbers::dense(element, shape, &bytes, allocator)?.into())
+}
+
+fn cell(element: DType, generator: &mut Generator) -> Cell {
+    match numbers::kind(element) {
+        Kind::Float => Cell::Double(generator.signed_unit()),
+        Kind::Complex => Cell::Complex(generator.signed_unit(), generator.signed_unit()),
+        Kind::Truth => Cell::Truth(generator.below(2) == 1),
+        Kind::Text => Cell::Text(Vec::new()),
+        Kind::Integer => {
+            let (first, n) = numbers::small_range(element).unwrap_or((0, 2));
+            Cell::Integer(first + i128::from(generator.below(n)))
+        }
+    }
+}
+
+/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood (OOPSLA 2014).
+struct Generator(u64);
+
+impl Generator {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `n`, which is small.
+    fn below(&mut self, n: u64) -> u64 {
+        ((self.next() >> 32) * n) >> 32
+    }
+
+    /// A number from -1 to 1.
+    #[allow(clippy::cast_precision_loss, reason = "53 bits are a float's")]
+    fn signed_unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0
+    }
+}

@@ -1,0 +1,261 @@
+//! Inputs read from files, in whatever form they are there.
+//!
+//! | File | Told by |
+//! | --- | --- |
+//! | array of NumPy | its first bytes |
+//! | archive of arrays (`FILE.npz:KEY`, or the array with the name of the input) | its first bytes |
+//! | PNG or JPEG image | its first bytes |
+//! | tensor, sequence or optional of ONNX | `.pb` at the end of the name |
+//! | JSON | what begins like it |
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::error_message;
+use tfrt::input::STANDARD_INPUT;
+use tfrt::ir::similar;
+use tfrt::model::{Datum, ValueInfo};
+use tfrt::tensor::{DType, Tensor, npy, npz};
+
+use super::image::{self, Preparation};
+use super::{cells, json, numbers, protobuf};
+use crate::failure::Failure;
+
+/// Files of inputs have no more bytes than this.
+const MAX_BYTES: u64 = 1 << 34;
+
+/// One `--input`, as far as the model has said what its inputs are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The input's place.
+    pub index: usize,
+    /// The file, with a key behind it if it is an archive.
+    pub file: String,
+}
+
+impl Given {
+    /// Finds the input that `NAME=FILE` speaks of. Of a model with one input, the name may be left out.
+    ///
+    /// # Errors
+    ///
+    /// `Usage`, with the names that there are.
+    pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<Given, Failure> {
+        // Names may have any characters, `=` too.
+        let parts = text
+            .match_indices('=')
+            .map(|(at, _)| (&text[..at], &text[at + 1..]));
+        for (name, file) in parts {
+            if let Some(index) = inputs.iter().position(|input| input.name == name) {
+                let file = file.to_owned();
+                return Ok(Given { index, file });
+            }
+        }
+        let has_name = text.contains('=') && !Path::new(text).exists();
+        if inputs.len() == 1 && !has_name {
+            return Ok(Given {
+                index: 0,
+                file: text.to_owned(),
+            });
+        }
+        let name = text.split_once('=').map(|(name, _)| name);
+        Err(unknown_name(
+            "--input",
+            "input",
+            name.unwrap_or(text),
+            inputs,
+            has_name,
+        ))
+    }
+}
+
+/// Says that a model has no such name.
+pub fn unknown_name(
+    option: &str,
+    what: &str,
+    name: &str,
+    values: &[ValueInfo],
+    has_name: bool,
+) -> Failure {
+    if !has_name {
+        return Failure::Usage(format!(
+            "{option} takes NAME=FILE, found '{name}': the model has {}",
+            listed(what, values)
+        ));
+    }
+    let nearest = similar::nearest(name, values.iter().map(|value| value.name.as_str()));
+    let help = match nearest {
+        Some(nearest) => format!("did you mean '{nearest}'?"),
+        None => format!("it has {}", listed(what, values)),
+    };
+    Failure::Usage(format!("the model has no {what} '{name}': {help}"))
+}
+
+/// `the inputs image: f32 [N, 3], mask: i1 [N]`
+pub fn listed(what: &str, values: &[ValueInfo]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = values
+        .iter()
+        .take(SHOWN)
+        .map(ValueInfo::to_string)
+        .collect();
+    let more = if values.len() > SHOWN { ", ..." } else { "" };
+    let list = shown.join(", ");
+    match values.len() {
+        0 => format!("no {what}s"),
+        1 => format!("the {what} {list}"),
+        _ => format!("the {what}s {list}{more}"),
+    }
+}
+
+/// Reads a file for an input.
+///
+/// # Errors
+///
+/// `Rejected`, naming the file and the input, and what was expected and found.
+pub fn read(
+    file: &str,
+    input: &ValueInfo,
+    how: &Preparation,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, Failure> {
+    let (path, key) = split_key(file);
+    let failed = |reason: String| Failure::Rejected {
+        code: None,
+        message: format!("cannot read input '{}' from '{file}': {reason}", input.name),
+        help: Some(format!("the model takes {input}")),
+    };
+    let bytes = read_bytes(&path).map_err(|reason| failed(error_message(&reason)))?;
+    decode(&path, bytes, key.as_deref(), input, how, allocator).map_err(failed)
+}
+
+/// `FILE.npz:KEY`, unless there is a file of this name.
+fn split_key(file: &str) -> (PathBuf, Option<String>) {
+    if let Some(at) = file.to_ascii_lowercase().find(".npz:")
+        && !Path::new(file).exists()
+    {
+        let (path, key) = (&file[..at + 4], &file[at + 5..]);
+        return (path.into(), Some(key.to_owned()));
+    }
+    (file.into(), None)
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new(STANDARD_INPUT) {
+        io::stdin()
+            .lock()
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)?;
+    } else {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("it is larger than the limit of {MAX_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+fn decode(
+    path: &Path,
+    bytes: Vec<u8>,
+    key: Option<&str>,
+    input: &ValueInfo,
+    how: &Preparation,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, String> {
+    let told = |error: tfrt::Error| error.message().to_owned();
+    let wanted = input.kind.as_tensor().and_then(|tensor| tensor.element);
+    if bytes.starts_with(b"\x93NUMPY") {
+        let tensor = npy::read(&bytes, allocator).map_err(told)?;
+        return fitted(tensor, wanted, allocator).map(Datum::Tensor);
+    }
+    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+        let mut arrays = npz::read(&bytes, allocator).map_err(told)?;
+        let index = place_in_archive(&arrays, key, &input.name)?;
+        return fitted(arrays.swap_remove(index).1, wanted, allocator).map(Datum::Tensor);
+    }
+    if image::is_image(&bytes) {
+        let Some(tensor) = input.kind.as_tensor() else {
+            return Err(format!(
+                "an image is a tensor, but the model takes {}",
+                input.kind
+            ));
+        };
+        return image::read(&bytes, tensor, how, allocator).map(Datum::Tensor);
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("pb")) {
+        let name = path.to_string_lossy();
+        return protobuf::decode(bytes, &input.kind, &name, allocator);
+    }
+    let begin = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_json = begin.is_some_and(|byte| b"[{\"-0123456789tfn".contains(byte));
+    if is_json || extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        let parsed = serde_json::from_slice(&bytes);
+        let parsed = parsed.map_err(|reason| format!("it is no JSON: {reason}"))?;
+        return json::read(&parsed, &input.kind, allocator);
+    }
+    Err("it is no .npy, .npz, .pb, .json, PNG or JPEG file".to_owned())
+}
+
+fn place_in_archive(
+    arrays: &[(String, Tensor)],
+    key: Option<&str>,
+    name: &str,
+) -> Result<usize, String> {
+    let wanted = key.unwrap_or(name);
+    let found = arrays.iter().position(|(key, _)| key == wanted);
+    let index = match (found, key, arrays.len()) {
+        (Some(index), ..) => index,
+        // The only one need not be named.
+        (None, None, 1) => 0,
+        _ => {
+            let keys: Vec<&str> = arrays.iter().map(|(key, _)| key.as_str()).collect();
+            return Err(match keys.is_empty() {
+                true => "the archive has no arrays".to_owned(),
+                false => format!(
+                    "the archive has no array '{wanted}', but {}; name one by FILE.npz:KEY",
+                    keys.join(", ")
+                ),
+            });
+        }
+    };
+    Ok(index)
+}
+
+/// A tensor of a file with elements of the type that the model takes: the same ones, or those that
+/// stand for them in files of NumPy, which has no names for all types.
+fn fitted(
+    tensor: Tensor,
+    wanted: Option<DType>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Tensor, String> {
+    let found = tensor.metadata().dtype;
+    let Some(wanted) = wanted.filter(|wanted| *wanted != found) else {
+        return Ok(tensor);
+    };
+    if numbers::of_numpy(wanted) != Some(found) {
+        let help = match numbers::name_in_numpy(wanted) {
+            Some(name) => format!(" (in NumPy: array.astype({name}))"),
+            None => String::new(),
+        };
+        return Err(format!(
+            "expected elements of {wanted}, found {found}{help}"
+        ));
+    }
+    let told = |error: tfrt::Error| error.message().to_owned();
+    let dense = tensor.as_dense().map_err(told)?;
+    let mut bytes = Vec::new();
+    for cell in cells::cells(&tensor, 0..dense.n_elements()).map_err(told)? {
+        numbers::push(&mut bytes, wanted, &cell)?;
+    }
+    numbers::dense(wanted, dense.shape().clone(), &bytes, allocator)
+}

@@ -1,0 +1,265 @@
+//! Values written to files: all of a run, or none.
+//!
+//! A file is written beside its place under another name, and moved there when all are written: who
+//! looks sees the old file or the new one, and a run that fails leaves none behind.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::asynchronous::SystemAllocator;
+use tfrt::model::Datum;
+use tfrt::tensor::{DenseHostTensor, Tensor, TensorMetadata, npy};
+
+use super::cells::cells;
+use super::{json, numbers, protobuf};
+use crate::failure::Failure;
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Arrays of NumPy
+    Npy,
+    /// Lists in lists
+    Json,
+    /// Tensors, sequences and optionals of ONNX
+    Pb,
+}
+
+/// Longest names of files that are made of names of outputs, in bytes, without what makes them unique.
+const MAX_NAME_BYTES: usize = 120;
+
+impl Format {
+    /// What names of files end in.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Npy => "npy",
+            Format::Json => "json",
+            Format::Pb => "pb",
+        }
+    }
+
+    /// The format that a path asks for by how it ends.
+    pub fn of_path(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let mut all = [Format::Npy, Format::Json, Format::Pb].into_iter();
+        all.find(|format| format.extension() == extension)
+    }
+
+    /// Returns a value as the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Why the format does not have it.
+    pub fn encode(self, name: &str, datum: &Datum) -> Result<Vec<u8>, String> {
+        let told = |error: tfrt::Error| error.message().to_owned();
+        match self {
+            Format::Pb => protobuf::encode(name, datum).map_err(told),
+            Format::Json => {
+                let mut text = json::write(datum).map_err(told)?.to_string().into_bytes();
+                text.push(b'\n');
+                Ok(text)
+            }
+            Format::Npy => {
+                let Ok(tensor) = datum.as_tensor() else {
+                    let kind = datum.kind();
+                    return Err(format!(
+                        "an .npy file holds one tensor, and this is {kind}: name a .json or .pb file"
+                    ));
+                };
+                npy::write(&widened(tensor).map_err(told)?).map_err(told)
+            }
+        }
+    }
+}
+
+/// The tensor with elements that NumPy has: floats of other kinds become `f32`, which holds them all,
+/// and small integers those of 8 bits.
+fn widened(tensor: &Tensor) -> Result<Tensor, tfrt::Error> {
+    let Some(wide) = numbers::of_numpy(tensor.metadata().dtype) else {
+        return Ok(tensor.clone());
+    };
+    let dense = tensor.as_dense()?;
+    let mut bytes = Vec::new();
+    for cell in cells(tensor, 0..dense.n_elements())? {
+        numbers::push(&mut bytes, wide, &cell).map_err(tfrt::Error::invalid_argument)?;
+    }
+    let metadata = TensorMetadata::new(wide, dense.shape().clone());
+    let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+    Ok(DenseHostTensor::from_bytes(&allocator, metadata, &bytes)?.into())
+}
+
+/// Files that are written, but not yet in their places. Dropped, they are gone.
+#[derive(Default)]
+pub struct Staged {
+    files: Vec<(PathBuf, PathBuf)>,
+    /// What is no regular file, such as a pipe, is written in the end.
+    others: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Staged {
+    /// Writes bytes beside their place.
+    ///
+    /// # Errors
+    ///
+    /// `Write`, with the path that was asked for.
+    pub fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let unwritten = |reason| unwritten(path, reason);
+        // A link leads to where the file is to be.
+        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(&place).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            self.others.push((place, bytes.to_vec()));
+            return Ok(());
+        }
+        if place.exists() {
+            // What must not be written is not replaced either.
+            let opened = File::options().write(true).open(&place);
+            opened.map_err(unwritten)?;
+        }
+        let Some(name) = place.file_name() else {
+            return Err(unwritten(io::ErrorKind::InvalidFilename.into()));
+        };
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}-{}", process::id(), self.files.len()));
+        let beside = place.with_file_name(beside);
+        let mut file = File::create_new(&beside).map_err(unwritten)?;
+        self.files.push((beside, place.clone()));
+        if let Ok(old) = fs::metadata(&place) {
+            file.set_permissions(old.permissions()).map_err(unwritten)?;
+        }
+        file.write_all(bytes).map_err(unwritten)
+    }
+
+    /// Moves all files to their places.
+    ///
+    /// # Errors
+    ///
+    /// `Write`, with the first path that can't be had.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        for (from, to) in self.files.drain(..) {
+            fs::rename(&from, &to).map_err(|reason| {
+                let _ = fs::remove_file(&from);
+                unwritten(&to, reason)
+            })?;
+        }
+        for (path, bytes) in self.others.drain(..) {
+            let opened = File::options().write(true).open(&path);
+            let written = opened.and_then(|mut file| file.write_all(&bytes));
+            written.map_err(|reason| unwritten(&path, reason))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        for (from, _) in &self.files {
+            // Nothing can be done about one that stays.
+            let _ = fs::remove_file(from);
+        }
+    }
+}
+
+fn unwritten(path: &Path, reason: io::Error) -> Failure {
+    let path = path.to_owned();
+    Failure::Write { path, reason }
+}
+
+/// Says why a value can't be written to a file.
+pub fn misfit(path: &Path, name: &str, reason: &str) -> Failure {
+    Failure::Rejected {
+        code: None,
+        message: format!(
+            "cannot write output '{name}' to '{}': {reason}",
+            path.display()
+        ),
+        help: None,
+    }
+}
+
+/// Makes a folder for outputs, and those that it lies in.
+///
+/// # Errors
+///
+/// `Write`.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|reason| unwritten(folder, reason))
+}
+
+/// Names of files for names of outputs, without extension: letters, digits, `-`, `_` and points
+/// remain, and no two are the same, not even where large and small letters are.
+pub fn safe_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let unique = |name: &str| {
+        let safe: String = name
+            .chars()
+            .map(
+                |c| match c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                    true => c,
+                    false => '_',
+                },
+            )
+            .take(MAX_NAME_BYTES)
+            .collect();
+        let safe = match safe.trim_matches('.') {
+            "" => "output".to_owned(),
+            _ if safe.starts_with('.') => format!("_{}", safe.trim_start_matches('.')),
+            safe => safe.to_owned(),
+        };
+        let mut candidate = safe.clone();
+        let mut n = 2_usize;
+        while !taken.insert(candidate.to_ascii_lowercase()) {
+            candidate = format!("{safe}-{n}");
+            n += 1;
+        }
+        candidate
+    };
+    names.into_iter().map(unique).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_safe_and_unique() {
+        let names = ["a/b", "a_b", "A_B", "../x", "", "...", "ok.0", "grün"];
+        let expected = [
+            "a_b", "a_b-2", "A_B-3", "_x", "output", "output-2", "ok.0", "gr_n",
+        ];
+        // `../x` is `.._x` before its points go.
+        let safe = safe_names(names);
+        assert_eq!(safe[..3], expected[..3]);
+        assert_eq!(safe[4..], expected[4..]);
+        assert!(
+            safe[3].starts_with('_') && !safe[3].contains(['/', '.']),
+            "{}",
+            safe[3]
+        );
+    }
+
+    #[test]
+    fn files_appear_together_or_not_at_all() {
+        let folder = std::env::temp_dir().join(format!("tfrt-staged-{}", process::id()));
+        make_folder(&folder).unwrap();
+        let (one, two) = (folder.join("one"), folder.join("two"));
+        let mut staged = Staged::default();
+        staged.add(&one, b"1").unwrap();
+        assert!(!one.exists());
+        assert!(staged.add(&folder.join("missing/two"), b"2").is_err());
+        drop(staged);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        let mut staged = Staged::default();
+        staged.add(&one, b"1").unwrap();
+        staged.add(&two, b"2").unwrap();
+        staged.finish().unwrap();
+        assert_eq!(fs::read(&two).unwrap(), b"2");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

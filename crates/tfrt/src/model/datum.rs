@@ -1,0 +1,137 @@
+//! [`Datum`]: what goes into a model and comes out of it.
+
+use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::{DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata};
+
+use super::types::{Dim, TensorType, ValueType};
+
+/// A value of a model: a tensor, or what ONNX makes of tensors. Clones share the elements.
+#[derive(Clone, Debug)]
+pub enum Datum {
+    /// A tensor.
+    Tensor(Tensor),
+    /// Tensors in a row.
+    Sequence(Sequence),
+    /// A tensor, a sequence, or nothing.
+    Optional(Optional),
+}
+
+impl Datum {
+    /// Returns the tensor that it is, or that an optional value holds.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is none.
+    pub fn as_tensor(&self) -> Result<&Tensor, Error> {
+        match self {
+            Datum::Tensor(tensor) | Datum::Optional(Optional::Tensor(tensor)) => Ok(tensor),
+            other => {
+                let found = other.kind();
+                let message = format!("expected a tensor, found {found}");
+                Err(Error::invalid_argument(message))
+            }
+        }
+    }
+
+    /// Its type, with the extents that it has.
+    pub fn kind(&self) -> ValueType {
+        match self {
+            Datum::Tensor(tensor) => Datum::kind_of(tensor.metadata()),
+            Datum::Sequence(sequence) => kind_of_sequence(sequence),
+            Datum::Optional(optional) => ValueType::Optional(Box::new(match optional {
+                Optional::Nothing => ValueType::Tensor(TensorType::default()),
+                Optional::Tensor(tensor) => Datum::kind_of(tensor.metadata()),
+                Optional::Sequence(sequence) => kind_of_sequence(sequence),
+            })),
+        }
+    }
+
+    /// The type of a tensor.
+    pub(super) fn kind_of(metadata: &TensorMetadata) -> ValueType {
+        ValueType::Tensor(TensorType {
+            element: Some(metadata.dtype),
+            dims: Some(metadata.shape.extents().map(Dim::Fixed).collect()),
+        })
+    }
+
+    /// The value that a register of a program holds.
+    pub(super) fn into_value(self) -> AnyAsyncValue {
+        match self {
+            Datum::Tensor(tensor) => AnyAsyncValue::new(tensor),
+            Datum::Sequence(sequence) => AnyAsyncValue::new(sequence),
+            Datum::Optional(optional) => AnyAsyncValue::new(optional),
+        }
+    }
+}
+
+/// Takes what a register of a program holds.
+impl TryFrom<AnyAsyncValue> for Datum {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// Its error; `InvalidArgument` for other values, and for those to come.
+    fn try_from(value: AnyAsyncValue) -> Result<Datum, Error> {
+        if let Some(error) = value.error() {
+            return Err(error.clone());
+        }
+        let tensor = value.get::<Tensor>().cloned().map(Datum::Tensor);
+        let sequence = || value.get::<Sequence>().cloned().map(Datum::Sequence);
+        let optional = || value.get::<Optional>().cloned().map(Datum::Optional);
+        tensor.or_else(sequence).or_else(optional).ok_or_else(|| {
+            let found = value.type_name().unwrap_or("a value to come");
+            let message = format!("a result of a model was expected to be a tensor, found {found}");
+            Error::invalid_argument(message)
+        })
+    }
+}
+
+/// The type that all of them have, with their extents if those are the same.
+fn kind_of_sequence(sequence: &Sequence) -> ValueType {
+    let mut all = sequence.tensors().iter().map(Tensor::metadata);
+    let inner = all.next().map_or_else(TensorType::default, |first| {
+        let is_same = all.all(|other| other.shape == first.shape);
+        let dims = || first.shape.extents().map(Dim::Fixed).collect();
+        TensorType {
+            element: Some(first.dtype),
+            dims: is_same.then(dims),
+        }
+    });
+    ValueType::Sequence(Box::new(ValueType::Tensor(inner)))
+}
+
+impl From<Tensor> for Datum {
+    fn from(tensor: Tensor) -> Datum {
+        Datum::Tensor(tensor)
+    }
+}
+
+impl From<&Tensor> for Datum {
+    fn from(tensor: &Tensor) -> Datum {
+        Datum::Tensor(tensor.clone())
+    }
+}
+
+impl From<DenseHostTensor> for Datum {
+    fn from(tensor: DenseHostTensor) -> Datum {
+        Datum::Tensor(tensor.into())
+    }
+}
+
+impl From<StringHostTensor> for Datum {
+    fn from(tensor: StringHostTensor) -> Datum {
+        Datum::Tensor(tensor.into())
+    }
+}
+
+impl From<Sequence> for Datum {
+    fn from(sequence: Sequence) -> Datum {
+        Datum::Sequence(sequence)
+    }
+}
+
+impl From<Optional> for Datum {
+    fn from(optional: Optional) -> Datum {
+        Datum::Optional(optional)
+    }
+}

@@ -1,0 +1,143 @@
+//! [`ModelInputs`]: what a model can be called with; [`ModelInput`]: one of these.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Error};
+use tfrt_tensor::{DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor};
+
+use super::datum::Datum;
+use super::signature::{Given, Slots};
+
+/// Something that an input can be given: a tensor, a [`Datum`], or a value to come, such as a result of
+/// another model.
+///
+/// Of what is not there yet when the model is called, type and shape are checked by those who read it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be an input of a model",
+    note = "an input is a `Tensor`, a `DenseHostTensor`, a `Datum`, or an `AsyncValue<Tensor>`"
+)]
+pub trait ModelInput {
+    /// Makes it what the model is called with.
+    fn into_input(self) -> Input;
+}
+
+/// A [`ModelInput`], as a model takes it.
+pub struct Input(pub(super) Given);
+
+impl ModelInput for Datum {
+    fn into_input(self) -> Input {
+        Input(Given::Now(self))
+    }
+}
+
+impl ModelInput for AnyAsyncValue {
+    fn into_input(self) -> Input {
+        Input(Given::Later(self))
+    }
+}
+
+impl ModelInput for AsyncValue<Tensor> {
+    fn into_input(self) -> Input {
+        self.into_any().into_input()
+    }
+}
+
+/// Repeats `impl ModelInput for Tensor { .. Datum::from(self) .. }` over types.
+macro_rules! input_of {
+    ($($type:ty)*) => {$(
+        impl ModelInput for $type {
+            fn into_input(self) -> Input {
+                Datum::from(self).into_input()
+            }
+        }
+    )*};
+}
+
+input_of!(Tensor &Tensor DenseHostTensor StringHostTensor Sequence Optional);
+
+/// The inputs of a call, in the order of the model or by their names.
+///
+/// | In order | By name |
+/// | --- | --- |
+/// | a tuple, such as `(x, y)` | an array or vector of pairs, such as `[("x", x), ("y", y)]` |
+/// | an array or vector of one type | a `HashMap` or `BTreeMap` |
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the inputs of a model",
+    note = "inputs are a tuple, `(x,)` or `(x, y)`, or pairs, `[(\"name\", x)]`"
+)]
+pub trait ModelInputs {
+    /// Gives each its place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Slots::push`] and [`Slots::set`].
+    fn place(self, slots: &mut Slots<'_>) -> Result<(), Error>;
+}
+
+impl<V: ModelInput, const N: usize> ModelInputs for [V; N] {
+    fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+        self.into_iter().try_for_each(|value| slots.push(value))
+    }
+}
+
+impl<V: ModelInput> ModelInputs for Vec<V> {
+    fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+        self.into_iter().try_for_each(|value| slots.push(value))
+    }
+}
+
+/// Repeats, over types of names, `impl ModelInputs for [(&str, V); N]` and the like.
+macro_rules! named_inputs {
+    ($($name:ty;)*) => {$(
+        impl<V: ModelInput, const N: usize> ModelInputs for [($name, V); N] {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                self.into_iter().try_for_each(|(name, value)| slots.set(&name, value))
+            }
+        }
+
+        impl<V: ModelInput> ModelInputs for Vec<($name, V)> {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                self.into_iter().try_for_each(|(name, value)| slots.set(&name, value))
+            }
+        }
+
+        impl<V: ModelInput, S> ModelInputs for HashMap<$name, V, S> {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                self.into_iter().try_for_each(|(name, value)| slots.set(&name, value))
+            }
+        }
+
+        impl<V: ModelInput> ModelInputs for BTreeMap<$name, V> {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                self.into_iter().try_for_each(|(name, value)| slots.set(&name, value))
+            }
+        }
+    )*};
+}
+
+named_inputs!(&str; String;);
+
+/// Repeats `impl<A: ModelInput, B: ModelInput> ModelInputs for (A, B) { .. }` over lengths.
+macro_rules! tuple_inputs {
+    ($($name:ident)*) => {
+        impl<$($name: ModelInput),*> ModelInputs for ($($name,)*) {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                #[allow(non_snake_case, reason = "each variable is named after its type")]
+                let ($($name,)*) = self;
+                $(slots.push($name)?;)*
+                let _ = slots;
+                Ok(())
+            }
+        }
+    };
+}
+
+tuple_inputs!();
+tuple_inputs!(A);
+tuple_inputs!(A B);
+tuple_inputs!(A B C);
+tuple_inputs!(A B C D);
+tuple_inputs!(A B C D E);
+tuple_inputs!(A B C D E F);
+tuple_inputs!(A B C D E F G);
+tuple_inputs!(A B C D E F G H);

@@ -1,0 +1,169 @@
+//! [`ModelCall`]: the results of a call of a model, to be waited for together or one by one;
+//! [`Outputs`]: all of them, by name.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ErrorCode};
+use tfrt_ir::similar;
+use tfrt_tensor::Tensor;
+
+use super::Model;
+use super::datum::Datum;
+use crate::call::{Call, CallFuture, Values};
+
+/// A call that was made. Its results settle each on its own, while the model goes on.
+#[must_use = "the results of a call hold its errors"]
+pub struct ModelCall {
+    model: Model,
+    call: Call,
+}
+
+impl ModelCall {
+    pub(super) fn new(model: Model, call: Call) -> ModelCall {
+        ModelCall { model, call }
+    }
+
+    /// Waits for all results on this thread, which helps with the work where the queue allows it.
+    ///
+    /// # Errors
+    ///
+    /// The error of the last result that failed; `FailedPrecondition` on a worker of the queue, which
+    /// must not wait.
+    pub fn wait(self) -> Result<Outputs, Error> {
+        let values = self.call.wait()?;
+        Outputs::new(self.model, values)
+    }
+
+    /// The result of a name, to be awaited on its own.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none; `InvalidArgument` if it is known to be no tensor already. One
+    /// that turns out to be none fails.
+    pub fn tensor(&self, name: &str) -> Result<AsyncValue<Tensor>, Error> {
+        self.call.result::<Tensor>(place(&self.model, name)?)
+    }
+
+    /// The results as they are now, settled or to come, in the order of the model.
+    pub fn results(&self) -> &[AnyAsyncValue] {
+        self.call.results()
+    }
+
+    /// The call of the function below.
+    pub fn into_call(self) -> Call {
+        self.call
+    }
+}
+
+impl fmt::Debug for ModelCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ModelCall").field(&self.call).finish()
+    }
+}
+
+impl IntoFuture for ModelCall {
+    type Output = Result<Outputs, Error>;
+    type IntoFuture = OutputsFuture;
+
+    fn into_future(self) -> OutputsFuture {
+        OutputsFuture {
+            model: self.model,
+            call: self.call.into_future(),
+        }
+    }
+}
+
+/// The future of a [`ModelCall`]: all results, or the error of the last one that failed.
+#[must_use = "futures do nothing unless polled"]
+pub struct OutputsFuture {
+    model: Model,
+    call: CallFuture,
+}
+
+impl Future for OutputsFuture {
+    type Output = Result<Outputs, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let settled = Pin::new(&mut self.call).poll(context);
+        settled.map(|values| Outputs::new(self.model.clone(), values?))
+    }
+}
+
+/// The results of a call, none of which has failed.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    model: Model,
+    /// Invariant: as many as the model's outputs.
+    data: Vec<Datum>,
+}
+
+impl Outputs {
+    fn new(model: Model, values: Values) -> Result<Outputs, Error> {
+        let data = values.into_inner().into_iter().map(Datum::try_from);
+        let data = data.collect::<Result<_, Error>>()?;
+        Ok(Outputs { model, data })
+    }
+
+    /// The result of a name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none.
+    pub fn get(&self, name: &str) -> Result<&Datum, Error> {
+        Ok(&self.data[place(&self.model, name)?])
+    }
+
+    /// The tensor that is the result of a name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none, `InvalidArgument` if it is no tensor.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor, Error> {
+        self.get(name)?.as_tensor()
+    }
+
+    /// The results with their names, in the order of the model.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Datum)> {
+        let names = self.model.outputs().iter();
+        names.map(|output| output.name.as_str()).zip(&self.data)
+    }
+
+    /// The results, in the order of the model.
+    pub fn into_data(self) -> Vec<Datum> {
+        self.data
+    }
+}
+
+impl std::ops::Index<usize> for Outputs {
+    type Output = Datum;
+
+    /// The result of a place.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    fn index(&self, index: usize) -> &Datum {
+        &self.data[index]
+    }
+}
+
+/// Where a result stands.
+fn place(model: &Model, name: &str) -> Result<usize, Error> {
+    let mut outputs = model.outputs().iter();
+    let found = outputs.position(|output| output.name == name);
+    found.ok_or_else(|| {
+        let names = || model.outputs().iter().map(|output| output.name.as_str());
+        let message = format!("the model has no output '{name}'");
+        let error = Error::new(ErrorCode::NotFound, message);
+        match similar::nearest(name, names()) {
+            Some(nearest) => error.with_note(format!("there is an output '{nearest}'")),
+            None => {
+                let names: Vec<&str> = names().collect();
+                error.with_note(format!("the model gives {}", names.join(", ")))
+            }
+        }
+    })
+}

@@ -1,0 +1,256 @@
+//! [`Signature`]: what a model takes, and whether what it is given fits.
+
+use smallvec::SmallVec;
+use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_ir::similar;
+use tfrt_tensor::{DType, Optional, Tensor, TensorMetadata};
+
+use super::datum::Datum;
+use super::types::{Dim, ValueInfo, ValueType};
+
+/// Inputs and outputs, prepared for checking.
+pub(super) struct Signature {
+    pub(super) inputs: Vec<ValueInfo>,
+    pub(super) outputs: Vec<ValueInfo>,
+    symbols: Vec<String>,
+    /// By input; `None` for what is no tensor.
+    checks: Vec<Option<Check>>,
+}
+
+/// A type of tensors, its symbols by their places in [`Signature::symbols`].
+struct Check {
+    element: Option<DType>,
+    extents: Option<Vec<Extent>>,
+}
+
+enum Extent {
+    Fixed(usize),
+    Symbol(usize),
+    Any,
+}
+
+/// What a symbol stands for in one call, and the input that says so.
+type Bound = SmallVec<[Option<(usize, usize)>; 8]>;
+
+impl Signature {
+    pub(super) fn new(inputs: Vec<ValueInfo>, outputs: Vec<ValueInfo>) -> Signature {
+        let mut symbols = Vec::new();
+        let mut extent = |dim: &Dim| match dim {
+            Dim::Fixed(extent) => Extent::Fixed(*extent),
+            Dim::Unknown => Extent::Any,
+            Dim::Symbol(name) => {
+                let known = symbols.iter().position(|symbol| symbol == name);
+                Extent::Symbol(known.unwrap_or_else(|| {
+                    symbols.push(name.clone());
+                    symbols.len() - 1
+                }))
+            }
+        };
+        let mut check = |input: &ValueInfo| match &input.kind {
+            ValueType::Tensor(tensor) => Some(Check {
+                element: tensor.element,
+                extents: tensor
+                    .dims
+                    .as_ref()
+                    .map(|dims| dims.iter().map(&mut extent).collect()),
+            }),
+            _ => None,
+        };
+        let checks = inputs.iter().map(&mut check).collect();
+        Signature {
+            inputs,
+            outputs,
+            symbols,
+            checks,
+        }
+    }
+
+    /// Checks what was given for each input, and makes it what a function takes, with room for more.
+    pub(super) fn bind(
+        &self,
+        given: Vec<Option<Given>>,
+        room: usize,
+    ) -> Result<Vec<AnyAsyncValue>, Error> {
+        let mut bound: Bound = SmallVec::from_elem(None, self.symbols.len());
+        let mut arguments = Vec::with_capacity(given.len() + room);
+        for (index, given) in given.into_iter().enumerate() {
+            let value = match (given, &self.inputs[index].kind) {
+                (Some(Given::Now(datum)), _) => {
+                    self.check(index, &datum, &mut bound)?;
+                    datum.into_value()
+                }
+                (Some(Given::Later(value)), _) => {
+                    let value = value.settled();
+                    if let Some(tensor) = value.get::<Tensor>() {
+                        self.check_tensor(index, tensor.metadata(), &mut bound)?;
+                    }
+                    value
+                }
+                (None, ValueType::Optional(_)) => Datum::Optional(Optional::Nothing).into_value(),
+                (None, _) => return Err(self.missing(index)),
+            };
+            arguments.push(value);
+        }
+        Ok(arguments)
+    }
+
+    fn check(&self, index: usize, datum: &Datum, bound: &mut Bound) -> Result<(), Error> {
+        match (datum, &self.inputs[index].kind) {
+            (Datum::Tensor(tensor), ValueType::Tensor(_)) => {
+                self.check_tensor(index, tensor.metadata(), bound)
+            }
+            (Datum::Sequence(_), ValueType::Sequence(_)) => Ok(()),
+            (Datum::Optional(_), ValueType::Optional(_)) => Ok(()),
+            _ => Err(self.misfit(index, &datum.kind(), None)),
+        }
+    }
+
+    fn check_tensor(
+        &self,
+        index: usize,
+        found: &TensorMetadata,
+        bound: &mut Bound,
+    ) -> Result<(), Error> {
+        let misfit = |why: Option<String>| {
+            let found = Datum::kind_of(found);
+            self.misfit(index, &found, why)
+        };
+        let Some(check) = &self.checks[index] else {
+            return Err(misfit(None));
+        };
+        if check.element.is_some_and(|element| element != found.dtype) {
+            return Err(misfit(None));
+        }
+        let Some(extents) = &check.extents else {
+            return Ok(());
+        };
+        if extents.len() != found.shape.rank() {
+            return Err(misfit(None));
+        }
+        for (extent, found) in extents.iter().zip(found.shape.extents()) {
+            match *extent {
+                Extent::Any => {}
+                Extent::Fixed(extent) if extent == found => {}
+                Extent::Fixed(_) => return Err(misfit(None)),
+                Extent::Symbol(symbol) => match bound[symbol] {
+                    None => bound[symbol] = Some((found, index)),
+                    Some((extent, _)) if extent == found => {}
+                    Some((extent, by)) => {
+                        let (name, by) = (&self.symbols[symbol], &self.inputs[by].name);
+                        let found = format!("{name} is {found} here, but {extent} in input '{by}'");
+                        return Err(misfit(Some(found)));
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn misfit(&self, index: usize, found: &ValueType, why: Option<String>) -> Error {
+        let ValueInfo { name, kind } = &self.inputs[index];
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Error::invalid_argument(format!(
+            "input '{name}' was expected to be {kind}, found {found}{why}"
+        ))
+    }
+
+    #[cold]
+    fn missing(&self, index: usize) -> Error {
+        let input = &self.inputs[index];
+        Error::invalid_argument(format!(
+            "input '{}' is missing: the model takes {}",
+            input.name, input.kind
+        ))
+    }
+}
+
+/// What a call gives for an input.
+pub(super) enum Given {
+    Now(Datum),
+    Later(AnyAsyncValue),
+}
+
+/// The inputs of a model, to be filled for a call: see [`ModelInputs`](super::ModelInputs).
+pub struct Slots<'m> {
+    signature: &'m Signature,
+    given: Vec<Option<Given>>,
+    n_ordered: usize,
+}
+
+impl<'m> Slots<'m> {
+    pub(super) fn new(signature: &'m Signature) -> Slots<'m> {
+        let n_inputs = signature.inputs.len();
+        let mut given = Vec::with_capacity(n_inputs);
+        given.resize_with(n_inputs, || None);
+        Slots {
+            signature,
+            given,
+            n_ordered: 0,
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Option<Given>> {
+        self.given
+    }
+
+    /// Gives the next input, in the order of the model.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is none.
+    pub fn push(&mut self, value: impl super::ModelInput) -> Result<(), Error> {
+        let index = self.n_ordered;
+        self.n_ordered += 1;
+        self.put(index, value)
+    }
+
+    /// Gives an input by its name.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is none of this name, or if it was given before.
+    pub fn set(&mut self, name: &str, value: impl super::ModelInput) -> Result<(), Error> {
+        let mut inputs = self.signature.inputs.iter();
+        let Some(index) = inputs.position(|input| input.name == name) else {
+            return Err(self.unknown(name));
+        };
+        self.put(index, value)
+    }
+
+    fn put(&mut self, index: usize, value: impl super::ModelInput) -> Result<(), Error> {
+        let n_inputs = self.given.len();
+        match self.given.get_mut(index) {
+            Some(slot @ None) => {
+                *slot = Some(value.into_input().0);
+                Ok(())
+            }
+            Some(Some(_)) => {
+                let name = &self.signature.inputs[index].name;
+                let message = format!("input '{name}' is given twice");
+                Err(Error::invalid_argument(message))
+            }
+            None => Err(Error::invalid_argument(format!(
+                "more inputs are given than the {n_inputs} that the model takes"
+            ))),
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> Error {
+        let names = || {
+            self.signature
+                .inputs
+                .iter()
+                .map(|input| input.name.as_str())
+        };
+        let error = Error::invalid_argument(format!("the model has no input '{name}'"));
+        match similar::nearest(name, names()) {
+            Some(nearest) => error.with_note(format!("there is an input '{nearest}'")),
+            None => {
+                let names: Vec<&str> = names().collect();
+                error.with_note(format!("the model takes {}", names.join(", ")))
+            }
+        }
+    }
+}

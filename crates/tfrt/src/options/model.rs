@@ -1,0 +1,124 @@
+//! The flags that say what models are given, and where what they give goes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use crate::data::image::{Layout, Preparation, Range};
+use crate::data::write::Format;
+
+/// What a model is given.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Inputs of a model")]
+pub struct InputOptions {
+    /// An input from a file (may be repeated): .npy, .npz[:KEY], .pb, .json, PNG, JPEG, or - for
+    /// standard input. Of a model with one input, the name may be left out
+    #[arg(long = "input", value_name = "NAME=FILE")]
+    pub inputs: Vec<String>,
+
+    /// Generate the inputs that no --input gives
+    #[arg(long)]
+    pub random: bool,
+
+    /// What --random begins with: the same number, the same elements
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// The extent of a dimension with a name, for --random and for images (may be repeated)
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
+    pub dims: Vec<(String, usize)>,
+
+    /// For images: what is subtracted from each channel
+    #[arg(
+        long,
+        value_name = "X,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub mean: Vec<f64>,
+
+    /// For images: what each channel is divided by then
+    #[arg(
+        long,
+        value_name = "X,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub std: Vec<f64>,
+
+    /// For images: where the channels are [default: what the model's extents look like]
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    pub layout: Option<Layout>,
+
+    /// For images: whether pixels go from 0 to 1 or from 0 to 255, before --mean and --std
+    #[arg(long, value_name = "RANGE", value_enum, default_value = "unit")]
+    pub pixels: Range,
+}
+
+impl InputOptions {
+    /// Tells whether anything was asked for that only models have.
+    pub fn is_used(&self) -> bool {
+        !self.inputs.is_empty() || self.random || !self.dims.is_empty()
+    }
+
+    /// How images are made ready.
+    pub fn preparation(&self) -> Preparation {
+        Preparation {
+            mean: self.mean.clone(),
+            deviation: self.std.clone(),
+            layout: self.layout,
+            range: self.pixels,
+        }
+    }
+
+    /// The extent that was given for a name.
+    pub fn extent_of(&self, name: &str) -> Option<usize> {
+        let mut dims = self.dims.iter();
+        dims.find(|(known, _)| known == name)
+            .map(|(_, extent)| *extent)
+    }
+}
+
+/// Where the outputs of a model go.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Outputs of a model")]
+pub struct OutputOptions {
+    /// Write an output to a file (may be repeated): .npy, .json or .pb. Of a model with one output,
+    /// the name may be left out
+    #[arg(long = "output", value_name = "NAME=FILE")]
+    pub outputs: Vec<String>,
+
+    /// Write all outputs to a folder, each to NAME.npy or what --output-format says
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output_dir: Option<PathBuf>,
+
+    /// How outputs are written [default: what the name of the file ends in, else npy]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub output_format: Option<Format>,
+
+    /// Show the K largest elements along the last dimension
+    #[arg(long, value_name = "K")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub top: Option<u16>,
+
+    /// What the places along the last dimension are called: a file with a line for each
+    #[arg(long, value_name = "FILE", requires = "top", value_hint = ValueHint::FilePath)]
+    pub labels: Option<PathBuf>,
+}
+
+impl OutputOptions {
+    /// Tells whether anything was asked for that only models have.
+    pub fn is_used(&self) -> bool {
+        !self.outputs.is_empty() || self.output_dir.is_some() || self.top.is_some()
+    }
+}
+
+fn parse_dim(text: &str) -> Result<(String, usize), String> {
+    let expected = || format!("expected NAME=N, such as batch=4, found '{text}'");
+    let (name, extent) = text.rsplit_once('=').ok_or_else(expected)?;
+    let extent = extent.parse().map_err(|_| expected())?;
+    match name.is_empty() {
+        true => Err(expected()),
+        false => Ok((name.to_owned(), extent)),
+    }
+}
