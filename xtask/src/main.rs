@@ -10,6 +10,7 @@ use std::process::ExitCode;
 mod bench;
 mod checkers;
 mod fuzz;
+mod onnx;
 mod planted;
 mod size;
 mod steps;
@@ -31,7 +32,8 @@ Usage: cargo xtask COMMAND
   planted   build with one known bug at a time, and see that its checker finds it
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
   instructions  [--bless]: instructions of what is defended, compared with benches/instructions.txt
-  fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)";
+  fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)
+  onnx      [--filter WORD] [--list-failures]: the cases that ONNX has of each operation (pip gets them)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         }
+        ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -29,6 +29,12 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "suite",
+        &[
+            "bef", "ir", "compiler", "import", "host", "tensor", "kernels",
+        ],
+    ),
+    (
         "tfrt",
         &[
             "async", "bef", "ir", "compiler", "import", "host", "tensor", "kernels", "capi",

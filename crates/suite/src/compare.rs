@@ -1,0 +1,204 @@
+//! Outputs beside those that are expected.
+//!
+//! Types and shapes are to be the same, and elements close: as far from what is expected as
+//! [`ABSOLUTE`] and [`RELATIVE`] of it allow together. What is no number is close to what is none.
+
+use tfrt_host::AnyAsyncValue;
+use tfrt_tensor::compact::CompactType;
+use tfrt_tensor::{BF16, Bool, Complex, DType, F16, Optional, Sequence, Tensor};
+
+/// The difference that is allowed, as a part of what is expected: that of ONNX's own runner.
+const RELATIVE: f64 = 1e-3;
+/// The difference that is allowed beside that.
+const ABSOLUTE: f64 = 1e-7;
+
+/// What models take and give.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A tensor.
+    Tensor(Tensor),
+    /// Tensors.
+    Sequence(Sequence),
+    /// One of these, or nothing.
+    Optional(Optional),
+}
+
+impl Value {
+    /// The value of a result.
+    pub fn of(value: &AnyAsyncValue) -> Option<Value> {
+        if let Some(tensor) = value.get::<Tensor>() {
+            return Some(Value::Tensor(tensor.clone()));
+        }
+        if let Some(sequence) = value.get::<Sequence>() {
+            return Some(Value::Sequence(sequence.clone()));
+        }
+        value.get::<Optional>().cloned().map(Value::Optional)
+    }
+
+    /// The value as an argument.
+    pub fn into_any(self) -> AnyAsyncValue {
+        match self {
+            Value::Tensor(tensor) => AnyAsyncValue::new(tensor),
+            Value::Sequence(sequence) => AnyAsyncValue::new(sequence),
+            Value::Optional(optional) => AnyAsyncValue::new(optional),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Value::Tensor(_) => "a tensor",
+            Value::Sequence(_) => "a sequence",
+            Value::Optional(_) => "an optional value",
+        }
+    }
+}
+
+/// Says what differs, of random outputs in type or shape alone.
+pub fn compare(wanted: &Value, found: &Value, is_random: bool) -> Result<(), String> {
+    match (wanted, found) {
+        (Value::Tensor(wanted), Value::Tensor(found)) => tensors(wanted, found, is_random),
+        (Value::Sequence(wanted), Value::Sequence(found)) => sequences(wanted, found, is_random),
+        // The suite does not tell an optional value from what is in it.
+        (Value::Optional(Optional::Tensor(wanted)), _) => {
+            compare(&Value::Tensor(wanted.clone()), found, is_random)
+        }
+        (Value::Optional(Optional::Sequence(wanted)), _) => {
+            compare(&Value::Sequence(wanted.clone()), found, is_random)
+        }
+        (_, Value::Optional(Optional::Tensor(found))) => {
+            compare(wanted, &Value::Tensor(found.clone()), is_random)
+        }
+        (_, Value::Optional(Optional::Sequence(found))) => {
+            compare(wanted, &Value::Sequence(found.clone()), is_random)
+        }
+        (Value::Optional(Optional::Nothing), Value::Optional(Optional::Nothing)) => Ok(()),
+        _ => Err(format!(
+            "expected {}, found {}",
+            wanted.name(),
+            found.name()
+        )),
+    }
+}
+
+fn sequences(wanted: &Sequence, found: &Sequence, is_random: bool) -> Result<(), String> {
+    let (n_wanted, n_found) = (wanted.tensors().len(), found.tensors().len());
+    if n_wanted != n_found {
+        return Err(format!("expected {n_wanted} tensors, found {n_found}"));
+    }
+    let pairs = wanted.tensors().iter().zip(found.tensors());
+    for (index, (wanted, found)) in pairs.enumerate() {
+        tensors(wanted, found, is_random).map_err(|reason| format!("tensor {index}: {reason}"))?;
+    }
+    Ok(())
+}
+
+fn tensors(wanted: &Tensor, found: &Tensor, is_random: bool) -> Result<(), String> {
+    if wanted.metadata() != found.metadata() {
+        return Err(format!(
+            "expected {}, found {}",
+            wanted.metadata(),
+            found.metadata()
+        ));
+    }
+    if is_random {
+        return Ok(());
+    }
+    if let (Tensor::String(wanted), Tensor::String(found)) = (wanted, found) {
+        let mut pairs = wanted.strings().iter().zip(found.strings());
+        return match pairs.position(|(wanted, found)| wanted != found) {
+            None => Ok(()),
+            Some(index) => {
+                let text = |list: &[Vec<u8>]| String::from_utf8_lossy(&list[index]).into_owned();
+                let (wanted, found) = (text(wanted.strings()), text(found.strings()));
+                Err(format!(
+                    "element {index}: expected {wanted:?}, found {found:?}"
+                ))
+            }
+        };
+    }
+    let (wanted, found) = (numbers(wanted)?, numbers(found)?);
+    let pairs = wanted.iter().zip(&found).enumerate();
+    let far: Vec<usize> = pairs
+        .filter(|(_, (wanted, found))| !is_close(**wanted, **found))
+        .map(|(index, _)| index)
+        .collect();
+    let Some(first) = far.first() else {
+        return Ok(());
+    };
+    let (n, total, wanted, found) = (far.len(), found.len(), wanted[*first], found[*first]);
+    Err(format!(
+        "{n} of {total} elements differ: element {first}: expected {wanted:?}, found {found:?}"
+    ))
+}
+
+fn is_close(wanted: f64, found: f64) -> bool {
+    if wanted.is_nan() || found.is_nan() {
+        return wanted.is_nan() && found.is_nan();
+    }
+    wanted == found || (wanted - found).abs() <= ABSOLUTE + RELATIVE * wanted.abs()
+}
+
+/// The elements as numbers, complex ones as two.
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
+    let told = |error: tfrt_host::Error| error.message().to_owned();
+    let dense = tensor.as_dense().map_err(told)?;
+    let reading = dense.read().map_err(told)?;
+    if let Some(small) = CompactType::of_dtype(dense.dtype()) {
+        return Ok(reading
+            .bytes()
+            .iter()
+            .map(|code| small.decode(*code).into())
+            .collect());
+    }
+    // Expands to `match dtype { DType::Ui8 => .. elements::<u8>() .., .. }`.
+    macro_rules! by_type {
+        ($($dtype:ident: $type:ty;)*) => {
+            match dense.dtype() {
+                $(DType::$dtype => {
+                    let elements = reading.elements::<$type>().map_err(told)?.iter();
+                    Ok(elements.flat_map(Parts::parts).collect())
+                })*
+                other => Err(format!("elements of {other} are not compared")),
+            }
+        };
+    }
+    by_type! {
+        Ui8: u8; Ui16: u16; Ui32: u32; Ui64: u64; I8: i8; I16: i16; I32: i32; I64: i64; F32: f32; F64: f64;
+        I1: Bool; F16: F16; Bf16: BF16; Complex64: Complex<f32>; Complex128: Complex<f64>;
+    }
+}
+
+/// Elements as numbers.
+trait Parts {
+    fn parts(&self) -> Vec<f64>;
+}
+
+/// `parts!(u8: |x| [f64::from(*x)])` implements [`Parts`].
+macro_rules! parts {
+    ($($type:ty: |$x:ident| $parts:expr;)*) => {$(
+        impl Parts for $type {
+            fn parts(&self) -> Vec<f64> {
+                let $x = self;
+                $parts.to_vec()
+            }
+        }
+    )*};
+}
+
+parts! {
+    u8: |x| [f64::from(*x)];
+    u16: |x| [f64::from(*x)];
+    u32: |x| [f64::from(*x)];
+    u64: |x| [*x as f64];
+    i8: |x| [f64::from(*x)];
+    i16: |x| [f64::from(*x)];
+    i32: |x| [f64::from(*x)];
+    i64: |x| [*x as f64];
+    f32: |x| [f64::from(*x)];
+    f64: |x| [*x];
+    Bool: |x| [f64::from(u8::from(bool::from(*x)))];
+    Complex<f32>: |x| [f64::from(x.real), f64::from(x.imaginary)];
+    Complex<f64>: |x| [x.real, x.imaginary];
+    F16: |x| [tfrt_tensor::math::number::Real::to_f64(*x)];
+    BF16: |x| [tfrt_tensor::math::number::Real::to_f64(*x)];
+}

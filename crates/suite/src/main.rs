@@ -1,0 +1,112 @@
+//! ONNX's cases of single operations, run through `tfrt`: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
+//!
+//! A case is a folder with a model, inputs and the outputs that are expected. Each is imported, compiled and called
+//! in a worker process, which this program starts and watches: a case that takes its worker down, or too long, has
+//! failed, and the others go on. `cargo xtask onnx` gets the folder.
+//!
+//! It ends with status 0 if as many pass as are to, and none takes its worker down.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use verdict::Ending;
+
+mod case;
+mod compare;
+mod report;
+mod verdict;
+mod workers;
+
+const USAGE: &str =
+    "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--workers N] [--at-least N]";
+
+struct Options {
+    folder: PathBuf,
+    filter: String,
+    lists_failures: bool,
+    n_workers: usize,
+    /// How many cases have to pass.
+    at_least: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [workers::WORKER, folder] = words.as_slice() {
+        workers::serve(Path::new(folder));
+        return ExitCode::SUCCESS;
+    }
+    let Some(options) = parse(&words) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let names = match names(&options) {
+        Ok(names) if !names.is_empty() => names,
+        Ok(_) => {
+            eprintln!("no case has {:?} in its name", options.filter);
+            return ExitCode::from(2);
+        }
+        Err(error) => {
+            eprintln!("{}: {error}", options.folder.display());
+            return ExitCode::from(2);
+        }
+    };
+    let mut verdicts = workers::run(&options.folder, names, options.n_workers);
+    verdicts.sort_by(|a, b| a.name.cmp(&b.name));
+    print!("{}", report::text(&verdicts, options.lists_failures));
+    let n_passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
+    let is_steady = !verdicts
+        .iter()
+        .any(|verdict| matches!(verdict.ending, Ending::Crashed(_) | Ending::Hung));
+    ExitCode::from(u8::from(n_passed < options.at_least || !is_steady))
+}
+
+fn parse(words: &[&str]) -> Option<Options> {
+    let (folder, mut rest) = words.split_first()?;
+    let mut options = Options {
+        folder: PathBuf::from(folder),
+        filter: String::new(),
+        lists_failures: false,
+        n_workers: std::thread::available_parallelism().map_or(1, usize::from),
+        at_least: 0,
+    };
+    loop {
+        rest = match rest {
+            [] => return Some(options),
+            ["--list-failures", rest @ ..] => {
+                options.lists_failures = true;
+                rest
+            }
+            ["--filter", word, rest @ ..] => {
+                options.filter = (*word).to_owned();
+                rest
+            }
+            ["--workers", number, rest @ ..] => {
+                options.n_workers = number.parse().ok().filter(|number| *number > 0)?;
+                rest
+            }
+            ["--at-least", number, rest @ ..] => {
+                options.at_least = number.parse().ok()?;
+                rest
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// The names of the cases: the folders that have a model.
+fn names(options: &Options) -> std::io::Result<VecDeque<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&options.folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.contains(&options.filter) && entry.path().join("model.onnx").exists() {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names.into())
+}

@@ -1,0 +1,158 @@
+//! What is printed of the cases that were run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::verdict::{Ending, Verdict};
+
+/// How many cases passed, of how many.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    passed: usize,
+    total: usize,
+}
+
+/// The counts by operation and by type, what failed and why, and the sum.
+///
+/// A case counts for each operation that its model has.
+pub fn text(verdicts: &[Verdict], lists_failures: bool) -> String {
+    let mut out = String::new();
+    write(&mut out, verdicts, lists_failures).expect("a string takes all");
+    out
+}
+
+fn write(out: &mut String, verdicts: &[Verdict], lists_failures: bool) -> std::fmt::Result {
+    let operations = count(verdicts, |verdict| &verdict.operations);
+    let types = count(verdicts, |verdict| &verdict.types);
+    table(out, "operation", &operations)?;
+    table(out, "type", &types)?;
+    if lists_failures {
+        for verdict in verdicts {
+            if let Some(reason) = verdict.reason() {
+                writeln!(out, "{}: {}", verdict.name, reason.replace('\n', " | "))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    reasons(out, verdicts)?;
+    let without: Vec<&str> = operations
+        .iter()
+        .filter(|(_, count)| count.passed == 0)
+        .map(|(name, _)| *name)
+        .collect();
+    if !without.is_empty() {
+        writeln!(
+            out,
+            "operations without a case that passes: {}",
+            without.join(", ")
+        )?;
+    }
+    let passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
+    let crashed = verdicts
+        .iter()
+        .filter(|verdict| matches!(verdict.ending, Ending::Crashed(_)))
+        .count();
+    let hung = verdicts
+        .iter()
+        .filter(|verdict| matches!(verdict.ending, Ending::Hung))
+        .count();
+    writeln!(
+        out,
+        "{passed} of {} cases passed; {crashed} crashed; {hung} hung; {} of {} operations have a case that passes",
+        verdicts.len(),
+        operations.len() - without.len(),
+        operations.len(),
+    )
+}
+
+fn count<'v>(
+    verdicts: &'v [Verdict],
+    keys: impl Fn(&'v Verdict) -> &'v [String],
+) -> BTreeMap<&'v str, Count> {
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    for verdict in verdicts {
+        for key in keys(verdict) {
+            let count = counts.entry(key).or_default();
+            count.total += 1;
+            count.passed += usize::from(verdict.passes());
+        }
+    }
+    counts
+}
+
+/// Lines `NAME PASSED/TOTAL`, in columns as far as they fit a line.
+fn table(out: &mut String, title: &str, counts: &BTreeMap<&str, Count>) -> std::fmt::Result {
+    let cells: Vec<String> = counts
+        .iter()
+        .map(|(name, count)| format!("{name} {}/{}", count.passed, count.total))
+        .collect();
+    let width = cells.iter().map(String::len).max().unwrap_or(0) + 2;
+    let n_columns = (118 / width).max(1);
+    writeln!(out, "By {title}, passed/total:")?;
+    for row in cells.chunks(n_columns) {
+        let line: String = row.iter().map(|cell| format!("  {cell:width$}")).collect();
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out)
+}
+
+/// How often each reason was given, numbers and names left out, most often first.
+fn reasons(out: &mut String, verdicts: &[Verdict]) -> std::fmt::Result {
+    let mut counts: BTreeMap<String, (usize, &str)> = BTreeMap::new();
+    for verdict in verdicts {
+        if let Some(reason) = verdict.reason() {
+            let line = reason.lines().next().unwrap_or_default();
+            let kind: String = line
+                .chars()
+                .filter(|c| !c.is_ascii_digit())
+                .take(160)
+                .collect();
+            counts.entry(kind).or_insert((0, &verdict.name)).0 += 1;
+        }
+    }
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    writeln!(out, "Reasons:")?;
+    for (kind, (count, example)) in counts {
+        writeln!(out, "  {count:4}  {kind}  ({example})")?;
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Stage;
+
+    fn verdict(name: &str, operation: &str, ending: Ending) -> Verdict {
+        let mut verdict = Verdict::of(name, ending);
+        verdict.operations = vec![operation.to_owned()];
+        verdict.types = vec!["f32".to_owned()];
+        verdict
+    }
+
+    #[test]
+    fn what_failed_is_named_with_its_reason() {
+        let failure = Ending::Failed(Stage::Compare, "output 0: 3 differ".to_owned());
+        let verdicts = [
+            verdict("a", "Add", Ending::Passed),
+            verdict("b", "Add", failure),
+            verdict("c", "Mul", Ending::Hung),
+        ];
+        let text = text(&verdicts, true);
+        for line in [
+            "By operation, passed/total:",
+            "  Add 1/2    Mul 0/1",
+            "  f32 1/3",
+            "b: compare: output 0: 3 differ",
+            "c: hung",
+            "operations without a case that passes: Mul",
+            "1 of 3 cases passed; 0 crashed; 1 hung; 1 of 2 operations have a case that passes",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
+        }
+    }
+}

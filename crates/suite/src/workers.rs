@@ -1,0 +1,151 @@
+//! Processes that run cases: each reads names from its standard input, a line each, and answers with a line of JSON.
+//!
+//! A worker has a limit on its memory where the shell knows `ulimit`, and on the time of each case. What a case
+//! prints goes to standard error, which is not looked at.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::case;
+use crate::verdict::{Ending, Verdict};
+
+/// The argument that makes this program a worker.
+pub const WORKER: &str = "--worker";
+
+/// What a case may take. Cases take milliseconds, unless the machine is very busy.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The address space of a worker.
+const MEMORY_KIB: u64 = 6 << 20;
+
+/// Runs cases as a worker until standard input ends.
+pub fn serve(folder: &Path) {
+    let runner = case::Runner::new();
+    for name in std::io::stdin().lines().map_while(Result::ok) {
+        let verdict = runner.run(&folder.join(&name), &name);
+        let line = serde_json::to_string(&verdict).expect("a verdict is plain data");
+        let mut out = std::io::stdout().lock();
+        if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Runs the cases on so many workers.
+pub fn run(folder: &Path, names: VecDeque<String>, n_workers: usize) -> Vec<Verdict> {
+    let names = Mutex::new(names);
+    let verdicts = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers {
+            scope.spawn(|| {
+                let mut worker = None;
+                while let Some(name) = pop(&names) {
+                    let verdict = judge(&mut worker, folder, &name);
+                    verdicts
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(verdict);
+                }
+                if let Some(worker) = worker {
+                    Worker::stop(worker);
+                }
+            });
+        }
+    });
+    verdicts
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn pop(names: &Mutex<VecDeque<String>>) -> Option<String> {
+    names
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .pop_front()
+}
+
+/// Has a case run by the worker, of which a new one is started if there is none.
+fn judge(slot: &mut Option<Worker>, folder: &Path, name: &str) -> Verdict {
+    let mut worker = match slot.take().map_or_else(|| Worker::start(folder), Ok) {
+        Ok(worker) => worker,
+        Err(error) => {
+            let reason = format!("no worker could be started: {error}");
+            return Verdict::of(name, Ending::Crashed(reason));
+        }
+    };
+    // A worker that is gone gives no answer, which is looked at below.
+    let _ = writeln!(worker.names, "{name}").and_then(|()| worker.names.flush());
+    match worker.answers.recv_timeout(LIMIT) {
+        Ok(line) => match serde_json::from_str(&line) {
+            Ok(verdict) => {
+                *slot = Some(worker);
+                verdict
+            }
+            Err(error) => {
+                worker.stop();
+                let reason = format!("the worker answered {line:?}: {error}");
+                Verdict::of(name, Ending::Crashed(reason))
+            }
+        },
+        Err(RecvTimeoutError::Timeout) => {
+            worker.stop();
+            Verdict::of(name, Ending::Hung)
+        }
+        Err(RecvTimeoutError::Disconnected) => Verdict::of(name, Ending::Crashed(worker.status())),
+    }
+}
+
+struct Worker {
+    process: Child,
+    names: std::process::ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Worker {
+    fn start(folder: &Path) -> std::io::Result<Worker> {
+        let program = std::env::current_exe()?;
+        let limited = format!("ulimit -v {MEMORY_KIB} 2>/dev/null; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, "sh"]).arg(program);
+        let mut process = command
+            .arg(WORKER)
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let names = process.stdin.take().expect("it is piped");
+        let out = process.stdout.take().expect("it is piped");
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Worker {
+            process,
+            names,
+            answers,
+        })
+    }
+
+    fn stop(mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// How the process, which has closed its output, ended.
+    fn status(mut self) -> String {
+        drop(self.names);
+        match self.process.wait() {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+}
