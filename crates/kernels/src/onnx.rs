@@ -22,23 +22,29 @@ mod carried;
 mod cast;
 mod constant;
 mod control;
+mod conv;
 mod create;
 mod dispatch;
 mod elementwise;
 mod fold;
 mod gather;
 mod inputs;
+mod matmul;
 mod ml;
 mod movement;
 mod n_grams;
 mod order;
 mod outputs;
+mod pool;
+mod quantize;
 mod random;
+mod reduce;
 mod scatter;
 mod sequence;
 mod shape;
 mod softmax;
 mod strings;
+mod windows;
 
 pub use attributes::Attributes;
 pub use inputs::Inputs;
@@ -55,18 +61,23 @@ pub type Operations = [(&'static str, Operation)];
 /// All families, each the list of its operations.
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
-    cast::OPERATIONS,
     bits::OPERATIONS,
+    cast::OPERATIONS,
     constant::OPERATIONS,
+    conv::OPERATIONS,
     create::OPERATIONS,
     elementwise::OPERATIONS,
     fold::OPERATIONS,
     gather::OPERATIONS,
+    matmul::OPERATIONS,
     ml::OPERATIONS,
     movement::OPERATIONS,
     n_grams::OPERATIONS,
     order::OPERATIONS,
+    pool::OPERATIONS,
+    quantize::OPERATIONS,
     random::OPERATIONS,
+    reduce::OPERATIONS,
     scatter::OPERATIONS,
     sequence::OPERATIONS,
     shape::OPERATIONS,

@@ -10,8 +10,11 @@
 //! | [`top_k`] | the largest or smallest elements, in order, and where they are |
 //! | [`select`] | what is not zero, what differs; orders of elements |
 //! | [`random`] | random numbers by place |
+//! | [`quantize`] | integers and small floats with a scale and a zero point |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
+//! | [`einsum`] | sums of products along labelled dimensions |
+//! | [`linear`] | determinants |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`attention`] | attention in one go |
 //! | [`fused`] | chains of elementwise functions in one pass, as programs |
@@ -48,12 +51,14 @@ mod broadcast;
 pub mod cast;
 pub mod conv;
 pub mod cumulative;
+pub mod einsum;
 pub mod elementwise;
 pub mod fold;
 pub mod functions;
 pub mod fused;
 pub mod gradient;
 pub mod groups;
+pub mod linear;
 pub mod matmul;
 pub mod movement;
 pub mod normalize;
@@ -61,6 +66,7 @@ pub mod number;
 pub mod panel;
 pub mod parallel;
 pub mod pool;
+pub mod quantize;
 pub mod random;
 pub mod reduce;
 pub mod resize;

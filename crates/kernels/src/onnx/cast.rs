@@ -1,6 +1,6 @@
 //! `Cast` and `CastLike`: from any type to any other, strings included.
 
-use tfrt_host::Error;
+use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::{Casting, PowerRounding, cast_into};
 use tfrt_tensor::math::number::Real;
@@ -47,7 +47,22 @@ fn convert(node: &Node<'_>, to: DType) -> Result<Outputs, Error> {
     }
 }
 
-fn casting(node: &Node<'_>) -> Result<Casting, Error> {
+/// The numbers of a tensor as another type, which are there when the chain is.
+pub(super) fn converted(
+    node: &Node<'_>,
+    x: &DenseHostTensor,
+    dtype: DType,
+) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
+    if x.dtype() == dtype {
+        return Ok((x.clone(), AsyncValue::available(Chain)));
+    }
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let chain = cast_into(node.execution, Casting::default(), x, &out)
+        .map_err(|error| node.error(error.message()))?;
+    Ok((out, chain))
+}
+
+pub(super) fn casting(node: &Node<'_>) -> Result<Casting, Error> {
     let saturates = node.attributes.flag("saturate", true)?;
     let powers = match node.attributes.string_or("round_mode", "up")? {
         "up" => PowerRounding::Up,

@@ -34,7 +34,7 @@ pub struct Casting {
 }
 
 /// Elements that are converted at a time: they lie in the first cache.
-const STRETCH: usize = 512;
+pub(super) const STRETCH: usize = 512;
 
 /// Converts the elements of a tensor to the type of another, on the workers of the request's queue if they are
 /// many.
@@ -187,7 +187,7 @@ fn mask(dtype: DType) -> u8 {
     u8::MAX >> (8 - n_bits)
 }
 
-fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) -> Result<(), Error> {
+pub(super) fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) -> Result<(), Error> {
     with_plain!(dtype, (Ui8 u8, Ui16 u16, Ui32 u32, Ui64 u64, I8 i8, I16 i16, I32 i32, I64 i64, F16 F16, Bf16 BF16,
         F32 f32, F64 f64), T => {
         for (out, x) in out.iter_mut().zip(from_bytes::<T>(bytes)?) {
@@ -208,7 +208,12 @@ fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) -> Result<(), Error> {
     Ok(())
 }
 
-fn store(casting: Casting, dtype: DType, x: &[f64], out: &mut [u8]) -> Result<(), Error> {
+pub(super) fn store(
+    casting: Casting,
+    dtype: DType,
+    x: &[f64],
+    out: &mut [u8],
+) -> Result<(), Error> {
     with_plain!(dtype, (Ui8 u8, Ui16 u16, Ui32 u32, Ui64 u64, I8 i8, I16 i16, I32 i32, I64 i64, F16 F16, Bf16 BF16,
         F32 f32, F64 f64), T => {
         for (out, x) in from_bytes_mut::<T>(out)?.iter_mut().zip(x) {
@@ -236,9 +241,15 @@ fn store(casting: Casting, dtype: DType, x: &[f64], out: &mut [u8]) -> Result<()
     Ok(())
 }
 
-/// The code of a number in a small float.
+/// The code of a number in a small float, as ONNX has it: where numbers that are too large become the largest,
+/// infinities do as well; what is no number becomes -0 of [`CompactType::F4E2M1`], which has nothing better.
 pub fn encode(casting: Casting, compact: CompactType, value: f64) -> u8 {
-    let narrow = to_odd(value);
+    let saturates = casting.overflow == Overflow::Saturate;
+    let narrow = match to_odd(value) {
+        none if none.is_nan() && compact == CompactType::F4E2M1 => return 0x8,
+        infinite if infinite.is_infinite() && saturates => f32::MAX.copysign(infinite),
+        narrow => narrow,
+    };
     if compact != CompactType::F8E8M0 || casting.powers == PowerRounding::Up {
         return compact.encode(narrow, casting.overflow);
     }

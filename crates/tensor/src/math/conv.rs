@@ -26,6 +26,7 @@ use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 pub mod channels_first;
+pub mod deformed;
 mod gradient;
 mod packed;
 mod patches;

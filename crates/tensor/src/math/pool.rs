@@ -13,10 +13,12 @@ use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod channels_first;
+mod general;
 mod gradient;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
 pub use channels_first::{pool_channels_first, pool_channels_first_into};
+pub use general::{Seen, pool_by_into};
 pub use gradient::{gradient, gradient_into};
 
 /// What becomes of the elements of a window.

@@ -19,6 +19,12 @@ use super::rows::{Row, SEGMENT};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
+mod logarithm;
+mod position;
+
+pub use logarithm::LogSumExp;
+pub use position::{Ties, positions_into};
+
 /// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
 pub const LANES: usize = 64;
 /// Partial results that are kept of what is too short for [`LANES`].

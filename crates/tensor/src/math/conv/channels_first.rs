@@ -157,6 +157,78 @@ pub fn convolve_transposed<T: MatmulElement + Real>(
     back.run(&TensorView::new(&result, &wanted)?, out)
 }
 
+/// Returns the shape of the output of a transposed convolution.
+///
+/// # Errors
+///
+/// As of [`Transposed::output_extents`].
+pub fn transposed_extents(
+    transposed: &Transposed,
+    input: &[usize],
+    filter: &[usize],
+) -> Result<Dims, Error> {
+    let output = transposed.output_extents(&channels_last(input)?, &filter_last(filter)?)?;
+    Ok(channels_first(&output))
+}
+
+/// As [`convolve_transposed`], of dense tensors, on the workers of the request's queue if there are several
+/// images.
+///
+/// # Errors
+///
+/// As of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
+pub fn convolve_transposed_into<T: MatmulElement + Real>(
+    execution: &ExecutionContext,
+    transposed: &Transposed,
+    [input, filter]: [&DenseHostTensor; 2],
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
+    for tensor in [Some(input), Some(filter), lists[0], lists[1]]
+        .into_iter()
+        .flatten()
+    {
+        crate::dense::expect_dtype::<T>(tensor.metadata())?;
+    }
+    let shapes = [input, filter, out].map(|tensor| tensor.shape().to_dims());
+    let wanted = transposed_extents(transposed, &shapes[0], &shapes[1])?;
+    expect_result(&wanted, &shapes[2])?;
+    let image = match out.n_elements().checked_div(wanted[0]) {
+        None | Some(0) => return Ok(AsyncValue::available(Chain)),
+        Some(image) => image,
+    };
+    let mut one = [shapes[0].clone(), wanted];
+    one.iter_mut().for_each(|extents| extents[0] = 1);
+    let (transposed, input, filter) = (transposed.clone(), input.clone(), filter.clone());
+    let n_taps = shapes[1]
+        .iter()
+        .fold(1_usize, |n, extent| n.saturating_mul(*extent));
+    let chunk = parallel::chunk_len(n_taps, image);
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let read = |list: &Option<DenseHostTensor>| match list {
+            Some(list) => Ok(Some(list.read()?.elements::<T>()?.to_vec())),
+            None => Ok::<_, Error>(None),
+        };
+        let (scale, shift) = (read(&epilogue.scale)?, read(&epilogue.shift)?);
+        let own = Epilogue {
+            scale: scale.as_deref(),
+            shift: shift.as_deref(),
+            relu: epilogue.relu,
+        };
+        let (input, filter) = (input.read()?, filter.read()?);
+        let (elements, filter) = (input.elements::<T>()?, filter.view::<T>()?);
+        let own_len: usize = one[0].iter().product();
+        for (index, out) in part.chunks_exact_mut(image).enumerate() {
+            let start = (first / image + index) * own_len;
+            let image = TensorView::new(&elements[start..start + own_len], &one[0])?;
+            let mut out = TensorViewMut::new(out, &one[1])?;
+            convolve_transposed(&transposed, &image, &filter, own, &mut out)?;
+        }
+        Ok(())
+    })
+}
+
 /// How the tensors lie once channels are last.
 fn plan(
     convolution: &Convolution,

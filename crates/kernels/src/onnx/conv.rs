@@ -1,0 +1,140 @@
+//! Convolutions of images whose channels come first: of numbers, of integers that stand for numbers, transposed,
+//! and by windows whose elements move.
+
+use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::math::conv::channels_first::{convolve_into, output_extents};
+use tfrt_tensor::math::conv::{Convolution, TensorEpilogue};
+use tfrt_tensor::math::quantize::{Scaling, quantize_into};
+use tfrt_tensor::{DType, DenseHostTensor, Dims};
+
+use super::cast::converted;
+use super::matmul::centred;
+use super::outputs::IntoValue;
+use super::pool::image;
+use super::quantize::numbers;
+use super::windows::Spatial;
+use super::{Node, Operations, Outputs, with_floating};
+
+mod deformed;
+mod transposed;
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("Conv", convolution),
+    ("ConvInteger", integers),
+    ("ConvTranspose", transposed::transposed),
+    ("DeformConv", deformed::deformed),
+    ("QLinearConv", quantized),
+];
+
+/// The convolution that the attributes describe, and the extents of its result.
+fn described(node: &Node<'_>, filter_index: usize) -> Result<(Convolution, Dims), Error> {
+    let extents = image(node)?;
+    let filter = node.inputs.extents(filter_index, extents.len())?;
+    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter[2..]))?;
+    let windows = spatial.windows(node, &extents[2..])?;
+    let groups = node.attributes.size_or("group", 1)?;
+    let convolution = Convolution {
+        groups,
+        ..Convolution::new(&windows)
+    };
+    let output = output_extents(&convolution, &extents, &filter)
+        .map_err(|error| node.error(error.message()))?;
+    Ok((convolution, output))
+}
+
+fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let dtype = x.dtype();
+    let (convolution, output) = described(node, 1)?;
+    let shift = node.inputs.optional_dense(2)?.cloned();
+    let out = node.output(dtype, &output)?;
+    let after = TensorEpilogue {
+        shift,
+        ..TensorEpilogue::default()
+    };
+    let chain = with_floating!(dtype, T => {
+        convolve_into::<T>(node.execution, &convolution, [x, filter], after, &out)
+    }, else return Err(node.inputs.unsupported(0, dtype)));
+    let chain = chain.map_err(|error| node.error(error.message()))?;
+    Ok(Outputs::later(out, chain))
+}
+
+/// The exact sums of a convolution of integers without their zero points; with a bias of integers.
+fn exact(
+    node: &Node<'_>,
+    filter_index: usize,
+    zeros: [usize; 2],
+    bias: Option<usize>,
+) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
+    let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(filter_index)?);
+    let (convolution, output) = described(node, filter_index)?;
+    let (x, x_chain) = centred(node, x, numbers(node, zeros[0])?, 1)?;
+    let (filter, filter_chain) = centred(node, filter, numbers(node, zeros[1])?, 0)?;
+    let bias = match bias {
+        Some(index) => node.inputs.optional_dense(index)?,
+        None => None,
+    };
+    let (shift, shift_chain) = match bias {
+        Some(bias) => {
+            let (shift, chain) = converted(node, bias, DType::F64)?;
+            (Some(shift), chain)
+        }
+        None => (None, AsyncValue::available(Chain)),
+    };
+    let sums = node.output(DType::F64, &output)?;
+    let (execution, written) = (node.execution.clone(), sums.clone());
+    let ready = x_chain
+        .and_then_value(move |_| filter_chain)
+        .and_then_value(move |_| shift_chain);
+    let chain = ready.and_then_value(move |_| {
+        let after = TensorEpilogue {
+            shift,
+            ..TensorEpilogue::default()
+        };
+        convolve_into::<f64>(&execution, &convolution, [&x, &filter], after, &written).into_value()
+    });
+    Ok((sums, chain))
+}
+
+/// `ConvInteger`: to integers of 32 bits
+fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (sums, chain) = exact(node, 1, [2, 3], None)?;
+    let out = node.output(DType::I32, &sums.shape().to_dims())?;
+    let (execution, written) = (node.execution.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        cast_into(&execution, Casting::default(), &sums, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
+}
+
+/// `QLinearConv`: from and to integers with scales and zero points; filters may have one each
+fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (sums, chain) = exact(node, 3, [2, 5], Some(8))?;
+    let extents = sums.shape().to_dims();
+    let (x_scale, y_scale) = (node.inputs.number(1)?, node.inputs.number(6)?);
+    let scales: Vec<f64> = numbers(node, 4)?
+        .iter()
+        .map(|w| y_scale / (x_scale * w))
+        .collect();
+    let zero = numbers(node, 7)?.first().copied().unwrap_or(0.0);
+    let dtype = match node.inputs.optional_dense(7)? {
+        Some(zero) => zero.dtype(),
+        None => node.inputs.dense(0)?.dtype(),
+    };
+    let (zeros, count) = (vec![zero; scales.len()], [scales.len()]);
+    let shape = if scales.len() == 1 {
+        &[][..]
+    } else {
+        &count[..]
+    };
+    let scaling = Scaling::new(&extents, Some(1), 0, (shape, scales), zeros)
+        .map_err(|error| node.error(error.message()))?;
+    let out = node.output(dtype, &extents)?;
+    let (execution, written) = (node.execution.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        let precision = (DType::F64, Casting::default());
+        quantize_into(&execution, scaling, precision, &sums, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
+}

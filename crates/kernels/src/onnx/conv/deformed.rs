@@ -1,0 +1,40 @@
+//! `DeformConv`: a convolution whose windows' elements are moved by offsets, each by its own.
+
+use tfrt_host::Error;
+use tfrt_tensor::Dims;
+use tfrt_tensor::math::conv::deformed::{Deformed, deformed_into};
+use tfrt_tensor::math::window::Window;
+
+use crate::onnx::pool::image;
+use crate::onnx::windows::Spatial;
+use crate::onnx::{Node, Outputs, with_floating};
+
+pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, filter, offsets) = (
+        node.inputs.dense(0)?,
+        node.inputs.dense(1)?,
+        node.inputs.dense(2)?,
+    );
+    let (bias, mask) = (
+        node.inputs.optional_dense(3)?,
+        node.inputs.optional_dense(4)?,
+    );
+    let (dtype, extents) = (x.dtype(), image(node)?);
+    let filter_extents = node.inputs.extents(1, extents.len())?;
+    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
+    let windows: Vec<Window> = spatial.windows(node, &extents[2..])?;
+    let deformed = Deformed {
+        windows,
+        groups: node.attributes.size_or("group", 1)?,
+        offset_groups: node.attributes.size_or("offset_group", 1)?,
+    };
+    let output: Dims = deformed
+        .output_extents(&extents, &filter_extents)
+        .map_err(|error| node.error(error.message()))?;
+    let out = node.output(dtype, &output)?;
+    let chain = with_floating!(dtype, T => {
+        deformed_into::<T>(node.execution, &deformed, [x, filter, offsets], [bias, mask], &out)
+    }, else return Err(node.inputs.unsupported(0, dtype)));
+    let chain = chain.map_err(|error| node.error(error.message()))?;
+    Ok(Outputs::later(out, chain))
+}

@@ -1,0 +1,278 @@
+//! Products of matrices: of numbers, and of integers that stand for numbers.
+
+use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::linear::determinants_into;
+use tfrt_tensor::math::matmul::{MatmulElement, Scale, matmul_into};
+use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
+use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
+
+use super::outputs::IntoValue;
+use super::quantize::numbers;
+use super::{Node, Operations, Outputs, with_floating, with_real};
+
+mod einsum;
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("Det", determinant),
+    ("Einsum", einsum::einsum),
+    ("Gemm", gemm),
+    ("MatMul", product),
+    ("MatMulInteger", integers),
+    ("QLinearMatMul", quantized),
+];
+
+/// The factors of a product with two dimensions or more, and what the result looks like then and without those
+/// that were added.
+struct Shapes {
+    factors: [Dims; 2],
+    product: Dims,
+    result: Dims,
+}
+
+impl Shapes {
+    fn of(node: &Node<'_>, a: &[usize], b: &[usize]) -> Result<Shapes, Error> {
+        let (mut left, mut right) = (Dims::from_slice(a), Dims::from_slice(b));
+        for (index, extents) in [a, b].into_iter().enumerate() {
+            if extents.is_empty() {
+                return Err(node.inputs.error(index, "is expected to have a dimension"));
+            }
+        }
+        if a.len() == 1 {
+            left.insert(0, 1);
+        }
+        if b.len() == 1 {
+            right.push(1);
+        }
+        let (a_batch, b_batch) = (&left[..left.len() - 2], &right[..right.len() - 2]);
+        let mut product =
+            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.error(error.message()))?;
+        let mut result = product.clone();
+        let (m, n) = (left[left.len() - 2], right[right.len() - 1]);
+        if a.len() > 1 {
+            result.push(m);
+        }
+        if b.len() > 1 {
+            result.push(n);
+        }
+        product.extend([m, n]);
+        Ok(Shapes {
+            factors: [left, right],
+            product,
+            result,
+        })
+    }
+}
+
+/// The same elements with other extents.
+fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+    tensor.reshape(TensorShape::new(extents)?)
+}
+
+fn multiply<T: MatmulElement>(
+    node: &Node<'_>,
+    shapes: &Shapes,
+    [a, b]: [&DenseHostTensor; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let (a, b) = (seen(a, &shapes.factors[0])?, seen(b, &shapes.factors[1])?);
+    let out = seen(out, &shapes.product)?;
+    let scale = Scale {
+        of_product: T::ONE,
+        of_result: T::ZERO,
+    };
+    matmul_into::<T>(node.execution, scale, [&a, &b], [false, false], &out)
+        .map_err(|error| node.error(error.message()))
+}
+
+/// `MatMul`, as NumPy has it
+fn product(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (a, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let dtype = a.dtype();
+    let shapes = Shapes::of(node, &a.shape().to_dims(), &b.shape().to_dims())?;
+    let out = node.output(dtype, &shapes.result)?;
+    let chain = with_real!(dtype, T => multiply::<T>(node, &shapes, [a, b], &out)?, else
+        return Err(node.inputs.unsupported(0, dtype)));
+    Ok(Outputs::later(out, chain))
+}
+
+/// `Gemm`: alpha a b + beta c, where c broadcasts
+fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (a, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let dtype = a.dtype();
+    let transposed = [
+        node.attributes.flag("transA", false)?,
+        node.attributes.flag("transB", false)?,
+    ];
+    let alpha = f64::from(node.attributes.float_or("alpha", 1.0)?);
+    let beta = f64::from(node.attributes.float_or("beta", 1.0)?);
+    let (rows, columns) = (node.inputs.extents(0, 2)?, node.inputs.extents(1, 2)?);
+    let extents = [
+        rows[usize::from(transposed[0])],
+        columns[usize::from(!transposed[1])],
+    ];
+    let out = node.output(dtype, &extents)?;
+    let execution = node.execution;
+    with_real!(dtype, T => {
+        let scale = |of_result: f64| Scale {
+            of_product: T::from_f64(alpha),
+            of_result: T::from_f64(of_result),
+        };
+        let Some(c) = node.inputs.optional_dense(2)? else {
+            let chain = matmul_into::<T>(execution, scale(0.0), [a, b], transposed, &out)
+                .map_err(|error| node.error(error.message()))?;
+            return Ok(Outputs::later(out, chain));
+        };
+        let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
+            .map_err(|error| node.inputs.error(2, error.message()))?;
+        let chain = movement.run_into(execution, c, &out)
+            .map_err(|error| node.inputs.error(2, error.message()))?;
+        let (a, b, written, execution) = (a.clone(), b.clone(), out.clone(), execution.clone());
+        let scale = scale(beta);
+        let chain = chain.and_then_value(move |_| {
+            matmul_into::<T>(&execution, scale, [&a, &b], transposed, &written).into_value()
+        });
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// Integers without their zero points, one or one for each place along a dimension, as `f64`, which has all
+/// their products and sums.
+pub(super) fn centred(
+    node: &Node<'_>,
+    x: &DenseHostTensor,
+    zeros: Vec<f64>,
+    dimension: usize,
+) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
+    let extents = x.shape().to_dims();
+    let ones = vec![1.0; zeros.len().max(1)];
+    let count = [ones.len()];
+    let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
+    let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
+        .map_err(|error| node.error(error.message()))?;
+    let out = node.output(DType::F64, &extents)?;
+    let chain = dequantize_into(node.execution, scaling, x, &out)
+        .map_err(|error| node.error(error.message()))?;
+    Ok((out, chain))
+}
+
+/// The exact product of integers without their zero points.
+fn exact(
+    node: &Node<'_>,
+    indexes: [usize; 2],
+    zeros: [usize; 2],
+) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
+    let (a, b) = (
+        node.inputs.dense(indexes[0])?,
+        node.inputs.dense(indexes[1])?,
+    );
+    let (a_extents, b_extents) = (a.shape().to_dims(), b.shape().to_dims());
+    let shapes = Shapes::of(node, &a_extents, &b_extents)?;
+    // Zero points of rows on the left, of columns on the right.
+    let (row, column) = (a_extents.len().saturating_sub(2), b_extents.len() - 1);
+    let (a, a_chain) = centred(node, a, numbers(node, zeros[0])?, row)?;
+    let (b, b_chain) = centred(node, b, numbers(node, zeros[1])?, column)?;
+    let sums = node.output(DType::F64, &shapes.result)?;
+    let (a, b) = (seen(&a, &shapes.factors[0])?, seen(&b, &shapes.factors[1])?);
+    let written = seen(&sums, &shapes.product)?;
+    let execution = node.execution.clone();
+    let chain = a_chain
+        .and_then_value(move |_| b_chain)
+        .and_then_value(move |_| {
+            let scale = Scale {
+                of_product: 1.0,
+                of_result: 0.0,
+            };
+            matmul_into::<f64>(&execution, scale, [&a, &b], [false, false], &written).into_value()
+        });
+    Ok((sums, chain))
+}
+
+/// `MatMulInteger`: to integers of 32 bits
+fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (sums, chain) = exact(node, [0, 1], [2, 3])?;
+    let out = node.output(DType::I32, &sums.shape().to_dims())?;
+    let (execution, written) = (node.execution.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        cast_into(&execution, Casting::default(), &sums, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
+}
+
+/// `QLinearMatMul`: from and to integers with scales and zero points
+fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (sums, chain) = exact(node, [0, 3], [2, 5])?;
+    let extents = sums.shape().to_dims();
+    let [a, b] = [numbers(node, 1)?, numbers(node, 4)?];
+    let (y, zeros) = (node.inputs.number(6)?, numbers(node, 7)?);
+    let dtype = match node.inputs.optional_dense(7)? {
+        Some(zero) => zero.dtype(),
+        None => node.inputs.dense(0)?.dtype(),
+    };
+    let rank = extents.len();
+    let one = |n: usize| if n == 1 { Vec::new() } else { vec![n] };
+    let (scales, scale_extents, dimension, block): (Vec<f64>, Vec<usize>, usize, usize) =
+        match (a.len(), b.len()) {
+            (1, n) => (
+                b.iter().map(|b| y / (a[0] * b)).collect(),
+                one(n),
+                rank.saturating_sub(1),
+                0,
+            ),
+            (m, 1) => (
+                a.iter().map(|a| y / (a * b[0])).collect(),
+                one(m),
+                rank.saturating_sub(2),
+                0,
+            ),
+            (m, n) if rank == 2 && extents[..] == [m, n] => {
+                let each = a.iter().flat_map(|a| b.iter().map(move |b| y / (a * b)));
+                (each.collect(), extents.to_vec(), 1, 1)
+            }
+            (m, n) => {
+                let message =
+                    format_args!("{m} and {n} scales don't fit a result of extents {extents:?}");
+                return Err(node.error(message));
+            }
+        };
+    let zeros = vec![zeros.first().copied().unwrap_or(0.0); scales.len()];
+    let scaling = Scaling::new(
+        &extents,
+        Some(dimension),
+        block,
+        (&scale_extents, scales),
+        zeros,
+    )
+    .map_err(|error| node.error(error.message()))?;
+    let out = node.output(dtype, &extents)?;
+    let (execution, written) = (node.execution.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        let precision = (DType::F64, Casting::default());
+        quantize_into(&execution, scaling, precision, &sums, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
+}
+
+/// `Det`: of each matrix
+fn determinant(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let (dtype, extents) = (x.dtype(), x.shape().to_dims());
+    let Some((batch, [m, n])) = extents.split_last_chunk::<2>() else {
+        return Err(node
+            .inputs
+            .error(0, "is expected to have two dimensions or more"));
+    };
+    if m != n {
+        return Err(node
+            .inputs
+            .error(0, format_args!("is no tensor of squares: {extents:?}")));
+    }
+    let out = node.output(dtype, batch)?;
+    with_floating!(dtype, T => {
+        let chain = determinants_into::<T>(node.execution, x, &out)?;
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}

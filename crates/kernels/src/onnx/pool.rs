@@ -1,0 +1,258 @@
+//! Pooling: the largest elements of windows, means, norms; and what puts the largest back.
+
+use tfrt_host::Error;
+use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::pool::{
+    Pooling, Seen, channels_first_extents, pool_by_into, pool_channels_first_into,
+};
+use tfrt_tensor::math::window::{Padding, Window};
+use tfrt_tensor::{DType, Dims};
+
+use super::windows::Spatial;
+use super::{Node, Operations, Outputs, with_floating, with_real};
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("AveragePool", average),
+    ("GlobalAveragePool", |node| {
+        global(node, Some(Pooling::Mean))
+    }),
+    ("GlobalLpPool", |node| global(node, None)),
+    ("GlobalMaxPool", |node| global(node, Some(Pooling::Maximum))),
+    ("LpPool", norm),
+    ("MaxPool", maximum),
+    ("MaxUnpool", unpool),
+];
+
+/// The extents of an image, of which there is one dimension or more behind those of batch and channels.
+pub(super) fn image(node: &Node<'_>) -> Result<Dims, Error> {
+    let extents = node.inputs.dense(0)?.shape().to_dims();
+    match extents.len() {
+        0..=2 => Err(node.inputs.error(
+            0,
+            format_args!("is expected to be [batch, channels, spatial..], found {extents:?}"),
+        )),
+        _ => Ok(extents),
+    }
+}
+
+/// The windows of a pooling, the padding behind that counts, and the extents of the result.
+fn laid(node: &Node<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
+    let extents = image(node)?;
+    let spatial = Spatial::of(node, extents.len() - 2, None)?;
+    let (windows, behind) = spatial.pooled(node, &extents[2..])?;
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.error(error.message()))?;
+    Ok((windows, behind, output))
+}
+
+fn maximum(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let dtype = x.dtype();
+    let (windows, behind, output) = laid(node)?;
+    let out = node.output(dtype, &output)?;
+    let execution = node.execution;
+    with_real!(dtype, T => {
+        let chain = pool_channels_first_into::<T>(execution, Pooling::Maximum, x, &windows, &out)?;
+        let outputs = Outputs::later(out, chain);
+        if node.n_results < 2 {
+            return Ok(outputs);
+        }
+        let by_columns = node.attributes.flag("storage_order", false)?;
+        let extents = x.shape().to_dims();
+        let indices = node.output(DType::I64, &output)?;
+        let chain = pool_by_into::<T, i64>(execution, x, &windows, &behind, &indices, move |seen| {
+            let best = largest(&seen);
+            let position = if by_columns { turned(best, seen.image, &extents[2..]) } else { best };
+            i64::try_from(position).unwrap_or(i64::MAX)
+        })?;
+        Ok(outputs.and_later(indices, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// The position of the largest element that a window sees.
+fn largest<T: Real>(seen: &Seen<'_, T>) -> usize {
+    let mut best: Option<(T, usize)> = None;
+    for position in seen.positions {
+        let x = seen.elements[*position];
+        match best {
+            Some((largest, _)) if !largest.less(x) && x.same(x) => {}
+            Some((largest, _)) if !largest.same(largest) => {}
+            _ => best = Some((x, *position)),
+        }
+    }
+    best.map_or(seen.image, |(_, position)| position)
+}
+
+/// The position of an element if the first of the image's dimensions were the innermost.
+fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
+    let (mut rest, mut coordinates) = (position - image, Vec::new());
+    for extent in extents.iter().rev() {
+        coordinates.push(rest % extent);
+        rest /= extent;
+    }
+    let mut turned = 0;
+    for (coordinate, extent) in coordinates.iter().zip(extents.iter().rev()) {
+        turned = turned * extent + coordinate;
+    }
+    image + turned
+}
+
+fn average(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let dtype = x.dtype();
+    let (windows, behind, output) = laid(node)?;
+    let counts_padding = node.attributes.flag("count_include_pad", false)?;
+    let out = node.output(dtype, &output)?;
+    let execution = node.execution;
+    with_floating!(dtype, T => {
+        let chain = match counts_padding {
+            false => pool_channels_first_into::<T>(execution, Pooling::Mean, x, &windows, &out)?,
+            true => pool_by_into::<T, T>(execution, x, &windows, &behind, &out, |seen| {
+                let sum: f64 = seen.positions.iter().map(|position| seen.elements[*position].to_f64()).sum();
+                #[allow(clippy::cast_precision_loss, reason = "windows are small")]
+                T::from_f64(sum / seen.n_counted as f64)
+            })?,
+        };
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// The p-norm of what a window sees.
+fn norm_of<T: Real>(seen: &Seen<'_, T>, p: f64) -> T {
+    let sizes = seen
+        .positions
+        .iter()
+        .map(|position| seen.elements[*position].to_f64().abs());
+    T::from_f64(sizes.map(|size| size.powf(p)).sum::<f64>().powf(1.0 / p))
+}
+
+fn exponent(node: &Node<'_>) -> Result<f64, Error> {
+    // It was a float once.
+    let p = match node.attributes.float("p") {
+        Ok(Some(p)) => f64::from(p),
+        _ => {
+            let p = node.attributes.integer_or("p", 2)?;
+            f64::from(i32::try_from(p).unwrap_or(i32::MAX))
+        }
+    };
+    if p > 0.0 {
+        return Ok(p);
+    }
+    Err(node
+        .attributes
+        .error("p", format_args!("is expected to be above 0, found {p}")))
+}
+
+fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let dtype = x.dtype();
+    let p = exponent(node)?;
+    let (windows, behind, output) = laid(node)?;
+    let out = node.output(dtype, &output)?;
+    with_floating!(dtype, T => {
+        let chain = pool_by_into::<T, T>(node.execution, x, &windows, &behind, &out, move |seen| {
+            norm_of(&seen, p)
+        })?;
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// One window over all of an image.
+fn global(node: &Node<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let (dtype, extents) = (x.dtype(), image(node)?);
+    let windows: Vec<Window> = extents[2..]
+        .iter()
+        .map(|extent| Window::new(*extent, 1, Padding::Valid))
+        .collect();
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.error(error.message()))?;
+    let out = node.output(dtype, &output)?;
+    let execution = node.execution;
+    with_floating!(dtype, T => {
+        let chain = match pooling {
+            Some(pooling) => pool_channels_first_into::<T>(execution, pooling, x, &windows, &out)?,
+            None => {
+                let (p, behind) = (exponent(node)?, vec![0; windows.len()]);
+                pool_by_into::<T, T>(execution, x, &windows, &behind, &out, move |seen| norm_of(&seen, p))?
+            }
+        };
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// `MaxUnpool`: elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are those
+/// in a tensor of the extents that the attributes give; the result may be larger.
+fn unpool(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, positions) = (node.inputs.dense(0)?, node.inputs.integers(1)?);
+    let (dtype, extents) = (x.dtype(), image(node)?);
+    let rank = extents.len() - 2;
+    let spatial = Spatial::of(node, rank, None)?;
+    let mut inferred = Dims::from_slice(&extents[..2]);
+    for index in 0..rank {
+        let (before, behind) = spatial.stated(node, index)?;
+        let own = extents[index + 2]
+            .checked_sub(1)
+            .and_then(|n| n.checked_mul(spatial.strides[index]));
+        let extent = own.and_then(|n| {
+            n.checked_add(spatial.kernel[index])?
+                .checked_sub(before.checked_add(behind)?)
+        });
+        inferred.push(
+            extent.ok_or_else(|| {
+                node.error(format_args!("nothing is left of extents {extents:?}"))
+            })?,
+        );
+    }
+    let output = match node.inputs.optional_integers(2)? {
+        None => inferred.clone(),
+        Some(list) => {
+            let list: Result<Dims, _> =
+                list.iter().map(|extent| usize::try_from(*extent)).collect();
+            let list = list.map_err(|_| node.inputs.error(2, "has a negative extent"))?;
+            let is_smaller =
+                list.len() != inferred.len() || list.iter().zip(&inferred).any(|(a, b)| a < b);
+            if is_smaller {
+                let message = format_args!("is smaller than extents {inferred:?}");
+                return Err(node.inputs.error(2, message));
+            }
+            list
+        }
+    };
+    if positions.len() != x.n_elements() {
+        let (found, wanted) = (positions.len(), x.n_elements());
+        return Err(node.inputs.error(
+            1,
+            format_args!("has {found} positions for {wanted} elements"),
+        ));
+    }
+    let out = node.output(dtype, &output)?;
+    let n_elements = inferred
+        .iter()
+        .try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+    let n_elements =
+        n_elements.ok_or_else(|| node.error("the result exceeds the largest integer"))?;
+    with_real!(dtype, T => {
+        let reading = x.read()?;
+        let mut writing = out.write()?;
+        let elements = writing.elements_mut::<T>()?;
+        for (x, position) in reading.elements::<T>()?.iter().zip(&positions) {
+            let place = usize::try_from(*position).ok().filter(|place| *place < n_elements);
+            let place = place.ok_or_else(|| node.inputs.error(1, format_args!("has no such position: {position}")))?;
+            elements[moved(place, &inferred, &output)] = *x;
+        }
+        drop(writing);
+        Ok(out.into())
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// The place of an element in a tensor that is larger in some dimensions.
+fn moved(mut place: usize, from: &[usize], to: &[usize]) -> usize {
+    let (mut moved, mut stride) = (0, 1);
+    for (own, other) in from.iter().zip(to).rev() {
+        moved += place % own * stride;
+        place /= own;
+        stride *= other;
+    }
+    moved
+}

@@ -1,0 +1,158 @@
+//! Numbers as integers or small floats with a scale and a zero point.
+
+use tfrt_host::Error;
+use tfrt_tensor::compact::Overflow;
+use tfrt_tensor::math::cast::Casting;
+use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
+use tfrt_tensor::{DType, DenseHostTensor};
+
+use super::dispatch::{data_type, to_f64};
+use super::{Node, Operations, Outputs};
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("DequantizeLinear", dequantize),
+    ("DynamicQuantizeLinear", dynamic),
+    ("QuantizeLinear", quantize),
+];
+
+/// The scales and zero points of operands 1 and 2 for a tensor.
+fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
+    let extents = x.shape().to_dims();
+    let scale = node.inputs.dense(1)?;
+    let axis = node.attributes.integer_or("axis", 1)?;
+    let block = node.attributes.size_or("block_size", 0)?;
+    let scales = (&scale.shape().to_dims()[..], node.inputs.numbers(1)?);
+    let zeros = match node.inputs.has(2) {
+        true => node.inputs.numbers(2)?,
+        false => Vec::new(),
+    };
+    let is_one = scales.1.len() == 1 && block == 0;
+    let dimension = if is_one {
+        None
+    } else {
+        Some(node.axis(axis, extents.len())?)
+    };
+    Scaling::new(&extents, dimension, block, scales, zeros)
+        .map_err(|error| node.error(error.message()))
+}
+
+fn typed(node: &Node<'_>, name: &str) -> Result<Option<DType>, Error> {
+    let Some(number) = node.attributes.integer(name)?.filter(|number| *number != 0) else {
+        return Ok(None);
+    };
+    let dtype = data_type(number);
+    let dtype = dtype.ok_or_else(|| {
+        node.attributes
+            .error(name, format_args!("is no known type: {number}"))
+    })?;
+    Ok(Some(dtype))
+}
+
+fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let zero = node.inputs.optional_dense(2)?.map(DenseHostTensor::dtype);
+    let asked = typed(node, "output_dtype")?;
+    if let (Some(zero), Some(asked)) = (zero, asked)
+        && zero != asked
+    {
+        return Err(node.inputs.error(
+            2,
+            format_args!("is of {zero}, the result is to be of {asked}"),
+        ));
+    }
+    let dtype = zero.or(asked).unwrap_or(DType::Ui8);
+    let precision = match typed(node, "precision")? {
+        Some(precision) => precision,
+        // A quotient of two types is of the wider one.
+        None if x.dtype() == node.inputs.dense(1)?.dtype() => x.dtype(),
+        None => DType::F32,
+    };
+    let saturates = node.attributes.flag("saturate", true)?;
+    let overflow = if saturates {
+        Overflow::Saturate
+    } else {
+        Overflow::Escape
+    };
+    let casting = Casting {
+        overflow,
+        ..Casting::default()
+    };
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let scaling = scaling(node, x)?;
+    let chain = quantize_into(node.execution, scaling, (precision, casting), x, &out)
+        .map_err(|error| node.error(error.message()))?;
+    Ok(Outputs::later(out, chain))
+}
+
+fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    if let Some(zero) = node.inputs.optional_dense(2)?
+        && zero.dtype() != x.dtype()
+    {
+        let (found, wanted) = (zero.dtype(), x.dtype());
+        return Err(node
+            .inputs
+            .error(2, format_args!("is of {found}, operand 0 of {wanted}")));
+    }
+    let asked = typed(node, "output_dtype")?;
+    let dtype = asked.unwrap_or(node.inputs.dense(1)?.dtype());
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let chain = dequantize_into(node.execution, scaling(node, x)?, x, &out)
+        .map_err(|error| node.error(error.message()))?;
+    Ok(Outputs::later(out, chain))
+}
+
+/// `DynamicQuantizeLinear`: to bytes, by a scale that all elements and 0 fit in.
+fn dynamic(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    if x.dtype() != DType::F32 {
+        return Err(node.inputs.unsupported(0, x.dtype()));
+    }
+    let (mut least, mut largest) = (0_f32, 0_f32);
+    for one in x.read()?.elements::<f32>()? {
+        least = least.min(*one);
+        largest = largest.max(*one);
+    }
+    let scale = (largest - least) / 255.0;
+    let zero = if scale > 0.0 {
+        (-least / scale).round_ties_even().clamp(0.0, 255.0)
+    } else {
+        0.0
+    };
+    let extents = x.shape().to_dims();
+    // Of zeros any scale is right.
+    let divisor = if scale > 0.0 { scale } else { 1.0 };
+    let scaling = Scaling::new(
+        &extents,
+        None,
+        0,
+        (&[], vec![divisor.into()]),
+        vec![zero.into()],
+    )?;
+    let out = node.output(DType::Ui8, &extents)?;
+    let chain = quantize_into(
+        node.execution,
+        scaling,
+        (DType::F32, Casting::default()),
+        x,
+        &out,
+    )?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is clamped and whole"
+    )]
+    let zero = node.tensor_of(&[], &[zero as u8])?;
+    let outputs = Outputs::later(out, chain);
+    Ok(outputs
+        .and_tensor(node.tensor_of(&[], &[scale])?)
+        .and_tensor(zero))
+}
+
+/// The numbers of a scale or zero point, as `f64`.
+pub(super) fn numbers(node: &Node<'_>, index: usize) -> Result<Vec<f64>, Error> {
+    match node.inputs.optional_dense(index)? {
+        Some(tensor) => to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype())),
+        None => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,185 @@
+//! Attributes of what slides over an image: extents of windows, strides, dilations, padding.
+
+use tfrt_host::Error;
+use tfrt_tensor::math::window::{Padding, Window};
+
+use super::Node;
+
+/// What the attributes of a convolution or pooling say.
+#[derive(Debug)]
+pub(super) struct Spatial<'a> {
+    pub(super) kernel: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+    pub(super) dilations: Vec<usize>,
+    pub(super) padding: Around<'a>,
+}
+
+/// What is put around an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Around<'a> {
+    /// So much before all dimensions, then behind.
+    Explicit(&'a [i64]),
+    /// Nothing.
+    Valid,
+    /// As much as keeps the extent but for strides, what is left over behind or before.
+    Same { is_behind: bool },
+}
+
+impl<'a> Spatial<'a> {
+    /// Reads the attributes for so many dimensions. The extents of windows are stated, or those of the filter.
+    pub(super) fn of(
+        node: &Node<'a>,
+        rank: usize,
+        filter: Option<&[usize]>,
+    ) -> Result<Spatial<'a>, Error> {
+        let list = |name: &str, default: Option<usize>| -> Result<Vec<usize>, Error> {
+            let Some(found) = node.attributes.integers(name)? else {
+                return match default {
+                    Some(default) => Ok(vec![default; rank]),
+                    None => Err(node.attributes.missing(name)),
+                };
+            };
+            let sizes: Result<Vec<usize>, _> =
+                found.iter().map(|one| usize::try_from(*one)).collect();
+            match sizes {
+                Ok(sizes) if sizes.len() == rank && (name == "pads" || !sizes.contains(&0)) => {
+                    Ok(sizes)
+                }
+                _ => {
+                    let message =
+                        format_args!("is expected to have {rank} numbers above 0, found {found:?}");
+                    Err(node.attributes.error(name, message))
+                }
+            }
+        };
+        let kernel = match filter {
+            Some(filter) if node.attributes.get("kernel_shape").is_none() => filter.to_vec(),
+            _ => list("kernel_shape", None)?,
+        };
+        if filter.is_some_and(|filter| filter != kernel) {
+            let message = format_args!("is {kernel:?}, but the filter's windows are {filter:?}");
+            return Err(node.attributes.error("kernel_shape", message));
+        }
+        if kernel.contains(&0) {
+            return Err(node.error(format_args!("windows of extents {kernel:?} see nothing")));
+        }
+        let padding = match node.attributes.string_or("auto_pad", "NOTSET")? {
+            "NOTSET" | "" => Around::Explicit(node.attributes.integers("pads")?.unwrap_or(&[])),
+            "VALID" => Around::Valid,
+            "SAME_UPPER" => Around::Same { is_behind: true },
+            "SAME_LOWER" => Around::Same { is_behind: false },
+            other => {
+                let message = format_args!("is not recognized: '{}'", other.escape_debug());
+                return Err(node.attributes.error("auto_pad", message));
+            }
+        };
+        if let Around::Explicit(pads) = padding
+            && !(pads.is_empty() || pads.len() == 2 * rank)
+        {
+            let message = format_args!("is expected to have {} numbers, found {pads:?}", 2 * rank);
+            return Err(node.attributes.error("pads", message));
+        }
+        Ok(Spatial {
+            kernel,
+            strides: list("strides", Some(1))?,
+            dilations: list("dilations", Some(1))?,
+            padding,
+        })
+    }
+
+    /// The window of a dimension, without padding.
+    pub(super) fn bare(&self, index: usize) -> Window {
+        Window {
+            extent: self.kernel[index],
+            stride: self.strides[index],
+            dilation: self.dilations[index],
+            padding: Padding::Valid,
+        }
+    }
+
+    /// The padding of a dimension that is stated.
+    pub(super) fn stated(&self, node: &Node<'_>, index: usize) -> Result<(usize, usize), Error> {
+        let Around::Explicit(pads) = self.padding else {
+            return Ok((0, 0));
+        };
+        let at = |index: usize| match pads.get(index) {
+            None => Ok(0),
+            Some(pad) => usize::try_from(*pad).map_err(|_| {
+                node.attributes.error(
+                    "pads",
+                    format_args!("is expected to be 0 or more, found {pads:?}"),
+                )
+            }),
+        };
+        Ok((at(index)?, at(index + self.kernel.len())?))
+    }
+
+    /// The windows for an image of these extents.
+    pub(super) fn windows(&self, node: &Node<'_>, extents: &[usize]) -> Result<Vec<Window>, Error> {
+        let window = |(index, extent): (usize, &usize)| {
+            let bare = self.bare(index);
+            let padding = match self.padding {
+                Around::Valid => Padding::Valid,
+                Around::Same { is_behind: true } => Padding::Same,
+                Around::Same { is_behind: false } => {
+                    let same = Window {
+                        padding: Padding::Same,
+                        ..bare
+                    };
+                    let (_, before, behind) = same
+                        .output(*extent)
+                        .map_err(|error| node.error(error.message()))?;
+                    Padding::Explicit(behind, before)
+                }
+                Around::Explicit(_) => {
+                    let (before, behind) = self.stated(node, index)?;
+                    Padding::Explicit(before, behind)
+                }
+            };
+            Ok(Window { padding, ..bare })
+        };
+        extents.iter().enumerate().map(window).collect()
+    }
+
+    /// As [`windows`](Self::windows), with padding behind so that the last windows lie partly outside where the
+    /// attribute `ceil_mode` says so; and the padding behind each dimension that was stated.
+    pub(super) fn pooled(
+        &self,
+        node: &Node<'_>,
+        extents: &[usize],
+    ) -> Result<(Vec<Window>, Vec<usize>), Error> {
+        let is_ceiled = node.attributes.flag("ceil_mode", false)?;
+        let mut windows = self.windows(node, extents)?;
+        let mut stated = Vec::with_capacity(windows.len());
+        for (window, extent) in windows.iter_mut().zip(extents) {
+            let (output, before, behind) = window
+                .output(*extent)
+                .map_err(|error| node.error(error.message()))?;
+            stated.push(behind);
+            if !is_ceiled {
+                continue;
+            }
+            // The next window counts if it begins in the image or in what is before it.
+            let begin = output.checked_mul(window.stride);
+            let covered = (window.extent - 1)
+                .checked_mul(window.dilation)
+                .and_then(|n| n.checked_add(1));
+            let room = extent
+                .checked_add(before)
+                .and_then(|n| n.checked_add(behind));
+            let (Some(begin), Some(covered), Some(room)) = (begin, covered, room) else {
+                return Err(node.error("a window exceeds the largest integer"));
+            };
+            if begin < extent + before && begin + covered > room {
+                let is_partial = (room - covered) % window.stride != 0;
+                let more = if is_partial {
+                    begin + covered - room
+                } else {
+                    0
+                };
+                window.padding = Padding::Explicit(before, behind + more);
+            }
+        }
+        Ok((windows, stated))
+    }
+}
