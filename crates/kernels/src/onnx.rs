@@ -29,10 +29,12 @@ mod elementwise;
 mod fold;
 mod gather;
 mod inputs;
+mod loss;
 mod matmul;
 mod ml;
 mod movement;
 mod n_grams;
+mod norm;
 mod order;
 mod outputs;
 mod pool;
@@ -69,10 +71,12 @@ pub const OPERATIONS: &[&Operations] = &[
     elementwise::OPERATIONS,
     fold::OPERATIONS,
     gather::OPERATIONS,
+    loss::OPERATIONS,
     matmul::OPERATIONS,
     ml::OPERATIONS,
     movement::OPERATIONS,
     n_grams::OPERATIONS,
+    norm::OPERATIONS,
     order::OPERATIONS,
     pool::OPERATIONS,
     quantize::OPERATIONS,

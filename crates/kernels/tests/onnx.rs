@@ -9,6 +9,12 @@ mod elementwise;
 mod misuse;
 #[path = "onnx/movement.rs"]
 mod movement;
+#[path = "onnx/norm.rs"]
+mod norm;
+#[path = "onnx/products.rs"]
+mod products;
+#[path = "onnx/reduce.rs"]
+mod reduce;
 #[path = "onnx/softmax.rs"]
 mod softmax;
 

@@ -23,6 +23,7 @@
 //! | [`normalize`] | layer, batch and RMS norm |
 //! | [`groups`] | group and instance norm |
 //! | [`gradient`] | gradients of softmax, cross entropy, layer norm; where the others are |
+//! | [`near`] | normalisation by neighbours and by norms along a dimension |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
 //! | [`training`] | losses with their gradients, and steps of weights |
@@ -61,6 +62,7 @@ pub mod groups;
 pub mod linear;
 pub mod matmul;
 pub mod movement;
+pub mod near;
 pub mod normalize;
 pub mod number;
 pub mod panel;

@@ -25,8 +25,10 @@ use super::parallel;
 use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 mod block;
+mod scores;
 
 use block::Plan;
+pub use scores::{Scoring, Stage, scored_into, scores_into};
 
 /// Numbers that attention is calculated of, and what is calculated with.
 pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}

@@ -93,7 +93,7 @@ mod tests {
             kept.map(|index| matrix[index]).collect()
         };
         let term = |column: usize| {
-            let sign = if column % 2 == 0 { 1.0 } else { -1.0 };
+            let sign = if column.is_multiple_of(2) { 1.0 } else { -1.0 };
             sign * matrix[column] * expanded(&minor(column), n - 1)
         };
         (0..n).map(term).sum()

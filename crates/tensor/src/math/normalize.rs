@@ -19,6 +19,10 @@ use super::rows::Row;
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
+mod tensors;
+
+pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
+
 /// What is done with normalised rows: `x * scale + shift`, element by element of a row. What is missing is left
 /// out.
 #[derive(Clone, Copy, Debug, Default)]

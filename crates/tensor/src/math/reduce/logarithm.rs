@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn large_numbers_do_not_overflow() {
-        assert!((of(&[1000.0, 1000.0]) - 1000.693_1).abs() < 1e-3);
+        assert!((of(&[1000.0, 1000.0]) - 1_000.693_1).abs() < 1e-3);
         assert!((of(&[0.0, 1.0, 2.0]) - 2.407_606).abs() < 1e-6);
         assert_eq!(of(&[f32::NEG_INFINITY; 3]), f32::NEG_INFINITY);
         assert_eq!(of(&[f32::INFINITY, 1.0, f32::INFINITY]), f32::INFINITY);

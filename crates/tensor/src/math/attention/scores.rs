@@ -1,0 +1,327 @@
+//! Attention with all that may be done with scores, query by query: slower than [`attention_into`], which a score
+//! is not looked at in.
+//!
+//! [`attention_into`]: super::attention_into
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use crate::math::elementwise::broadcast_extents;
+use crate::math::number::Real;
+use crate::math::parallel;
+use crate::{Bool, DType, DenseHostTensor, Dims};
+
+/// What is done with scores.
+#[derive(Clone, Debug)]
+pub struct Scoring {
+    /// The factor of scores.
+    pub scale: f64,
+    /// Above 0, scores become `softcap * tanh(score / softcap)`.
+    pub softcap: f64,
+    /// Query `i` looks at the first `i + 1` keys and as many more as this says.
+    pub causal: Option<usize>,
+    /// For each of the batch, how many keys there are.
+    pub lens: Option<Vec<usize>>,
+}
+
+/// What is asked for of each query and key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The product, scaled.
+    Product,
+    /// That behind `softcap`.
+    Capped,
+    /// That with the mask.
+    Masked,
+    /// The share of the key.
+    Softmax,
+}
+
+/// The tensors, and how they lie.
+#[derive(Clone, Debug)]
+struct Plan {
+    scoring: Scoring,
+    queries: DenseHostTensor,
+    keys: DenseHostTensor,
+    /// Its extents, padded to four, and what is looked at behind the last of its keys: nothing.
+    mask: Option<(DenseHostTensor, [usize; 4])>,
+    heads: usize,
+    key_heads: usize,
+    n_queries: usize,
+    n_keys: usize,
+    depth: usize,
+}
+
+impl Plan {
+    fn new(
+        scoring: Scoring,
+        [queries, keys]: [&DenseHostTensor; 2],
+        mask: Option<&DenseHostTensor>,
+    ) -> Result<Plan, Error> {
+        let shapes = [queries, keys].map(|tensor| tensor.shape().to_dims());
+        let misfit = || {
+            let message = format!(
+                "queries {:?}, keys {:?} and the mask don't fit together",
+                shapes[0], shapes[1]
+            );
+            Error::invalid_argument(message)
+        };
+        let (&[batch, heads, n_queries, depth], &[key_batch, key_heads, n_keys, key_depth]) =
+            (&shapes[0][..], &shapes[1][..])
+        else {
+            return Err(misfit());
+        };
+        let fits =
+            batch == key_batch && depth == key_depth && key_heads > 0 && heads % key_heads == 0;
+        let has_lens = scoring.lens.as_ref().is_none_or(|lens| lens.len() == batch);
+        if !fits || !has_lens {
+            return Err(misfit());
+        }
+        let mask = match mask {
+            None => None,
+            Some(mask) => {
+                let extents = mask.shape().to_dims();
+                let mut four = [1; 4];
+                let first = 4_usize.checked_sub(extents.len()).ok_or_else(misfit)?;
+                four[first..].copy_from_slice(&extents);
+                let all = broadcast_extents(&[&four[..3], &[batch, heads, n_queries]])?;
+                if all[..] != [batch, heads, n_queries] || four[3] > n_keys {
+                    return Err(misfit());
+                }
+                Some((mask.clone(), four))
+            }
+        };
+        Ok(Plan {
+            scoring,
+            queries: queries.clone(),
+            keys: keys.clone(),
+            mask,
+            heads,
+            key_heads,
+            n_queries,
+            n_keys,
+            depth,
+        })
+    }
+
+    /// The scores of a query, as they are at a stage.
+    fn scores<T: Real>(
+        &self,
+        index: usize,
+        stage: Stage,
+        scores: &mut Vec<f64>,
+    ) -> Result<(), Error> {
+        let (rest, query) = (index / self.n_queries, index % self.n_queries);
+        let (batch, head) = (rest / self.heads, rest % self.heads);
+        let key_head = head / (self.heads / self.key_heads);
+        let (queries, keys) = (self.queries.read()?, self.keys.read()?);
+        let row = &queries.elements::<T>()?[index * self.depth..][..self.depth];
+        let start = (batch * self.key_heads + key_head) * self.n_keys * self.depth;
+        let keys = &keys.elements::<T>()?[start..][..self.n_keys * self.depth];
+        scores.clear();
+        for key in 0..self.n_keys {
+            let key = &keys[key * self.depth..][..self.depth];
+            let product: f64 = row
+                .iter()
+                .zip(key)
+                .map(|(q, k)| q.to_f64() * k.to_f64())
+                .sum();
+            scores.push(product * self.scoring.scale);
+        }
+        if stage == Stage::Product {
+            return Ok(());
+        }
+        let softcap = self.scoring.softcap;
+        if softcap > 0.0 {
+            scores
+                .iter_mut()
+                .for_each(|score| *score = softcap * (*score / softcap).tanh());
+        }
+        if stage == Stage::Capped {
+            return Ok(());
+        }
+        self.mask::<T>([batch, head, query], scores)?;
+        if stage == Stage::Softmax {
+            softmax(scores);
+        }
+        Ok(())
+    }
+
+    fn mask<T: Real>(&self, place: [usize; 3], scores: &mut [f64]) -> Result<(), Error> {
+        if let Some((mask, extents)) = &self.mask {
+            let mut start = 0;
+            for (coordinate, extent) in place.iter().zip(extents) {
+                start = start * extent + if *extent == 1 { 0 } else { *coordinate };
+            }
+            let (reading, len) = (mask.read()?, extents[3]);
+            let is_one = len == 1 && self.n_keys > 1;
+            let truths = if mask.dtype() == DType::I1 {
+                Some(reading.elements::<Bool>()?)
+            } else {
+                None
+            };
+            let numbers = if truths.is_none() {
+                Some(reading.elements::<T>()?)
+            } else {
+                None
+            };
+            for (key, score) in scores.iter_mut().enumerate() {
+                let key = if is_one { 0 } else { key };
+                let added = match (truths, numbers) {
+                    _ if key >= len => f64::NEG_INFINITY,
+                    (Some(truths), _) if truths[start * len + key].into() => 0.0,
+                    (_, Some(numbers)) => numbers[start * len + key].to_f64(),
+                    _ => f64::NEG_INFINITY,
+                };
+                *score += added;
+            }
+        }
+        let last = self
+            .scoring
+            .causal
+            .map(|more| place[2].saturating_add(more));
+        let n_keys = self.scoring.lens.as_ref().map(|lens| lens[place[0]]);
+        for (key, score) in scores.iter_mut().enumerate() {
+            if last.is_some_and(|last| key > last) || n_keys.is_some_and(|n| key >= n) {
+                *score = f64::NEG_INFINITY;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of scores that are all minus infinity all shares are 0.
+fn softmax(scores: &mut [f64]) {
+    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return scores.fill(0.0);
+    }
+    let mut sum = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - largest).exp();
+        sum += *score;
+    }
+    scores.iter_mut().for_each(|score| *score /= sum);
+}
+
+/// Calculates the scores of all queries and keys, as they are at a stage.
+///
+/// # Shapes
+///
+/// As of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at. `out`:
+/// `[batch, heads, n_queries, n_keys]`.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
+pub fn scores_into<T: Real>(
+    execution: &ExecutionContext,
+    (scoring, stage): (Scoring, Stage),
+    inputs: [&DenseHostTensor; 2],
+    mask: Option<&DenseHostTensor>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let plan = Plan::new(scoring, inputs, mask)?;
+    let mut wanted = inputs[0].shape().to_dims();
+    wanted[3] = plan.n_keys;
+    expect(&wanted, out)?;
+    let row = plan.n_keys.max(1);
+    let chunk = parallel::chunk_len(plan.depth, row);
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let mut scores = Vec::new();
+        for (index, part) in part.chunks_mut(row).enumerate() {
+            plan.scores::<T>(first / row + index, stage, &mut scores)?;
+            for (out, score) in part.iter_mut().zip(&scores) {
+                *out = T::from_f64(*score);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Calculates attention with all that may be done with scores.
+///
+/// # Shapes
+///
+/// As of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
+pub fn scored_into<T: Real>(
+    execution: &ExecutionContext,
+    scoring: Scoring,
+    [queries, keys, values]: [&DenseHostTensor; 3],
+    mask: Option<&DenseHostTensor>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let plan = Plan::new(scoring, [queries, keys], mask)?;
+    let mut wanted: Dims = queries.shape().to_dims();
+    let of_values = values.shape().to_dims();
+    let width = of_values.last().copied().unwrap_or(0);
+    wanted[3] = width;
+    expect(&wanted, out)?;
+    let keys_like = keys.shape().to_dims();
+    if of_values.len() != 4 || of_values[..3] != keys_like[..3] {
+        let message = format!("expected values for keys {keys_like:?}, found {of_values:?}");
+        return Err(Error::invalid_argument(message));
+    }
+    let (values, row) = (values.clone(), width.max(1));
+    let cost = plan.n_keys.saturating_mul(plan.depth.saturating_add(width)) / row;
+    parallel::fill(
+        execution,
+        out,
+        parallel::chunk_len(cost, row),
+        move |first, part: &mut [T]| {
+            let reading = values.read()?;
+            let values = reading.elements::<T>()?;
+            let (mut scores, mut sums) = (Vec::new(), vec![0.0; width]);
+            for (index, part) in part.chunks_mut(row).enumerate() {
+                let index = first / row + index;
+                plan.scores::<T>(index, Stage::Softmax, &mut scores)?;
+                let rest = index / plan.n_queries;
+                let (batch, head) = (rest / plan.heads, rest % plan.heads);
+                let key_head = head / (plan.heads / plan.key_heads);
+                let start = (batch * plan.key_heads + key_head) * plan.n_keys;
+                sums.fill(0.0);
+                for (key, share) in scores
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, share)| **share != 0.0)
+                {
+                    let value = &values[(start + key) * width..][..width];
+                    for (sum, value) in sums.iter_mut().zip(value) {
+                        *sum += share * value.to_f64();
+                    }
+                }
+                for (out, sum) in part.iter_mut().zip(&sums) {
+                    *out = T::from_f64(*sum);
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+fn expect(wanted: &[usize], out: &DenseHostTensor) -> Result<(), Error> {
+    if out.shape().to_dims()[..] == *wanted {
+        return Ok(());
+    }
+    let found = out.shape();
+    let message = format!("expected a result of shape {wanted:?}, found {found}");
+    Err(Error::invalid_argument(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::softmax;
+
+    #[test]
+    fn shares_sum_up_to_one_or_none() {
+        let mut scores = [0.0, f64::NEG_INFINITY, 0.0];
+        softmax(&mut scores);
+        assert_eq!(scores, [0.5, 0.0, 0.5]);
+        let mut none = [f64::NEG_INFINITY; 2];
+        softmax(&mut none);
+        assert_eq!(none, [0.0, 0.0]);
+    }
+}
