@@ -20,10 +20,10 @@ use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod logarithm;
-mod position;
+mod positions;
 
 pub use logarithm::LogSumExp;
-pub use position::{Ties, positions_into};
+pub use positions::{Ties, positions_into};
 
 /// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
 pub const LANES: usize = 64;

@@ -18,7 +18,7 @@ pub enum RowNorm {
     RootMeanSquare,
 }
 
-/// As [`rows`](super::rows) and [`rows_root_mean_square`](super::rows_root_mean_square), of dense tensors.
+/// As [`rows`] and [`rows_root_mean_square`], of dense tensors.
 ///
 /// # Shapes
 ///
