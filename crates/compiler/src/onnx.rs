@@ -39,6 +39,10 @@ impl Default for Options {
     }
 }
 
+/// The passes, in order.
+const OPTIMIZED: &str =
+    "onnx-upgrade,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-onnx";
+
 /// Makes a program of a graph.
 ///
 /// # Errors
@@ -51,9 +55,9 @@ impl Default for Options {
 /// use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 /// use tfrt_ir::{Source, parse};
 ///
-/// let text = r#"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-///   %y = "onnx.Relu"(%x) : (tensor<2xf32>) -> tensor<2xf32>
-///   tfrt.return %y : tensor<2xf32>
+/// let text = r#"func.func @main(%x: tensor<2xi8>) -> tensor<2xi8> {
+///   %y = "onnx.Relu"(%x) : (tensor<2xi8>) -> tensor<2xi8>
+///   tfrt.return %y : tensor<2xi8>
 /// }"#;
 /// let mut module = parse(&Source::new("relu.mlir", text))?;
 /// pipeline(&mut module, &Options::default(), &NoEvaluator)?;
@@ -65,7 +69,11 @@ pub fn pipeline(
     options: &Options,
     evaluator: &dyn Evaluator,
 ) -> Result<Diagnostics, Diagnostics> {
-    let _ = (options, evaluator);
-    let passes = Pipeline::parse("onnx-upgrade,lower-onnx").expect("they are passes");
+    let _ = evaluator;
+    let names = match options.optimize {
+        true => OPTIMIZED,
+        false => "onnx-upgrade,lower-onnx",
+    };
+    let passes = Pipeline::parse(names).expect("they are passes");
     passes.run(module)
 }

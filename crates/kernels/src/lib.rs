@@ -9,6 +9,7 @@
 //! | [`mod@test`] | kernels that print, wait, fail and misbehave on purpose |
 //! | `tensor` | shapes, dense and sparse tensors, tensors of strings, files of them |
 //! | `onnx` | the operations of ONNX |
+//! | `graph` | what the compiler makes of them where it knows better |
 //!
 //! # Examples
 //!
@@ -25,6 +26,8 @@
 
 use tfrt_host::kernel::KernelRegistry;
 
+#[cfg(feature = "tensor")]
+pub mod graph;
 #[cfg(feature = "tensor")]
 pub mod onnx;
 mod operands;

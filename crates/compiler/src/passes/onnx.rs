@@ -3,8 +3,14 @@
 //! `docs/models.md` specifies what goes in and what comes out.
 
 mod constant;
+pub(super) mod fold;
+pub(super) mod fuse;
+pub(super) mod layout;
 pub(super) mod lower;
 mod model;
+mod node;
+mod rewrite;
+pub(super) mod shapes;
 pub(super) mod upgrade;
 
 use tfrt_ir::{BlockId, Module, OpId};

@@ -240,6 +240,11 @@ impl Module {
         id
     }
 
+    /// Changes the type of a value, of whose users and maker the caller knows that they allow it.
+    pub fn set_value_type(&mut self, value: ValueId, ty: Type) {
+        self.values[value.index()].ty = ty;
+    }
+
     /// Makes a value that is to be defined later, by a result or an argument.
     pub(crate) fn create_forward_value(&mut self, ty: Type) -> ValueId {
         self.create_value(ty, Def::Result(OpId(u32::MAX), 0))

@@ -10,7 +10,7 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
 };
 
-use super::{CONSTANT, NO_VALUE, constant, graphs, is_terminator, model};
+use super::{CONSTANT, NO_VALUE, constant, graphs, is_terminator, model, rewrite};
 use crate::codes;
 use crate::pipeline::{Pass, Property};
 
@@ -38,6 +38,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             diagnostics,
             made: Vec::new(),
             n_control: 0,
+            ahead: HashSet::new(),
         };
         lowering.graph(function, block);
         made.append(&mut lowering.made);
@@ -99,6 +100,38 @@ fn hoist_constants(module: &mut Module, block: BlockId) {
     module.set_operations(block, found);
 }
 
+/// Returns the operations that take constants alone, and give the same each time.
+fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
+    let mut known = HashSet::new();
+    for &op in operations {
+        let data = module.op(op);
+        let is_known = |value: &ValueId| {
+            let maker = module.defining_op(*value);
+            maker
+                .is_some_and(|maker| known.contains(&maker) || *module.op(maker).name() == NO_VALUE)
+        };
+        let is_made = data.name().starts_with("cpu.pack.") || *data.name() == CONSTANT;
+        let follows = !data.operands().is_empty()
+            && !is_terminator(module, op)
+            && rewrite::is_deterministic(module, op)
+            && data.operands().iter().all(is_known);
+        if is_made || follows {
+            known.insert(op);
+        }
+    }
+    // What is left out is left out there, too.
+    let is_used = |op: &OpId| {
+        let results = module.op(*op).results().iter();
+        let mut users = results.flat_map(|result| module.users(*result));
+        users.any(|user| known.contains(&user.op))
+    };
+    let left_out = operations.iter().copied();
+    let left_out = left_out.filter(|op| *module.op(*op).name() == NO_VALUE && is_used(op));
+    let left_out: Vec<OpId> = left_out.collect();
+    known.extend(left_out);
+    known
+}
+
 /// The values of the program by those of the graph.
 type Values = HashMap<ValueId, ValueId>;
 
@@ -114,6 +147,8 @@ struct Lowering<'m, 'd> {
     made: Vec<OpId>,
     /// Operations with regions so far.
     n_control: usize,
+    /// Operations of the graph that run when a model is opened.
+    ahead: HashSet<OpId>,
 }
 
 impl Lowering<'_, '_> {
@@ -148,36 +183,32 @@ impl Lowering<'_, '_> {
         values.insert(old, new);
     }
 
-    /// Makes the function that makes the constants, which become arguments.
+    /// Makes the function that makes the constants, and what follows from them alone; what others use of
+    /// that become arguments.
     fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
-        let operations = self.module.block(block).operations().iter().copied();
-        let is_constant = |op: &OpId| *self.module.op(*op).name() == CONSTANT;
-        let constants: Vec<OpId> = operations.filter(is_constant).collect();
-        if constants.is_empty() {
+        let operations = self.module.block(block).operations().to_vec();
+        let known = known_ahead(self.module, &operations);
+        if known.is_empty() {
             return;
         }
         let (region, inner) = self.region();
-        let mut returned = Vec::with_capacity(constants.len());
-        for op in constants {
-            let &[result] = self.module.op(op).results() else {
-                let message = "has one result, the constant";
-                self.error(op, message);
+        let (mut own, mut returned) = (Values::new(), Vec::new());
+        for op in operations.into_iter().filter(|op| known.contains(op)) {
+            let Some(state) = self.known(op, &own) else {
                 continue;
             };
-            match constant::kernel_attributes(self.module, op) {
-                Ok(attributes) => {
-                    let mut state = OpState::new("cpu.onnx.Constant")
-                        .location(self.module.op(op).location().clone())
-                        .result(Type::dialect(TENSOR));
-                    for (name, value) in attributes {
-                        state = state.attribute(name, value);
-                    }
-                    let made = self.module.create(state);
-                    self.module.append(inner, made);
-                    returned.push(self.module.op(made).results()[0]);
-                    self.argument(body, result, values);
+            let location = self.module.op(op).location().clone();
+            let made = self.module.create(state.location(location));
+            self.module.append(inner, made);
+            let olds = self.module.op(op).results().to_vec();
+            let news = self.module.op(made).results().to_vec();
+            for (old, new) in olds.into_iter().zip(news) {
+                own.insert(old, new);
+                let is_outside = self.module.users(old).any(|user| !known.contains(&user.op));
+                if is_outside {
+                    returned.push(new);
+                    self.argument(body, old, values);
                 }
-                Err(message) => self.error(op, message),
             }
         }
         let state = OpState::new("tfrt.return").operands(returned);
@@ -186,6 +217,34 @@ impl Lowering<'_, '_> {
         let name = tfrt_bef::Model::constants_of(&self.name);
         let op = self.function(&name, region, inner, Location::Unknown, true);
         self.made.push(op);
+        self.ahead = known;
+    }
+
+    /// Returns the kernel of an operation whose operands are known when a model is opened.
+    fn known(&mut self, op: OpId, own: &Values) -> Option<OpState> {
+        if *self.module.op(op).name() == CONSTANT {
+            if self.module.op(op).results().len() != 1 {
+                self.error(op, "has one result, the constant");
+                return None;
+            }
+            let mut state = OpState::new("cpu.onnx.Constant").result(Type::dialect(TENSOR));
+            match constant::kernel_attributes(self.module, op) {
+                Ok(attributes) => {
+                    for (name, value) in attributes {
+                        state = state.attribute(name, value);
+                    }
+                }
+                Err(message) => {
+                    self.error(op, message);
+                    return None;
+                }
+            }
+            return Some(state);
+        }
+        let operands = self.module.op(op).operands().iter();
+        let operands = operands.map(|value| own.get(value).copied());
+        let operands = operands.collect::<Option<Vec<_>>>()?;
+        self.operation(op, operands, own)
     }
 
     /// Makes a function of a block that ends in a return.
@@ -227,10 +286,10 @@ impl Lowering<'_, '_> {
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn block(&mut self, from: BlockId, into: BlockId, values: &mut Values) {
         for op in self.module.block(from).operations().to_vec() {
-            let data = self.module.op(op);
-            if *data.name() == CONSTANT {
+            if self.ahead.contains(&op) {
                 continue;
             }
+            let data = self.module.op(op);
             let operands = data
                 .operands()
                 .iter()
@@ -317,8 +376,8 @@ impl Lowering<'_, '_> {
         let mut state = OpState::new(data.name().clone())
             .operands(operands)
             .results(types);
-        for (name, value) in data.attributes() {
-            state = state.attribute(name.clone(), value.clone());
+        for (name, value) in rewrite::stated(self.module, op) {
+            state = state.attribute(name, value);
         }
         Some(state)
     }

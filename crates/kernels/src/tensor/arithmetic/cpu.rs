@@ -22,6 +22,7 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
         .add("cpu.matmul.pack.f32", pack_matrix)
         .add("cpu.matmul.f32", product);
     crate::onnx::register(registry);
+    crate::graph::register(registry);
 }
 
 /// A packed filter, and what is done with each of its sums.

@@ -96,7 +96,7 @@ fn elements_that_files_do_not_know_are_bytes() {
         expect![[r#"
             func.func private @main.constants() -> (!t.tensor, !t.tensor) {
               %0 = "cpu.onnx.Constant"() {value = dense<[1, -1, 7]> : tensor<3xi4>} : () -> !t.tensor
-              %1 = "cpu.onnx.Constant"() {shape = [2], strings = ["a", "b"]} : () -> !t.tensor
+              %1 = "cpu.onnx.Constant"() {shape = [2], value = ["a", "b"]} : () -> !t.tensor
               tfrt.return %0, %1 : !t.tensor, !t.tensor
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor) -> (!t.tensor, !t.tensor) attributes {model.inputs = [], model.outputs = [["output0", tensor<3xi4>, [3]], ["output1", tensor<2x!onnx.string>, [2]]]} {

@@ -1,0 +1,145 @@
+//! `onnx-fold`: what is known when a graph is compiled is not calculated again in each call.
+//!
+//! Identities go; of operations that are alike one stays; results whose elements `onnx-shapes` can tell
+//! become constants; what operations on constants give is evaluated, if somebody is there to do it; what
+//! nobody uses goes. What is left that takes constants alone runs when a model is opened: `lower-onnx` puts
+//! it into the function that makes the constants.
+
+use std::collections::HashMap;
+
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name, OpId, Type, ValueId};
+
+use super::rewrite::{is_deterministic, remove_unused, stated};
+use super::{CONSTANT, graphs, node};
+use crate::pipeline::Pass;
+
+pub(crate) const PASS: Pass = Pass {
+    name: "onnx-fold",
+    summary: "Removes what a graph need not calculate in each call",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    run,
+};
+
+/// Constants with more bytes are not compared with others.
+const MOST_COMPARED_BYTES: usize = 1 << 16;
+
+pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+    for (_, block) in graphs(module) {
+        identities(module, block);
+        merge(module, block);
+        remove_unused(module, block);
+    }
+}
+
+/// Makes users of what is only passed on use what it was.
+fn identities(module: &mut Module, block: BlockId) {
+    for op in module.block(block).operations().to_vec() {
+        if let Some(value) = same(module, op) {
+            let result = module.op(op).results()[0];
+            module.replace_all_uses(result, value);
+        }
+    }
+}
+
+/// Returns the value that an operation's only result is equal to.
+fn same(module: &Module, op: OpId) -> Option<ValueId> {
+    let x = node::operand(module, op, 0)?;
+    let (result, more) = module.op(op).results().split_first()?;
+    let is_only = more.iter().all(|result| module.is_unused(*result));
+    if !is_only {
+        return None;
+    }
+    let (from, to) = (module.value_type(x), module.value_type(*result));
+    let is_static = |ty: &Type| {
+        let shape = ty.as_shaped();
+        shape.is_some_and(|(shape, _)| shape.iter().all(|extent| *extent >= 0))
+    };
+    let n_operands = module.op(op).operands().len();
+    let is_same = match node::name(module, op) {
+        "Identity" => true,
+        "Dropout" => {
+            let trains = node::operand(module, op, 2);
+            trains.is_none_or(|value| node::constant_ints(module, value) == Some(vec![0]))
+        }
+        "Cast" => {
+            let element = node::element(from);
+            element.is_some() && element == node::element_type(node::int(module, op, "to", 0))
+        }
+        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Expand" | "Slice" | "Pad" => {
+            from == to && is_static(from) && keeps_elements(module, op)
+        }
+        "Transpose" => {
+            let order = node::ints(module, op, "perm")?;
+            order.iter().copied().eq(0..order.len() as i64)
+        }
+        "Concat" | "Sum" | "Max" | "Min" | "Mean" => n_operands == 1,
+        _ => false,
+    };
+    is_same.then_some(x)
+}
+
+/// Returns whether an operation whose result has the shape of its operand has its elements, too.
+fn keeps_elements(module: &Module, op: OpId) -> bool {
+    let ints = |index: usize| {
+        let value = node::operand(module, op, index)?;
+        node::constant_ints(module, value)
+    };
+    match node::name(module, op) {
+        "Slice" => match node::operand(module, op, 4) {
+            None => true,
+            Some(_) => ints(4).is_some_and(|steps| steps.iter().all(|step| *step > 0)),
+        },
+        "Pad" => ints(1).is_some_and(|pads| pads.iter().all(|pad| *pad == 0)),
+        _ => true,
+    }
+}
+
+/// What makes two operations alike.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    name: Name,
+    operands: Vec<ValueId>,
+    attributes: Vec<(Name, Attribute)>,
+    results: usize,
+}
+
+/// Keeps the first of operations that are alike.
+fn merge(module: &mut Module, block: BlockId) {
+    let mut first: HashMap<Key, OpId> = HashMap::new();
+    for op in module.block(block).operations().to_vec() {
+        if !is_deterministic(module, op) || super::is_terminator(module, op) {
+            continue;
+        }
+        let data = module.op(op);
+        if *data.name() == CONSTANT && is_large(data.attribute("value")) {
+            continue;
+        }
+        let key = Key {
+            name: data.name().clone(),
+            operands: data.operands().to_vec(),
+            attributes: stated(module, op),
+            results: data.results().len(),
+        };
+        match first.get(&key) {
+            None => drop(first.insert(key, op)),
+            Some(kept) => {
+                let (kept, gone) = (*kept, data.results().to_vec());
+                let news = module.op(kept).results().to_vec();
+                for (old, new) in gone.into_iter().zip(news) {
+                    if module.value_type(old) == module.value_type(new) {
+                        module.replace_all_uses(old, new);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_large(value: Option<&Attribute>) -> bool {
+    match value {
+        Some(Attribute::Dense(dense)) => dense.bytes().len() > MOST_COMPARED_BYTES,
+        _ => false,
+    }
+}

@@ -1,0 +1,247 @@
+//! Products by constant matrices, and what is done with sums before they leave the registers.
+
+use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
+
+use super::super::node;
+use super::super::rewrite::Rewrite;
+
+/// Packs the right sides of products.
+pub(super) fn pack(module: &mut Module, block: BlockId) {
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        let made = match node::name(rewrite.module, op) {
+            "MatMul" => matmul(&mut rewrite, op),
+            "Gemm" => gemm(&mut rewrite, op),
+            _ => None,
+        };
+        if made.is_none() {
+            rewrite.keep(op);
+        }
+    }
+    rewrite.finish(&old);
+}
+
+/// Returns the extents of a constant matrix of `f32`.
+fn matrix(module: &Module, value: ValueId) -> Option<[i64; 2]> {
+    let dense = node::constant(module, value)?;
+    let shape: [i64; 2] = dense.shape().try_into().ok()?;
+    (*dense.element_type() == Type::F32 && shape.iter().all(|n| *n > 0)).then_some(shape)
+}
+
+fn matmul(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let (left, right) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
+    matrix(module, right)?;
+    // A list on the left would have a dimension less in the result.
+    let rank = node::shape(module, left)?.len();
+    if rank < 2 || !node::is_f32(module, left) {
+        return None;
+    }
+    let right = rewrite.now(right);
+    product(rewrite, op, left, vec![right], false);
+    Some(())
+}
+
+fn gemm(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let (left, right) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
+    let extents = matrix(module, right)?;
+    let transposed = node::int(module, op, "transB", 0) != 0;
+    let is_plain = node::int(module, op, "transA", 0) == 0
+        && node::float(module, op, "alpha", 1.0) == 1.0
+        && node::float(module, op, "beta", 1.0) == 1.0;
+    if !is_plain || !node::is_f32(module, left) {
+        return None;
+    }
+    let n = if transposed { extents[0] } else { extents[1] };
+    let mut operands = vec![rewrite.now(right)];
+    if let Some(bias) = node::operand(module, op, 2) {
+        if !is_bias(module, bias, n) {
+            return None;
+        }
+        operands.push(rewrite.now(bias));
+    }
+    product(rewrite, op, left, operands, transposed);
+    Some(())
+}
+
+/// Returns whether a constant has an element for each of `n` columns, or one for all.
+fn is_bias(module: &Module, value: ValueId, n: i64) -> bool {
+    let Some(dense) = node::constant(module, value) else {
+        return false;
+    };
+    let shape = dense.shape();
+    let leading = shape.len().saturating_sub(1);
+    *dense.element_type() == Type::F32
+        && shape.len() <= 2
+        && shape[..leading].iter().all(|extent| *extent == 1)
+        && shape.last().is_none_or(|last| [1, n].contains(last))
+}
+
+fn product(
+    rewrite: &mut Rewrite<'_>,
+    op: OpId,
+    left: ValueId,
+    right: Vec<ValueId>,
+    transposed: bool,
+) {
+    let pack = OpState::new("cpu.pack.matmul")
+        .operands(right)
+        .attribute(
+            "transposed",
+            Attribute::integer(i64::from(transposed), Type::I64),
+        )
+        .result(Type::dialect("!cpu.graph.matrix"));
+    let packed = rewrite.add(pack, op);
+    let result = rewrite.module.op(op).results()[0];
+    let mut state = OpState::new("cpu.graph.matmul")
+        .operands([rewrite.now(left), packed])
+        .attribute("activation", Attribute::string("none"))
+        .result(rewrite.module.value_type(result).clone());
+    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, op);
+    rewrite.values.insert(result, made);
+}
+
+/// Fuses biases, residuals and activations with the products and convolutions before them.
+pub(super) fn attach(module: &mut Module, block: BlockId) {
+    let mut kept: Vec<OpId> = Vec::new();
+    for op in module.block(block).operations().to_vec() {
+        let done = match node::name(module, op) {
+            "Add" => bias(module, op).or_else(|| residual(module, &kept, op)),
+            "Relu" | "Clip" => activation(module, op),
+            _ => None,
+        };
+        match done {
+            None => kept.push(op),
+            Some(value) => {
+                let result = module.op(op).results()[0];
+                module.replace_all_uses(result, value);
+                module.set_operands(op, &[]);
+            }
+        }
+    }
+    module.set_operations(block, kept);
+}
+
+/// Returns the product or convolution that makes a value for one user alone, which can do more still.
+fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
+    let op = module.defining_op(value)?;
+    let data = module.op(op);
+    let is_product = ["cpu.graph.conv", "cpu.graph.matmul"].contains(&data.name().as_str());
+    let mut users = module.users(value);
+    let is_alone = users.next().is_some() && users.next().is_none();
+    (is_product && is_alone && node::text(module, op, "activation") == "none").then_some(op)
+}
+
+/// Returns whether a convolution's channels don't mix: such do less at the end.
+fn is_depthwise(module: &Module, conv: OpId) -> bool {
+    let Some(pack) = module.defining_op(module.op(conv).operands()[1]) else {
+        return false;
+    };
+    *module.op(pack).name() == "cpu.pack.conv"
+        && node::int(module, pack, "groups", 1) > 1
+        && node::shape(module, module.op(pack).operands()[0]).is_none_or(|shape| shape[1] == 1)
+}
+
+fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
+    let &[left, right] = module.op(op).operands() else {
+        return None;
+    };
+    for (product, bias) in [(left, right), (right, left)] {
+        let Some(made) = open_product(module, product) else {
+            continue;
+        };
+        if *module.op(made).name() != "cpu.graph.matmul" || module.op(made).operands().len() != 2 {
+            continue;
+        }
+        let pack = module.defining_op(module.op(made).operands()[1])?;
+        let n = *node::shape(module, product)?.last()?;
+        let rank = node::shape(module, bias)?.len();
+        let fits = rank == 1 && is_bias(module, bias, n);
+        if !fits || module.op(pack).operands().len() != 1 || n < 1 {
+            continue;
+        }
+        let right = module.op(pack).operands()[0];
+        module.set_operands(pack, &[right, bias]);
+        return Some(product);
+    }
+    None
+}
+
+/// Fuses an addition of two values that are of one shape for sure.
+fn residual(module: &mut Module, kept: &[OpId], op: OpId) -> Option<ValueId> {
+    let &[left, right] = module.op(op).operands() else {
+        return None;
+    };
+    if left == right || !same_shape(module, left, right) {
+        return None;
+    }
+    // The later one gets the sum: what it adds is there by then.
+    let position = |value: ValueId| {
+        let op = module.defining_op(value)?;
+        kept.iter().rposition(|other| *other == op)
+    };
+    let mut pairs = [(left, right), (right, left)];
+    pairs.sort_by_key(|(product, _)| std::cmp::Reverse(position(*product)));
+    for (product, other) in pairs {
+        let Some(made) = open_product(module, product) else {
+            continue;
+        };
+        let is_plain = module.op(made).operands().len() == 2 && !is_depthwise(module, made);
+        if !is_plain || position(other) > position(product) || !node::is_f32(module, other) {
+            continue;
+        }
+        let mut operands = module.op(made).operands().to_vec();
+        operands.push(other);
+        module.set_operands(made, &operands);
+        return Some(product);
+    }
+    None
+}
+
+/// Returns whether two values have the same shape in every call.
+fn same_shape(module: &Module, left: ValueId, right: ValueId) -> bool {
+    let (Some(a), Some(b)) = (node::shape(module, left), node::shape(module, right)) else {
+        return false;
+    };
+    if a != b {
+        return false;
+    }
+    if a.iter().all(|extent| *extent >= 0) {
+        return true;
+    }
+    let noted = |value: ValueId| {
+        let op = module.defining_op(value)?;
+        let at = module
+            .op(op)
+            .results()
+            .iter()
+            .position(|result| *result == value)?;
+        let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
+        let shape = shapes.get(at)?.as_array()?;
+        let is_known = |extent: &Attribute| extent.as_str() != Some("");
+        shape.iter().all(is_known).then(|| shape.to_vec())
+    };
+    matches!((noted(left), noted(right)), (Some(a), Some(b)) if a == b)
+}
+
+fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
+    let value = node::operand(module, op, 0)?;
+    let made = open_product(module, value)?;
+    let name = match node::name(module, op) {
+        "Relu" => "relu",
+        _ => {
+            let bound =
+                |index: usize| node::constant_number(module, node::operand(module, op, index)?);
+            match (bound(1), bound(2)) {
+                (Some(0.0), Some(6.0)) if !is_depthwise(module, made) => "relu6",
+                _ => return None,
+            }
+        }
+    };
+    module.set_attribute(made, "activation", Attribute::string(name));
+    Some(value)
+}

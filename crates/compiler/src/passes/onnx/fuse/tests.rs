@@ -1,0 +1,73 @@
+//! Products and chains, before and after.
+
+use expect_test::expect;
+
+use crate::passes::testing::check;
+
+#[test]
+fn layers_become_one_product_each() {
+    check(
+        "onnx-shapes,onnx-fuse,lower-onnx",
+        r#"func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {
+               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 8 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
+             %b = "onnx.Constant"() {value = dense<0.5> : tensor<8xf32>} : () -> tensor<8xf32>
+             %h = "onnx.Gemm"(%x, %w, %b) {transB = 1 : i64}
+                 : (tensor<?x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<*xf32>
+             %r = "onnx.Relu"(%h) : (tensor<*xf32>) -> tensor<*xf32>
+             %m = "onnx.MatMul"(%r, %w) : (tensor<*xf32>, tensor<8x8xf32>) -> tensor<*xf32>
+             %n = "onnx.Add"(%b, %m) : (tensor<8xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %y = "onnx.Add"(%n, %r) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func private @main.constants() -> (!cpu.graph.matrix, !cpu.graph.matrix) {
+              %0 = "cpu.onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> !t.tensor
+              %1 = "cpu.onnx.Constant"() {value = dense<5.000000e-01> : tensor<8xf32>} : () -> !t.tensor
+              %2 = "cpu.pack.matmul"(%0, %1) {transposed = 1} : (!t.tensor, !t.tensor) -> !cpu.graph.matrix
+              %3 = "cpu.pack.matmul"(%0, %1) {transposed = 0} : (!t.tensor, !t.tensor) -> !cpu.graph.matrix
+              tfrt.return %2, %3 : !cpu.graph.matrix, !cpu.graph.matrix
+            }
+            func.func @main(%arg0: !t.tensor, %arg1: !cpu.graph.matrix, %arg2: !cpu.graph.matrix) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
+              %0 = "cpu.graph.matmul"(%arg0, %arg1) {activation = "relu"} : (!t.tensor, !cpu.graph.matrix) -> !t.tensor
+              %1 = "cpu.graph.matmul"(%0, %arg2, %0) {activation = "none"} : (!t.tensor, !cpu.graph.matrix, !t.tensor) -> !t.tensor
+              tfrt.return %1 : !t.tensor
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn chains_become_programs() {
+    check(
+        "onnx-shapes,onnx-fuse,lower-onnx",
+        r#"func.func @main(%x: tensor<?x4xf32>, %n: tensor<4xi64>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
+               onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["N", 4 : i64], [4 : i64]]} {
+             %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+             %b = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+             %d = "onnx.Div"(%x, %half) : (tensor<?x4xf32>, tensor<f32>) -> tensor<*xf32>
+             %e = "onnx.Erf"(%d) : (tensor<*xf32>) -> tensor<*xf32>
+             %a = "onnx.Add"(%e, %b) : (tensor<*xf32>, tensor<4xf32>) -> tensor<*xf32>
+             %m = "onnx.Mul"(%x, %a) : (tensor<?x4xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %s = "onnx.Softmax"(%m) : (tensor<*xf32>) -> tensor<*xf32>
+             %t = "onnx.Tanh"(%m) : (tensor<*xf32>) -> tensor<*xf32>
+             %i = "onnx.Add"(%n, %n) : (tensor<4xi64>, tensor<4xi64>) -> tensor<*xi64>
+             %y = "onnx.Sub"(%s, %t) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %y, %s : tensor<*xf32>, tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func private @main.constants() -> (!t.tensor, !cpu.graph.program, !cpu.graph.program) {
+              %0 = "cpu.onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> !t.tensor
+              %1 = "cpu.pack.program"() {inputs = 2, steps = ["Divide a0 5e-1", "Erf s0", "Add s1 a1", "Multiply a0 s2"]} : () -> !cpu.graph.program
+              %2 = "cpu.pack.program"() {inputs = 2, steps = ["Tanh a0", "Subtract a1 s0"]} : () -> !cpu.graph.program
+              tfrt.return %0, %1, %2 : !t.tensor, !cpu.graph.program, !cpu.graph.program
+            }
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
+              %0 = "cpu.graph.elementwise"(%arg3, %arg0, %arg2) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
+              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 1} : (!t.tensor) -> !t.tensor
+              %2 = "cpu.graph.elementwise"(%arg4, %0, %1) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
+              tfrt.return %2, %1 : !t.tensor, !t.tensor
+            }
+        "#]],
+    );
+}

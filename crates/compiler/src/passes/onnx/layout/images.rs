@@ -1,0 +1,115 @@
+//! [`Images`]: values that lie with their channels last, beside what they stand for.
+
+use std::collections::{HashMap, HashSet};
+
+use tfrt_ir::{Attribute, OpId, OpState, Type, ValueId};
+
+use super::super::node;
+use super::super::rewrite::{self, Rewrite};
+
+/// Where each dimension of an image with channels last is in one with channels first.
+pub(super) const LAST: [usize; 4] = [0, 2, 3, 1];
+
+/// The way back.
+pub(super) const FIRST: [usize; 4] = [0, 3, 1, 2];
+
+/// Images of both layouts by the values of the old block.
+#[derive(Default)]
+pub(super) struct Images {
+    /// With channels last.
+    last: HashMap<ValueId, ValueId>,
+    /// With channels first, of those that were made with channels last.
+    first: HashMap<ValueId, ValueId>,
+    /// Operations that were done with one before them.
+    skipped: HashSet<OpId>,
+}
+
+impl Images {
+    /// Returns whether a value was made with channels last.
+    pub(super) fn is_native(&self, value: ValueId) -> bool {
+        self.last.contains_key(&value) && self.first.get(&value) != Some(&value)
+    }
+
+    /// Notes that operations were done with one before them.
+    pub(super) fn skip(&mut self, operations: [OpId; 2]) {
+        self.skipped.extend(operations);
+    }
+
+    /// Returns whether an operation was done with one before it.
+    pub(super) fn is_skipped(&self, op: OpId) -> bool {
+        self.skipped.contains(&op)
+    }
+
+    /// Notes that `made` is what `old` was, with channels last.
+    pub(super) fn set(&mut self, old: ValueId, made: ValueId) {
+        self.last.insert(old, made);
+    }
+
+    /// Returns a value with channels last; it is one of rank 4.
+    pub(super) fn last(
+        &mut self,
+        rewrite: &mut Rewrite<'_>,
+        value: ValueId,
+        like: OpId,
+    ) -> ValueId {
+        if let Some(made) = self.last.get(&value) {
+            return *made;
+        }
+        let now = rewrite.now(value);
+        let ty = permuted(rewrite.module.value_type(value), LAST);
+        let made = transpose(rewrite, now, LAST, ty, like);
+        self.last.insert(value, made);
+        // It is there with channels first already.
+        self.first.insert(value, value);
+        made
+    }
+
+    /// Makes sure that a value is there with channels first, and stands for itself.
+    pub(super) fn first(&mut self, rewrite: &mut Rewrite<'_>, value: ValueId, like: OpId) {
+        if !self.is_native(value) || self.first.contains_key(&value) {
+            return;
+        }
+        let made = self.last[&value];
+        let ty = rewrite.module.value_type(value).clone();
+        let shape = node::shape(rewrite.module, value).unwrap_or_default();
+        let back = match shape[..] {
+            // Elements lie the same.
+            [_, channels, 1, 1] if channels > 0 => {
+                let to = rewrite.integers(&[0, channels, 1, 1], like);
+                let state = OpState::new("onnx.Reshape")
+                    .operands([made, to])
+                    .attribute("onnx.opset", Attribute::integer(13, Type::I64))
+                    .result(ty);
+                rewrite.add(state, like)
+            }
+            _ => transpose(rewrite, made, FIRST, ty, like),
+        };
+        self.first.insert(value, back);
+        rewrite.values.insert(value, back);
+    }
+}
+
+fn transpose(
+    rewrite: &mut Rewrite<'_>,
+    value: ValueId,
+    order: [usize; 4],
+    ty: Type,
+    like: OpId,
+) -> ValueId {
+    let state = OpState::new("onnx.Transpose")
+        .operand(value)
+        .attribute("perm", rewrite::list(&order.map(|at| at as i64)))
+        .attribute("onnx.opset", Attribute::integer(13, Type::I64))
+        .result(ty);
+    rewrite.add(state, like)
+}
+
+/// Returns a type of rank 4 with its dimensions in another order.
+pub(super) fn permuted(ty: &Type, order: [usize; 4]) -> Type {
+    match ty.as_shaped() {
+        Some((shape, element)) if shape.len() == 4 => {
+            Type::tensor(order.map(|at| shape[at]).to_vec(), element.clone())
+        }
+        _ => ty.clone(),
+    }
+}

@@ -1,0 +1,426 @@
+//! What becomes of each operation where its images lie with their channels last.
+
+use tfrt_ir::{
+    Attribute, BlockId, Module, OpId, OpState, Type, ValueId, attributes::DenseAttribute,
+};
+
+use super::super::node;
+use super::super::rewrite::{self, Rewrite, list};
+use super::super::scope;
+use super::images::{Images, LAST, permuted};
+
+/// Functions of elements, of one operand.
+const UNARY: &[&str] = &[
+    "Abs",
+    "Ceil",
+    "Clip",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Log",
+    "Mish",
+    "Neg",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tanh",
+    "ThresholdedRelu",
+];
+
+/// Functions of elements, of operands that are broadcast.
+const BROADCAST: &[&str] = &["Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Sum"];
+
+/// Goes through a block.
+pub(super) fn block(module: &mut Module, block: BlockId) {
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    let mut images = Images::default();
+    for &op in &old {
+        if images.is_skipped(op) {
+            continue;
+        }
+        let made = operation(&mut rewrite, &mut images, op);
+        if made.is_none() {
+            other(&mut rewrite, &mut images, op);
+        }
+    }
+    rewrite.finish(&old);
+}
+
+/// Keeps an operation, whose operands have their channels first.
+fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
+    let mut used = rewrite.module.op(op).operands().to_vec();
+    let module = &*rewrite.module;
+    for inner in scope::region_blocks(module, op) {
+        for &child in module.block(inner).operations() {
+            module.walk_pre_order(child, &mut |op| {
+                used.extend_from_slice(module.op(op).operands());
+            });
+        }
+    }
+    for value in used {
+        images.first(rewrite, value, op);
+    }
+    rewrite.keep(op);
+}
+
+/// Makes an operation with channels last, if that can be done and is of use.
+fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let name = node::name(rewrite.module, op).to_owned();
+    let first = node::operand(rewrite.module, op, 0)?;
+    match name.as_str() {
+        "Conv" => convolution(rewrite, images, op),
+        "BatchNormalization" if images.is_native(first) => normalisation(rewrite, images, op),
+        "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool"
+            if images.is_native(first) =>
+        {
+            pool(rewrite, images, op, &name)
+        }
+        "Concat" => concat(rewrite, images, op),
+        "Transpose" if images.is_native(first) => transpose(rewrite, images, op),
+        "Reshape" if images.is_native(first) => shuffle(rewrite, images, op),
+        _ if UNARY.contains(&name.as_str()) && images.is_native(first) => {
+            let module = &*rewrite.module;
+            let operands = module.op(op).operands().to_vec();
+            let x = images.last(rewrite, first, op);
+            let mut all = vec![x];
+            all.extend(operands[1..].iter().map(|value| rewrite.now(*value)));
+            like(rewrite, images, op, all);
+            Some(())
+        }
+        _ if BROADCAST.contains(&name.as_str()) => broadcast(rewrite, images, op),
+        _ => None,
+    }
+}
+
+/// Appends an operation as `op` is, with operands and result of the other layout.
+fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<ValueId>) {
+    let result = rewrite.module.op(op).results()[0];
+    let mut state = OpState::new(rewrite.module.op(op).name().clone()).operands(operands);
+    for (name, value) in rewrite::stated(rewrite.module, op) {
+        state = state.attribute(name, value);
+    }
+    finish(rewrite, images, op, result, state);
+}
+
+/// Appends an operation that makes `result` with channels last.
+fn finish(
+    rewrite: &mut Rewrite<'_>,
+    images: &mut Images,
+    op: OpId,
+    result: ValueId,
+    state: OpState,
+) {
+    let ty = permuted(rewrite.module.value_type(result), LAST);
+    let mut state = state.result(ty);
+    if let Some(shapes) = permuted_shapes(rewrite.module, op) {
+        state = state.attribute("onnx.shapes", shapes);
+    }
+    let made = rewrite.add(state, op);
+    images.set(result, made);
+}
+
+/// Returns what is noted of an operation's shapes, for images with channels last.
+fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
+    let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
+    let first = shapes.first()?.as_array()?;
+    let order = LAST.iter().map(|at| first.get(*at).cloned());
+    let shape = order.collect::<Option<Vec<Attribute>>>()?;
+    Some(Attribute::array(vec![Attribute::array(shape)]))
+}
+
+/// Returns dilations, strides and paddings of windows, nothing of the last for those that keep the extent.
+fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
+    let ones = || vec![1, 1];
+    let dilations = node::ints(module, op, "dilations").unwrap_or_else(ones);
+    let strides = node::ints(module, op, "strides").unwrap_or_else(ones);
+    let stated = node::ints(module, op, "pads");
+    let pads = match node::text(module, op, "auto_pad") {
+        "" | "NOTSET" => stated.unwrap_or_else(|| vec![0; 4]),
+        "VALID" => vec![0; 4],
+        "SAME_UPPER" => Vec::new(),
+        _ => return None,
+    };
+    let fits = dilations.len() == 2
+        && strides.len() == 2
+        && (pads.is_empty() || pads.len() == 4)
+        && dilations.iter().chain(&strides).all(|n| *n > 0)
+        && pads.iter().all(|n| *n >= 0);
+    fits.then_some([dilations, pads, strides])
+}
+
+fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let (x, w) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
+    let bias = node::operand(module, op, 2);
+    let filter = node::constant(module, w)?;
+    let is_f32 = *filter.element_type() == Type::F32;
+    let &[filters, own, _, _] = &filter.shape()[..] else {
+        return None;
+    };
+    if !is_f32 || filters == 0 || own == 0 || !node::is_f32(module, x) {
+        return None;
+    }
+    if bias.is_some_and(|bias| node::constant(module, bias).is_none()) {
+        return None;
+    }
+    let [dilations, pads, strides] = placement(module, op)?;
+    let groups = node::int(module, op, "group", 1);
+    let pack = OpState::new("cpu.pack.conv")
+        .operand(rewrite.now(w))
+        .operands(bias.map(|bias| rewrite.now(bias)))
+        .attribute("epsilon", Attribute::f32(0.0))
+        .attribute("groups", Attribute::integer(groups, Type::I64))
+        .result(Type::dialect("!cpu.graph.filter"));
+    let image = images.last(rewrite, x, op);
+    let packed = rewrite.add(pack, op);
+    let state = OpState::new("cpu.graph.conv")
+        .operands([image, packed])
+        .attribute("activation", Attribute::string("none"))
+        .attribute("dilations", list(&dilations))
+        .attribute("pads", list(&pads))
+        .attribute("strides", list(&strides));
+    let result = rewrite.module.op(op).results()[0];
+    finish(rewrite, images, op, result, state);
+    Some(())
+}
+
+/// A normalisation goes into the filter before it, if nobody else sees what that gives.
+fn normalisation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let is_plain = node::int(module, op, "training_mode", 0) == 0
+        && node::int(module, op, "spatial", 1) != 0
+        && module.op(op).results().len() == 1;
+    if !is_plain {
+        return None;
+    }
+    let operands = module.op(op).operands().to_vec();
+    let [x, parameters @ ..] = &operands[..] else {
+        return None;
+    };
+    let are_constant = parameters.len() == 4
+        && parameters.iter().all(|value| {
+            let dense = node::constant(module, *value);
+            dense.is_some_and(|dense| *dense.element_type() == Type::F32)
+        });
+    if !are_constant {
+        return None;
+    }
+    let epsilon = match module.op(op).attribute("epsilon") {
+        Some(epsilon) => epsilon.clone(),
+        None => Attribute::f32(1e-5),
+    };
+    let result = module.op(op).results()[0];
+    let n_users = module.users(*x).count();
+    let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
+    let image = images.last(rewrite, *x, op);
+    let module = &mut *rewrite.module;
+    let maker = module.defining_op(image);
+    let pack = maker.filter(|maker| *module.op(*maker).name() == "cpu.graph.conv");
+    let pack = pack.and_then(|conv| module.defining_op(module.op(conv).operands()[1]));
+    if let Some(pack) = pack
+        && n_users == 1
+        && module.op(pack).operands().len() < 3
+    {
+        let mut all = module.op(pack).operands().to_vec();
+        all.extend(parameters);
+        module.set_operands(pack, &all);
+        module.set_attribute(pack, "epsilon", epsilon);
+        // Parameters may come later in the block than the filter does.
+        rewrite.move_to_end(pack, maker);
+        images.set(result, image);
+        return Some(());
+    }
+    let ty = module.value_type(parameters[0]).clone();
+    let state = OpState::new("cpu.pack.norm")
+        .operands(parameters)
+        .attribute("epsilon", epsilon)
+        .results([ty.clone(), ty]);
+    let factors = rewrite.add(state, op);
+    let summands = rewrite.module.defining_op(factors)?;
+    let summands = rewrite.module.op(summands).results()[1];
+    let opset = Attribute::integer(14, Type::I64);
+    let ty = permuted(rewrite.module.value_type(result), LAST);
+    let product = OpState::new("onnx.Mul")
+        .operands([image, factors])
+        .attribute("onnx.opset", opset.clone());
+    let product = rewrite.add(product.result(ty), op);
+    let sum = OpState::new("onnx.Add")
+        .operands([product, summands])
+        .attribute("onnx.opset", opset);
+    finish(rewrite, images, op, result, sum);
+    Some(())
+}
+
+fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) -> Option<()> {
+    let module = &*rewrite.module;
+    let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
+    if results[1..].iter().any(|result| !module.is_unused(*result)) || !node::is_f32(module, x) {
+        return None;
+    }
+    let result = results[0];
+    let is_global = name.starts_with("Global");
+    let (kernel, [dilations, pads, strides]) = match is_global {
+        true => (vec![0, 0], [vec![1, 1], vec![0; 4], vec![1, 1]]),
+        false => (
+            node::ints(module, op, "kernel_shape")?,
+            placement(module, op)?,
+        ),
+    };
+    if kernel.len() != 2 || node::int(module, op, "ceil_mode", 0) != 0 {
+        return None;
+    }
+    let kind = match name {
+        "MaxPool" | "GlobalMaxPool" => "max",
+        "AveragePool" if node::int(module, op, "count_include_pad", 0) != 0 => "mean_with_padding",
+        _ => "mean",
+    };
+    let image = images.last(rewrite, x, op);
+    let state = OpState::new("cpu.graph.pool")
+        .operand(image)
+        .attribute("dilations", list(&dilations))
+        .attribute("kernel", list(&kernel))
+        .attribute("kind", Attribute::string(kind))
+        .attribute("pads", list(&pads))
+        .attribute("strides", list(&strides));
+    finish(rewrite, images, op, result, state);
+    Some(())
+}
+
+fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let operands = module.op(op).operands().to_vec();
+    if !operands.iter().all(|value| images.is_native(*value)) {
+        return None;
+    }
+    let axis = node::int(module, op, "axis", 1);
+    let axis = usize::try_from(if axis < 0 { axis + 4 } else { axis }).ok()?;
+    let axis = LAST.iter().position(|at| *at == axis)?;
+    let operands: Vec<ValueId> = operands
+        .into_iter()
+        .map(|value| images.last(rewrite, value, op))
+        .collect();
+    let result = rewrite.module.op(op).results()[0];
+    let mut state = OpState::new("onnx.Concat").operands(operands);
+    for (name, value) in rewrite::stated(rewrite.module, op) {
+        state = state.attribute(name, value);
+    }
+    let state = state.attribute("axis", Attribute::integer(axis as i64, Type::I64));
+    finish(rewrite, images, op, result, state);
+    Some(())
+}
+
+/// A transposition to channels last is done already.
+fn transpose(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    if node::ints(module, op, "perm")? != LAST.map(|at| at as i64) {
+        return None;
+    }
+    let (x, result) = (node::operand(module, op, 0)?, module.op(op).results()[0]);
+    let image = images.last(rewrite, x, op);
+    rewrite.values.insert(result, image);
+    Some(())
+}
+
+fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let operands = module.op(op).operands().to_vec();
+    if !operands.iter().any(|value| images.is_native(*value)) {
+        return None;
+    }
+    let rank = |value: ValueId| node::shape(module, value).map(|shape| shape.len());
+    let mut per_channel = Vec::with_capacity(operands.len());
+    for &value in &operands {
+        per_channel.push(match node::constant(module, value) {
+            Some(dense) => Some(of_channels(dense)?),
+            None if rank(value)? == 4 => None,
+            None => return None,
+        });
+    }
+    let mut all = Vec::with_capacity(operands.len());
+    for (value, constant) in operands.into_iter().zip(per_channel) {
+        all.push(match constant {
+            Some(dense) => rewrite.constant(dense, op),
+            None => images.last(rewrite, value, op),
+        });
+    }
+    like(rewrite, images, op, all);
+    Some(())
+}
+
+/// Returns a constant of an element for each channel, or one for all, as it is broadcast to images with
+/// channels last.
+fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
+    let shape = dense.shape();
+    let n = match shape[..] {
+        [n, 1, 1] | [1, n, 1, 1] => n,
+        _ if shape.len() <= 4 && shape.iter().all(|extent| *extent == 1) => 1,
+        _ => return None,
+    };
+    let extents = if n == 1 { Vec::new() } else { vec![n] };
+    Some(DenseAttribute {
+        ty: Type::tensor(extents, dense.element_type().clone()),
+        ..dense.clone()
+    })
+}
+
+/// Exchanges channels of groups: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
+fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let only_user = |op: OpId| {
+        let result = module.op(op).results()[0];
+        let mut users = module.users(result);
+        let user = users.next()?.op;
+        users.next().is_none().then_some(user)
+    };
+    let transpose = only_user(op).filter(|op| node::name(module, *op) == "Transpose")?;
+    let last = only_user(transpose).filter(|op| node::name(module, *op) == "Reshape")?;
+    let extents = |op: OpId| node::shape(module, module.op(op).results()[0]);
+    let (split, joined) = (extents(op)?, extents(last)?);
+    let x = node::operand(module, op, 0)?;
+    let from = node::shape(module, x)?;
+    let (&[n, groups, own, h, w], &[_, channels, oh, ow]) = (&split[..], &joined[..]) else {
+        return None;
+    };
+    let is_shuffle = node::ints(module, transpose, "perm")? == [0, 2, 1, 3, 4]
+        && [n, groups, own, h, w, channels].iter().all(|n| *n > 0)
+        && from == [n, channels, h, w]
+        && joined == [n, channels, oh, ow]
+        && (oh, ow) == (h, w)
+        && groups.checked_mul(own) == Some(channels);
+    if !is_shuffle {
+        return None;
+    }
+    let result = module.op(last).results()[0];
+    let image = images.last(rewrite, x, op);
+    let opset = Attribute::integer(13, Type::I64);
+    let to = rewrite.integers(&[n, h, w, groups, own], op);
+    let state = OpState::new("onnx.Reshape")
+        .operands([image, to])
+        .attribute("onnx.opset", opset.clone())
+        .result(Type::tensor(vec![n, h, w, groups, own], Type::F32));
+    let split = rewrite.add(state, op);
+    let state = OpState::new("onnx.Transpose")
+        .operand(split)
+        .attribute("perm", list(&[0, 1, 2, 4, 3]))
+        .attribute("onnx.opset", opset.clone())
+        .result(Type::tensor(vec![n, h, w, own, groups], Type::F32));
+    let turned = rewrite.add(state, transpose);
+    let to = rewrite.integers(&[n, h, w, channels], last);
+    let state = OpState::new("onnx.Reshape")
+        .operands([turned, to])
+        .attribute("onnx.opset", opset);
+    finish(rewrite, images, last, result, state);
+    images.skip([transpose, last]);
+    Some(())
+}

@@ -1,0 +1,166 @@
+//! Reading operations of a graph: attributes, operands, constants.
+
+use tfrt_ir::{
+    Attribute, Module, OpId, Type, ValueId,
+    attributes::{DenseAttribute, DenseElements},
+    types::{FloatKind, IntegerType, Signedness},
+};
+
+use super::{CONSTANT, NO_VALUE};
+
+/// The most elements of a constant that is looked at element by element.
+const MOST_ELEMENTS: usize = 4096;
+
+/// Returns an integer attribute, or what it is if the model leaves it out.
+pub(super) fn int(module: &Module, op: OpId, name: &str, default: i64) -> i64 {
+    let value = module.op(op).attribute(name);
+    value.and_then(Attribute::as_i64).unwrap_or(default)
+}
+
+/// Returns a float attribute, or what it is if the model leaves it out.
+pub(super) fn float(module: &Module, op: OpId, name: &str, default: f64) -> f64 {
+    match module.op(op).attribute(name) {
+        Some(Attribute::Float(value)) => value.value(),
+        _ => default,
+    }
+}
+
+/// Returns a list of integers, if the attribute is there and is one.
+pub(super) fn ints(module: &Module, op: OpId, name: &str) -> Option<Vec<i64>> {
+    let list = module.op(op).attribute(name)?.as_array()?.iter();
+    list.map(Attribute::as_i64).collect()
+}
+
+/// Returns a text, empty if the model leaves it out.
+pub(super) fn text<'m>(module: &'m Module, op: OpId, name: &str) -> &'m str {
+    let value = module.op(op).attribute(name);
+    value.and_then(Attribute::as_str).unwrap_or("")
+}
+
+/// Returns an operand that is not left out.
+pub(super) fn operand(module: &Module, op: OpId, index: usize) -> Option<ValueId> {
+    let value = *module.op(op).operands().get(index)?;
+    let is_left_out = module
+        .defining_op(value)
+        .is_some_and(|op| *module.op(op).name() == NO_VALUE);
+    (!is_left_out).then_some(value)
+}
+
+/// Returns the name of an operation of the default domain that has results, without the dialect.
+pub(super) fn name(module: &Module, op: OpId) -> &str {
+    if module.op(op).results().is_empty() {
+        return "";
+    }
+    let name = module.op(op).name().as_str();
+    name.strip_prefix("onnx.").unwrap_or("")
+}
+
+/// Returns the elements of a value that is a constant tensor.
+pub(super) fn constant(module: &Module, value: ValueId) -> Option<&DenseAttribute> {
+    let data = module.op(module.defining_op(value)?);
+    match data.attribute("value") {
+        Some(Attribute::Dense(dense)) if *data.name() == CONSTANT => Some(dense),
+        _ => None,
+    }
+}
+
+/// Returns the bytes of each element of a constant, if there are few.
+fn elements(dense: &DenseAttribute) -> Option<impl Iterator<Item = &[u8]>> {
+    let n_elements = usize::try_from(dense.n_elements()?).ok()?;
+    let size_bytes = dense.element_size_bytes();
+    let DenseElements::Bytes(bytes) = &dense.elements else {
+        return None;
+    };
+    if n_elements > MOST_ELEMENTS || size_bytes == 0 {
+        return None;
+    }
+    Some(bytes.chunks_exact(size_bytes).cycle().take(n_elements))
+}
+
+/// Returns the elements of a constant of integers, if there are few.
+pub(super) fn constant_ints(module: &Module, value: ValueId) -> Option<Vec<i64>> {
+    let dense = constant(module, value)?;
+    let ty = dense.element_type().as_integer()?;
+    let of = |bytes: &[u8]| {
+        let negative = ty.signedness != Signedness::Unsigned
+            && ty.width > 1
+            && bytes.last().is_some_and(|last| *last >= 0x80);
+        let mut wide = [if negative { 0xff } else { 0 }; 8];
+        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(i64::from_le_bytes(wide))
+    };
+    elements(dense)?.map(of).collect()
+}
+
+/// Returns the number that a constant of one element is.
+pub(super) fn constant_number(module: &Module, value: ValueId) -> Option<f64> {
+    let dense = constant(module, value)?;
+    if !dense.splat && dense.n_elements() != Some(1) {
+        return None;
+    }
+    let first = dense.bytes().get(..dense.element_size_bytes())?;
+    match (dense.element_type(), first) {
+        (Type::Float(FloatKind::F32), bytes) => {
+            Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?)))
+        }
+        (Type::Float(FloatKind::F64), bytes) => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+        _ => None,
+    }
+}
+
+/// Returns the type of elements by its number in the format.
+pub(super) fn element_type(number: i64) -> Option<Type> {
+    let signless = |width| Type::signless(width);
+    Some(match number {
+        1 => Type::F32,
+        2 => Type::UI8,
+        3 => signless(8),
+        4 => Type::UI16,
+        5 => signless(16),
+        6 => signless(32),
+        7 => signless(64),
+        8 => Type::dialect("!onnx.string"),
+        9 => Type::I1,
+        10 => Type::F16,
+        11 => Type::F64,
+        12 => Type::UI32,
+        13 => Type::UI64,
+        14 => Type::complex(Type::F32),
+        15 => Type::complex(Type::F64),
+        16 => Type::BF16,
+        17 => Type::Float(FloatKind::F8E4M3FN),
+        19 => Type::Float(FloatKind::F8E5M2),
+        21 => Type::unsigned(4),
+        22 => signless(4),
+        _ => return None,
+    })
+}
+
+/// Returns the type of a tensor's elements, if it is known.
+pub(super) fn element(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::Tensor(tensor) => known_element(&tensor.element).cloned(),
+        _ => None,
+    }
+}
+
+/// Returns the type, unless it stands for one that is not known.
+fn known_element(ty: &Type) -> Option<&Type> {
+    let is_known = match ty {
+        Type::None => false,
+        Type::Integer(IntegerType { width, .. }) => *width > 0,
+        Type::Dialect(name) => name.as_str() == "!onnx.string",
+        _ => true,
+    };
+    is_known.then_some(ty)
+}
+
+/// Returns whether a value is a tensor of `f32`.
+pub(super) fn is_f32(module: &Module, value: ValueId) -> bool {
+    element(module.value_type(value)) == Some(Type::F32)
+}
+
+/// Returns the dimensions of a value, -1 where unknown, if its rank is known.
+pub(super) fn shape(module: &Module, value: ValueId) -> Option<Vec<i64>> {
+    module.value_type(value).as_shaped().map(|(shape, _)| shape)
+}

@@ -1,0 +1,175 @@
+//! Putting new operations into a block in the place of old ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tfrt_ir::{
+    Attribute, BlockId, Module, Name, OpId, OpState, Type, ValueId,
+    attributes::{DenseAttribute, DenseElements},
+};
+
+use super::CONSTANT;
+
+/// A block that is written anew from its first operation to its last.
+pub(super) struct Rewrite<'m> {
+    pub(super) module: &'m mut Module,
+    block: BlockId,
+    operations: Vec<OpId>,
+    /// What stands for values that are gone.
+    pub(super) values: HashMap<ValueId, ValueId>,
+}
+
+impl<'m> Rewrite<'m> {
+    /// Takes a block; returns its operations, too, none of which is in the new block yet.
+    pub(super) fn new(module: &'m mut Module, block: BlockId) -> (Rewrite<'m>, Vec<OpId>) {
+        let old = module.block(block).operations().to_vec();
+        let operations = Vec::with_capacity(old.len());
+        let rewrite = Rewrite {
+            module,
+            block,
+            operations,
+            values: HashMap::new(),
+        };
+        (rewrite, old)
+    }
+
+    /// Returns what stands for a value now.
+    pub(super) fn now(&self, value: ValueId) -> ValueId {
+        self.values.get(&value).copied().unwrap_or(value)
+    }
+
+    /// Appends a new operation, returns its first result.
+    pub(super) fn add(&mut self, state: OpState, like: OpId) -> ValueId {
+        let location = self.module.op(like).location().clone();
+        let op = self.module.create(state.location(location));
+        self.operations.push(op);
+        self.module.op(op).results()[0]
+    }
+
+    /// Appends an old operation, with its operands as they are now.
+    pub(super) fn keep(&mut self, op: OpId) {
+        for index in 0..self.module.op(op).operands().len() {
+            let old = self.module.op(op).operands()[index];
+            let new = self.now(old);
+            if old != new {
+                self.module.set_operand(op, index, new);
+            }
+        }
+        self.operations.push(op);
+    }
+
+    /// Moves operations that stand already to the end, in this order.
+    pub(super) fn move_to_end(&mut self, first: OpId, second: Option<OpId>) {
+        self.operations
+            .retain(|op| *op != first && Some(*op) != second);
+        self.operations.push(first);
+        self.operations.extend(second);
+    }
+
+    /// Appends a constant.
+    pub(super) fn constant(&mut self, value: DenseAttribute, like: OpId) -> ValueId {
+        let ty = value.ty.clone();
+        let value = Attribute::Dense(Arc::new(value));
+        let state = OpState::new(CONSTANT).attribute("value", value);
+        self.add(state.result(ty), like)
+    }
+
+    /// Appends a list of integers.
+    pub(super) fn integers(&mut self, list: &[i64], like: OpId) -> ValueId {
+        self.constant(integers(list), like)
+    }
+
+    /// Puts the operations into the block. Uses in regions follow, and what no longer stands anywhere is
+    /// erased.
+    pub(super) fn finish(self, old: &[OpId]) {
+        let Rewrite {
+            module,
+            block,
+            operations,
+            values,
+        } = self;
+        module.set_operations(block, operations);
+        for (old, new) in values {
+            // Of uses in regions, and by what stands before.
+            module.replace_all_uses(old, new);
+        }
+        for &op in old.iter().rev() {
+            if module.op(op).parent().is_none() {
+                module.set_operands(op, &[]);
+            }
+        }
+    }
+}
+
+/// Returns a list of integers as a constant.
+pub(super) fn integers(list: &[i64]) -> DenseAttribute {
+    let bytes: Vec<u8> = list
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    let n = i64::try_from(list.len()).unwrap_or(i64::MAX);
+    let is_splat = !list.is_empty() && list.iter().all(|number| *number == list[0]);
+    let bytes = if is_splat { bytes[..8].to_vec() } else { bytes };
+    DenseAttribute {
+        ty: Type::tensor(vec![n], Type::I64),
+        elements: DenseElements::Bytes(bytes.into()),
+        splat: is_splat,
+    }
+}
+
+/// Returns an array of integers as an attribute.
+pub(super) fn list(numbers: &[i64]) -> Attribute {
+    let one = |number: &i64| Attribute::integer(*number, Type::I64);
+    Attribute::array(numbers.iter().map(one).collect())
+}
+
+/// Removes operations of a block whose results nobody uses and that do nothing else.
+pub(super) fn remove_unused(module: &mut Module, block: BlockId) {
+    let mut kept = Vec::new();
+    for &op in module.block(block).operations().to_vec().iter().rev() {
+        let is_unused = super::scope::is_unused(module, op);
+        if is_unused && is_pure(module, op) && !super::is_terminator(module, op) {
+            erase(module, op);
+            continue;
+        }
+        kept.push(op);
+    }
+    kept.reverse();
+    module.set_operations(block, kept);
+}
+
+/// Erases an operation that nobody uses, regions included.
+fn erase(module: &mut Module, op: OpId) {
+    let mut all = Vec::new();
+    module.walk_pre_order(op, &mut |inner| all.push(inner));
+    for &inner in all.iter().rev() {
+        module.set_operands(inner, &[]);
+    }
+    module.erase(op);
+}
+
+/// Returns whether only the results of an operation matter: so it is for all of a graph.
+pub(super) fn is_pure(module: &Module, op: OpId) -> bool {
+    let name = module.op(op).name();
+    ["onnx.", "cpu.graph.", "cpu.pack."]
+        .iter()
+        .any(|dialect| name.starts_with(dialect))
+}
+
+/// Returns whether equal operands give equal results each time.
+pub(super) fn is_deterministic(module: &Module, op: OpId) -> bool {
+    let name = super::node::name(module, op);
+    let draws = name.starts_with("Random")
+        || ["Bernoulli", "Multinomial", "Dropout"].contains(&name)
+        || name.starts_with("ext.");
+    is_pure(module, op) && !draws && module.op(op).regions().is_empty()
+}
+
+/// Returns the attributes of an operation but for notes of passes.
+pub(super) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
+    let attributes = module.op(op).attributes().iter();
+    attributes
+        .filter(|(name, _)| name.as_str() != "onnx.shapes")
+        .cloned()
+        .collect()
+}

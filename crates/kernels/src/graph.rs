@@ -1,0 +1,126 @@
+//! `cpu.graph` and `cpu.pack`: what the compiler makes of a model's operations where it knows better kernels.
+//!
+//! Kernels of `cpu.pack` run once, when a model is opened: they lay weights out for the processor, and read
+//! programs. Those of `cpu.graph` make their own outputs, of whatever shape the inputs ask for; images lie
+//! `[batch, height, width, channels]`. All elements are `f32`.
+//!
+//! | Kernel | Makes |
+//! | --- | --- |
+//! | `cpu.pack.conv` | a filter of a convolution, with bias and normalisation |
+//! | `cpu.pack.matmul` | the right side of a product, with bias |
+//! | `cpu.pack.norm` | factors and summands of a normalisation by known statistics |
+//! | `cpu.pack.program` | a program of elementwise functions |
+//! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
+//! | `cpu.graph.pool` | the largest of each window, or the mean |
+//! | `cpu.graph.elementwise` | a program's result |
+
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
+use tfrt_tensor::math::panel::Activation;
+use tfrt_tensor::math::window::{Padding, Window};
+use tfrt_tensor::{DenseHostTensor, Tensor};
+
+mod convolution;
+mod elementwise;
+mod memory;
+mod pool;
+mod product;
+
+/// Adds the kernels.
+pub fn register(registry: &mut KernelRegistry) {
+    registry
+        .add("cpu.pack.conv", convolution::pack)
+        .add("cpu.pack.norm", convolution::pack_norm)
+        .add("cpu.pack.matmul", product::pack)
+        .add("cpu.pack.program", elementwise::pack)
+        .add("cpu.graph.conv", convolution::convolve)
+        .add("cpu.graph.matmul", product::multiply)
+        .add("cpu.graph.pool", pool::pool)
+        .add("cpu.graph.elementwise", elementwise::run);
+}
+
+/// A tensor whose elements may be still to come.
+type Made = Result<AsyncValue<Tensor>, Error>;
+
+/// Gives a tensor when its elements are there.
+fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> AsyncValue<Tensor> {
+    match chain.get() {
+        Some(Ok(_)) => AsyncValue::available(tensor.into()),
+        _ => chain.map(move |_| tensor.into()),
+    }
+}
+
+/// The operand at `index`, which must be a tensor of numbers.
+fn dense(operands: &[AnyAsyncValue], index: usize) -> Result<&DenseHostTensor, Error> {
+    let operand = operands.get(index).ok_or_else(|| {
+        let found = operands.len();
+        Error::invalid_argument(format!(
+            "expected more than {index} operands, found {found}"
+        ))
+    })?;
+    match operand.get::<Tensor>() {
+        Some(tensor) => tensor.as_dense(),
+        None => {
+            let found = operand.type_name().unwrap_or("a value of unknown type");
+            let message = format!("operand {index}: expected a tensor, found {found}");
+            Err(Error::invalid_argument(message))
+        }
+    }
+}
+
+fn activation(name: &str) -> Result<Activation, Error> {
+    match name {
+        "none" => Ok(Activation::None),
+        "relu" => Ok(Activation::Relu),
+        "relu6" => Ok(Activation::Relu6),
+        _ => {
+            let name = name.escape_debug();
+            let message = format!("expected the activation none, relu or relu6, found '{name}'");
+            Err(Error::invalid_argument(message))
+        }
+    }
+}
+
+/// How windows lie on the spatial dimensions, as attributes say it.
+#[derive(Clone, Copy, Debug)]
+struct Placement<'a> {
+    dilations: &'a [i64],
+    /// In front of all dimensions, then behind all; nothing for as many as keep the extent.
+    pads: &'a [i64],
+    strides: &'a [i64],
+}
+
+impl Placement<'_> {
+    /// The windows of these extents.
+    fn windows(&self, extents: &[usize]) -> Result<Vec<Window>, Error> {
+        let n = extents.len();
+        let Placement {
+            dilations,
+            pads,
+            strides,
+        } = *self;
+        if dilations.len() != n || strides.len() != n || !(pads.is_empty() || pads.len() == 2 * n) {
+            return Err(Error::invalid_argument(format!(
+                "expected dilations, strides and paddings of {n} dimensions, found {dilations:?}, {strides:?}, \
+                 {pads:?}"
+            )));
+        }
+        let size = |number: i64| {
+            usize::try_from(number).map_err(|_| {
+                Error::invalid_argument(format!("expected no negative size, found {number}"))
+            })
+        };
+        let window = |at: usize| {
+            Ok(Window {
+                extent: extents[at],
+                stride: size(strides[at])?,
+                dilation: size(dilations[at])?,
+                padding: match pads.is_empty() {
+                    true => Padding::Same,
+                    false => Padding::Explicit(size(pads[at])?, size(pads[at + n])?),
+                },
+            })
+        };
+        (0..n).map(window).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Programs of elementwise functions.
+//!
+//! A program is a list of steps, one text each: a function, and what it takes: `a0` is the first operand of
+//! the kernel, `s0` the result of the first step, anything else a number. `["Multiply a0 2.0", "Add s0 a1",
+//! "Relu s1"]` is `relu(a * 2 + b)`.
+
+use tfrt_host::kernel::{Attr, AttributeView, Rest};
+use tfrt_host::{Error, ExecutionContext, Heap, Value};
+use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
+
+use super::{Made, dense, made, memory};
+
+/// A program, ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct Program(Fused);
+
+impl Value for Program {
+    const NAME: &'static str = "!cpu.graph.program";
+    type Storage = Heap;
+}
+
+/// `%p = "cpu.pack.program"() {inputs = 2 : i64, steps = ["Add a0 a1", "Relu s0"]}`
+pub(super) fn pack(n_inputs: Attr<i64>, steps: Attr<AttributeView<'_>>) -> Result<Program, Error> {
+    let wrong = || Error::invalid_argument("expected a list of steps, each a text");
+    let list = steps.aggregate().ok_or_else(wrong)?;
+    let mut all = Vec::with_capacity(list.len());
+    for index in 0..list.len() {
+        let text = list.get(index).and_then(|step| step.as_bytes());
+        let text = text.and_then(|text| std::str::from_utf8(text).ok());
+        all.push(step(text.ok_or_else(wrong)?)?);
+    }
+    let n_inputs = usize::try_from(*n_inputs).unwrap_or(0);
+    Ok(Program(Fused::new(n_inputs, &all)?))
+}
+
+/// Reads a step.
+fn step(text: &str) -> Result<Step, Error> {
+    let mut words = text.split(' ');
+    let name = words.next().unwrap_or_default();
+    let operands: Option<Vec<Operand>> = words.map(operand).collect();
+    let operands = operands.unwrap_or_default();
+    let found = match operands[..] {
+        [x] => {
+            let mut all = UnaryFunction::ALL.iter();
+            let function = all.find(|function| format!("{function:?}") == name);
+            function.map(|function| Step::Unary(*function, x))
+        }
+        [x, y] => {
+            let mut all = BinaryFunction::ALL.iter();
+            let function = all.find(|function| format!("{function:?}") == name);
+            function.map(|function| Step::Binary(*function, [x, y]))
+        }
+        [condition, x, y] => (name == "Select").then_some(Step::Select([condition, x, y])),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let text = text.escape_debug();
+        let message = format!("expected a function and its operands, found '{text}'");
+        Error::invalid_argument(message)
+    })
+}
+
+fn operand(word: &str) -> Option<Operand> {
+    let index = |digits: &str| digits.parse::<usize>().ok();
+    match (word.strip_prefix('a'), word.strip_prefix('s')) {
+        (Some(digits), _) => index(digits).map(Operand::Input),
+        (_, Some(digits)) => index(digits).map(Operand::Step),
+        _ => word.parse::<f64>().ok().map(Operand::Number),
+    }
+}
+
+/// `%y = "cpu.graph.elementwise"(%p, %a, %b)`
+///
+/// # Shapes
+///
+/// The result is of the shape that the inputs are broadcast to.
+pub(super) fn run(operands: Rest, execution: &ExecutionContext) -> Made {
+    let program = operands.first().and_then(|value| value.get::<Program>());
+    let program =
+        program.ok_or_else(|| Error::invalid_argument("operand 0: expected a program"))?;
+    let inputs = (1..operands.len()).map(|index| dense(&operands, index));
+    let inputs: Vec<&DenseHostTensor> = inputs.collect::<Result<_, _>>()?;
+    let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+    let out = memory::output(execution, &broadcast_extents(&shapes)?)?;
+    let chain = program.0.run_into::<f32>(execution, &inputs, &out)?;
+    Ok(made(out, chain))
+}

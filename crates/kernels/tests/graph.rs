@@ -1,0 +1,257 @@
+//! Graphs of ONNX's operations as the compiler optimises them, run.
+
+#![cfg(feature = "tensor")]
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_bef::BefFile;
+use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_tensor::{DenseHostTensor, Tensor};
+
+/// A model, with its constants made.
+struct Opened {
+    host: HostContext,
+    program: Program,
+    constants: Vec<AnyAsyncValue>,
+    text: String,
+}
+
+fn open(body: &str, optimize: bool) -> Opened {
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    let host = HostContext::builder(registry).queue(queue).build();
+    let text = format!("module attributes {{onnx.opset = 17 : i64}} {{\n{body}\n}}\n");
+    let mut module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+    pipeline(&mut module, &Options { optimize }, &NoEvaluator).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+    let mut opened = Opened {
+        host,
+        program,
+        constants: Vec::new(),
+        text: module.to_string(),
+    };
+    if opened.program.function("main.constants").is_some() {
+        opened.constants = opened.call("main.constants", Vec::new());
+    }
+    opened
+}
+
+impl Opened {
+    fn call(&self, function: &str, arguments: Vec<AnyAsyncValue>) -> Vec<AnyAsyncValue> {
+        let function = self.program.function(function).unwrap();
+        let request = RequestContext::new(&self.host);
+        let results = function.execute(&ExecutionContext::new(&request), arguments);
+        self.host.queue().await_all(&results).unwrap();
+        let results: Vec<AnyAsyncValue> = results.into_iter().map(AnyAsyncValue::settled).collect();
+        for result in &results {
+            assert!(result.error().is_none(), "{:?}", result.error());
+        }
+        results
+    }
+
+    /// Calls the model with one tensor; returns shape and elements of its only result.
+    fn run(&self, shape: &[usize], elements: &[f32]) -> (Vec<usize>, Vec<f32>) {
+        let x = DenseHostTensor::from_slice(self.host.allocator(), shape, elements).unwrap();
+        let mut arguments = vec![AnyAsyncValue::new(Tensor::from(x))];
+        arguments.extend(self.constants.iter().cloned());
+        let results = self.call("main", arguments);
+        let dense = results[0].get::<Tensor>().unwrap().as_dense().unwrap();
+        let reading = dense.read().unwrap();
+        let elements = reading.elements::<f32>().unwrap().to_vec();
+        (dense.shape().to_dims().to_vec(), elements)
+    }
+}
+
+/// Numbers between -1 and 1 that look drawn.
+fn numbers(seed: u32, n: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    let one = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..n).map(one).collect()
+}
+
+/// A line that makes a constant of drawn numbers.
+fn constant(name: &str, seed: u32, shape: &[usize], positive: bool) -> String {
+    let mut bytes = String::new();
+    for number in numbers(seed, shape.iter().product()) {
+        let number = if positive { number.abs() + 0.5 } else { number };
+        for byte in number.to_le_bytes() {
+            write!(bytes, "{byte:02X}").unwrap();
+        }
+    }
+    let extents: Vec<String> = shape.iter().map(|extent| format!("{extent}x")).collect();
+    let ty = format!("tensor<{}f32>", extents.concat());
+    format!("%{name} = \"onnx.Constant\"() {{value = dense<\"0x{bytes}\"> : {ty}}} : () -> {ty}\n")
+}
+
+fn assert_near(found: &[f32], wanted: &[f32]) {
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(
+            (found - wanted).abs() <= 1e-5 * (1.0 + wanted.abs()),
+            "{found} {wanted}"
+        );
+    }
+}
+
+/// A convolution by its definition: channels first, padding 1 all around.
+fn convolved(
+    x: &[f32],
+    [n, c, h, w]: [usize; 4],
+    k: &[f32],
+    filters: usize,
+    groups: usize,
+) -> Vec<f32> {
+    let (own, per_group) = (c / groups, filters / groups);
+    let mut out = Vec::new();
+    for (b, f, y, z) in (0..n * filters * h * w).map(|i| {
+        (
+            i / (filters * h * w),
+            i / (h * w) % filters,
+            i / w % h,
+            i % w,
+        )
+    }) {
+        let mut sum = 0.0;
+        for (o, dy, dz) in (0..own * 9).map(|i| (i / 9, i / 3 % 3, i % 3)) {
+            let (Some(iy), Some(iz)) = ((y + dy).checked_sub(1), (z + dz).checked_sub(1)) else {
+                continue;
+            };
+            if iy < h && iz < w {
+                let channel = f / per_group * own + o;
+                sum +=
+                    x[((b * c + channel) * h + iy) * w + iz] * k[((f * own + o) * 3 + dy) * 3 + dz];
+            }
+        }
+        out.push(sum);
+    }
+    out
+}
+
+#[test]
+fn convolutions_with_what_follows_are_those_of_the_definition() {
+    let (c, h, w) = (4, 5, 6);
+    for (filters, groups) in [(8, 1), (8, 2), (4, 4)] {
+        let own = c / groups;
+        let lines = [
+            constant("k", 1, &[filters, own, 3, 3], false),
+            constant("s", 2, &[filters], true),
+            constant("b", 3, &[filters], false),
+            constant("m", 4, &[filters], false),
+            constant("v", 5, &[filters], true),
+        ];
+        let image = format!("tensor<?x{c}x{h}x{w}xf32>");
+        let body = format!(
+            "func.func @main(%x: {image}) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+               {}
+               %a = \"onnx.Conv\"(%x, %k) {{group = {groups} : i64, pads = [1 : i64, 1 : i64, 1 : i64, 1 : i64]}}
+                   : ({image}, tensor<{filters}x{own}x3x3xf32>) -> tensor<*xf32>
+               %n = \"onnx.BatchNormalization\"(%a, %s, %b, %m, %v) : (tensor<*xf32>, tensor<{filters}xf32>,
+                   tensor<{filters}xf32>, tensor<{filters}xf32>, tensor<{filters}xf32>) -> tensor<*xf32>
+               %y = \"onnx.Relu\"(%n) : (tensor<*xf32>) -> tensor<*xf32>
+               tfrt.return %y : tensor<*xf32>
+             }}",
+            lines.concat()
+        );
+        let model = open(&body, true);
+        assert!(
+            model.text.contains("activation = \"relu\""),
+            "{}",
+            model.text
+        );
+        let k = numbers(1, filters * own * 9);
+        let positive = |seed| {
+            numbers(seed, filters)
+                .into_iter()
+                .map(|x: f32| x.abs() + 0.5)
+                .collect::<Vec<_>>()
+        };
+        let (s, b, m, v) = (
+            positive(2),
+            numbers(3, filters),
+            numbers(4, filters),
+            positive(5),
+        );
+        for n in [1, 3] {
+            let x = numbers(9, n * c * h * w);
+            let (shape, found) = model.run(&[n, c, h, w], &x);
+            assert_eq!(shape, [n, filters, h, w]);
+            let mut wanted = convolved(&x, [n, c, h, w], &k, filters, groups);
+            for (index, value) in wanted.iter_mut().enumerate() {
+                let f = index / (h * w) % filters;
+                *value = ((*value - m[f]) / (v[f] + 1e-5).sqrt() * s[f] + b[f]).max(0.0);
+            }
+            assert_near(&found, &wanted);
+        }
+    }
+}
+
+#[test]
+fn chains_give_the_bits_of_their_steps() {
+    let mut body = String::from(
+        "func.func @main(%x0: tensor<?x4xf32>) -> tensor<?x4xf32> attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]} {\n",
+    );
+    body += &constant("c", 7, &[4], false);
+    for index in 0..200 {
+        let next = index + 1;
+        let line = match index % 2 {
+            0 => format!(
+                "%x{next} = \"onnx.Add\"(%x{index}, %c) : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>\n"
+            ),
+            _ => format!(
+                "%x{next} = \"onnx.Tanh\"(%x{index}) : (tensor<?x4xf32>) -> tensor<?x4xf32>\n"
+            ),
+        };
+        body += &line;
+    }
+    body += "tfrt.return %x200 : tensor<?x4xf32>\n}";
+    let (fused, plain) = (open(&body, true), open(&body, false));
+    assert_eq!(fused.text.matches("cpu.graph.elementwise").count(), 1);
+    assert_eq!(plain.text.matches("cpu.onnx.Tanh").count(), 100);
+    for n in [1, 2, 3000] {
+        let x = numbers(3, 4 * n);
+        assert_eq!(fused.run(&[n, 4], &x), plain.run(&[n, 4], &x));
+    }
+}
+
+#[test]
+fn products_take_any_batch() {
+    let lines = [
+        constant("w", 1, &[8, 16], false),
+        constant("b", 2, &[16], false),
+    ];
+    let body = format!(
+        "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+           {}
+           %m = \"onnx.MatMul\"(%x, %w) : (tensor<?x?x8xf32>, tensor<8x16xf32>) -> tensor<*xf32>
+           %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
+           %z = \"onnx.Relu\"(%y) : (tensor<*xf32>) -> tensor<*xf32>
+           tfrt.return %z : tensor<*xf32>
+         }}",
+        lines.concat()
+    );
+    let model = open(&body, true);
+    assert!(model.text.contains("cpu.graph.matmul"));
+    assert!(!model.text.contains("cpu.onnx.Add"));
+    let (w, b) = (numbers(1, 128), numbers(2, 16));
+    for [n, m] in [[1, 1], [2, 3], [5, 40], [0, 2]] {
+        let x = numbers(4, n * m * 8);
+        let (shape, found) = model.run(&[n, m, 8], &x);
+        assert_eq!(shape, [n, m, 16]);
+        let one = |index: usize| {
+            let (row, column) = (index / 16, index % 16);
+            let sum: f32 = (0..8).map(|k| x[row * 8 + k] * w[k * 16 + column]).sum();
+            (sum + b[column]).max(0.0)
+        };
+        assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
+    }
+}
