@@ -19,6 +19,7 @@ pub mod explain;
 mod given;
 pub mod kernels;
 pub mod lsp;
+mod mapped;
 pub mod opt;
 mod output;
 pub mod rejection;

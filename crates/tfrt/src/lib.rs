@@ -67,7 +67,7 @@
 //! [`tensor`]. Only what stands at the root of this
 //! crate is a promise.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub use tfrt_async as asynchronous;
 pub use tfrt_bef as bef;

@@ -1,6 +1,6 @@
 //! The command `tfrt`: argument parsing and exit statuses.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;

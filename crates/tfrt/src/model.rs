@@ -74,6 +74,27 @@ impl Model {
         Runtime::shared().open_model(path)
     }
 
+    /// Opens the compiled model in a file that the caller vouches for: it is mapped, nothing is read
+    /// before it is needed, and weights are used where they lie. [`Runtime::open_model`] is the same
+    /// for any file.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Input::map_trusted`](crate::input::Input::map_trusted).
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    #[allow(unsafe_code, reason = "a listed module")]
+    pub unsafe fn open_trusted(
+        path: impl AsRef<Path>,
+        runtime: &Runtime,
+    ) -> Result<Model, OpenError> {
+        // SAFETY: the caller promises what this demands.
+        let input = unsafe { crate::input::Input::map_trusted(path) }?;
+        runtime.load_model(&input)
+    }
+
     /// Takes a program that says of one of its functions that it is a model, and makes its constants.
     ///
     /// # Errors

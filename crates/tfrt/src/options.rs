@@ -89,7 +89,7 @@ impl fmt::Display for Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(Box<RunOptions>),
-    Bench(BenchOptions),
+    Bench(Box<BenchOptions>),
     Compile(CompileOptions),
     Decompile(DecompileOptions),
     Dump(DumpOptions),

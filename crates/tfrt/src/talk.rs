@@ -2,6 +2,7 @@
 
 mod message;
 mod problem;
+mod waiting;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ use message::Message;
 use problem::{Origin, Place};
 
 pub use problem::Problem;
+pub use waiting::Waiting;
 
 /// Source files larger than this are not read for the sake of a message.
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
@@ -52,6 +54,12 @@ impl Talk {
     pub fn remember(&self, source: &Source) {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         sources.insert(source.name().to_string(), Some(source.clone()));
+    }
+
+    /// Shows on a terminal what is being waited for, if it takes its time, until the value is dropped.
+    pub fn waiting(&self, what: &str) -> Waiting {
+        let is_shown = self.format == MessageFormat::Full && io::stderr().is_terminal();
+        Waiting::new(is_shown.then(|| what.to_owned()))
     }
 
     /// Writes text as it is. Nothing can be done if that fails.

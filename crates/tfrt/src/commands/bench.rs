@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
-use tfrt::{AnyAsyncValue, Error, Function, OpenError, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, Function, Model, OpenError, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::run::no_such_function;
-use super::{print_json, print_line};
+use super::{given, mapped, print_json, print_line};
 use crate::failure::Failure;
 use crate::options::BenchOptions;
 use crate::talk::{Problem, Talk};
@@ -40,13 +40,18 @@ const MAX_SAMPLES: usize = 10_000_000;
 
 /// Measures a function, and reports.
 pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = Input::read(&options.file)?;
+    let input = mapped::read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
+    let waiting = talk.waiting(&format!("opening {}", input.name()));
     let bench = Bench::new(options, &input, None)?;
+    drop(waiting);
     let function = bench.function.name().to_owned();
-    let measured = bench.measure(options).and_then(|measured| {
+    let waiting = talk.waiting(&format!("calling '{function}'"));
+    let measured = bench.measure(options);
+    drop(waiting);
+    let measured = measured.and_then(|measured| {
         // A recorder costs time, and counts once what is the same each time.
         let recorder = Arc::new(Recorder::new());
         let counted = Bench::new(options, &input, Some(recorder.clone()))?;
@@ -157,7 +162,17 @@ impl Bench {
             None => builder.build(),
         };
         let program = load(input, &runtime)?;
-        let (function, arguments) = select(&program, options)?;
+        let is_model = program.as_host_program().file().model().is_some();
+        let is_program = options.function.is_some() || !options.arguments.is_empty();
+        if !is_model && options.given.is_used() {
+            let message = "--input, --random and --dim are for models, and this is a program: its \
+                           functions take --arg";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let (function, arguments) = match is_model && !is_program {
+            true => of_model(program, &runtime, options)?,
+            false => select(&program, options)?,
+        };
         Ok(Bench {
             queue: runtime.host().queue().name(),
             runtime,
@@ -260,6 +275,20 @@ impl Bench {
 
 fn load(input: &Input, runtime: &Runtime) -> Result<Program, OpenError> {
     Program::from_file(input.open()?, runtime)
+}
+
+/// The function of a model, with inputs, of which those that are not given are generated.
+fn of_model(
+    program: Program,
+    runtime: &Runtime,
+    options: &BenchOptions,
+) -> Result<(Function, Vec<AnyAsyncValue>), Failure> {
+    let model = Model::from_program(program, runtime)?;
+    let mut given = options.given.clone();
+    given.random = true;
+    let inputs = given::inputs(&given, &model, runtime.host().allocator())?;
+    let arguments = given::arguments(&model, inputs)?;
+    Ok((model.function().clone(), arguments))
 }
 
 /// The function to measure, with its arguments.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
-use tfrt::input::Input;
+use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify};
 use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
@@ -15,6 +15,10 @@ use crate::failure::{ExitStatus, Failure};
 use crate::options::CheckOptions;
 use crate::talk::{Problem, Talk};
 
+mod model;
+
+use model::Missing;
+
 /// Checks each file.
 pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
@@ -22,11 +26,17 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let runtime = Runtime::builder().queue(queue).build();
     let mut files = Vec::new();
     for path in &options.files {
-        let problems = problems(path, &runtime, talk);
+        let (missing, problems) = problems(path, &runtime, talk);
         let file = path.to_string_lossy().into_owned();
-        let ok = problems.is_empty();
+        let ok = problems.is_empty() && missing.is_empty();
         if !options.json {
             problems.iter().for_each(|error| talk.open_error(error));
+            if !missing.is_empty() {
+                let lines: String = missing.iter().map(Missing::text).collect();
+                talk.say(&format!(
+                    "{file}: operations that nothing here runs:\n{lines}"
+                ));
+            }
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{file}: {verdict}"))?;
         }
@@ -34,6 +44,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
         files.push(Checked {
             file,
             ok,
+            missing,
             problems: problems.collect(),
         });
     }
@@ -63,33 +74,39 @@ struct Document {
 struct Checked {
     file: String,
     ok: bool,
+    /// Of a model: operations that have no kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Missing>,
     problems: Vec<Problem>,
 }
 
 /// What each stage complains about.
-fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> Vec<OpenError> {
-    match Input::read(path) {
+fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> (Vec<Missing>, Vec<OpenError>) {
+    let problems = match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             talk.remember(&source);
-            in_text(&source, runtime)
+            match parse(&source) {
+                Ok(module) if input::is_graph(&module) => {
+                    return model::in_model(&Input::Text(source), runtime);
+                }
+                Ok(module) => in_module(&module, &source, runtime),
+                Err(diagnostics) => vec![OpenError::Text(diagnostics)],
+            }
         }
-        Ok(input @ (Input::Bytes { .. } | Input::Model { .. })) => {
-            runtime.load(&input).err().into_iter().collect()
+        Ok(input @ Input::Model { .. }) => {
+            let waiting = talk.waiting(&format!("reading {}", input.name()));
+            let found = model::in_model(&input, runtime);
+            drop(waiting);
+            return found;
         }
-    }
+        Ok(input @ Input::Bytes { .. }) => runtime.load(&input).err().into_iter().collect(),
+    };
+    (Vec::new(), problems)
 }
 
-/// What is wrong with a text. One that does not verify is compiled and loaded all the same, since
-/// a kernel that does not exist has nothing to do with a wrong type elsewhere.
-fn in_text(source: &Source, runtime: &Runtime) -> Vec<OpenError> {
-    match parse(source) {
-        Ok(module) => in_module(&module, source, runtime),
-        Err(diagnostics) => vec![OpenError::Text(diagnostics)],
-    }
-}
-
-/// What is wrong with a text that was parsed.
+/// What is wrong with a text that was parsed. One that does not verify is compiled and loaded all the
+/// same, since a kernel that does not exist has nothing to do with a wrong type elsewhere.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
     let wrong = verify(module).err();
     let is_verified = wrong.is_none();

@@ -21,7 +21,9 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     let source = match input {
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {
+            let waiting = talk.waiting(&format!("compiling {}", input.name()));
             let bytes = input.compile(&how)?;
+            drop(waiting);
             return write(options, bytes.as_bytes());
         }
         input => return Err(no_text(&input)),

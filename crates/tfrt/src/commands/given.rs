@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tfrt::HostAllocator;
 use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::similar;
 use tfrt::model::{Datum, Dim, Model, TensorType, ValueInfo, ValueType};
+use tfrt::{AnyAsyncValue, HostAllocator};
 
 use crate::data::random;
 use crate::data::read::{self, Given};
@@ -85,6 +85,22 @@ pub fn inputs(
         )));
     }
     Ok(Inputs { data, files })
+}
+
+/// What the function of a model takes.
+///
+/// # Errors
+///
+/// `Rejected` for inputs that don't fit the model.
+pub fn arguments(model: &Model, inputs: Inputs) -> Result<Vec<AnyAsyncValue>, Failure> {
+    let named = model.inputs().iter().zip(inputs.data);
+    let named = named.filter_map(|(input, datum)| Some((input.name.clone(), datum?)));
+    let arguments = model.arguments(named.collect::<Vec<_>>());
+    arguments.map_err(|error| Failure::Rejected {
+        code: None,
+        message: error.message().to_owned(),
+        help: error.notes().first().cloned(),
+    })
 }
 
 /// Refuses extents for names that no input has.

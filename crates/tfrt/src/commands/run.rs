@@ -16,7 +16,7 @@ use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
-use super::write_line;
+use super::{mapped, write_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::RunOptions;
 use crate::talk::{Problem, Talk};
@@ -37,11 +37,13 @@ pub use document::SCHEMA;
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
 pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = Input::read(&options.file)?;
+    let input = mapped::read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
+    let waiting = talk.waiting(&format!("compiling {}", input.name()));
     let file = input.open()?;
+    drop(waiting);
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
     // A document holds what the program prints: standard output is one object and nothing else.
@@ -70,9 +72,9 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let program = Program::from_file(file, &run.runtime)?;
     let is_model = program.as_host_program().file().model().is_some();
     let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
-    if !is_model && (options.given.is_used() || options.wanted.is_used()) {
-        let message = "--input, --output and what goes with them are for models, and this is a \
-                       program: its functions take --arg";
+    if (!is_model || is_program) && (options.given.is_used() || options.wanted.is_used()) {
+        let message = "--input, --output and what goes with them are for models: functions of \
+                       programs take --arg";
         return Err(Failure::Usage(message.to_owned()));
     }
     interrupt::listen();

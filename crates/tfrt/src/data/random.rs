@@ -28,7 +28,8 @@ pub fn generate(
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Datum, String> {
     // By the name, so that an input has the same elements whatever else a model takes.
-    let named = input.name.bytes().fold(seed, |state, byte| {
+    let begin = Generator(seed).next();
+    let named = input.name.bytes().fold(begin, |state, byte| {
         Generator(state ^ u64::from(byte)).next()
     });
     of_type(&input.kind, &mut Generator(named), extent_of, allocator)

@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
 
-use super::parse_duration;
+use super::{InputOptions, parse_duration};
 
-/// Run a function again and again, and tell how long it takes
+/// Run a model or a function again and again, and tell how long it takes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tfrt bench model.onnx --dim batch=8           a model, of inputs that are generated
   tfrt bench program.mlir                       the one function without parameters, or main
   tfrt bench fib.mlir --function fib --arg 20   with parameters, chains excepted
   tfrt bench --queue single --time 5s program.bef
@@ -21,7 +22,8 @@ A call takes from its beginning until its results are there, or, if it has none,
 run. Short calls are timed several at a time. What kernels print is discarded. The first error ends
 it.")]
 pub struct BenchOptions {
-    /// The program: MLIR text, BEF bytes, or - for standard input; told apart by content
+    /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
+    /// content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -53,4 +55,7 @@ pub struct BenchOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub given: InputOptions,
 }

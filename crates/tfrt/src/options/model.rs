@@ -24,6 +24,11 @@ pub struct InputOptions {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// Use a compiled file where it lies, without reading it first: ready sooner, and weights are
+    /// shared with other processes. By this you promise that nobody changes the file meanwhile
+    #[arg(long)]
+    pub mmap: bool,
+
     /// The extent of a dimension with a name, for --random and for images (may be repeated)
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
     pub dims: Vec<(String, usize)>,

@@ -180,14 +180,7 @@ impl Run<'_> {
             &inputs,
             options.json,
         )?;
-        let named = model.inputs().iter().zip(inputs.data);
-        let named = named.filter_map(|(input, datum)| Some((input.name.clone(), datum?)));
-        let arguments = model.arguments(named.collect::<Vec<_>>());
-        let arguments = arguments.map_err(|error| Failure::Rejected {
-            code: None,
-            message: error.message().to_owned(),
-            help: error.notes().first().cloned(),
-        })?;
+        let arguments = given::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),

@@ -1,0 +1,158 @@
+//! What keeps a model from running: operations that have no kernel, all of them with their nodes, and
+//! what each stage has against the rest.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tfrt::input::{self, Input};
+use tfrt::ir::{Location, Module};
+use tfrt::{OpenError, Program, Runtime};
+
+/// Nodes that are named of an operation that is missing; all are counted.
+const MAX_NODES: usize = 20;
+
+/// What operations in dialect `onnx` become kernels of, and what they are called there.
+const DIALECT: (&str, &str) = ("onnx.", "cpu.onnx.");
+/// What operations of domains that are not ONNX's begin with.
+const FOREIGN: &str = "onnx.ext.";
+/// Operations that are no kernels.
+const STRUCTURE: [&str; 2] = ["onnx.Yield", "onnx.Return"];
+
+/// Operations of one kind that nothing runs.
+#[derive(Debug, Serialize)]
+pub struct Missing {
+    /// As the model calls it.
+    operation: String,
+    /// How many nodes there are.
+    count: usize,
+    /// Where, of the first of them.
+    nodes: Vec<String>,
+    /// The version of the operator set that the model asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opset: Option<i64>,
+    help: String,
+}
+
+/// What is wrong with a model.
+pub fn in_model(input: &Input, runtime: &Runtime) -> (Vec<Missing>, Vec<OpenError>) {
+    let module = match input.module() {
+        Ok(Some(module)) => module,
+        Ok(None) => return (Vec::new(), Vec::new()),
+        Err(errors) => return (Vec::new(), vec![OpenError::Text(errors)]),
+    };
+    let missing = missing(&module, runtime);
+    let compiled = input::lower(module)
+        .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
+        .map_err(OpenError::Text)
+        .and_then(|bytes| {
+            tfrt::bef::BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
+                name: input.name().to_owned(),
+                reason,
+            })
+        });
+    let problem = match compiled {
+        // What load has against it is that kernels are missing, which is told better above.
+        Ok(_) if !missing.is_empty() => None,
+        Ok(file) => Program::from_file(file, runtime).err(),
+        Err(error) => Some(error),
+    };
+    (missing, problem.into_iter().collect())
+}
+
+/// Operations without a kernel, by name.
+pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
+    let registry = runtime.host().registry();
+    let mut found: BTreeMap<&str, Missing> = BTreeMap::new();
+    module.walk_pre_order(module.top(), &mut |op| {
+        let operation = module.op(op);
+        let name = operation.name().as_str();
+        let Some(rest) = name.strip_prefix(DIALECT.0) else {
+            return;
+        };
+        let kernel = format!("{}{rest}", DIALECT.1);
+        if STRUCTURE.contains(&name) || registry.get(&kernel).is_some() {
+            return;
+        }
+        let missing = found.entry(name).or_insert_with(|| {
+            let (domain, operation) = domain_of(name);
+            let help = match (registry.nearest(&kernel), name.starts_with(FOREIGN)) {
+                (Some(nearest), false) => {
+                    let nearest = nearest.strip_prefix(DIALECT.1).unwrap_or(nearest);
+                    format!("did the model mean '{nearest}'?")
+                }
+                (_, true) => format!(
+                    "'{domain}' is not one of ONNX's domains: export the model without it, or add a \
+                     kernel '{kernel}' to the runtime (`RuntimeBuilder::kernels`)"
+                ),
+                (None, false) => format!(
+                    "export the model so that it does without, or add a kernel '{kernel}' to the \
+                     runtime (`RuntimeBuilder::kernels`)"
+                ),
+            };
+            Missing {
+                operation: match domain {
+                    "" => operation.to_owned(),
+                    domain => format!("{domain}.{operation}"),
+                },
+                count: 0,
+                nodes: Vec::new(),
+                opset: opset_of(module, domain),
+                help,
+            }
+        });
+        missing.count += 1;
+        if missing.nodes.len() < MAX_NODES {
+            missing.nodes.push(place(operation.location()));
+        }
+    });
+    found.into_values().collect()
+}
+
+/// The domain of an operation in dialect `onnx`, `""` for ONNX's own, and its name there.
+fn domain_of(name: &str) -> (&str, &str) {
+    let rest = name.strip_prefix(FOREIGN);
+    let rest = rest.unwrap_or(&name[DIALECT.0.len()..]);
+    rest.rsplit_once('.').unwrap_or(("", rest))
+}
+
+fn opset_of(module: &Module, domain: &str) -> Option<i64> {
+    let name = match domain {
+        "" => "onnx.opset".to_owned(),
+        "ml" => "onnx.opset.ai.onnx.ml".to_owned(),
+        domain => format!("onnx.opset.{domain}"),
+    };
+    module.op(module.top()).attribute(&name)?.as_i64()
+}
+
+/// Where a node is, in words: its path in the graph.
+fn place(location: &Location) -> String {
+    match location {
+        Location::Name(named) => named.name.as_str().to_owned(),
+        Location::Fused(fused) => {
+            let all: Vec<String> = fused.locations.iter().map(place).collect();
+            all.join(" + ")
+        }
+        Location::CallSite(call) => format!("{} in {}", place(&call.callee), place(&call.caller)),
+        other => other.to_string(),
+    }
+}
+
+impl Missing {
+    /// The lines that people are shown.
+    pub fn text(&self) -> String {
+        let nodes = if self.count == 1 { "node" } else { "nodes" };
+        let opset = match self.opset {
+            Some(opset) => format!(" (operator set {opset})"),
+            None => String::new(),
+        };
+        let more = self.count - self.nodes.len();
+        let mut places = self.nodes.join(", ");
+        if more > 0 {
+            places.push_str(&format!(" and {more} more"));
+        }
+        format!(
+            "  {}{opset}: {} {nodes}: {places}\n    {}\n",
+            self.operation, self.count, self.help
+        )
+    }
+}

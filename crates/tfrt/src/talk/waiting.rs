@@ -1,0 +1,51 @@
+//! [`Waiting`]: a line on a terminal that says what takes so long.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// What is over sooner is not worth a line.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// How often the line changes.
+const BEAT: Duration = Duration::from_millis(200);
+/// Longest texts, so that the line is one.
+const MAX_CHARS: usize = 60;
+
+/// Something that takes its time. Dropped, its line is gone.
+pub struct Waiting(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Waiting {
+    /// Begins to wait; `None` is not shown.
+    pub(super) fn new(what: Option<String>) -> Waiting {
+        let Some(what) = what else {
+            return Waiting(None);
+        };
+        let what: String = what.chars().take(MAX_CHARS).collect();
+        let (end, is_over) = mpsc::channel();
+        let show = move || {
+            let begin = Instant::now();
+            let (mut patience, mut is_shown) = (PATIENCE, false);
+            while is_over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let seconds = begin.elapsed().as_secs_f32();
+                // Nothing can be done if it can't be shown.
+                let _ = write!(io::stderr(), "\r{what}: {seconds:.1} s\x1b[K");
+                (patience, is_shown) = (BEAT, true);
+            }
+            if is_shown {
+                let _ = write!(io::stderr(), "\r\x1b[K");
+            }
+        };
+        let thread = thread::Builder::new().spawn(show);
+        Waiting(thread.ok().map(|thread| (end, thread)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.0.take() {
+            drop(end);
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Calls of models by the library: names, types, symbols, and what does not fit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tfrt::model::{Datum, ModelInputs};
+use tfrt::tensor::{DenseHostTensor, Element, Tensor};
+use tfrt::{ErrorCode, Model, OpenError, Runtime, SingleThreadedWorkQueue};
+
+use super::{TWO, model};
+
+fn runtime() -> Runtime {
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    Runtime::builder().queue(queue).build()
+}
+
+fn tensor<T: Element>(runtime: &Runtime, extents: &[usize], elements: &[T]) -> Tensor {
+    let allocator = runtime.host().allocator();
+    DenseHostTensor::from_slice(allocator, extents, elements)
+        .unwrap()
+        .into()
+}
+
+fn elements(tensor: &Tensor) -> Vec<f32> {
+    let reading = tensor.as_dense().unwrap().read().unwrap();
+    reading.elements::<f32>().unwrap().to_vec()
+}
+
+fn message(model: &Model, runtime: &Runtime, inputs: impl ModelInputs) -> String {
+    let error = model.call(&runtime.context(), inputs).wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    error.message().to_owned()
+}
+
+#[test]
+fn model_says_what_it_takes_and_gives() {
+    let runtime = runtime();
+    let model = model(&runtime, TWO);
+    let shown: Vec<String> = model.inputs().iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["x: f32 [N, 3]", "y: f32 [N, 3]"]);
+    let shown: Vec<String> = model.outputs().iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["sum: f32 [N, 3]", "positive: f32 [N, 3]"]);
+}
+
+#[test]
+fn inputs_are_given_by_name_or_in_order() {
+    let runtime = runtime();
+    let (model, context) = (model(&runtime, TWO), runtime.context());
+    let x = tensor(&runtime, &[1, 3], &[1.0_f32, -9.0, 0.0]);
+    let y = tensor(&runtime, &[1, 3], &[0.5_f32, 0.0, 0.0]);
+    let expected = [2.5, -7.0, 3.0];
+    let calls = [
+        model.call(&context, (&x, &y)),
+        model.call(&context, [&x, &y]),
+        model.call(&context, vec![x.clone(), y.clone()]),
+        model.call(&context, [("y", &y), ("x", &x)]),
+        model.call(
+            &context,
+            vec![("x".to_owned(), x.clone()), ("y".to_owned(), y.clone())],
+        ),
+        model.call(
+            &context,
+            HashMap::from([("x", x.clone()), ("y", y.clone())]),
+        ),
+        model.spawn(&context, (Datum::from(&x), &y)),
+    ];
+    for call in calls {
+        let outputs = call.wait().unwrap();
+        assert_eq!(elements(outputs.tensor("sum").unwrap()), expected);
+        assert_eq!(elements(outputs[1].as_tensor().unwrap()), [2.5, 0.0, 3.0]);
+        let names: Vec<&str> = outputs.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["sum", "positive"]);
+    }
+}
+
+#[test]
+fn symbols_are_bound_anew_at_each_call() {
+    let runtime = runtime();
+    let (model, context) = (model(&runtime, TWO), runtime.context());
+    for n in [0, 1, 4, 100] {
+        let x = tensor(&runtime, &[n, 3], &vec![1.0_f32; n * 3]);
+        let outputs = model.call(&context, (&x, &x)).wait().unwrap();
+        let shape = &outputs.tensor("sum").unwrap().metadata().shape;
+        assert_eq!(shape.to_dims()[..], [n, 3]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_with_its_name() {
+    let runtime = runtime();
+    let model = model(&runtime, TWO);
+    let x = tensor(&runtime, &[2, 3], &[0.0_f32; 6]);
+    let said = |inputs: Vec<(&str, &Tensor)>| message(&model, &runtime, inputs);
+    assert_eq!(
+        said(vec![("x", &x)]),
+        "input 'y' is missing: the model takes f32 [N, 3]"
+    );
+    let other = tensor(&runtime, &[1, 3], &[0.0_f32; 3]);
+    assert_eq!(
+        said(vec![("x", &x), ("y", &other)]),
+        "input 'y' was expected to be f32 [N, 3], found f32 [1, 3]: N is 1 here, but 2 in input 'x'"
+    );
+    let other = tensor(&runtime, &[2, 4], &[0.0_f32; 8]);
+    assert_eq!(
+        said(vec![("x", &other)]),
+        "input 'x' was expected to be f32 [N, 3], found f32 [2, 4]"
+    );
+    let other = tensor(&runtime, &[2, 3], &[0.0_f64; 6]);
+    assert_eq!(
+        said(vec![("x", &other)]),
+        "input 'x' was expected to be f32 [N, 3], found f64 [2, 3]"
+    );
+    let other = tensor(&runtime, &[3], &[0.0_f32; 3]);
+    assert_eq!(
+        said(vec![("x", &other)]),
+        "input 'x' was expected to be f32 [N, 3], found f32 [3]"
+    );
+    assert_eq!(said(vec![("z", &x)]), "the model has no input 'z'");
+    assert_eq!(said(vec![("x", &x), ("x", &x)]), "input 'x' is given twice");
+    assert_eq!(
+        message(&model, &runtime, [&x, &x, &x]),
+        "more inputs are given than the 2 that the model takes"
+    );
+}
+
+#[test]
+fn unknown_outputs_are_said_with_what_there_is() {
+    let runtime = runtime();
+    let model = model(&runtime, TWO);
+    let x = tensor(&runtime, &[1, 3], &[0.0_f32; 3]);
+    let outputs = model.call(&runtime.context(), (&x, &x)).wait().unwrap();
+    let error = outputs.get("positiv").unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert_eq!(error.notes()[0], "there is an output 'positive'");
+}
+
+#[test]
+fn results_of_one_model_are_inputs_of_another_before_they_are_there() {
+    let runtime = runtime();
+    let (model, context) = (model(&runtime, TWO), runtime.context());
+    let x = tensor(&runtime, &[1, 3], &[0.0_f32; 3]);
+    let first = model.call(&context, (&x, &x));
+    let second = model.call(&context, (first.tensor("sum").unwrap(), x));
+    let outputs = second.wait().unwrap();
+    assert_eq!(elements(outputs.tensor("sum").unwrap()), [2.0, 4.0, 6.0]);
+}
+
+#[test]
+fn cancelled_and_overdue_calls_fail() {
+    let runtime = runtime();
+    let model = model(&runtime, TWO);
+    let x = tensor(&runtime, &[1, 3], &[0.0_f32; 3]);
+    let context = runtime.context();
+    context.cancel();
+    let error = model.call(&context, (&x, &x)).wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    let context = runtime.context_builder().deadline(Duration::ZERO).build();
+    while !context.is_cancelled() {
+        std::thread::yield_now();
+    }
+    let error = model.call(&context, (&x, &x)).wait().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::DeadlineExceeded);
+}
+
+#[test]
+fn programs_are_no_models() {
+    let runtime = runtime();
+    let program = runtime
+        .compile("f.mlir", "func.func @f() {\n  tfrt.return\n}")
+        .unwrap();
+    let error = Model::from_program(program, &runtime).unwrap_err();
+    assert!(matches!(error, OpenError::NoModel), "{error}");
+}

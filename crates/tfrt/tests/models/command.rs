@@ -1,0 +1,478 @@
+//! The command on models: files in every form that goes in and comes out, and all that may be wrong.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use super::TWO;
+use super::wire::{self, bytes, node, number};
+
+/// A folder of a test, gone when it is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// With a model as text and as ONNX, and inputs for it.
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("tfrt-models-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        let folder = Folder(path);
+        folder.write("two.mlir", TWO);
+        let nodes = [
+            node("Add", "", &["x", "y"], "a", "first"),
+            node("Relu", "", &["a"], "sum", "last"),
+        ];
+        folder.write("two.onnx", wire::model(&nodes));
+        folder.write("x.json", "[[1, 2.5, -10]]");
+        folder.write("y.json", "[[0, 0, 0]]");
+        folder
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.0.join(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.join(name)).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            entry.unwrap().file_name().to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs a command line, and returns its status and what it says.
+    fn run(&self, line: &str) -> (i32, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+            .args(line.split(' '))
+            .current_dir(&self.0)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let status = output.status.code().unwrap_or(-1);
+        (status, text(output.stdout), text(output.stderr))
+    }
+
+    /// What a command line prints that must succeed without a word to people.
+    fn printed(&self, line: &str) -> String {
+        let (status, stdout, stderr) = self.run(line);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
+        stdout
+    }
+
+    /// What a command line says that must fail.
+    fn refused(&self, line: &str, status: i32) -> String {
+        let (found, stdout, stderr) = self.run(line);
+        assert_eq!((found, stdout.as_str()), (status, ""), "{line}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        stderr
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const GIVEN: &str = "--input x=x.json --input y=y.json";
+
+#[test]
+fn model_runs_as_onnx_as_text_and_compiled() {
+    let folder = Folder::new("kinds");
+    let expected = "sum: f32 [1, 3] = [[1, 2.5, 0]]\n";
+    assert_eq!(folder.printed(&format!("run two.onnx {GIVEN}")), expected);
+    folder.printed("compile two.onnx -o two.bef");
+    assert_eq!(folder.printed(&format!("run two.bef {GIVEN}")), expected);
+    assert_eq!(
+        folder.printed(&format!("run two.bef --mmap {GIVEN}")),
+        expected
+    );
+    let expected = "sum: f32 [1, 3] = [[2, 4.5, -7]]\npositive: f32 [1, 3] = [[2, 4.5, 0]]\n";
+    assert_eq!(folder.printed(&format!("run two.mlir {GIVEN}")), expected);
+    folder.printed("compile two.mlir");
+    assert_eq!(folder.printed(&format!("run two.bef {GIVEN}")), expected);
+    // What can be looked at.
+    assert!(folder.printed("opt two.onnx").contains("\"onnx.Relu\""));
+    assert!(
+        folder
+            .printed("decompile two.onnx")
+            .contains("\"cpu.onnx.Relu\"")
+    );
+    assert_eq!(
+        folder
+            .printed("check two.onnx two.mlir two.bef")
+            .lines()
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn outputs_of_one_form_are_inputs_of_the_next() {
+    let folder = Folder::new("forms");
+    let text = folder.printed(&format!("run two.onnx {GIVEN}"));
+    for (format, file) in [("npy", "sum.npy"), ("pb", "sum.pb"), ("json", "sum.json")] {
+        let line = format!("run two.onnx {GIVEN} --output-dir out --output-format {format}");
+        assert_eq!(folder.printed(&line), "");
+        // What is positive stays as it is.
+        let line = format!("run two.onnx --input x=out/{file} --input y=y.json");
+        assert_eq!(folder.printed(&line), text);
+    }
+    let line = format!("run two.onnx {GIVEN} --output other.json");
+    assert_eq!(folder.printed(&line), "");
+    assert_eq!(folder.read("other.json"), b"[[1.0,2.5,0.0]]\n");
+    let line = format!("run two.mlir {GIVEN} --output positive=p.npy --output sum=s.pb");
+    assert_eq!(folder.printed(&line), "");
+    assert!(folder.read("p.npy").starts_with(b"\x93NUMPY"));
+    let line = format!("run two.onnx {GIVEN} --output -  --output-format json");
+    assert_eq!(
+        folder.printed(&line.replace("  ", " ")),
+        "[[1.0,2.5,0.0]]\n"
+    );
+}
+
+#[test]
+fn what_is_generated_is_the_same_each_time() {
+    let folder = Folder::new("random");
+    let line = "run two.onnx --random --dim N=4 --output-format json --output";
+    folder.printed(&format!("{line} a.json"));
+    folder.printed(&format!("{line} b.json"));
+    folder.printed(&format!("{line} c.json --seed 1"));
+    assert_eq!(folder.read("a.json"), folder.read("b.json"));
+    assert_ne!(folder.read("a.json"), folder.read("c.json"));
+    // An input that is given says how large the others are.
+    folder.write("five.json", "[[0,0,0],[0,0,0],[0,0,0],[0,0,0],[0,0,0]]");
+    let shown = folder.printed("run two.onnx --input x=five.json --random");
+    assert!(shown.starts_with("sum: f32 [5, 3]"), "{shown}");
+}
+
+#[test]
+fn largest_are_shown_with_labels() {
+    let folder = Folder::new("top");
+    folder.write("labels.txt", "cat\ndog\nfish\n");
+    let shown = folder.printed(&format!("run two.onnx {GIVEN} --top 2 --labels labels.txt"));
+    assert_eq!(shown, "sum: f32 [1, 3]\n  2.5  1  dog\n  1    0  cat\n");
+    let shown = folder.printed(&format!("run two.onnx {GIVEN} --json --top 1"));
+    let document: Json = serde_json::from_str(&shown).unwrap();
+    assert_eq!(document["schema"], "tfrt.run-model/1");
+    assert_eq!(document["outputs"][0]["top"][0][0]["index"], 1);
+    let shown = folder.printed(&format!("run two.onnx {GIVEN} --json"));
+    let document: Json = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        document["outputs"][0]["value"],
+        serde_json::json!([[1.0, 2.5, 0.0]])
+    );
+    assert_eq!(document["exit_status"], 0);
+}
+
+/// The same picture as PNG, of which the first three pixels are red, green and blue.
+fn png() -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, 3, 1);
+    encoder.set_color(png::ColorType::Rgb);
+    let mut writer = encoder.write_header().unwrap();
+    writer
+        .write_image_data(&[255, 0, 0, 0, 255, 0, 0, 0, 255])
+        .unwrap();
+    writer.finish().unwrap();
+    file
+}
+
+#[test]
+fn images_are_laid_out_and_normalised() {
+    let folder = Folder::new("images");
+    let text = |dims: &str, ty: &str| {
+        format!(
+            "func.func @main(%x: tensor<{ty}>) -> tensor<{ty}> attributes {{\n\
+             onnx.inputs = [\"image\"], onnx.outputs = [\"same\"],\n\
+             onnx.input_dims = [{dims}], onnx.output_dims = [{dims}]}} {{\n\
+             %y = \"onnx.Identity\"(%x) : (tensor<{ty}>) -> tensor<{ty}>\n\
+             func.return %y : tensor<{ty}>\n}}\n"
+        )
+    };
+    let first = text("[\"N\", 3 : i64, \"H\", \"W\"]", "?x3x?x?xf32");
+    folder.write(
+        "first.mlir",
+        format!("module attributes {{onnx.opset = 17 : i64}} {{\n{first}}}"),
+    );
+    let last = text("[1 : i64, 1 : i64, 3 : i64, 3 : i64]", "1x1x3x3xui8");
+    folder.write(
+        "last.mlir",
+        format!("module attributes {{onnx.opset = 17 : i64}} {{\n{last}}}"),
+    );
+    folder.write("image.png", png());
+    let to = "--output - --output-format json";
+    let same = folder.printed(&format!("run first.mlir --input image.png {to}"));
+    assert_eq!(
+        same,
+        "[[[[1.0,0.0,0.0]],[[0.0,1.0,0.0]],[[0.0,0.0,1.0]]]]\n"
+    );
+    let line = "run first.mlir --input image=image.png --mean 0.5 --std 0.5,1,0.25 --pixels unit";
+    let same = folder.printed(&format!("{line} {to}"));
+    assert_eq!(
+        same,
+        "[[[[1.0,-1.0,-1.0]],[[-0.5,0.5,-0.5]],[[-2.0,-2.0,2.0]]]]\n"
+    );
+    let same = folder.printed(&format!(
+        "run last.mlir --input image.png --layout nhwc {to}"
+    ));
+    assert_eq!(same, "[[[[255,0,0],[0,255,0],[0,0,255]]]]\n");
+    let line = "run first.mlir --input image.png --dim H=2 --dim W=6";
+    let shown = folder.printed(line);
+    assert!(shown.starts_with("same: f32 [1, 3, 2, 6]"), "{shown}");
+    let said = folder.refused("run last.mlir --input image.png --layout nhwc --mean 1", 1);
+    assert!(
+        said.contains("--mean and --std are for models that take floats"),
+        "{said}"
+    );
+}
+
+#[test]
+fn archives_and_optional_names() {
+    let folder = Folder::new("archives");
+    folder.printed(&format!("run two.onnx {GIVEN} --output a.npy"));
+    let runtime = tfrt::Runtime::new();
+    let allocator = runtime.host().allocator();
+    let tensor = tfrt::tensor::npy::read(&folder.read("a.npy"), allocator).unwrap();
+    let archive = tfrt::tensor::npz::write([("x", &tensor), ("other", &tensor)]).unwrap();
+    folder.write("a.npz", archive);
+    let expected = folder.printed("run two.onnx --input x=a.npy --input y=a.npy");
+    let line = "run two.onnx --input x=a.npz --input y=a.npz:other";
+    assert_eq!(folder.printed(line), expected);
+    let said = folder.refused("run two.onnx --input x=a.npz --input y=a.npz", 1);
+    assert!(said.contains("no array 'y', but x, other"), "{said}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_file() {
+    let folder = Folder::new("misfits");
+    folder.write("junk", b"\xff\xfe\x00junk");
+    folder.write("cut.npy", b"\x93NUMPY\x01\x00");
+    folder.write("cut.png", &png()[..40]);
+    folder.write("cut.pb", [0x08, 0x01, 0x4a, 0x7f]);
+    folder.write("two.json", "[[1,2,3],[4,5,6]]");
+    folder.write("ragged.json", "[[1,2,3],[4]]");
+    folder.write("words.json", "[[\"a\",\"b\",\"c\"]]");
+    folder.write("open.json", "[[1,2");
+    folder.write("doubles.npy", doubles());
+    let cases = [
+        (
+            "",
+            2,
+            "the model takes the inputs x: f32 [N, 3], y: f32 [N, 3]: give them with --input",
+        ),
+        (
+            "--input x=x.json",
+            2,
+            "the model takes the input y: f32 [N, 3]: give it with --input",
+        ),
+        ("--input z=x.json --random", 2, "the model has no input 'z'"),
+        (
+            "--input x.json --random",
+            2,
+            "--input takes NAME=FILE, found 'x.json'",
+        ),
+        (
+            "--input x=x.json --input x=x.json --random",
+            2,
+            "input 'x' is given twice",
+        ),
+        (
+            "--input x=- --input y=-",
+            2,
+            "standard input can be read once only",
+        ),
+        (
+            "--input x=missing.npy --random",
+            1,
+            "cannot read input 'x' from 'missing.npy': No such file",
+        ),
+        (
+            "--input x=junk --random",
+            1,
+            "it is no .npy, .npz, .pb, .json, PNG or JPEG file",
+        ),
+        (
+            "--input x=cut.npy --random",
+            1,
+            "from 'cut.npy': not a readable .npy file",
+        ),
+        (
+            "--input x=cut.png --random",
+            1,
+            "an image has 3 dimensions, or 4",
+        ),
+        ("--input x=cut.pb --random", 1, "from 'cut.pb'"),
+        ("--input x=. --random", 1, "from '.': "),
+        (
+            "--input x=two.json --input y=y.json",
+            1,
+            "N is 1 here, but 2 in input 'x'",
+        ),
+        (
+            "--input x=ragged.json --random",
+            1,
+            "expected 3 at [1], found 1",
+        ),
+        (
+            "--input x=words.json --random",
+            1,
+            "expected a number at [0, 0], found \"a\"",
+        ),
+        ("--input x=open.json --random", 1, "it is no JSON: EOF"),
+        (
+            "--input x=doubles.npy --random",
+            1,
+            "expected elements of f32, found f64 (in NumPy: array.astype(np.float32))",
+        ),
+        ("--random --dim M=3", 2, "no input has a dimension 'M'"),
+        (
+            "--random --dim N",
+            2,
+            "expected NAME=N, such as batch=4, found 'N'",
+        ),
+        ("--random --dim N=99999999999", 2, "has more than"),
+        (
+            "--random --output z=a.npy",
+            2,
+            "the model has no output 'z'",
+        ),
+        (
+            "--random --output a.npy --output b.npy",
+            2,
+            "output 'sum' is given twice",
+        ),
+        (
+            "--random --output two.onnx",
+            2,
+            "'two.onnx' is the input, which would be lost",
+        ),
+        (
+            "--input x=x.json --input y=y.json --output x.json",
+            2,
+            "'x.json' is the input",
+        ),
+        (
+            "--random --output missing/a.npy",
+            1,
+            "cannot write 'missing/a.npy': No such file",
+        ),
+        (
+            "--random --output - --json",
+            2,
+            "standard output is for the document",
+        ),
+        ("--random --top 0", 2, "0 is not in 1..=1000"),
+        (
+            "--random --top 1 --labels missing",
+            1,
+            "cannot read labels from 'missing'",
+        ),
+    ];
+    let before = folder.names();
+    for (flags, status, expected) in cases {
+        let line = format!("run two.onnx {flags}");
+        let said = folder.refused(line.trim(), status);
+        assert!(said.contains(expected), "{line}\n{said}");
+    }
+    let said = folder.refused("run two.mlir --function main --random", 2);
+    assert!(
+        said.contains("are for models") || said.contains("main"),
+        "{said}"
+    );
+    assert_eq!(folder.names(), before);
+}
+
+/// An array of three doubles.
+fn doubles() -> Vec<u8> {
+    let mut header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }".to_vec();
+    header.resize(117, b' ');
+    header.push(b'\n');
+    [b"\x93NUMPY\x01\x00\x76\x00".to_vec(), header, vec![0; 24]].concat()
+}
+
+#[test]
+fn operations_that_are_missing_are_listed_all_at_once() {
+    let folder = Folder::new("check");
+    let nodes = [
+        node("Frobnicate", "my.domain", &["x", "y"], "a", "first"),
+        node("Frobnicate", "my.domain", &["a", "y"], "b", "second"),
+        node("Swirl", "my.domain", &["b"], "c", ""),
+        node("Relu", "", &["c"], "sum", "last"),
+    ];
+    folder.write("bad.onnx", wire::model(&nodes));
+    let (status, stdout, stderr) = folder.run("check bad.onnx");
+    assert_eq!((status, stdout.as_str()), (1, "bad.onnx: rejected\n"));
+    assert!(
+        stderr.contains("my.domain.Frobnicate (operator set 1): 2 nodes: first, second"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("my.domain.Swirl"), "{stderr}");
+    assert!(
+        stderr.contains("'my.domain' is not one of ONNX's domains"),
+        "{stderr}"
+    );
+    let (status, stdout, _) = folder.run("check --json bad.onnx two.onnx");
+    assert_eq!(status, 1);
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(document["files"][0]["missing"][0]["count"], 2);
+    assert_eq!(document["files"][1]["ok"], true);
+    // To run it fails with the same operations.
+    let said = folder.refused("run bad.onnx --random", 1);
+    assert!(
+        said.contains("Frobnicate") && said.contains("Swirl"),
+        "{said}"
+    );
+}
+
+#[test]
+fn models_are_measured() {
+    let folder = Folder::new("bench");
+    let shown = folder.printed("bench two.onnx --dim N=2 --runs 20 --warm-up 1ms --json");
+    let document: Json = serde_json::from_str(&shown).unwrap();
+    assert_eq!(document["calls"], 20);
+    assert!(document["p99_ns"].as_f64().unwrap() > 0.0);
+    let shown = folder.printed(&format!("bench two.mlir {GIVEN} --runs 20 --warm-up 1ms"));
+    assert!(shown.contains("20 calls"), "{shown}");
+    let said = folder.refused("bench two.onnx --input z=x.json", 2);
+    assert!(said.contains("the model has no input 'z'"), "{said}");
+}
+
+#[test]
+fn profiles_and_traces_are_made_of_models() {
+    let folder = Folder::new("profile");
+    let line = "run two.onnx --random --profile page.html --trace run.pftrace --output a.npy";
+    let (status, _, stderr) = folder.run(line);
+    assert_eq!(status, 0, "{stderr}");
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    assert!(page.contains("cpu.onnx.Relu"));
+    assert!(!folder.read("run.pftrace").is_empty());
+}
+
+#[test]
+fn broken_models_are_refused() {
+    let folder = Folder::new("broken");
+    let whole = folder.read("two.onnx");
+    folder.write("cut.onnx", &whole[..whole.len() / 2]);
+    folder.write("empty.onnx", []);
+    folder.write("text.onnx", "this is no model");
+    folder.write("graph.onnx", [number(1, 8), bytes(7, [0xff; 9])].concat());
+    for name in ["cut.onnx", "empty.onnx", "text.onnx", "graph.onnx"] {
+        for command in ["run", "compile", "check", "bench", "opt", "decompile"] {
+            let (status, _, stderr) = folder.run(&format!("{command} {name}"));
+            assert_eq!(status, 1, "{command} {name}: {stderr}");
+            assert!(
+                stderr.contains(name) && !stderr.contains("panicked"),
+                "{stderr}"
+            );
+        }
+    }
+}
