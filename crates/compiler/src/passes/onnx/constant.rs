@@ -54,6 +54,19 @@ fn of_strings(
     shape: &[i64],
     dense: &DenseAttribute,
 ) -> Vec<(Name, Attribute)> {
+    let list = listed(strings, dense);
+    vec![("shape".into(), numbers(shape)), ("value".into(), list)]
+}
+
+/// Returns the strings of a dense attribute as a list, if it has strings.
+pub(super) fn strings(dense: &DenseAttribute) -> Option<Attribute> {
+    match &dense.elements {
+        DenseElements::Strings(strings) => Some(listed(strings, dense)),
+        _ => None,
+    }
+}
+
+fn listed(strings: &[Arc<[u8]>], dense: &DenseAttribute) -> Attribute {
     let n_strings = match dense.splat {
         true => usize::try_from(dense.n_elements().unwrap_or(0)).unwrap_or(0),
         false => strings.len(),
@@ -63,6 +76,5 @@ fn of_strings(
         .cycle()
         .take(n_strings)
         .map(Attribute::string);
-    let list = Attribute::array(all.collect());
-    vec![("shape".into(), numbers(shape)), ("value".into(), list)]
+    Attribute::array(all.collect())
 }

@@ -349,6 +349,11 @@ impl Lowering<'_, '_> {
             list.push(match value {
                 // A type is told by its name: of a tensor files could not say it otherwise.
                 Attribute::Type(ty) => Attribute::string(ty.to_string()),
+                // Files have no dense strings; the tensors that attributes are have one dimension.
+                Attribute::Dense(dense) => match constant::strings(dense) {
+                    Some(strings) => strings,
+                    None => value.clone(),
+                },
                 other => other.clone(),
             });
         }

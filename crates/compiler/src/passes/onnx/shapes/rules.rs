@@ -220,7 +220,8 @@ pub(super) fn results(module: &Module, facts: &Inference, op: OpId) -> Vec<Known
         "Flatten" => {
             let axis = node::int(module, op, "axis", 1);
             let shape = first.shape.and_then(|shape| {
-                let at = position(axis, shape.len() + 1)?;
+                // Counted from the end it is a dimension; from the start it may be behind all.
+                let at = position(axis, shape.len() + usize::from(axis >= 0))?;
                 Some(vec![total(&shape[..at]), total(&shape[at..])])
             });
             vec![tensor(first.element, shape)]
