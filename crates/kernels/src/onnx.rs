@@ -24,6 +24,7 @@ mod constant;
 mod control;
 mod conv;
 mod create;
+mod decoder;
 mod dispatch;
 mod elementwise;
 mod fold;
@@ -68,6 +69,7 @@ pub const OPERATIONS: &[&Operations] = &[
     constant::OPERATIONS,
     conv::OPERATIONS,
     create::OPERATIONS,
+    decoder::OPERATIONS,
     elementwise::OPERATIONS,
     fold::OPERATIONS,
     gather::OPERATIONS,
