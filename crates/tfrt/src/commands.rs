@@ -17,6 +17,7 @@ pub mod diff;
 pub mod dump;
 pub mod explain;
 mod given;
+pub mod inspect;
 pub mod kernels;
 pub mod lsp;
 mod mapped;

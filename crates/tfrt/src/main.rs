@@ -55,6 +55,7 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
         Command::Diff(options) => commands::diff::diff(options, talk),
         Command::Opt(options) => commands::opt::opt(options, talk),
         Command::Check(options) => commands::check::check(options, talk),
+        Command::Inspect(options) => commands::inspect::inspect(options, talk),
         Command::Kernels(options) => commands::kernels::kernels(options),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),

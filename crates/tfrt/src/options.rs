@@ -17,7 +17,7 @@ use tfrt_run::QueueOption;
 
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
-pub use model::{InputOptions, OutputOptions};
+pub use model::{InputOptions, InspectOptions, OutputOptions, View};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -96,6 +96,7 @@ pub enum Command {
     Diff(DiffOptions),
     Opt(OptOptions),
     Check(CheckOptions),
+    Inspect(Box<InspectOptions>),
     Kernels(KernelsOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),

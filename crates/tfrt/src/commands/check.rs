@@ -19,6 +19,8 @@ mod model;
 
 use model::Missing;
 
+pub use model::place;
+
 /// Checks each file.
 pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;

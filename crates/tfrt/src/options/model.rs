@@ -118,6 +118,46 @@ impl OutputOptions {
     }
 }
 
+/// Show what a model is made of: its operations, its constants, what it takes of memory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tfrt inspect graph model.onnx                     operations in order, with types
+  tfrt inspect graph model.bef --html graph.html    what it was compiled to, as a drawing
+  tfrt inspect weights model.onnx                   constants, the largest first
+  tfrt inspect memory model.bef --dim batch=8       what a call takes, measured")]
+pub struct InspectOptions {
+    /// What to show
+    #[arg(value_name = "VIEW", value_enum)]
+    pub view: View,
+
+    /// The model: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by content
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Write a page for browsers, with nothing from elsewhere
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Report as one JSON object
+    #[arg(long, conflicts_with = "html")]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub given: InputOptions,
+}
+
+/// What `tfrt inspect` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum View {
+    /// Operations, with what goes in and out
+    Graph,
+    /// What is held when the model is open, and during calls
+    Memory,
+    /// Constants, and what their elements are like
+    Weights,
+}
+
 fn parse_dim(text: &str) -> Result<(String, usize), String> {
     let expected = || format!("expected NAME=N, such as batch=4, found '{text}'");
     let (name, extent) = text.rsplit_once('=').ok_or_else(expected)?;

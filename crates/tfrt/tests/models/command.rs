@@ -104,7 +104,7 @@ fn model_runs_as_onnx_as_text_and_compiled() {
     assert!(
         folder
             .printed("decompile two.onnx")
-            .contains("\"cpu.onnx.Relu\"")
+            .contains("model.inputs = [[\"x\"")
     );
     assert_eq!(
         folder
@@ -453,8 +453,42 @@ fn profiles_and_traces_are_made_of_models() {
     let (status, _, stderr) = folder.run(line);
     assert_eq!(status, 0, "{stderr}");
     let page = String::from_utf8(folder.read("page.html")).unwrap();
-    assert!(page.contains("cpu.onnx.Relu"));
+    assert!(page.contains("\"cpu."));
     assert!(!folder.read("run.pftrace").is_empty());
+}
+
+#[test]
+fn models_are_inspected_as_text_and_as_pages() {
+    let folder = Folder::new("inspect");
+    folder.printed("compile two.mlir -o two.bef");
+    for file in ["two.mlir", "two.onnx", "two.bef"] {
+        let shown = folder.printed(&format!("inspect graph {file}"));
+        assert!(
+            shown.contains("main(") && shown.contains("returns"),
+            "{shown}"
+        );
+        let shown = folder.printed(&format!("inspect memory {file} --dim N=2"));
+        assert!(shown.contains("second call"), "{shown}");
+        let shown = folder.printed(&format!("inspect weights {file}"));
+        assert!(
+            shown.contains(": 1 constants, 3 elements, 12 B") || file == "two.onnx",
+            "{shown}"
+        );
+        for view in ["graph", "memory", "weights"] {
+            folder.printed(&format!("inspect {view} {file} --html page.html"));
+            let page = String::from_utf8(folder.read("page.html")).unwrap();
+            assert!(page.contains(&format!("tfrt.inspect-{view}/1")));
+            assert!(!page.contains("src=") && !page.contains("href="));
+            let document = folder.printed(&format!("inspect {view} {file} --json"));
+            let document: Json = serde_json::from_str(&document).unwrap();
+            assert_eq!(document["file"], file);
+        }
+    }
+    let shown = folder.printed("inspect graph two.onnx");
+    assert!(shown.contains("2 operations: 1 Add, 1 Relu"), "{shown}");
+    assert!(shown.contains("= Relu(%2)  last"), "{shown}");
+    folder.refused("inspect pictures two.onnx", 2);
+    folder.refused("inspect graph two.onnx --html two.onnx", 2);
 }
 
 #[test]

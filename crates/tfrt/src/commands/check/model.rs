@@ -125,7 +125,7 @@ fn opset_of(module: &Module, domain: &str) -> Option<i64> {
 }
 
 /// Where a node is, in words: its path in the graph.
-fn place(location: &Location) -> String {
+pub fn place(location: &Location) -> String {
     match location {
         Location::Name(named) => named.name.as_str().to_owned(),
         Location::Fused(fused) => {

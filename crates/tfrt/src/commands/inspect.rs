@@ -1,0 +1,62 @@
+//! `tfrt inspect`: what a model is made of, as text, as JSON, or as a page for browsers.
+
+use tfrt::compiler;
+use tfrt::input::Input;
+use tfrt::ir::Module;
+
+use super::{mapped, output, print_json, print_line};
+use crate::failure::{ExitStatus, Failure};
+use crate::options::{InspectOptions, View};
+use crate::talk::Talk;
+
+mod graph;
+mod memory;
+mod page;
+mod weights;
+
+/// Shows one view of a model.
+pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let input = mapped::read(&options.file, options.given.mmap)?;
+    if let Input::Text(source) = &input {
+        talk.remember(source);
+    }
+    let waiting = talk.waiting(&format!("reading {}", input.name()));
+    let name = input.name().to_owned();
+    let (title, document, text) = match options.view {
+        View::Graph => {
+            let graph = graph::Graph::new(&name, &module(&input)?);
+            ("Graph", json(&graph), graph.text())
+        }
+        View::Weights => {
+            let weights = weights::Weights::new(&name, &module(&input)?)?;
+            ("Weights", json(&weights), weights.text())
+        }
+        View::Memory => {
+            let memory = memory::Memory::measure(&input, &options.given)?;
+            ("Memory", json(&memory), memory.text())
+        }
+    };
+    drop(waiting);
+    match &options.html {
+        Some(path) => {
+            let page = page::page(&format!("{title} of {name}"), &document);
+            output::write(path, &options.file, page.as_bytes())?;
+        }
+        None if options.json => print_json(&document)?,
+        None => print_line(text.trim_end())?,
+    }
+    Ok(ExitStatus::Fine)
+}
+
+fn json(view: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(view).expect("our documents have text for keys")
+}
+
+/// The module of a model; of compiled bytes, what they were compiled from.
+fn module(input: &Input) -> Result<Module, Failure> {
+    if let Some(module) = input.module()? {
+        return Ok(module);
+    }
+    let restored = compiler::decompile(&input.open()?)?;
+    Ok(restored.module)
+}

@@ -1,0 +1,214 @@
+//! Operations in order, with what goes in and out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use tfrt::ir::module::{OpId, ValueId};
+use tfrt::ir::{Attribute, Module};
+
+use crate::commands::check::place;
+
+/// What names of operations of models begin with.
+const PREFIXES: [&str; 2] = ["cpu.onnx.", "onnx."];
+/// Longest texts of attributes.
+const MAX_ATTRIBUTE: usize = 60;
+
+/// The graph of a model.
+#[derive(Serialize)]
+pub struct Graph {
+    schema: &'static str,
+    file: String,
+    functions: Vec<Function>,
+    /// How often each operation occurs.
+    counts: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+struct Function {
+    name: String,
+    inputs: Vec<Value>,
+    results: Vec<usize>,
+    nodes: Vec<Node>,
+}
+
+/// A value, by its number in the function.
+#[derive(Serialize)]
+struct Value {
+    id: usize,
+    #[serde(rename = "type")]
+    ty: String,
+}
+
+#[derive(Serialize)]
+struct Node {
+    operation: String,
+    /// Its path in the graph.
+    place: String,
+    inputs: Vec<usize>,
+    outputs: Vec<Value>,
+    attributes: Vec<(String, String)>,
+    is_constant: bool,
+}
+
+/// Numbers of values, in the order in which they are met.
+#[derive(Default)]
+struct Numbers(HashMap<ValueId, usize>);
+
+impl Numbers {
+    fn of(&mut self, value: ValueId) -> usize {
+        let next = self.0.len();
+        *self.0.entry(value).or_insert(next)
+    }
+}
+
+impl Graph {
+    /// Reads a module.
+    pub fn new(file: &str, module: &Module) -> Graph {
+        let mut graph = Graph {
+            schema: "tfrt.inspect-graph/1",
+            file: file.to_owned(),
+            functions: Vec::new(),
+            counts: BTreeMap::new(),
+        };
+        for function in module.children(module.top()) {
+            if let Some(name) = module.symbol_name(function) {
+                let read = graph.function(module, function, name);
+                graph.functions.push(read);
+            }
+        }
+        graph
+    }
+
+    fn function(&mut self, module: &Module, function: OpId, name: &str) -> Function {
+        let mut numbers = Numbers::default();
+        let mut read = Function {
+            name: name.to_owned(),
+            inputs: Vec::new(),
+            results: Vec::new(),
+            nodes: Vec::new(),
+        };
+        let region = module.op(function).regions().first();
+        if let Some(entry) = region.and_then(|region| module.entry_block(*region)) {
+            let arguments = module.block(entry).arguments().iter();
+            read.inputs = arguments
+                .map(|value| Value::new(module, &mut numbers, *value))
+                .collect();
+        }
+        module.walk_pre_order(function, &mut |op| {
+            let operation = module.op(op);
+            let is_end = matches!(operation.name().as_str(), "func.return" | "tfrt.return");
+            let inputs: Vec<usize> = operation
+                .operands()
+                .iter()
+                .map(|value| numbers.of(*value))
+                .collect();
+            if is_end {
+                read.results = inputs;
+                return;
+            }
+            if op == function {
+                return;
+            }
+            let name = short(operation.name().as_str());
+            *self.counts.entry(name.to_owned()).or_default() += 1;
+            let outputs = operation.results().iter();
+            let attributes = operation.attributes().iter();
+            read.nodes.push(Node {
+                operation: name.to_owned(),
+                place: place(operation.location()),
+                inputs,
+                outputs: outputs
+                    .map(|value| Value::new(module, &mut numbers, *value))
+                    .collect(),
+                attributes: attributes
+                    .map(|(name, value)| (name.to_string(), attribute(value)))
+                    .collect(),
+                is_constant: name == "Constant",
+            });
+        });
+        read
+    }
+
+    /// The lines that people are shown.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("a String takes all text");
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let n: usize = self.counts.values().sum();
+        let mut counts: Vec<(&String, &usize)> = self.counts.iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(name, n)| format!("{n} {name}"))
+            .collect();
+        writeln!(text, "{}: {n} operations: {}", self.file, counts.join(", "))?;
+        for function in &self.functions {
+            let list = |values: &[Value]| {
+                let shown = values
+                    .iter()
+                    .map(|value| format!("%{}: {}", value.id, value.ty));
+                shown.collect::<Vec<_>>().join(", ")
+            };
+            writeln!(text, "\n{}({})", function.name, list(&function.inputs))?;
+            for node in &function.nodes {
+                let inputs: Vec<String> = node.inputs.iter().map(|id| format!("%{id}")).collect();
+                let inputs = inputs.join(", ");
+                write!(
+                    text,
+                    "  {} = {}({inputs})",
+                    list(&node.outputs),
+                    node.operation
+                )?;
+                let attributes = node.attributes.iter();
+                let attributes: Vec<String> = attributes
+                    .map(|(name, value)| format!("{name} = {value}"))
+                    .collect();
+                if !attributes.is_empty() {
+                    write!(text, " {{{}}}", attributes.join(", "))?;
+                }
+                writeln!(text, "  {}", node.place)?;
+            }
+            let results: Vec<String> = function.results.iter().map(|id| format!("%{id}")).collect();
+            writeln!(text, "  returns {}", results.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Value {
+    fn new(module: &Module, numbers: &mut Numbers, value: ValueId) -> Value {
+        Value {
+            id: numbers.of(value),
+            ty: module.value_type(value).to_string(),
+        }
+    }
+}
+
+/// An operation as the model calls it.
+fn short(name: &str) -> &str {
+    let mut prefixes = PREFIXES.iter();
+    prefixes
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .unwrap_or(name)
+}
+
+/// An attribute in a few words: elements are many.
+fn attribute(value: &Attribute) -> String {
+    if let Attribute::Dense(dense) = value {
+        return format!("{}", dense.ty);
+    }
+    if let Some(items) = value.as_array()
+        && items.len() > MAX_ATTRIBUTE
+    {
+        return format!("{} items", items.len());
+    }
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_ATTRIBUTE) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

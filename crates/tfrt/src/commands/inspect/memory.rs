@@ -1,0 +1,133 @@
+//! What a model takes of memory, measured: when it is open, during a first call and a second.
+//!
+//! Sizes of what a model computes depend on what it is given, so that there is no telling without a
+//! call. What is counted is what the host's allocator hands out: tensors and frames, but not elements
+//! that lie in the file.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tfrt::asynchronous::SystemAllocator;
+use tfrt::host::memory::{Profile, ProfiledAllocator};
+use tfrt::input::Input;
+use tfrt::{Model, Program, Runtime};
+
+use super::weights::size;
+use crate::commands::given;
+use crate::failure::Failure;
+use crate::options::InputOptions;
+
+/// What was measured.
+#[derive(Serialize)]
+pub struct Memory {
+    schema: &'static str,
+    file: String,
+    inputs: Vec<String>,
+    /// Of the program, weights among them.
+    file_bytes: u64,
+    is_mapped: bool,
+    stages: Vec<Stage>,
+}
+
+/// A part of a model's life.
+#[derive(Serialize)]
+struct Stage {
+    name: &'static str,
+    /// Held when it is over.
+    held_bytes: u64,
+    held_blocks: u64,
+    /// The most that was held at once until then.
+    most_bytes: u64,
+    /// Blocks that were asked for meanwhile.
+    allocations: u64,
+}
+
+impl Memory {
+    /// Opens a model and calls it twice.
+    pub fn measure(input: &Input, options: &InputOptions) -> Result<Memory, Failure> {
+        let system = Arc::new(SystemAllocator::new());
+        let allocator = Arc::new(ProfiledAllocator::new(system));
+        let runtime = Runtime::builder().allocator(allocator.clone()).build();
+        let file = input.open()?;
+        let file_bytes = file.buffer().as_bytes().len() as u64;
+        let program = Program::from_file(file, &runtime)?;
+        let mut stages = Vec::new();
+        let mut before = allocator.profile();
+        let mut stage = |name| {
+            let now = allocator.profile();
+            stages.push(Stage::new(name, &before, &now));
+            before = now;
+        };
+        let model = Model::from_program(program, &runtime)?;
+        stage("open");
+        let mut given = options.clone();
+        given.random = true;
+        let inputs = given::inputs(&given, &model, runtime.host().allocator())?;
+        let described = inputs.data.iter().zip(model.inputs());
+        let described = described.filter_map(|(datum, input)| {
+            let kind = datum.as_ref()?.kind();
+            Some(format!("{}: {kind}", input.name))
+        });
+        let described = described.collect();
+        let arguments = given::arguments(&model, inputs)?;
+        stage("inputs");
+        for name in ["first call", "second call"] {
+            let call = model.function().call(&runtime.context(), arguments.clone());
+            call.wait().map_err(|error| Failure::Rejected {
+                code: None,
+                message: format!("the model fails: {}", error.message()),
+                help: None,
+            })?;
+            stage(name);
+        }
+        Ok(Memory {
+            schema: "tfrt.inspect-memory/1",
+            file: input.name().to_owned(),
+            inputs: described,
+            file_bytes,
+            is_mapped: options.mmap,
+            stages,
+        })
+    }
+
+    /// The lines that people are shown.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("a String takes all text");
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "{} with {}", self.file, self.inputs.join(", "))?;
+        let how = match self.is_mapped {
+            true => "compiled, mapped",
+            false => "compiled",
+        };
+        writeln!(text, "  {:<12} {:>12}", how, size(self.file_bytes))?;
+        for stage in &self.stages {
+            writeln!(
+                text,
+                "  {:<12} {:>12} held in {} blocks, {:>12} at most, {} allocations",
+                stage.name,
+                size(stage.held_bytes),
+                stage.held_blocks,
+                size(stage.most_bytes),
+                stage.allocations
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Stage {
+    fn new(name: &'static str, before: &Profile, now: &Profile) -> Stage {
+        Stage {
+            name,
+            held_bytes: now.current_bytes,
+            held_blocks: now.current_allocations,
+            most_bytes: now.max_bytes,
+            allocations: now.total_allocations - before.total_allocations,
+        }
+    }
+}
