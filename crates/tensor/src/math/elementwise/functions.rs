@@ -91,10 +91,7 @@ unary! {
     /// x / (1 + e^-x)
     Silu: Floating, 24, |x| x.map(#[inline(always)] |x| x * Float::sigmoid(x), #[inline(always)] |x| x * Float::sigmoid(x));
     /// ln (1 + e^x), without overflow
-    Softplus: Floating, 48, |x| x.map(
-        #[inline(always)] |x| x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())),
-        #[inline(always)] |x| x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())),
-    );
+    Softplus: Floating, 24, |x| x.map(Float::softplus, Float::softplus);
     /// The error function
     Erf: Floating, 32, |x| x.map(Float::erf, Float::erf);
     /// x/2 (1 + erf(x / √2))
