@@ -15,7 +15,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number};
 use super::reduce::{self, Mean, Sum, SumOfSquares, block};
-use super::rows::Row;
+use super::rows::{Row, SEGMENT};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
@@ -69,7 +69,7 @@ pub fn rows<T: Floating>(
             move |x| x.minus(mean),
         );
         let squares = block::<SumOfSquares, T>(row.elements());
-        finish_row(row.written(), squares, epsilon, affine);
+        finish_row(row, squares, epsilon, affine);
     })
 }
 
@@ -94,7 +94,7 @@ pub fn rows_root_mean_square<T: Floating>(
             #[inline(always)]
             |x| x,
         );
-        finish_row(row.written(), squares, epsilon, affine);
+        finish_row(row, squares, epsilon, affine);
     })
 }
 
@@ -134,32 +134,39 @@ fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usiz
 }
 
 /// Divides a row by the root of the mean of its squares, whose sum is given, and does what follows.
-fn finish_row<T: Floating>(row: &mut [T], squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
+fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
+    let (row, mut ahead) = row.written();
     let mean_square = T::mean(squares, row.len());
     let root = mean_square.plus(epsilon).map(f32::sqrt, f64::sqrt);
     let factor = T::ONE.over(root);
-    let elements = row.iter_mut();
-    vectorized(
-        #[inline(always)]
-        || match (affine.scale, affine.shift) {
-            (Some(scale), Some(shift)) => {
-                for ((x, scale), shift) in elements.zip(scale).zip(shift) {
-                    *x = x.times(factor).times(*scale).plus(*shift);
+    for (number, row) in row.chunks_mut(SEGMENT).enumerate() {
+        ahead.step();
+        let columns = number * SEGMENT..number * SEGMENT + row.len();
+        let scale = affine.scale.map(|list| &list[columns.clone()]);
+        let shift = affine.shift.map(|list| &list[columns.clone()]);
+        let elements = row.iter_mut();
+        vectorized(
+            #[inline(always)]
+            || match (scale, shift) {
+                (Some(scale), Some(shift)) => {
+                    for ((x, scale), shift) in elements.zip(scale).zip(shift) {
+                        *x = x.times(factor).times(*scale).plus(*shift);
+                    }
                 }
-            }
-            (Some(scale), None) => {
-                for (x, scale) in elements.zip(scale) {
-                    *x = x.times(factor).times(*scale);
+                (Some(scale), None) => {
+                    for (x, scale) in elements.zip(scale) {
+                        *x = x.times(factor).times(*scale);
+                    }
                 }
-            }
-            (None, Some(shift)) => {
-                for (x, shift) in elements.zip(shift) {
-                    *x = x.times(factor).plus(*shift);
+                (None, Some(shift)) => {
+                    for (x, shift) in elements.zip(shift) {
+                        *x = x.times(factor).plus(*shift);
+                    }
                 }
-            }
-            (None, None) => elements.for_each(|x| *x = x.times(factor)),
-        },
-    );
+                (None, None) => elements.for_each(|x| *x = x.times(factor)),
+            },
+        );
+    }
 }
 
 /// Mean and variance of each channel, and what its elements are scaled and shifted by.

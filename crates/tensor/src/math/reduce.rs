@@ -397,19 +397,19 @@ pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
     tree.finish()
 }
 
-/// Reduces a function of each element of a row, in the order of [`block`].
+/// Reduces a function of each element of a row, in the order of [`block`]. `results` takes what the function gives:
+/// a block that stays in the cache.
 pub(crate) fn block_by<R: Reduction<T>, T: Element>(
     row: &mut Row<'_, T>,
+    results: &mut [T; BLOCK],
     function: impl Fn(T) -> T + Copy,
 ) -> R::Partial {
-    let (ahead, elements) = (row.take_ahead(), row.elements());
+    let (elements, ahead) = row.parts();
     let mut tree = Tree::<R, T>::new();
-    // What the function gives: a block that stays in the cache.
-    let mut results = [T::ZERO; BLOCK];
-    for (number, part) in elements.chunks(BLOCK).enumerate() {
+    for part in elements.chunks(BLOCK) {
         for start in (0..part.len()).step_by(SEGMENT) {
             let end = part.len().min(start + SEGMENT);
-            ahead.prefetch(number * BLOCK + start, number * BLOCK + end);
+            ahead.step();
             let (part, results) = (&part[start..end], &mut results[start..end]);
             vectorized(
                 #[inline(always)]

@@ -8,22 +8,44 @@ use super::vectorized;
 const AHEAD: usize = 2048;
 /// Bytes that come from memory together.
 const LINE: usize = 64;
+/// Passes over a row that ask for what comes next.
+const N_PASSES: usize = 2;
 /// Elements between which it is told what will be read next.
 pub(crate) const SEGMENT: usize = 256;
 
-/// What will be read after a row.
+/// What will be read and written after a row.
 ///
 /// While a row is calculated with, nothing would be asked of memory; and all at once is more than the processor
-/// can wait for. So whoever calculates asks for some of it now and then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ahead<'a, T>(&'a [T]);
+/// can wait for. So whoever calculates asks for some of it now and then: [`step`](Self::step).
+#[derive(Debug)]
+pub(crate) struct Ahead<'a, T> {
+    x: &'a [T],
+    /// Where as many elements will be written. It is never read or written through.
+    out: *const T,
+    /// How many elements were asked for.
+    n_asked: usize,
+    /// Elements of a step.
+    n_each: usize,
+}
 
 impl<T> Ahead<'_, T> {
-    /// Asks for what will be read where now the elements from `start` to `end` are.
+    /// Nothing.
+    fn none() -> Self {
+        Ahead {
+            x: &[],
+            out: std::ptr::null(),
+            n_asked: 0,
+            n_each: 0,
+        }
+    }
+
+    /// Asks for what comes next, once for each [`SEGMENT`] of each of [`N_PASSES`] passes.
     #[inline]
-    pub(crate) fn prefetch(&self, start: usize, end: usize) {
-        let len = self.0.len();
-        prefetch(&self.0[start.min(len)..end.min(len)]);
+    pub(crate) fn step(&mut self) {
+        let end = self.x.len().min(self.n_asked + self.n_each);
+        prefetch(&self.x[self.n_asked..end]);
+        prefetch_for_writing(self.out.wrapping_add(self.n_asked), end - self.n_asked);
+        self.n_asked = end;
     }
 }
 
@@ -42,11 +64,10 @@ pub(crate) struct Row<'r, T> {
 impl<'r, T: Copy> Row<'r, T> {
     /// A row that is made of itself.
     pub(crate) fn in_place(out: &'r mut [T]) -> Self {
-        let ahead = Ahead(&[]);
         Row {
             x: None,
             out,
-            ahead,
+            ahead: Ahead::none(),
         }
     }
 
@@ -55,23 +76,23 @@ impl<'r, T: Copy> Row<'r, T> {
         self.x.unwrap_or(self.out)
     }
 
-    /// The elements, once all are written.
-    pub(crate) fn written(self) -> &'r mut [T] {
+    /// The elements, once all are written, and what comes after the row.
+    pub(crate) fn written(self) -> (&'r mut [T], Ahead<'r, T>) {
         debug_assert!(self.x.is_none(), "something was written");
-        self.out
+        (self.out, self.ahead)
     }
 
-    /// What will be read after this row; it is to be asked for once.
-    pub(crate) fn take_ahead(&mut self) -> Ahead<'r, T> {
-        std::mem::replace(&mut self.ahead, Ahead(&[]))
+    /// The elements, as they are now, and what comes after the row.
+    pub(crate) fn parts(&mut self) -> (&[T], &mut Ahead<'r, T>) {
+        (self.x.unwrap_or(self.out), &mut self.ahead)
     }
 
     /// Writes a function of each element: these are the elements from now on.
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
-        let (len, ahead) = (self.out.len(), self.take_ahead());
+        let len = self.out.len();
         for start in (0..len).step_by(SEGMENT) {
             let end = len.min(start + SEGMENT);
-            ahead.prefetch(start, end);
+            self.ahead.step();
             let out = &mut self.out[start..end];
             let x = self.x.map(|x| &x[start..end]);
             vectorized(
@@ -95,16 +116,26 @@ impl<'r, T: Copy> Row<'r, T> {
 /// # Panics
 ///
 /// If `row` is 0.
-pub(crate) fn each_row<T: Copy>(x: &[T], row: usize, out: &mut [T], make: impl Fn(Row<'_, T>)) {
+pub(crate) fn each_row<T: Copy>(
+    x: &[T],
+    row: usize,
+    out: &mut [T],
+    mut make: impl FnMut(Row<'_, T>),
+) {
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
+    let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
     let (rows, out) = (x.chunks_exact(row), out.chunks_exact_mut(row));
     for (index, (from, out)) in rows.zip(out).enumerate() {
         let after = &x[(index + 1) * row..];
-        make(Row {
-            x: Some(from),
-            out,
-            ahead: Ahead(&after[distance.min(after.len())..]),
-        });
+        let skipped = distance.min(after.len());
+        let ahead = Ahead {
+            x: &after[skipped..],
+            out: out.as_ptr().wrapping_add(row + skipped),
+            n_asked: 0,
+            n_each,
+        };
+        let x = Some(from);
+        make(Row { x, out, ahead });
     }
 }
 
@@ -121,4 +152,18 @@ fn prefetch<T>(elements: &[T]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (elements, LINE);
+}
+
+/// Asks for elements to be brought into the cache, which will be written.
+#[inline]
+fn prefetch_for_writing<T>(first: *const T, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for offset in (0..n.saturating_mul(size_of::<T>())).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        let address = first.wrapping_byte_add(offset);
+        // SAFETY: prefetching is a hint, which neither reads nor writes nor fails, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (first, n, LINE);
 }

@@ -8,7 +8,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::functions::Float;
 use super::number::Floating;
 use super::parallel;
-use super::reduce::{Maximum, Sum, block, block_by};
+use super::reduce::{BLOCK, Maximum, Sum, block, block_by};
 use super::rows::{Row, each_row};
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
@@ -97,15 +97,17 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
 
 /// Makes rows. The slices are of one length.
 fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], out: &mut [T]) {
-    each_row(x, row.max(1), out, |row| make_row(kind, row));
+    let mut results = [T::ZERO; BLOCK];
+    each_row(x, row.max(1), out, |row| make_row(kind, row, &mut results));
 }
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
-    make_row(kind, Row::in_place(row));
+    make_row(kind, Row::in_place(row), &mut [T::ZERO; BLOCK]);
 }
 
-fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>) {
+/// `results` is memory that is used again.
+fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T; BLOCK]) {
     let largest = block::<Maximum, T>(row.elements());
     match kind {
         Kind::Softmax => {
@@ -123,6 +125,7 @@ fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>) {
         Kind::LogSoftmax => {
             let sum = block_by::<Sum, T>(
                 &mut row,
+                results,
                 #[inline(always)]
                 move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
             );
