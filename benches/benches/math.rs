@@ -1,16 +1,20 @@
-//! Arithmetic on tensors, one thread: products beside the crate `gemm` called alone, convolutions of
+//! Arithmetic on tensors, on one thread unless said: products beside the crate `gemm` called alone, convolutions of
 //! ResNet-50 beside a product of as many operations, and functions of elements beside the copying of as many
 //! bytes.
 //!
 //! | Subject | Peer | Ratio wanted |
 //! | --- | --- | --- |
 //! | products of square matrices | `gemm` alone | 0.95 |
+//! | how many times faster two threads are at them | `gemm` on two threads, half of the rows each | 0.97 |
 //! | convolutions | `gemm`, of the matrices that the convolution is | 0.8 |
 //! | exp, gelu, sums, softmax, layer norm and others | `copy_from_slice` of the same bytes read and written | 0.8 |
 //!
 //! `cargo bench -p tfrt-benches --bench math -- WORD` measures what has the word in its name.
 
 use std::hint::black_box;
+
+#[path = "math/scaling.rs"]
+mod scaling;
 
 use tfrt_benches::measure::Times;
 use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
@@ -34,6 +38,7 @@ fn main() {
         "medians of interleaved runs, processor time of one thread; spread is half the interquartile range"
     );
     products();
+    scaling::all();
     convolutions();
     elements();
 }

@@ -23,6 +23,10 @@ pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
 /// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
 /// to pay. A multiple of six, which are as many as the inner loop of `gemm` makes at once.
 const MIN_ROWS: usize = 30;
+/// Elements of a right factor that is rearranged so often: one that the caches don't hold takes longer ...
+const MAX_NEAR: usize = 1 << 20;
+/// ... and is rearranged for so many chunks.
+const FAR_CHUNKS: usize = 8;
 
 /// What becomes of the product and of what stood in the result before: `product * of_product + before *
 /// of_result`. Where `of_result` is 0, what stood there is not looked at.
@@ -206,6 +210,10 @@ impl Plan {
         let rows = match self.m {
             // Parts of one row: the product of a vector and a matrix.
             1 => return parallel::chunk_len(self.k / 4, 64),
+            m if self.k.saturating_mul(self.n) > MAX_NEAR => {
+                let share = m.div_ceil(FAR_CHUNKS).next_multiple_of(6);
+                share.max(MIN_ROWS).min(m)
+            }
             m => MIN_ROWS.min(m),
         };
         parallel::chunk_len(self.k / 16, rows.saturating_mul(self.n))

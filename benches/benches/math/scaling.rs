@@ -1,0 +1,180 @@
+//! How many times faster products are on two threads than on one, beside `gemm`, called by two threads for half of
+//! the rows each.
+//!
+//! Wall time. The peer's second thread waits in a loop, so that its start costs nothing, and sleeps while we are
+//! measured; our workers sleep between products, as they do.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use tfrt_async::AsyncValue;
+use tfrt_async::queue::{
+    ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, Task,
+};
+use tfrt_benches::measure::{Clock, Times};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{Chain, ExecutionContext, HostContext, RequestContext};
+use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::math::matmul::{Scale, matmul_into};
+
+pub(super) fn all() {
+    for n in [256, 512, 1024, 2048] {
+        let name = format!("scaling of product {n}x{n}x{n}");
+        if super::is_wanted(&name) {
+            one(&name, n);
+        }
+    }
+}
+
+fn one(name: &str, n: usize) {
+    let (alone, together) = (Ours::new(1, n), Ours::new(2, n));
+    let (mut ours, mut peer) = (
+        [(); 2].map(|()| Times::default()),
+        [(); 2].map(|()| Times::default()),
+    );
+    let mut whole = Peer::new(n, n);
+    let mut halves = Halves::new(n);
+    for round in 0..=15 {
+        let times = [alone.time(), together.time()];
+        let peer_times = [whole.time(), halves.time()];
+        // The first one warms up.
+        if round > 0 {
+            ours.iter_mut()
+                .zip(times)
+                .for_each(|(all, time)| all.push(time));
+            peer.iter_mut()
+                .zip(peer_times)
+                .for_each(|(all, time)| all.push(time));
+        }
+    }
+    let gain = |[one, two]: &[Times; 2]| one.median().as_secs_f64() / two.median().as_secs_f64();
+    let (ours, peer) = (gain(&ours), gain(&peer));
+    println!(
+        "{name:<34}{ours:>9.2} times          peer{peer:>9.2} times     ratio{:>6.2}",
+        ours / peer
+    );
+}
+
+/// A product of ours, on a queue.
+struct Ours {
+    host: HostContext,
+    work: Arc<dyn Fn() -> AsyncValue<Chain> + Send + Sync>,
+}
+
+impl Ours {
+    fn new(n_threads: usize, n: usize) -> Self {
+        let queue: Arc<dyn ConcurrentWorkQueue> = match n_threads {
+            1 => Arc::new(SingleThreadedWorkQueue::new()),
+            n => Arc::new(MultiThreadedWorkQueue::new(n, 0).expect("threads can be had")),
+        };
+        let host = HostContext::builder(KernelRegistry::new())
+            .queue(queue)
+            .build();
+        let execution = ExecutionContext::new(&RequestContext::new(&host));
+        let tensor = || {
+            let elements = super::random(n * n);
+            DenseHostTensor::from_slice(host.allocator(), &[n, n], &elements)
+                .expect("there is memory")
+        };
+        let (a, b, out) = (tensor(), tensor(), tensor());
+        let work = move || {
+            let product =
+                matmul_into::<f32>(&execution, Scale::default(), [&a, &b], [false; 2], &out);
+            product.expect("the shapes fit")
+        };
+        let work = Arc::new(work);
+        Ours { host, work }
+    }
+
+    fn time(&self) -> Duration {
+        let (promise, done) = AsyncValue::pending();
+        let work = self.work.clone();
+        let start = Clock::Wall.now();
+        // As in a program: on the workers.
+        self.host.queue().add_task(Task::new(move || {
+            work().and_then(move || promise.resolve(Chain));
+        }));
+        let waited = self.host.queue().await_all(&[done.into_any()]);
+        waited.expect("this is no worker");
+        Clock::Wall.now().saturating_sub(start)
+    }
+}
+
+/// A product by `gemm`, of some rows.
+struct Peer {
+    shape: [usize; 3],
+    a: Vec<f32>,
+    b: Vec<f32>,
+    out: Vec<f32>,
+}
+
+impl Peer {
+    fn new(n_rows: usize, n: usize) -> Self {
+        Peer {
+            shape: [n_rows, n, n],
+            a: super::random(n_rows * n),
+            b: super::random(n * n),
+            out: vec![0.0; n_rows * n],
+        }
+    }
+
+    fn run(&mut self) {
+        super::gemm_alone(self.shape, &self.a, &self.b, &mut self.out);
+    }
+
+    fn time(&mut self) -> Duration {
+        let start = Clock::Wall.now();
+        self.run();
+        Clock::Wall.now().saturating_sub(start)
+    }
+}
+
+/// Half of the rows here, the others on a thread that waits for its turn.
+struct Halves {
+    first: Peer,
+    wake: mpsc::Sender<()>,
+    state: Arc<AtomicUsize>,
+}
+
+/// The other thread sleeps, or is done; it is awake; it is to begin.
+const IDLE: usize = 0;
+const AWAKE: usize = 1;
+const BEGUN: usize = 2;
+
+impl Halves {
+    fn new(n: usize) -> Self {
+        let (wake, woken) = mpsc::channel();
+        let state = Arc::new(AtomicUsize::new(IDLE));
+        let (seen, mut second) = (state.clone(), Peer::new(n - n / 2, n));
+        // It ends when nobody can wake it any more.
+        thread::spawn(move || {
+            while woken.recv().is_ok() {
+                seen.store(AWAKE, Ordering::Release);
+                while seen.load(Ordering::Acquire) != BEGUN {
+                    std::hint::spin_loop();
+                }
+                second.run();
+                seen.store(IDLE, Ordering::Release);
+            }
+        });
+        let first = Peer::new(n / 2, n);
+        Halves { first, wake, state }
+    }
+
+    fn time(&mut self) -> Duration {
+        let until = |wanted| {
+            while self.state.load(Ordering::Acquire) != wanted {
+                std::hint::spin_loop();
+            }
+        };
+        self.wake.send(()).expect("the other thread waits");
+        until(AWAKE);
+        let start = Clock::Wall.now();
+        self.state.store(BEGUN, Ordering::Release);
+        self.first.run();
+        until(IDLE);
+        Clock::Wall.now().saturating_sub(start)
+    }
+}
