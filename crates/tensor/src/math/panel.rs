@@ -455,7 +455,7 @@ pub(crate) trait Cuts {
     /// How many blocks there are.
     fn len(&self) -> usize;
 
-    /// A block: those of the same rows are neighbours.
+    /// A block.
     fn block(&self, index: usize) -> Block;
 
     /// The columns of a block.
@@ -470,8 +470,7 @@ pub(crate) trait Cuts {
 pub(crate) struct Grid {
     n_rows: usize,
     layout: Layout,
-    /// Rows of a block; the last has what is left.
-    rows: usize,
+    /// Blocks of as many rows as can be.
     n_row_blocks: usize,
     n_panel_blocks: usize,
 }
@@ -482,9 +481,9 @@ const BLOCK_OPERATIONS: usize = 5 << 20;
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
-/// Blocks that rows are cut into, if there are enough of them; blocks have two tiles at least, so that a panel that comes
-/// from afar is used more than once.
-const ROW_BLOCKS: usize = 7;
+/// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel that
+/// comes from afar is used more than once.
+const ROW_BLOCKS: usize = 8;
 
 impl Grid {
     /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
@@ -500,7 +499,11 @@ impl Grid {
             true => n_rows.max(1),
             false => rows.max(2 * tile) / tile * tile,
         };
-        let n_row_blocks = n_rows.div_ceil(rows);
+        // Of an even number two threads get the same share.
+        let n_row_blocks = match n_rows.div_ceil(rows) {
+            n @ ..2 => n,
+            n => n.next_multiple_of(2),
+        };
         let operations = per_row.saturating_mul(n_rows);
         let n_panel_blocks = match n_row_blocks {
             1..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
@@ -510,7 +513,6 @@ impl Grid {
         Grid {
             n_rows,
             layout,
-            rows,
             n_row_blocks,
             n_panel_blocks,
         }
@@ -542,8 +544,16 @@ impl Cuts for Grid {
         let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
         let n_panels = self.layout.n_panels();
         let cut = |index: usize| n_panels * index / self.n_panel_blocks;
+        // Without columns there may be any number of rows, none of which is made.
+        let rows = |index: usize| {
+            let (each, more) = (
+                self.n_rows / self.n_row_blocks,
+                self.n_rows % self.n_row_blocks,
+            );
+            each * index + more * index / self.n_row_blocks
+        };
         Block {
-            rows: row * self.rows..self.n_rows.min((row + 1) * self.rows),
+            rows: rows(row)..rows(row + 1),
             panels: cut(panel)..cut(panel + 1),
         }
     }

@@ -174,7 +174,7 @@ pub(super) struct Tiling {
 
 /// Squares of a block, about.
 const TILES_OF_TWO: usize = 56;
-const TILES_OF_FOUR: usize = 28;
+const TILES_OF_FOUR: usize = 20;
 /// Blocks that are wanted at least ...
 const MIN_BLOCKS: usize = 4;
 /// ... unless each has fewer panels: then transforming the input again for each costs too much.
@@ -192,7 +192,11 @@ impl Tiling {
             _ => TILES_OF_FOUR,
         };
         let tile_rows = (wanted / tiles[1].max(1)).clamp(1, n_tile_rows.max(1));
-        let n_row_blocks = n_tile_rows.div_ceil(tile_rows);
+        // Of an even number two threads get the same share.
+        let n_row_blocks = match n_tile_rows.div_ceil(tile_rows) {
+            n @ ..2 => n,
+            n => n.next_multiple_of(2).min(n_tile_rows),
+        };
         let most = (layout.n_panels() / MIN_PANELS).max(1);
         let n_panel_blocks = MIN_BLOCKS.div_ceil(n_row_blocks.max(1)).min(most);
         Tiling {
@@ -248,9 +252,16 @@ impl Cuts for Tiling {
     }
 
     fn block(&self, index: usize) -> Block {
-        let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
+        // Blocks of some rows may be larger than others, those of some panels are not: threads get these.
+        let (panel, row) = (index / self.n_row_blocks, index % self.n_row_blocks);
         let n_panels = self.layout.n_panels();
-        let tile_row = |index: usize| self.n_tile_rows * index / self.n_row_blocks;
+        let tile_row = |index: usize| {
+            let (each, more) = (
+                self.n_tile_rows / self.n_row_blocks,
+                self.n_tile_rows % self.n_row_blocks,
+            );
+            each * index + more * index / self.n_row_blocks
+        };
         let panels = |index: usize| n_panels * index / self.n_panel_blocks;
         Block {
             rows: self.first_output(tile_row(row))..self.first_output(tile_row(row + 1)),
