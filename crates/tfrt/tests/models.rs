@@ -6,6 +6,8 @@ mod calls;
 mod command;
 #[path = "models/concurrency.rs"]
 mod concurrency;
+#[path = "models/regions.rs"]
+mod regions;
 #[path = "models/wire.rs"]
 mod wire;
 

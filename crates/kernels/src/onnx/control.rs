@@ -14,7 +14,10 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::math::movement::{stack_extents, stack_into};
-use tfrt_tensor::{Bool, DType, DenseHostTensor, Dims, NoValue, Tensor, TensorShape};
+use tfrt_tensor::{
+    Bool, DType, DenseHostTensor, Dims, NoValue, StringHostTensor, Tensor, TensorMetadata,
+    TensorShape,
+};
 
 use super::Attributes;
 use super::carried::{Carried, extents};
@@ -54,7 +57,8 @@ fn repeat(
     execution: &ExecutionContext,
 ) -> Result<Loop<Repeat>, Error> {
     let mut operands = operands.0;
-    let captured = captured(&Attributes::new("Loop", *attributes)?, &mut operands, 2)?;
+    let attributes = Attributes::new("Loop", *attributes)?;
+    let captured = captured(&attributes, &mut operands, 2)?;
     let carried = operands.split_off(2);
     let (n_turns, condition) = (single(&operands[0])?, single(&operands[1])?);
     let n_turns = match n_turns {
@@ -76,7 +80,7 @@ fn repeat(
     if body.n_arguments() != 2 + n_carried + captured.len() || body.n_results() < 1 + n_carried {
         return Err(misfit("Loop", body));
     }
-    let collected = Collected::new(body.n_results() - 1 - n_carried);
+    let collected = Collected::new(&attributes, body.n_results(), 1 + n_carried)?;
     let turns = Repeat {
         body,
         n_results: n_results.0,
@@ -131,12 +135,11 @@ impl Repeat {
             self.condition = condition.ok_or_else(|| wrong("Loop", expected))?;
         }
         if !self.condition || self.n_turns.is_some_and(|n_turns| self.turn >= n_turns) {
-            for list in &self.collected.lists {
-                let of_none =
-                    "the loop had no turn, so that what it would have collected has no type";
-                values.push(stacked(&self.execution, list, 0, None, || {
-                    wrong("Loop", of_none)
-                })?);
+            for (index, list) in self.collected.lists.iter().enumerate() {
+                values.push(match list.is_empty() {
+                    true => self.collected.nothing(&self.execution, index, 0, 1)?,
+                    false => stacked(&self.execution, list, 0, None)?,
+                });
             }
             values.truncate(self.n_results);
             return Ok(Turn::Done);
@@ -156,13 +159,63 @@ impl Repeat {
 /// Tensors that turns have given, by result.
 struct Collected {
     lists: Vec<Vec<Tensor>>,
+    /// The type of a tensor of each list, as text, if it is known.
+    types: Vec<Option<String>>,
 }
 
 impl Collected {
-    fn new(n_lists: usize) -> Collected {
-        Collected {
-            lists: vec![Vec::new(); n_lists],
+    /// Without tensors; lists are for the results of the body behind the first ones.
+    fn new(
+        attributes: &Attributes<'_>,
+        n_results: usize,
+        n_first: usize,
+    ) -> Result<Collected, Error> {
+        let yields = attributes.strings("yields")?.unwrap_or_default();
+        let text = |index: usize| {
+            yields
+                .get(index)
+                .map(|text| String::from_utf8_lossy(text).into_owned())
+        };
+        Ok(Collected {
+            lists: vec![Vec::new(); n_results.saturating_sub(n_first)],
+            types: (n_first..n_results).map(text).collect(),
+        })
+    }
+
+    /// What is collected in no turn: along `axis` there are so many times none; extents that are not known are 0.
+    fn nothing(
+        &self,
+        execution: &ExecutionContext,
+        index: usize,
+        axis: usize,
+        n_leading: usize,
+    ) -> Result<AnyAsyncValue, Error> {
+        let text = self
+            .types
+            .get(index)
+            .and_then(Option::as_deref)
+            .unwrap_or_default();
+        let unknown = || {
+            let message =
+                format!("there was no turn, and the type of what it would have given is '{text}'");
+            Error::invalid_argument(message)
+        };
+        let (dtype, mut extents) = parse_type(text).ok_or_else(unknown)?;
+        if axis > extents.len() {
+            return Err(unknown());
         }
+        for _ in 0..n_leading {
+            extents.insert(axis, 0);
+        }
+        let shape = TensorShape::new(&extents)?;
+        let tensor = match dtype {
+            DType::String => StringHostTensor::new(shape, Vec::new())?.into(),
+            _ => {
+                let metadata = TensorMetadata::new(dtype, shape);
+                DenseHostTensor::zeroed(execution.host().allocator(), metadata)?.into()
+            }
+        };
+        Ok(AnyAsyncValue::new::<Tensor>(tensor))
     }
 
     /// Takes one more of each.
@@ -178,18 +231,37 @@ impl Collected {
     }
 }
 
-/// Tensors of one shape behind each other along a new dimension, seen with other extents if there are some. Of none
-/// the error is what `of_none` says.
+/// The type of elements and the extents of `tensor<2x?xf32>`; of one of unknown rank none.
+fn parse_type(text: &str) -> Option<(DType, Dims)> {
+    let mut rest = text.strip_prefix("tensor<")?.strip_suffix('>')?;
+    let mut extents = Dims::new();
+    while let Some((extent, behind)) = rest.split_once('x') {
+        match extent {
+            "*" => {}
+            "?" => extents.push(0),
+            // The letter belongs to the type.
+            _ => match extent.parse() {
+                Ok(extent) => extents.push(extent),
+                Err(_) => break,
+            },
+        }
+        rest = behind;
+    }
+    let dtype = match rest {
+        "!onnx.string" => Some(DType::String),
+        name => DType::from_mlir_name(name),
+    };
+    Some((dtype?, extents))
+}
+
+/// Tensors of one shape, of which there are some, behind each other along a new dimension, seen with other extents if
+/// they are given.
 fn stacked(
     execution: &ExecutionContext,
     tensors: &[Tensor],
     axis: usize,
     seen: Option<&[usize]>,
-    of_none: impl FnOnce() -> Error,
 ) -> Result<AnyAsyncValue, Error> {
-    if tensors.is_empty() {
-        return Err(of_none());
-    }
     let shapes: Vec<Dims> = tensors.iter().map(extents).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let shape = stack_extents(&shapes, axis)?;
@@ -304,4 +376,21 @@ fn misfit(operation: &str, body: Callee) -> Error {
         "a body of {n_arguments} arguments and {n_results} results does not fit the operands"
     );
     wrong(operation, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_from_text() {
+        let shown = |text| parse_type(text).map(|(dtype, extents)| format!("{dtype} {extents:?}"));
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(shown("tensor<2x?xf32>"), known("f32 [2, 0]"));
+        assert_eq!(shown("tensor<i64>"), known("i64 []"));
+        assert_eq!(shown("tensor<3xcomplex<f64>>"), known("complex128 [3]"));
+        assert_eq!(shown("tensor<*x!onnx.string>"), known("str []"));
+        assert_eq!(shown("tensor<2x!onnx.unknown>"), None);
+        assert_eq!(shown("!onnx.sequence<tensor<f32>>"), None);
+    }
 }

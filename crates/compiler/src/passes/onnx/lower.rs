@@ -337,6 +337,10 @@ impl Lowering<'_, '_> {
             let n_captured = i64::try_from(captured.len()).unwrap_or(i64::MAX);
             list.push(Attribute::integer(n_captured, Type::I64));
             operands.extend(captured);
+            if matches!(short, "Loop" | "Scan") {
+                list.push(Attribute::string("yields"));
+                list.push(self.yields(op));
+            }
             for (name, function) in names {
                 state = state.attribute(name, Attribute::symbol(function));
             }
@@ -392,6 +396,20 @@ impl Lowering<'_, '_> {
         results
             .map(|result| lowered(self.module.value_type(*result)))
             .collect()
+    }
+
+    /// The types of what the only region of an operation gives: of what is collected in no turn nothing else is
+    /// known.
+    fn yields(&self, op: OpId) -> Attribute {
+        let blocks = super::scope::region_blocks(self.module, op);
+        let last = blocks
+            .first()
+            .and_then(|block| self.module.block(*block).operations().last());
+        let values = last.map_or(&[][..], |last| self.module.op(*last).operands());
+        let types = values
+            .iter()
+            .map(|value| Attribute::string(self.module.value_type(*value).to_string()));
+        Attribute::array(types.collect())
     }
 
     /// Makes functions of the regions of an operation; returns their names, each with that of the

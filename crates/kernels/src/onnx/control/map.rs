@@ -24,11 +24,8 @@ fn map(
     execution: &ExecutionContext,
 ) -> Result<Loop<Map>, Error> {
     let mut operands = operands.0;
-    let captured = captured(
-        &Attributes::new("SequenceMap", *attributes)?,
-        &mut operands,
-        1,
-    )?;
+    let attributes = Attributes::new("SequenceMap", *attributes)?;
+    let captured = captured(&attributes, &mut operands, 1)?;
     if body.n_arguments() != operands.len() + captured.len() || body.n_results() < n_results.0 {
         return Err(misfit("SequenceMap", body));
     }
@@ -52,7 +49,7 @@ fn map(
         turn: 0,
         arguments,
         captured,
-        collected: Collected::new(body.n_results()),
+        collected: Collected::new(&attributes, body.n_results(), 0)?,
         execution: execution.clone(),
     };
     Ok(Loop::new(turns, Vec::new()))

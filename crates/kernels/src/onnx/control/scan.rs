@@ -81,9 +81,9 @@ fn scan(
         member: 0,
         n_turns: 0,
         turn: 0,
-        ends: Collected::new(n_states),
+        ends: Collected::new(&attributes, n_states, 0)?,
         captured,
-        collected: Collected::new(n_outputs),
+        collected: Collected::new(&attributes, body.n_results(), n_states)?,
         execution: execution.clone(),
         has_begun: false,
     };
@@ -313,25 +313,28 @@ impl Scan {
 
     /// Puts states and collected slices as results.
     fn end(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<(), Error> {
-        let of_none = || {
-            wrong(
-                "Scan",
-                "there was no turn, so that what it would have collected has no type",
-            )
-        };
-        if self.lens.is_some() {
+        let execution = &self.execution;
+        let has_batch = self.lens.is_some();
+        if has_batch {
             values.clear();
-            for list in &self.ends.lists {
-                values.push(stacked(&self.execution, list, 0, None, of_none)?);
+            for (index, list) in self.ends.lists.iter().enumerate() {
+                values.push(match list.is_empty() {
+                    true => self.ends.nothing(execution, index, 0, 1)?,
+                    false => stacked(execution, list, 0, None)?,
+                });
             }
         }
-        let n_members = self.members.len();
-        for (index, list) in self.collected.lists.iter_mut().enumerate() {
-            let last = list.last().map(extents).ok_or_else(of_none)?;
-            if self.lens.is_some() {
-                let mut seen = Dims::from_slice(&[n_members, self.n_turns]);
+        for index in 0..self.collected.lists.len() {
+            let list = &mut self.collected.lists[index];
+            let Some(last) = list.last().map(extents) else {
+                let n_leading = 1 + usize::from(has_batch);
+                values.push(self.collected.nothing(execution, index, 0, n_leading)?);
+                continue;
+            };
+            if has_batch {
+                let mut seen = Dims::from_slice(&[self.members.len(), self.n_turns]);
                 seen.extend_from_slice(&last);
-                values.push(stacked(&self.execution, list, 0, Some(&seen), of_none)?);
+                values.push(stacked(execution, list, 0, Some(&seen))?);
                 continue;
             }
             if self.outputs.is_backward[index] {
@@ -344,7 +347,7 @@ impl Scan {
                 axis
             };
             let place = usize::try_from(place).unwrap_or(usize::MAX);
-            values.push(stacked(&self.execution, list, place, None, of_none)?);
+            values.push(stacked(execution, list, place, None)?);
         }
         values.truncate(self.n_results);
         Ok(())
@@ -359,13 +362,17 @@ fn lengths(value: &AnyAsyncValue, n_batch: usize, n_turns: usize) -> Result<Vec<
     let expected = || {
         wrong(
             "Scan",
-            &format!("expected {n_batch} lengths of sequences from 0 to {n_turns}"),
+            &format!("expected {n_batch} lengths of sequences from 1 to {n_turns}"),
         )
     };
     let tensor = single(value)?.ok_or_else(expected)?;
     let reading = tensor.as_dense()?.read()?;
     let lens = reading.elements::<i64>()?.iter();
-    let lens = lens.map(|len| usize::try_from(*len).ok().filter(|len| *len <= n_turns));
+    let lens = lens.map(|len| {
+        usize::try_from(*len)
+            .ok()
+            .filter(|len| (1..=n_turns).contains(len))
+    });
     let lens: Option<Vec<usize>> = lens.collect();
     lens.filter(|lens| lens.len() == n_batch)
         .ok_or_else(expected)

@@ -73,7 +73,7 @@ fn regions_become_functions_that_get_what_they_use() {
               tfrt.return %0 : !t.tensor
             }
             func.func private @main.if0.then_branch(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !t.tensor, %arg4: !t.sequence) -> !t.tensor {
-              %0:2 = "cpu.onnx.Loop"(%arg2, %arg3, %arg4, %arg0) {attributes = ["captured", 1], body = @main.loop1.body, opset = 1} : (!t.tensor, !t.tensor, !t.sequence, !t.tensor) -> (!t.sequence, !t.tensor)
+              %0:2 = "cpu.onnx.Loop"(%arg2, %arg3, %arg4, %arg0) {attributes = ["captured", 1, "yields", ["tensor<i1>", "!onnx.sequence<tensor<*xf32>>", "tensor<3xf32>"]], body = @main.loop1.body, opset = 1} : (!t.tensor, !t.tensor, !t.sequence, !t.tensor) -> (!t.sequence, !t.tensor)
               tfrt.return %0#1 : !t.tensor
             }
             func.func private @main.loop1.body(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.sequence, %arg3: !t.tensor) -> (!t.tensor, !t.sequence, !t.tensor) {
