@@ -234,3 +234,33 @@ pub(super) fn reshaped(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Err
 pub(super) fn extents(tensor: &Tensor) -> tfrt_tensor::Dims {
     tensor.metadata().shape.to_dims()
 }
+
+/// The number of elements of a tensor that there is, whatever the extents beside one of 0.
+pub(super) fn count(extents: &[usize]) -> usize {
+    match extents.contains(&0) {
+        true => 0,
+        false => extents
+            .iter()
+            .fold(1, |product: usize, extent| product.saturating_mul(*extent)),
+    }
+}
+
+/// Parts or slices that a tensor may have though it has fewer elements.
+const MOST_EMPTY: usize = 1 << 16;
+
+impl Node<'_> {
+    /// Refuses to look at each of `n` slices of a tensor if there are many more of them than elements: of those that
+    /// are empty, a few bytes may promise any number.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there are too many.
+    pub(super) fn expect_slices(&self, extents: &[usize], n: usize) -> Result<(), Error> {
+        if n <= count(extents).max(MOST_EMPTY) {
+            return Ok(());
+        }
+        let name = self.name;
+        let message = format!("{name}: a tensor of shape {extents:?} has too many empty slices");
+        Err(Error::resource_exhausted(message))
+    }
+}

@@ -6,7 +6,7 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::{DType, DenseHostTensor, Element};
 
-use super::carried::{extents, reshaped};
+use super::carried::{count, extents, reshaped};
 use super::dispatch::{with_floating, with_integer, with_real};
 use super::movement::sizes;
 use super::{Node, Operations, Outputs};
@@ -27,7 +27,7 @@ fn constant_of_shape(node: &Node<'_>) -> Result<Outputs, Error> {
         Some(value) => value,
         None => node.tensor_of(&[], &[0.0_f32])?.into(),
     };
-    let n_values: usize = extents(&value).iter().product();
+    let n_values = count(&extents(&value));
     if n_values != 1 {
         let message = format_args!("is expected to have one element, found {n_values}");
         return Err(node.attributes.error("value", message));

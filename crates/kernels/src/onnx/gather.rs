@@ -7,7 +7,7 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorView};
 
-use super::carried::{Carried, as_words, extents, reshaped, with_word};
+use super::carried::{Carried, as_words, count, extents, reshaped, with_word};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -79,7 +79,7 @@ fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, axis) = match node.attributes.integer("axis")? {
         Some(axis) => (x, node.axis(axis, extents(x).len())?),
         None => {
-            flat = reshaped(x, &[extents(x).iter().product()])?;
+            flat = reshaped(x, &[count(&extents(x))])?;
             (&flat, 0)
         }
     };

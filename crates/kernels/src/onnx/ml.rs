@@ -97,7 +97,7 @@ fn label_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
         list(node, "keys")?.ok_or_else(|| node.error("expected keys, which are left out"))?;
     let values =
         list(node, "values")?.ok_or_else(|| node.error("expected values, which are left out"))?;
-    let n_values: usize = values.metadata().shape.to_dims().iter().product();
+    let n_values = super::carried::count(&values.metadata().shape.to_dims());
     let keys = Key::of(&keys)?;
     if keys.len() != n_values {
         let n_keys = keys.len();

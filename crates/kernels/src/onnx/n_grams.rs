@@ -78,10 +78,6 @@ fn count<K: Clone + Eq + Hash>(
         let message = format_args!("is expected to have {} weights", indexes.len());
         return Err(node.attributes.error("weights", message));
     }
-    let mut weight_of = vec![1.0; n_counts];
-    for (index, weight) in indexes.iter().zip(weights.unwrap_or(&[])) {
-        weight_of[*index] = *weight;
-    }
     let mode = match node.attributes.string_or("mode", "TF")? {
         "TF" => Mode::Counts,
         "IDF" => Mode::Weights,
@@ -94,6 +90,16 @@ fn count<K: Clone + Eq + Hash>(
     let mut extents = Dims::from_slice(&shape[..shape.len() - 1]);
     extents.push(n_counts);
     let out = node.output(DType::F32, &extents)?;
+    let mut weight_of = Vec::new();
+    if weight_of.try_reserve_exact(n_counts).is_err() {
+        return Err(Error::resource_exhausted(format!(
+            "no memory for {n_counts} weights"
+        )));
+    }
+    weight_of.resize(n_counts, 1.0);
+    for (index, weight) in indexes.iter().zip(weights.unwrap_or(&[])) {
+        weight_of[*index] = *weight;
+    }
     {
         let mut writing = out.write()?;
         let out = writing.elements_mut::<f32>()?;

@@ -10,7 +10,7 @@ use tfrt_tensor::math::select::{Sortable, classes, coordinates};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
 use tfrt_tensor::{Bool, DType, Tensor, TensorView};
 
-use super::carried::{extents, reshaped};
+use super::carried::{count, extents, reshaped};
 use super::dispatch::{with_number, with_real};
 use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
@@ -153,18 +153,20 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, axis) = match node.attributes.integer("axis")? {
         Some(axis) => (x, node.axis(axis, extents(x).len())?),
         None => {
-            flat = reshaped(x, &[extents(x).iter().product()])?;
+            flat = reshaped(x, &[count(&extents(x))])?;
             (&flat, 0)
         }
     };
     let is_sorted = node.attributes.flag("sorted", true)?;
     let shape = extents(x);
     // Elements of slice `s`: outer, then inner.
-    let inner: usize = shape[axis + 1..].iter().product();
-    let n_outer: usize = shape[..axis].iter().product();
+    let inner = count(&shape[axis + 1..]);
+    let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
+    node.expect_slices(&shape, n_slices)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
+        let n_outer = if inner == 0 { 0 } else { n_outer };
         (0..n_outer).flat_map(move |outer| start(outer)..start(outer) + inner)
     };
     let found = match x {

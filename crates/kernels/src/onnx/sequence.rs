@@ -146,11 +146,15 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
     let extent = found[axis];
     let (parts, keeps) = match node.inputs.optional_tensor(1)? {
-        None => (vec![1; extent], node.attributes.flag("keepdims", true)?),
+        None => {
+            node.expect_slices(&found, extent)?;
+            (vec![1; extent], node.attributes.flag("keepdims", true)?)
+        }
         Some(split) if extents(split).is_empty() => {
             let len = node.inputs.integer(1)?;
             let len = usize::try_from(len).ok().filter(|len| *len > 0);
             let len = len.ok_or_else(|| node.inputs.error(1, "is expected to be above 0"))?;
+            node.expect_slices(&found, extent / len)?;
             let starts = (0..extent).step_by(len);
             (starts.map(|start| len.min(extent - start)).collect(), true)
         }

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::{Dims, Tensor};
 
-use super::carried::{extents, reshaped};
+use super::carried::{count, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -55,7 +55,7 @@ fn reshape(node: &Node<'_>) -> Result<Outputs, Error> {
         });
     }
     if let Some(dimension) = inferred {
-        let n_elements: usize = found.iter().product();
+        let n_elements = count(&found);
         let n_known = shape
             .iter()
             .try_fold(1_usize, |product, extent| product.checked_mul(*extent));
@@ -80,7 +80,7 @@ fn flatten(node: &Node<'_>) -> Result<Outputs, Error> {
         _ => node.axis(axis, found.len())?,
     };
     let (outer, inner) = found.split_at(axis);
-    view(node, x, &[outer.iter().product(), inner.iter().product()])
+    view(node, x, &[count(outer), count(inner)])
 }
 
 /// `Squeeze(x, axes)`: dimensions of extent 1 are dropped, all or those that are named.
@@ -151,7 +151,7 @@ fn shape(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// `Size(x)`: the number of elements.
 fn size(node: &Node<'_>) -> Result<Outputs, Error> {
-    let n_elements: usize = extents(node.inputs.tensor(0)?).iter().product();
+    let n_elements = count(&extents(node.inputs.tensor(0)?));
     Ok(node.tensor_of(&[], &[to_i64(n_elements)])?.into())
 }
 

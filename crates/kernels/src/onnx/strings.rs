@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use regex::Regex;
+use regex::RegexBuilder;
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::movement::Movement;
@@ -131,13 +131,17 @@ fn regex_full_match(node: &Node<'_>) -> Result<Outputs, Error> {
         .attributes
         .string("pattern")?
         .ok_or_else(|| node.attributes.missing("pattern"))?;
-    let whole = regex::RegexBuilder::new(&format!(r"\A(?:{pattern})\z"));
-    let whole: Result<Regex, _> = { whole }.size_limit(PATTERN_BYTES).build();
-    let whole = whole.map_err(|error| {
-        let reason = error.to_string().replace('\n', " ");
-        node.attributes
-            .error("pattern", format_args!("is no pattern: {reason}"))
-    })?;
+    let compiled = |pattern: &str| {
+        let built = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
+        built.map_err(|error| {
+            let reason = error.to_string().replace('\n', " ");
+            node.attributes
+                .error("pattern", format_args!("is no pattern: {reason}"))
+        })
+    };
+    // By itself first: brackets may not close those around it.
+    compiled(pattern)?;
+    let whole = compiled(&format!(r"\A(?:{pattern})\z"))?;
     let matches = x.strings().iter().map(|string| {
         Bool::from(std::str::from_utf8(string).is_ok_and(|string| whole.is_match(string)))
     });

@@ -98,7 +98,10 @@ pub fn fold_into<T: Number>(
             x.shape()
         )));
     }
-    let picture_len = wanted.iter().product::<usize>().max(1);
+    let picture_len = wanted
+        .iter()
+        .fold(1_usize, |len, extent| len.saturating_mul(*extent))
+        .max(1);
     let (x, patches) = (x.clone(), patches.to_vec());
     let chunk = parallel::chunk_len(2, picture_len);
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
