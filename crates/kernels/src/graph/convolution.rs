@@ -31,7 +31,9 @@ impl Value for Filter {
     type Storage = Heap;
 }
 
-/// `%f = "cpu.pack.conv"(%filter, ..) {epsilon = 1.0e-5 : f32, groups = 1 : i64}`
+/// `%f = "cpu.pack.conv"(%filter, ..) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 1 : i64, strides = [1, 1]}`
+///
+/// Dilations and strides are those of all convolutions by it: they decide how it is packed.
 ///
 /// Behind the filter come a bias or none, then scale, shift, mean and variance of a normalisation that
 /// follows, or none of these four.
@@ -41,8 +43,10 @@ impl Value for Filter {
 /// `filter: [filters, channels / groups, rows, columns]`, all others `[filters]`.
 pub(super) fn pack(
     operands: Rest,
+    dilations: Attr<&[i64]>,
     epsilon: Attr<f32>,
     groups: Attr<i64>,
+    strides: Attr<&[i64]>,
     host: &HostContext,
 ) -> Result<Filter, Error> {
     let filter = dense(&operands, 0)?;
@@ -79,7 +83,14 @@ pub(super) fn pack(
         true => Elements::Depthwise(ordered),
         false => {
             let reading = ordered.read()?;
-            let packed = PackedFilter::pack(allocator, &reading.view()?, groups)?;
+            let placement = Placement {
+                dilations: &dilations,
+                pads: &[],
+                strides: &strides,
+            };
+            let mut convolution = Convolution::new(&placement.windows(&[rows, columns])?);
+            convolution.groups = groups;
+            let packed = PackedFilter::pack_best(allocator, &convolution, &reading.view()?)?;
             Elements::Packed(packed)
         }
     };

@@ -179,8 +179,10 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     let pack = OpState::new("cpu.pack.conv")
         .operand(rewrite.now(w))
         .operands(bias.map(|bias| rewrite.now(bias)))
+        .attribute("dilations", list(&dilations))
         .attribute("epsilon", Attribute::f32(0.0))
         .attribute("groups", Attribute::integer(groups, Type::I64))
+        .attribute("strides", list(&strides))
         .result(Type::dialect("!cpu.graph.filter"));
     let image = images.last(rewrite, x, op);
     let packed = rewrite.add(pack, op);

@@ -36,9 +36,9 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
               %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %3 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %4 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
-              %5 = "cpu.pack.conv"(%0, %2, %3, %3, %2) {epsilon = 1.000000e-05 : f32, groups = 1} : (tensor<16x3x3x3xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> !cpu.graph.filter
+              %5 = "cpu.pack.conv"(%0, %2, %3, %3, %2) {dilations = [1, 1], epsilon = 1.000000e-05 : f32, groups = 1, strides = [1, 1]} : (tensor<16x3x3x3xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> !cpu.graph.filter
               %6 = "cpu.graph.conv"(%4, %5) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, !cpu.graph.filter) -> tensor<?x8x8x16xf32>
-              %7 = "cpu.pack.conv"(%1, %3) {epsilon = 0.000000e+00 : f32, groups = 1} : (tensor<16x16x1x1xf32>, tensor<16xf32>) -> !cpu.graph.filter
+              %7 = "cpu.pack.conv"(%1, %3) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<16x16x1x1xf32>, tensor<16xf32>) -> !cpu.graph.filter
               %8 = "cpu.graph.conv"(%6, %7, %6) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, !cpu.graph.filter, tensor<?x8x8x16xf32>) -> tensor<?x8x8x16xf32>
               %9 = "onnx.Concat"(%6, %8) {axis = 3, onnx.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
               %10 = "cpu.graph.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
