@@ -169,12 +169,18 @@ impl Talk {
     }
 
     fn render_unplaced(&self, problem: &Problem, is_short: bool) -> String {
-        let prefix = match problem.origin {
-            Origin::Command => "tfrt",
+        let node = match &problem.place {
+            Place::Words(text) => node_of_model(text),
+            _ => None,
+        };
+        let prefix = match (node, &problem.origin) {
+            (Some((file, _)), _) => file,
+            (None, Origin::Command) => "tfrt",
             _ => "<unknown>:0",
         };
-        let message = match &problem.place {
-            Place::Words(text) => format!("loc(\"{text}\"): {}", problem.message),
+        let message = match (&problem.place, node) {
+            (_, Some((_, node))) => format!("node '{node}': {}", problem.message),
+            (Place::Words(text), None) => format!("loc(\"{text}\"): {}", problem.message),
             _ => problem.message.clone(),
         };
         let message = match (problem.shown_code(), message.split_once('\n')) {
@@ -201,6 +207,17 @@ impl Talk {
         }
         format!("{prefix}: error: {message}\n")
     }
+}
+
+/// The file and the node that a place in a model speaks of: `<model.onnx;0;8>(encoder/add)`, where files
+/// have no lines.
+fn node_of_model(place: &str) -> Option<(&str, &str)> {
+    let (file, node) = place
+        .strip_prefix('<')?
+        .strip_suffix(')')?
+        .split_once(">(")?;
+    let (file, _) = file.rsplit_once(';')?;
+    Some((file.strip_suffix(";0")?, node))
 }
 
 /// Reads a text for the sake of a message; only what is a file, since a pipe may never end.
@@ -243,7 +260,15 @@ pub fn duration(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::{duration, node_of_model};
+
+    #[test]
+    fn nodes_of_models_are_told_from_lines_of_texts() {
+        let place = node_of_model("<a;b.onnx;0;8>(encoder/add)");
+        assert_eq!(place, Some(("a;b.onnx", "encoder/add")));
+        assert_eq!(node_of_model("<a.mlir;3;8>(add)"), None);
+        assert_eq!(node_of_model("add"), None);
+    }
 
     #[test]
     fn times_have_three_digits() {

@@ -34,10 +34,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
         if !options.json {
             problems.iter().for_each(|error| talk.open_error(error));
             if !missing.is_empty() {
-                let lines: String = missing.iter().map(Missing::text).collect();
-                talk.say(&format!(
-                    "{file}: operations that nothing here runs:\n{lines}"
-                ));
+                tell_missing(&file, &missing, talk);
             }
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{file}: {verdict}"))?;
@@ -63,6 +60,32 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     } else {
         ExitStatus::Rejected
     })
+}
+
+/// Tells of operations of a model that have no kernel, an entry for each kind, instead of a message for
+/// each node. `None` if there are none, or if the messages go into a document.
+pub fn told_if_missing(
+    input: &Input,
+    runtime: &Runtime,
+    is_json: bool,
+    talk: &Talk,
+) -> Option<Failure> {
+    if is_json || !matches!(input, Input::Model { .. }) {
+        return None;
+    }
+    let (missing, problems) = model::in_model(input, runtime);
+    if missing.is_empty() || !problems.is_empty() {
+        return None;
+    }
+    tell_missing(input.name(), &missing, talk);
+    Some(Failure::Told(ExitStatus::Rejected))
+}
+
+fn tell_missing(file: &str, missing: &[Missing], talk: &Talk) {
+    let lines: String = missing.iter().map(Missing::text).collect();
+    talk.say(&format!(
+        "{file}: operations that nothing here runs:\n{lines}"
+    ));
 }
 
 #[derive(Serialize)]

@@ -16,7 +16,7 @@ use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
-use super::{mapped, write_line};
+use super::{check, mapped, write_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::RunOptions;
 use crate::talk::{Problem, Talk};
@@ -69,7 +69,10 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         printed,
         status: ExitStatus::Fine,
     };
-    let program = Program::from_file(file, &run.runtime)?;
+    let program = Program::from_file(file, &run.runtime).map_err(|error| {
+        check::told_if_missing(&input, &run.runtime, options.json, talk)
+            .unwrap_or(Failure::Open(error))
+    })?;
     let is_model = program.as_host_program().file().model().is_some();
     let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
     if (!is_model || is_program) && (options.given.is_used() || options.wanted.is_used()) {
