@@ -16,6 +16,7 @@ use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, 
 use tfrt_host::{Error, ExecutionContext};
 
 mod activation;
+mod attention;
 mod attributes;
 mod bits;
 mod carried;
@@ -25,10 +26,12 @@ mod control;
 mod conv;
 mod create;
 mod decoder;
+mod detection;
 mod dispatch;
 mod elementwise;
 mod fold;
 mod gather;
+mod image;
 mod inputs;
 mod loss;
 mod matmul;
@@ -42,11 +45,14 @@ mod pool;
 mod quantize;
 mod random;
 mod reduce;
+mod rnn;
 mod scatter;
 mod sequence;
 mod shape;
+mod signal;
 mod softmax;
 mod strings;
+mod training;
 mod windows;
 
 pub use attributes::Attributes;
@@ -64,15 +70,18 @@ pub type Operations = [(&'static str, Operation)];
 /// All families, each the list of its operations.
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
+    attention::OPERATIONS,
     bits::OPERATIONS,
     cast::OPERATIONS,
     constant::OPERATIONS,
     conv::OPERATIONS,
     create::OPERATIONS,
     decoder::OPERATIONS,
+    detection::OPERATIONS,
     elementwise::OPERATIONS,
     fold::OPERATIONS,
     gather::OPERATIONS,
+    image::OPERATIONS,
     loss::OPERATIONS,
     matmul::OPERATIONS,
     ml::OPERATIONS,
@@ -84,11 +93,14 @@ pub const OPERATIONS: &[&Operations] = &[
     quantize::OPERATIONS,
     random::OPERATIONS,
     reduce::OPERATIONS,
+    rnn::OPERATIONS,
     scatter::OPERATIONS,
     sequence::OPERATIONS,
     shape::OPERATIONS,
+    signal::OPERATIONS,
     softmax::OPERATIONS,
     strings::OPERATIONS,
+    training::OPERATIONS,
 ];
 
 /// Adds the kernels.

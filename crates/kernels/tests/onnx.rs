@@ -11,10 +11,14 @@ mod misuse;
 mod movement;
 #[path = "onnx/norm.rs"]
 mod norm;
+#[path = "onnx/pictures.rs"]
+mod pictures;
 #[path = "onnx/products.rs"]
 mod products;
 #[path = "onnx/reduce.rs"]
 mod reduce;
+#[path = "onnx/sequences.rs"]
+mod sequences;
 #[path = "onnx/softmax.rs"]
 mod softmax;
 

@@ -17,6 +17,7 @@
 //! | [`linear`] | determinants |
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`attention`] | attention in one go |
+//! | [`recurrent`] | recurrent networks, attention by a state |
 //! | [`fused`] | chains of elementwise functions in one pass, as programs |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
@@ -26,6 +27,9 @@
 //! | [`near`] | normalisation by neighbours and by norms along a dimension |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
+//! | [`sample`] | pictures looked at by a grid, and in regions |
+//! | [`boxes`] | boxes in pictures that overlap |
+//! | [`fourier`] | discrete Fourier transforms |
 //! | [`training`] | losses with their gradients, and steps of weights |
 //! | [`trees`] | ensembles of decision trees |
 //! | [`fold`] | patches laid back over a picture |
@@ -48,6 +52,7 @@
 //! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call.
 
 pub mod attention;
+pub mod boxes;
 mod broadcast;
 pub mod cast;
 pub mod conv;
@@ -55,6 +60,7 @@ pub mod cumulative;
 pub mod einsum;
 pub mod elementwise;
 pub mod fold;
+pub mod fourier;
 pub mod functions;
 pub mod fused;
 pub mod gradient;
@@ -70,10 +76,12 @@ pub mod parallel;
 pub mod pool;
 pub mod quantize;
 pub mod random;
+pub mod recurrent;
 pub mod reduce;
 pub mod resize;
 #[allow(unsafe_code, reason = "a listed module")]
 mod rows;
+pub mod sample;
 mod scratch;
 pub mod select;
 pub mod softmax;

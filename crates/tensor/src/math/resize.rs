@@ -10,8 +10,11 @@ use super::number::{Floating, Number, Real};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
+mod scaled;
 mod taps;
 
+pub(crate) use scaled::cubic;
+pub use scaled::{Along, Blend, Places, Scaled, Scaling};
 use taps::Taps;
 
 /// Where in the input a place of the result is.

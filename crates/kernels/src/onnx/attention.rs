@@ -1,0 +1,193 @@
+//! Attention, and what stands around it: rotary embeddings, linear attention, causal convolutions with a state.
+
+use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::attention::{
+    self, Scoring, Stage, TensorMask, attention_into, scored_into, scores_into,
+};
+use tfrt_tensor::math::movement::{Movement, concat_extents, concat_into};
+use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
+
+use super::outputs::IntoValue;
+use super::{Node, Operations, Outputs, with_floating};
+
+mod linear;
+mod rotary;
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("Attention", attention),
+    ("CausalConvWithState", linear::causal_convolution),
+    ("LinearAttention", linear::linear),
+    ("RotaryEmbedding", rotary::rotary),
+];
+
+/// A tensor, and when its elements are there.
+type Later = (DenseHostTensor, AsyncValue<Chain>);
+
+/// Heads as a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
+fn by_heads(node: &Node<'_>, index: usize, heads: &str) -> Result<Later, Error> {
+    let x = node.inputs.dense(index)?;
+    let extents = x.shape().to_dims();
+    let &[batch, length, hidden] = &extents[..] else {
+        if extents.len() == 4 {
+            return Ok((x.clone(), AsyncValue::available(Chain)));
+        }
+        let message = format_args!("is expected to have 3 or 4 dimensions, found {extents:?}");
+        return Err(node.inputs.error(index, message));
+    };
+    let n_heads = node.attributes.size_or(heads, 0)?;
+    if n_heads == 0 || hidden % n_heads != 0 {
+        let message = format_args!("is expected to divide {hidden}, found {n_heads}");
+        return Err(node.attributes.error(heads, message));
+    }
+    let apart = [batch, length, n_heads, hidden / n_heads];
+    let movement = Movement::transpose(&apart, &[0, 2, 1, 3])?;
+    let out = node.output(x.dtype(), movement.extents())?;
+    let chain = movement.run_into(node.execution, &x.reshape(TensorShape::new(&apart)?)?, &out)?;
+    Ok((out, chain))
+}
+
+/// What came before, with what comes now behind it.
+fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later, Error> {
+    let Some(past) = node.inputs.optional_dense(past)? else {
+        return Ok((now, chain));
+    };
+    let extents = concat_extents(&[&past.shape().to_dims(), &now.shape().to_dims()], 2)
+        .map_err(|error| node.error(error.message()))?;
+    let out = node.output(now.dtype(), &extents)?;
+    let (execution, past, written) = (node.execution.clone(), past.clone(), out.clone());
+    let chain = chain
+        .and_then_value(move |_| concat_into(&execution, &[&past, &now], 2, &written).into_value());
+    Ok((out, chain))
+}
+
+/// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of before, and scores as a result.
+fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
+    let is_flat = node.inputs.dense(0)?.shape().rank() == 3;
+    let (queries, q_chain) = by_heads(node, 0, "q_num_heads")?;
+    let keys = continued(node, 4, by_heads(node, 1, "kv_num_heads")?)?;
+    let values = continued(node, 5, by_heads(node, 2, "kv_num_heads")?)?;
+    let ((keys, k_chain), (values, v_chain)) = (keys, values);
+    let dtype = queries.dtype();
+    let (q, k, v) = (
+        queries.shape().to_dims(),
+        keys.shape().to_dims(),
+        values.shape().to_dims(),
+    );
+    if k.len() != 4 || v.len() != 4 || q.len() != 4 {
+        return Err(node.error(format_args!(
+            "queries {q:?}, keys {k:?} and values {v:?} don't fit together"
+        )));
+    }
+    let past = node
+        .inputs
+        .optional_dense(4)?
+        .and_then(|past| past.shape().extent(2))
+        .unwrap_or(0);
+    let is_causal = node.attributes.flag("is_causal", false)?;
+    let depth = u32::try_from(q[3]).map_or(f64::INFINITY, f64::from);
+    let scale = node
+        .attributes
+        .float("scale")?
+        .map_or(1.0 / depth.sqrt(), f64::from);
+    let scoring = Scoring {
+        scale,
+        softcap: node.attributes.float_or("softcap", 0.0)?.into(),
+        causal: is_causal.then_some(past),
+        lens: lens(node, k[2])?,
+    };
+    let mask = node.inputs.optional_dense(3)?;
+    let is_whole = mask.is_none_or(|mask| {
+        mask.shape().extents().next_back() == Some(k[2]) && mask.shape().rank() <= 4
+    });
+    let is_plain = scoring.softcap == 0.0 && scoring.lens.is_none() && is_whole;
+    let mut product = q.clone();
+    product[3] = v[3];
+    let out = node.output(dtype, &product)?;
+    let ready = q_chain.and_then_value({
+        let k_chain = k_chain.clone();
+        let v_chain = v_chain.clone();
+        move |_| k_chain.and_then_value(move |_| v_chain)
+    });
+    with_floating!(dtype, T => {
+        let (execution, written, mask) = (node.execution.clone(), out.clone(), mask.cloned());
+        let (own, scores_mask) = (scoring.clone(), mask.clone());
+        let (queries_again, keys_again, values_again) = (queries.clone(), keys.clone(), values.clone());
+        let chain = ready.clone().and_then_value(move |_| {
+            let inputs = [&queries, &keys, &values];
+            if !is_plain {
+                return scored_into::<T>(&execution, own, inputs, mask.as_ref(), &written).into_value();
+            }
+            let options = attention::Attention { scale: Some(own.scale), causal: own.causal };
+            let mask = match mask {
+                None => TensorMask::None,
+                Some(mask) if mask.dtype() == DType::I1 => TensorMask::Seen(mask),
+                Some(mask) => TensorMask::Added(mask),
+            };
+            attention_into::<T>(&execution, &options, inputs, mask, &written).into_value()
+        });
+        let mut outputs = match is_flat {
+            true => flattened(node, out, chain, &product)?,
+            false => Outputs::later(out, chain),
+        };
+        if node.n_results > 1 {
+            outputs = outputs.and_later(keys_again.clone(), k_chain).and_later(values_again, v_chain);
+        }
+        if node.n_results > 3 {
+            let mut extents: Dims = q;
+            extents[3] = k[2];
+            let scores = node.output(dtype, &extents)?;
+            let stage = match node.attributes.integer_or("qk_matmul_output_mode", 0)? {
+                0 => Stage::Product,
+                1 => Stage::Capped,
+                2 => Stage::Masked,
+                3 => Stage::Softmax,
+                mode => {
+                    let message = format_args!("is expected to be 0 to 3, found {mode}");
+                    return Err(node.attributes.error("qk_matmul_output_mode", message));
+                }
+            };
+            let (execution, written) = (node.execution.clone(), scores.clone());
+            let chain = ready.and_then_value(move |_| {
+                let inputs = [&queries_again, &keys_again];
+                scores_into::<T>(&execution, (scoring, stage), inputs, scores_mask.as_ref(), &written).into_value()
+            });
+            outputs = outputs.and_later(scores, chain);
+        }
+        Ok(outputs)
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// How many keys there are, of each of the batch.
+fn lens(node: &Node<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
+    let Some(list) = node.inputs.optional_integers(6)? else {
+        return Ok(None);
+    };
+    let lens = list.iter().map(|len| {
+        let len = usize::try_from(*len).ok().filter(|len| *len <= n_keys);
+        len.ok_or_else(|| {
+            node.inputs.error(
+                6,
+                format_args!("has a length that is not within {n_keys}: {list:?}"),
+            )
+        })
+    });
+    lens.collect::<Result<Vec<usize>, Error>>().map(Some)
+}
+
+/// Heads side by side again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
+fn flattened(
+    node: &Node<'_>,
+    x: DenseHostTensor,
+    chain: AsyncValue<Chain>,
+    extents: &[usize],
+) -> Result<Outputs, Error> {
+    let movement = Movement::transpose(extents, &[0, 2, 1, 3])?;
+    let out = node.output(x.dtype(), movement.extents())?;
+    let (execution, written) = (node.execution.clone(), out.clone());
+    let chain =
+        chain.and_then_value(move |_| movement.run_into(&execution, &x, &written).into_value());
+    let hidden = extents[1].checked_mul(extents[3]);
+    let hidden = hidden.ok_or_else(|| node.error("the result exceeds the largest integer"))?;
+    let out = out.reshape(TensorShape::new(&[extents[0], extents[2], hidden])?)?;
+    Ok(Outputs::later(out, chain))
+}

@@ -1,0 +1,319 @@
+//! Pictures of other extents, and pictures looked at in other places.
+
+use tfrt_host::Error;
+use tfrt_tensor::DType;
+use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::resize::{Along, Blend, Places, Rounding, Scaled, Scaling};
+use tfrt_tensor::math::sample::{Grid, Outside, Sampling, grid_into};
+
+use super::{Node, Operations, Outputs, with_floating, with_real};
+
+pub(super) const OPERATIONS: &Operations = &[
+    ("AffineGrid", affine_grid),
+    ("GridSample", grid_sample),
+    ("Resize", resize),
+    ("Upsample", resize),
+];
+
+/// Before version 11 there are factors only, and one kind of coordinates.
+fn is_old(node: &Node<'_>) -> bool {
+    node.name == "Upsample" || node.opset < 11
+}
+
+fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
+    let (places, nearest) = match is_old(node) {
+        true => ("asymmetric", "floor"),
+        false => (
+            node.attributes
+                .string_or("coordinate_transformation_mode", "half_pixel")?,
+            node.attributes
+                .string_or("nearest_mode", "round_prefer_floor")?,
+        ),
+    };
+    let unknown = |name: &str, found: &str| {
+        node.attributes.error(
+            name,
+            format_args!("is not recognized: '{}'", found.escape_debug()),
+        )
+    };
+    let places = match places {
+        "half_pixel" => Places::HalfPixel,
+        "half_pixel_symmetric" => Places::HalfPixelSymmetric,
+        "pytorch_half_pixel" => Places::PytorchHalfPixel,
+        "align_corners" => Places::AlignCorners,
+        "asymmetric" | "tf_half_pixel_for_nn" => Places::Asymmetric,
+        "tf_crop_and_resize" => Places::CropAndResize,
+        other => return Err(unknown("coordinate_transformation_mode", other)),
+    };
+    let rounding = match nearest {
+        "round_prefer_floor" => Rounding::HalfDown,
+        "round_prefer_ceil" => Rounding::HalfUp,
+        "floor" => Rounding::Floor,
+        "ceil" => Rounding::Ceil,
+        other => return Err(unknown("nearest_mode", other)),
+    };
+    let blend = match node.attributes.string_or("mode", "nearest")? {
+        "nearest" => Blend::Nearest(rounding),
+        "linear" | "bilinear" => Blend::Linear,
+        "cubic" | "bicubic" => {
+            Blend::Cubic(node.attributes.float_or("cubic_coeff_a", -0.75)?.into())
+        }
+        other => return Err(unknown("mode", other)),
+    };
+    Ok(Scaling {
+        blend,
+        places,
+        antialias: node.attributes.flag("antialias", false)?,
+        exclude_outside: node.attributes.flag("exclude_outside", false)?,
+        extrapolation: node.attributes.float_or("extrapolation_value", 0.0)?.into(),
+    })
+}
+
+/// The dimensions, as factors or extents say that they are resized.
+fn dimensions(node: &Node<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
+    let axes = match node.attributes.integers("axes")? {
+        None => (0..extents.len()).collect(),
+        Some(axes) => axes
+            .iter()
+            .map(|axis| node.axis(*axis, extents.len()))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    let whole = |extent: &usize| Along {
+        input: *extent,
+        output: *extent,
+        scale: 1.0,
+        part: (0.0, 1.0),
+    };
+    let mut list: Vec<Along> = extents.iter().map(whole).collect();
+    let (scales_at, sizes_at) = if is_old(node) {
+        (1, usize::MAX)
+    } else {
+        (2, 3)
+    };
+    let wrong = |index: usize, found: usize| {
+        let wanted = axes.len();
+        node.inputs.error(
+            index,
+            format_args!("is expected to have {wanted} elements, found {found}"),
+        )
+    };
+    if !is_old(node)
+        && node
+            .inputs
+            .optional_dense(1)?
+            .is_some_and(|roi| roi.n_elements() > 0)
+    {
+        let roi = node.inputs.numbers(1)?;
+        if roi.len() != 2 * axes.len() {
+            // It counts for one kind of coordinates only.
+            let places = node
+                .attributes
+                .string_or("coordinate_transformation_mode", "half_pixel")?;
+            if places == "tf_crop_and_resize" {
+                return Err(node.inputs.error(
+                    1,
+                    format_args!("is expected to have {} elements", 2 * axes.len()),
+                ));
+            }
+        } else {
+            for (index, axis) in axes.iter().enumerate() {
+                list[*axis].part = (roi[index], roi[index + axes.len()]);
+            }
+        }
+    }
+    let stated = node.attributes.floats("scales")?;
+    let given = match (stated, node.inputs.optional_dense(scales_at)?) {
+        (Some(scales), _) => Some(scales.iter().map(|scale| f64::from(*scale)).collect()),
+        (None, Some(scales)) if scales.n_elements() > 0 => Some(node.inputs.numbers(scales_at)?),
+        _ => None,
+    };
+    if let Some(scales) = given {
+        if scales.len() != axes.len() {
+            return Err(wrong(scales_at, scales.len()));
+        }
+        for (axis, scale) in axes.iter().zip(scales) {
+            let along = &mut list[*axis];
+            along.scale = scale;
+            along.output = scaled(node, along.input, scale)?;
+        }
+        return Ok(list);
+    }
+    let sizes = node.inputs.integers(sizes_at)?;
+    if sizes.len() != axes.len() {
+        return Err(wrong(sizes_at, sizes.len()));
+    }
+    let sizes: Option<Vec<usize>> = sizes
+        .iter()
+        .map(|size| usize::try_from(*size).ok())
+        .collect();
+    let sizes = sizes.ok_or_else(|| node.inputs.error(sizes_at, "has a negative extent"))?;
+    #[allow(clippy::cast_precision_loss, reason = "extents of pictures are small")]
+    let ratio = |axis: usize, size: usize| size as f64 / extents[axis].max(1) as f64;
+    let ratios = axes
+        .iter()
+        .zip(&sizes)
+        .map(|(axis, size)| ratio(*axis, *size));
+    let common = match node
+        .attributes
+        .string_or("keep_aspect_ratio_policy", "stretch")?
+    {
+        "stretch" => None,
+        "not_larger" => Some(ratios.fold(f64::INFINITY, f64::min)),
+        "not_smaller" => Some(ratios.fold(0.0, f64::max)),
+        other => {
+            let message = format_args!("is not recognized: '{}'", other.escape_debug());
+            return Err(node.attributes.error("keep_aspect_ratio_policy", message));
+        }
+    };
+    for (axis, size) in axes.iter().zip(sizes) {
+        let along = &mut list[*axis];
+        match common {
+            None => (along.scale, along.output) = (ratio(*axis, size), size),
+            Some(scale) => {
+                #[allow(clippy::cast_precision_loss, reason = "extents of pictures are small")]
+                let wanted = (along.input as f64 * scale + 0.5).floor();
+                (along.scale, along.output) = (scale, whole_extent(node, wanted)?);
+            }
+        }
+        // Of nothing, nothing is made by any factor.
+        if along.output == 0 {
+            along.scale = 1.0;
+        }
+    }
+    Ok(list)
+}
+
+/// An extent times a factor, in the precision that factors have.
+fn scaled(node: &Node<'_>, extent: usize, scale: f64) -> Result<usize, Error> {
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "as factors are stated"
+    )]
+    let wanted = (extent as f32 * scale as f32).floor();
+    whole_extent(node, wanted.into())
+}
+
+fn whole_extent(node: &Node<'_>, wanted: f64) -> Result<usize, Error> {
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is whole and in range"
+    )]
+    match (0.0..MOST).contains(&wanted) {
+        true => Ok(wanted as usize),
+        false => Err(node.error(format_args!("{wanted} is no extent"))),
+    }
+}
+
+fn resize(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let (dtype, scaling) = (x.dtype(), scaling(node)?);
+    let dimensions = dimensions(node, &x.shape().to_dims())?;
+    let output: Vec<usize> = dimensions.iter().map(|along| along.output).collect();
+    let out = node.output(dtype, &output)?;
+    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.error(error.message()))?;
+    let is_picked =
+        matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
+    let chain = match is_picked {
+        true => scaled.pick_into(node.execution, x, &out)?,
+        false => with_real!(dtype, T => scaled.run_into::<T>(node.execution, x, &out)?, else
+            return Err(node.inputs.unsupported(0, dtype))),
+    };
+    Ok(Outputs::later(out, chain))
+}
+
+fn grid_sample(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, grid) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let (dtype, extents, places) = (x.dtype(), x.shape().to_dims(), grid.shape().to_dims());
+    let unknown = |name: &str, found: &str| {
+        node.attributes.error(
+            name,
+            format_args!("is not recognized: '{}'", found.escape_debug()),
+        )
+    };
+    let options = Grid {
+        sampling: match node.attributes.string_or("mode", "linear")? {
+            "nearest" => Sampling::Nearest,
+            "linear" | "bilinear" => Sampling::Linear,
+            "cubic" | "bicubic" => Sampling::Cubic,
+            other => return Err(unknown("mode", other)),
+        },
+        outside: match node.attributes.string_or("padding_mode", "zeros")? {
+            "zeros" => Outside::Zeros,
+            "border" => Outside::Border,
+            "reflection" => Outside::Reflection,
+            other => return Err(unknown("padding_mode", other)),
+        },
+        align_corners: node.attributes.flag("align_corners", false)?,
+    };
+    if extents.len() < 3 || places.len() != extents.len() {
+        return Err(node.error(format_args!(
+            "a grid of {places:?} does not fit a picture of {extents:?}"
+        )));
+    }
+    let mut output = extents.clone();
+    output.truncate(2);
+    output.extend_from_slice(&places[1..places.len() - 1]);
+    let (out, of_grid) = (node.output(dtype, &output)?, grid.dtype());
+    with_real!(dtype, T => with_floating!(of_grid, G => {
+        let chain = grid_into::<T, G>(node.execution, options, x, grid, &out)
+            .map_err(|error| node.error(error.message()))?;
+        Ok(Outputs::later(out, chain))
+    }, else Err(node.inputs.unsupported(1, of_grid))), else Err(node.inputs.unsupported(0, dtype)))
+}
+
+/// `AffineGrid`: where the places of a picture come from by an affine map of the coordinates from -1 to 1.
+fn affine_grid(node: &Node<'_>) -> Result<Outputs, Error> {
+    let theta = node.inputs.dense(0)?;
+    let (dtype, maps) = (theta.dtype(), node.inputs.extents(0, 3)?);
+    let size: Option<Vec<usize>> = node
+        .inputs
+        .integers(1)?
+        .iter()
+        .map(|one| usize::try_from(*one).ok())
+        .collect();
+    let size = size.unwrap_or_default();
+    let rank = size.len().saturating_sub(2);
+    if !(1..=3).contains(&rank) || maps[..] != [size[0], rank, rank + 1] {
+        return Err(node.error(format_args!(
+            "maps of extents {maps:?} don't fit a picture of {size:?}"
+        )));
+    }
+    let align_corners = node.attributes.flag("align_corners", false)?;
+    let mut extents = vec![size[0]];
+    extents.extend_from_slice(&size[2..]);
+    extents.push(rank);
+    let out = node.output(DType::F64, &extents)?;
+    let numbers = node.inputs.numbers(0)?;
+    let mut writing = out.write()?;
+    let spatial = &size[2..];
+    let places: usize = spatial.iter().product();
+    for (index, out) in writing.elements_mut::<f64>()?.chunks_mut(rank).enumerate() {
+        let map = &numbers[index / places * rank * (rank + 1)..][..rank * (rank + 1)];
+        // The last dimension first.
+        let (mut rest, mut at) = (index % places, Vec::with_capacity(rank + 1));
+        for extent in spatial.iter().rev() {
+            #[allow(clippy::cast_precision_loss, reason = "extents of pictures are small")]
+            let (place, n) = ((rest % extent) as f64, *extent as f64);
+            rest /= extent;
+            at.push(match align_corners {
+                true if n > 1.0 => 2.0 * place / (n - 1.0) - 1.0,
+                true => -1.0,
+                false => (2.0 * place + 1.0) / n - 1.0,
+            });
+        }
+        at.push(1.0);
+        for (row, out) in out.iter_mut().enumerate() {
+            let row = &map[row * (rank + 1)..][..=rank];
+            *out = row.iter().zip(&at).map(|(factor, at)| factor * at).sum();
+        }
+    }
+    drop(writing);
+    with_floating!(dtype, T => {
+        let reading = out.read()?;
+        let narrow: Vec<T> = reading.elements::<f64>()?.iter().map(|one| T::from_f64(*one)).collect();
+        Ok(node.tensor_of(&extents, &narrow)?.into())
+    }, else Err(node.inputs.unsupported(0, dtype)))
+}

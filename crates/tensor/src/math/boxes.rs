@@ -1,0 +1,122 @@
+//! Boxes in pictures, of which those are dropped that overlap a better one.
+
+/// What is kept of boxes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suppression {
+    /// How many are kept at most.
+    pub most: usize,
+    /// How large the common part of two may be, of all that both cover.
+    pub overlap: f64,
+    /// The score that a box has to exceed, if any.
+    pub score: Option<f64>,
+}
+
+/// A box by its sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sides {
+    /// The sides along the first and the second dimension, the smaller first.
+    pub sides: [(f64, f64); 2],
+}
+
+impl Sides {
+    /// Returns the box between two corners, each the first dimension first.
+    pub fn of_corners([a, b, c, d]: [f64; 4]) -> Sides {
+        Sides {
+            sides: [(a.min(c), a.max(c)), (b.min(d), b.max(d))],
+        }
+    }
+
+    /// Returns the box about a middle `[x, y]` of a width and a height.
+    pub fn of_middle([x, y, width, height]: [f64; 4]) -> Sides {
+        let around = |middle: f64, extent: f64| (middle - extent / 2.0, middle + extent / 2.0);
+        Sides {
+            sides: [around(y, height), around(x, width)],
+        }
+    }
+
+    fn area(&self) -> f64 {
+        self.sides
+            .iter()
+            .map(|(least, largest)| largest - least)
+            .product()
+    }
+
+    /// The common part of two boxes, of all that both cover; 0 for what has no area.
+    pub fn overlap(&self, other: &Sides) -> f64 {
+        let mut common = 1.0;
+        for (own, other) in self.sides.iter().zip(&other.sides) {
+            let extent = own.1.min(other.1) - own.0.max(other.0);
+            if extent <= 0.0 {
+                return 0.0;
+            }
+            common *= extent;
+        }
+        let (own, other) = (self.area(), other.area());
+        let all = own + other - common;
+        if own <= 0.0 || other <= 0.0 || all <= 0.0 {
+            0.0
+        } else {
+            common / all
+        }
+    }
+}
+
+/// The boxes that are kept, the best first; of two as good the one before.
+pub fn suppress(suppression: &Suppression, boxes: &[Sides], scores: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..boxes.len().min(scores.len()))
+        .filter(|index| suppression.score.is_none_or(|least| scores[*index] > least))
+        .collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    let mut kept: Vec<usize> = Vec::new();
+    for index in order {
+        if kept.len() >= suppression.most {
+            break;
+        }
+        let is_new = kept
+            .iter()
+            .all(|other| boxes[index].overlap(&boxes[*other]) <= suppression.overlap);
+        if is_new {
+            kept.push(index);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_a_better_box_is_dropped() {
+        let boxes = [
+            [0.0, 0.0, 1.0, 1.0],
+            [0.0, 0.1, 1.0, 1.1],
+            [0.0, 10.0, 1.0, 11.0],
+        ]
+        .map(Sides::of_corners);
+        let all = Suppression {
+            most: 9,
+            overlap: 0.5,
+            score: None,
+        };
+        assert_eq!(suppress(&all, &boxes, &[0.9, 0.95, 0.1]), [1, 2]);
+        assert_eq!(
+            suppress(
+                &Suppression {
+                    score: Some(0.5),
+                    ..all
+                },
+                &boxes,
+                &[0.9, 0.95, 0.1]
+            ),
+            [1]
+        );
+        assert!(suppress(&Suppression { most: 0, ..all }, &boxes, &[0.9, 0.95, 0.1]).is_empty());
+        assert_eq!(
+            Sides::of_middle([0.5, 1.0, 1.0, 2.0]),
+            Sides::of_corners([0.0, 0.0, 2.0, 1.0])
+        );
+        let nothing = Sides::of_corners([0.0; 4]);
+        assert_eq!(nothing.overlap(&nothing), 0.0);
+    }
+}
