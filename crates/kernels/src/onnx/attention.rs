@@ -18,6 +18,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("CausalConvWithState", linear::causal_convolution),
     ("LinearAttention", linear::linear),
     ("RotaryEmbedding", rotary::rotary),
+    ("preview.FlexAttention", attention),
 ];
 
 /// A tensor, and when its elements are there.
