@@ -195,7 +195,7 @@ impl Tiling {
         // Of an even number two threads get the same share.
         let n_row_blocks = match n_tile_rows.div_ceil(tile_rows) {
             n @ ..2 => n,
-            n => n.next_multiple_of(2).min(n_tile_rows),
+            n => n.saturating_add(n % 2).min(n_tile_rows),
         };
         let most = (layout.n_panels() / MIN_PANELS).max(1);
         let n_panel_blocks = MIN_BLOCKS.div_ceil(n_row_blocks.max(1)).min(most);

@@ -190,6 +190,16 @@ fn filters_that_are_not_finite_are_packed_for_the_definition() {
 }
 
 #[test]
+fn without_filters_there_may_be_any_number_of_images() {
+    let mut case = case(1, [4, 4], [1, 0], Padding::Same);
+    case.input = vec![usize::MAX / 200, 1, 200, 1];
+    let plan = case.convolution.plan(&case.input, &case.filter).unwrap();
+    let layout = layout(InstructionSet::best(), 1, 0).unwrap();
+    let tiling = Tiling::new(&plan, Method::Winograd2, layout);
+    assert!(tiling.len() > 0);
+}
+
+#[test]
 fn methods_fit_their_windows() {
     let dense = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
     let wide = Convolution::new(&[Window::new(3, 2, Padding::Same); 2]);
