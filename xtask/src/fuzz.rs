@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 5] = ["parse", "round_trip", "open", "reopen", "execute"];
+pub const TARGETS: [&str; 6] = ["parse", "round_trip", "open", "reopen", "import", "execute"];
 
 /// How long a target is tried if nothing else is asked for.
 const SECONDS: &str = "60";
@@ -46,6 +46,7 @@ fn command(target: &str, seconds: &str) -> Command {
     let kept = match target {
         "parse" | "round_trip" => "tests/fuzz/text",
         "open" | "reopen" => "tests/fuzz/bytes",
+        "import" => "tests/fuzz/models",
         _ => "tests/fuzz/choices",
     };
     let regressions = format!("tests/fuzz/regressions/{target}");

@@ -6,6 +6,7 @@
 //! | [`text::round_trip`] | text | what is printed parses to the same |
 //! | [`bytes::open`] | a file | refused with a place, or safe to read, load and run |
 //! | [`bytes::reopen`] | a file | what is compiled from its text comes back to the byte |
+//! | [`models::import`] | a file | refused with a reason, or a module whose text is read as the same |
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
@@ -19,6 +20,7 @@ pub mod bench;
 pub mod bytes;
 pub mod execute;
 pub mod hostile;
+pub mod models;
 pub mod mutate;
 pub mod seeds;
 pub mod text;
@@ -36,7 +38,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target {
         name: "parse",
         corpus: "text",
@@ -56,6 +58,11 @@ pub const TARGETS: [Target; 5] = [
         name: "reopen",
         corpus: "bytes",
         check: bytes::reopen,
+    },
+    Target {
+        name: "import",
+        corpus: "models",
+        check: models::import,
     },
     Target {
         name: "execute",

@@ -75,8 +75,18 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             programs().into_iter().map(text).collect()
         }
         "open" | "reopen" => files().into_iter().map(|(_, bytes)| bytes).collect(),
+        "import" => models(),
         _ => (0..200).map(choices).collect(),
     }
+}
+
+/// Returns the models of the corpus, which are made by hand.
+fn models() -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(root().join("tests/fuzz/models")).expect("the folder is there");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let read = |path: &PathBuf| fs::read(path).expect("it can be read");
+    paths.iter().map(read).collect()
 }
 
 /// Returns some choices of a seed.

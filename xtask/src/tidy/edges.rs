@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "fuzz",
         &[
-            "async", "bef", "ir", "compiler", "host", "kernels", "oracle",
+            "async", "bef", "ir", "compiler", "import", "host", "kernels", "oracle",
         ],
     ),
     (

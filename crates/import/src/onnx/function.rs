@@ -1,13 +1,13 @@
 //! Functions of a model's own, which are expanded where they are called.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use tfrt_ir::{Diagnostics, Location, ValueId};
 
 use super::{
     attributes::Bound,
-    graph::{Context, Frame, Importer, MAX_LEVELS, Place},
-    model::{Opsets, domain, set_name},
+    graph::{Context, Frame, Importer, MAX_LEVELS, Place, Stated},
+    model::{Opsets, domain},
     problem::{Problem, shown},
     proto::{Function, Node},
 };
@@ -15,7 +15,7 @@ use crate::codes;
 
 /// Nodes that functions may become, all together: a short chain of functions of which each calls
 /// the next twice would else become as many as there are atoms.
-const MAX_EXPANDED: usize = 500_000;
+const MAX_EXPANDED: usize = 200_000;
 
 /// Domain, name and overload.
 type Key<'m> = (&'m str, &'m str, &'m str);
@@ -28,10 +28,11 @@ pub(super) struct Functions<'m> {
 }
 
 /// A function, and what becomes of a call.
-#[derive(Clone, Copy)]
 pub(super) struct Known<'m> {
     function: &'m Function,
     extent: Extent<'m>,
+    /// Versions of operator sets, once they were read.
+    opsets: Option<Rc<Opsets<'m>>>,
 }
 
 /// What becomes of a call of a function.
@@ -66,7 +67,11 @@ impl<'m> Functions<'m> {
         }
         let extents = extents(functions, &by_name);
         let all = functions.iter().zip(extents);
-        let all = all.map(|(function, extent)| Known { function, extent });
+        let all = all.map(|(function, extent)| Known {
+            function,
+            extent,
+            opsets: None,
+        });
         Functions {
             all: all.collect(),
             by_name,
@@ -168,33 +173,26 @@ fn count(
 }
 
 impl<'m> Importer<'m> {
-    /// Checks that functions ask for versions of operator sets that go with the model's.
-    pub(super) fn check_versions(
+    /// Reads for which versions of operator sets functions are written.
+    pub(super) fn function_versions(
         &mut self,
         functions: &'m [Function],
         model: &Opsets<'m>,
         place: &Location,
     ) {
-        for function in functions {
+        for (index, function) in functions.iter().enumerate() {
             let name = shown(function.name.as_deref().unwrap_or(""));
             let who = format!("function '{name}'");
-            let own = self.opsets(&who, &function.opset_import, place);
-            for (domain, version) in own {
-                let Some(&other) = model.get(domain) else {
+            let mut all = self.opsets(&who, &function.opset_import, place);
+            for (&domain, &version) in &all {
+                if !model.contains_key(domain) {
                     self.state_version(domain, version);
-                    continue;
-                };
-                if other == version {
-                    continue;
                 }
-                let set = shown(set_name(domain));
-                let message = format!(
-                    "{who} asks for version {version} of the operator set '{set}', \
-                     expected {other} as the model does"
-                );
-                let problem = Problem::new(codes::OPSET, message);
-                self.errors.push(problem.at(place.clone()));
             }
+            for (&domain, &version) in model {
+                all.entry(domain).or_insert(version);
+            }
+            self.functions.all[index].opsets = Some(Rc::new(all));
         }
     }
 
@@ -204,10 +202,12 @@ impl<'m> Importer<'m> {
         function: usize,
         node: &'m Node,
         operands: &[Option<ValueId>],
+        stated: &Stated<'m>,
         at: Context<'_>,
         place: &Place,
     ) -> Vec<Option<ValueId>> {
-        let Known { function, extent } = self.functions.all[function];
+        let known = &self.functions.all[function];
+        let (function, extent, opsets) = (known.function, known.extent, known.opsets.clone());
         if let Some(problem) = self.refuse_call(function, extent, node, at) {
             self.errors
                 .push(problem.of(&place.label).at(place.location.clone()));
@@ -219,7 +219,7 @@ impl<'m> Importer<'m> {
             self.n_expanded += n_nodes;
         }
         let attributes = self.bind(function, node, at);
-        let opsets = self.frames[at.frame].opsets.clone();
+        let own = opsets.unwrap_or_else(|| self.frames[at.frame].opsets.clone());
         let scope = self.new_scope(None);
         let parameters = function.input.iter().zip(operands);
         for (name, value) in parameters {
@@ -233,7 +233,7 @@ impl<'m> Importer<'m> {
         let left_out = left_out.map(|(_, name)| name.as_str()).collect();
         self.scopes[scope].left_out = left_out;
         self.frames.push(Frame {
-            opsets,
+            opsets: own,
             attributes,
             caller: Some(place.location.clone()),
         });
@@ -244,7 +244,14 @@ impl<'m> Importer<'m> {
             path: &place.path,
             level: at.level + 1,
         };
-        self.nodes(&function.node, &function.value_info, &[], inside);
+        // What is said of the call's results holds for what gives them.
+        let results = function.output.iter().zip(&node.output);
+        let of_call =
+            results.filter_map(|(own, name)| Some((own.as_str(), *stated.get(name.as_str())?)));
+        let stated = of_call
+            .chain(super::graph::stated(&function.value_info))
+            .collect();
+        self.nodes(&function.node, &stated, inside);
         let results = function.output.iter();
         let results = results
             .map(|name| self.result(name, inside, place))

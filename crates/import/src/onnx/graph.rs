@@ -43,7 +43,7 @@ pub(super) struct Importer<'m> {
     /// The model, and the calls of functions that are being read.
     pub frames: Vec<Frame<'m>>,
     /// Names of operations that were met, by domain and operator.
-    pub names: HashMap<(&'m str, &'m str), Known>,
+    pub names: HashMap<(&'m str, &'m str, i64), Known>,
     /// Nodes of functions that were expanded.
     pub n_expanded: usize,
 }
@@ -55,6 +55,8 @@ pub(super) struct Known {
     pub name: Name,
     /// `None` if it is of a domain of which nothing is known.
     pub operator: Option<Rc<Operator>>,
+    /// The version of the operator set, if it is not the model's.
+    pub own_version: Option<i64>,
 }
 
 /// The values of a graph.
@@ -109,7 +111,21 @@ impl Place {
 }
 
 /// Types that a graph states, by the names of values.
-type Stated<'m> = HashMap<&'m str, &'m TypeProto>;
+pub(super) type Stated<'m> = HashMap<&'m str, &'m TypeProto>;
+
+/// Returns the types that a list states.
+pub(super) fn stated(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
+    infos
+        .iter()
+        .filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)))
+}
+
+/// Returns the types that a graph states of what its nodes make.
+pub(super) fn stated_by(graph: &Graph) -> Stated<'_> {
+    stated(&graph.value_info)
+        .chain(stated(&graph.output))
+        .collect()
+}
 
 impl<'m> Importer<'m> {
     pub(super) fn new_frame(&mut self, opsets: Opsets<'m>) -> usize {
@@ -269,25 +285,16 @@ impl<'m> Importer<'m> {
     }
 
     /// Reads nodes, in an order in which each finds what it takes.
-    pub(super) fn nodes(
-        &mut self,
-        nodes: &'m [Node],
-        value_info: &'m [ValueInfo],
-        outputs: &'m [ValueInfo],
-        at: Context<'_>,
-    ) {
-        let stated = value_info.iter().chain(outputs);
-        let stated = stated.filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)));
-        let stated: Stated<'m> = stated.collect();
+    pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &Stated<'m>, at: Context<'_>) {
         match order::sorted(nodes) {
             Ok(None) => {
                 for (index, node) in nodes.iter().enumerate() {
-                    self.node(node, index, &stated, at);
+                    self.node(node, index, stated, at);
                 }
             }
             Ok(Some(order)) => {
                 for index in order {
-                    self.node(&nodes[index], index, &stated, at);
+                    self.node(&nodes[index], index, stated, at);
                 }
             }
             Err(cycle) => self.report_cycle(nodes, &cycle, at),
@@ -327,7 +334,7 @@ impl<'m> Importer<'m> {
             .map(|name| self.operand(name, at, &place))
             .collect();
         let results = match self.functions.called(node) {
-            Some(function) => self.call(function, node, &operands, at, &place),
+            Some(function) => self.call(function, node, &operands, stated, at, &place),
             None => match self.operation(node, operands, stated, at, &place) {
                 Ok(results) => results,
                 Err(problem) => {
@@ -382,7 +389,11 @@ impl<'m> Importer<'m> {
         at: Context<'_>,
         place: &Place,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
-        let Known { name, operator } = self.known(node, at)?;
+        let Known {
+            name,
+            operator,
+            own_version,
+        } = self.known(node, at)?;
         let n_errors = self.errors.len();
         let (entries, graphs) = self.attributes(node, at, place, operator.as_deref())?;
         if self.errors.len() > n_errors {
@@ -416,9 +427,17 @@ impl<'m> Importer<'m> {
             };
             state = state.attribute(*name, value);
         }
+        if let Some(version) = own_version {
+            state = state.attribute("onnx.opset", Attribute::integer(version, Type::I64));
+        }
+        let types = values
+            .iter()
+            .map(|&value| self.module.value_type(value).clone());
+        let types: Vec<Type> = types.collect();
         let mut regions = Vec::with_capacity(graphs.len());
-        for (name, graph, bound) in graphs {
-            let region = self.subgraph(name, graph, bound, at, place)?;
+        for (attribute, graph, bound) in graphs {
+            let arguments = results::arguments(&name, &types, graph.input.len());
+            let region = self.subgraph(attribute, graph, bound, &arguments, at, place)?;
             regions.push(region);
             state = state.region(region);
         }
@@ -444,11 +463,12 @@ impl<'m> Importer<'m> {
     fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<Known, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
-        if let Some(known) = self.names.get(&(domain, operator)) {
+        let version = self.frames[at.frame].opsets.get(domain).copied();
+        let key = (domain, operator, version.unwrap_or(0));
+        if let Some(known) = self.names.get(&key) {
             return Ok(known.clone());
         }
         let name = operation_name(domain, operator)?;
-        let version = self.frames[at.frame].opsets.get(domain).copied();
         if version.is_none() && schema::is_known_domain(domain) {
             let set = if domain.is_empty() { "ai.onnx" } else { domain };
             let message =
@@ -458,8 +478,9 @@ impl<'m> Importer<'m> {
         let known = Known {
             name: Name::from(name),
             operator: check::operator(domain, operator, version.unwrap_or(0))?,
+            own_version: version.filter(|_| version != self.frames[0].opsets.get(domain).copied()),
         };
-        self.names.insert((domain, operator), known.clone());
+        self.names.insert(key, known.clone());
         Ok(known)
     }
 
@@ -535,6 +556,7 @@ impl<'m> Importer<'m> {
         name: &str,
         graph: &'m Graph,
         bound: Bound<'m>,
+        arguments: &[Type],
         at: Context<'_>,
         place: &Place,
     ) -> Result<RegionId, Problem> {
@@ -553,12 +575,16 @@ impl<'m> Importer<'m> {
             path: &path,
             level: at.level + 1,
         };
-        for input in &graph.input {
+        for (index, input) in graph.input.iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match &input.ty {
-                // Subgraphs may leave types to be found out.
                 None => types::unknown(),
                 Some(_) => self.stated_type(input, "input", &place.location),
+            };
+            // Subgraphs may leave types to be found out.
+            let ty = match arguments.get(index) {
+                Some(known) if results::is_unknown(&ty) => known.clone(),
+                _ => ty,
             };
             let location = Location::named(join(&path, &shown(name)), None);
             let value = self.module.add_argument(block, ty, location);
@@ -570,7 +596,7 @@ impl<'m> Importer<'m> {
             self.define(name, value, scope, &input);
         }
         self.initializers(graph, inside);
-        self.nodes(&graph.node, &graph.value_info, &graph.output, inside);
+        self.nodes(&graph.node, &stated_by(graph), inside);
         let outputs = self.outputs(graph, inside);
         let end = OpState::new("onnx.Yield").operands(outputs);
         let end = self.module.create(end.location(place.location.clone()));

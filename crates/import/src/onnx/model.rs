@@ -8,7 +8,7 @@ use super::{
     OPSETS, Options,
     external::ExternalFiles,
     function::Functions,
-    graph::{Context, Importer, Place},
+    graph::{Context, Importer, Place, stated_by},
     problem::{Problem, shown},
     proto, sparse, types, whole,
 };
@@ -50,7 +50,7 @@ impl<'m> Importer<'m> {
         }
         self.properties(model);
         self.functions = Functions::of(&model.functions, &place, &mut self.errors);
-        self.check_versions(&model.functions, &opsets, &place);
+        self.function_versions(&model.functions, &opsets, &place);
         let frame = self.new_frame(opsets);
         self.main(graph, frame);
     }
@@ -162,7 +162,7 @@ impl<'m> Importer<'m> {
             inputs.push(Attribute::string(name));
             dimensions.push(types::dimensions(input.ty.as_deref()));
         }
-        self.nodes(&graph.node, &graph.value_info, &graph.output, at);
+        self.nodes(&graph.node, &stated_by(graph), at);
         let outputs = self.outputs(graph, at);
         let types_of = |module: &Module, values: &[ValueId]| -> Vec<Type> {
             let types = values.iter().map(|&value| module.value_type(value).clone());

@@ -107,6 +107,29 @@ pub(super) fn types(
     }
 }
 
+/// Returns what is known of the arguments of a graph, from the operands of its operation.
+pub(super) fn arguments(name: &str, operands: &[Type], n_arguments: usize) -> Vec<Type> {
+    let any = |ty: &Type| any_shape(Some(ty));
+    match name {
+        "onnx.Loop" => {
+            let own = [types::unranked(Type::I64), types::unranked(Type::I1)];
+            own.into_iter()
+                .chain(operands.iter().skip(2).map(any))
+                .collect()
+        }
+        // Before version 9 the lengths of sequences come first.
+        "onnx.Scan" => {
+            let first = operands.len().saturating_sub(n_arguments);
+            operands[first..].iter().map(any).collect()
+        }
+        "onnx.SequenceMap" => {
+            let element = |ty: &Type| inner(ty).unwrap_or_else(|| any(ty));
+            operands.iter().map(element).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the types that an operator's parameters say, of those results that have one.
 fn declared(
     module: &Module,

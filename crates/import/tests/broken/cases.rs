@@ -167,8 +167,8 @@ fn functions(add: Add) {
         .text(1, "f")
         .text(10, "own")
         .message(7, node("Relu", &["a"], &["b"]))
-        .message(9, opset("", 18));
-    add("function for two versions", with(vec![other], f()));
+        .message(9, opset("", 28));
+    add("function for operator set 28", with(vec![other], f()));
     let unknown = function("f", [node("Relu", &["z"], &["b"])]);
     add(
         "function that takes what is outside",
@@ -504,4 +504,12 @@ fn files(add: Add) {
     );
     add("external: offset in words", at("offset", "four"));
     add("external: offset below zero", at("offset", "-4"));
+}
+
+/// A model with an attribute on its only node.
+fn with_attribute(operator: &str, attribute: Wire) -> Wire {
+    model(graph(
+        [node(operator, &["x"], &["y"]).message(5, attribute)],
+        "y",
+    ))
 }

@@ -131,14 +131,6 @@ pub fn with_initializer(tensor: Wire) -> Wire {
     model(graph([node("Add", &["x", "w"], &["y"])], "y").message(5, tensor))
 }
 
-/// A model with an attribute on its only node.
-pub fn with_attribute(operator: &str, attribute: Wire) -> Wire {
-    model(graph(
-        [node(operator, &["x"], &["y"]).message(5, attribute)],
-        "y",
-    ))
-}
-
 /// A function of one input and one output.
 pub fn function(name: &str, nodes: impl IntoIterator<Item = Wire>) -> Wire {
     Wire::new()
