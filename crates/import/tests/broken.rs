@@ -10,6 +10,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
     thread,
     time::{Duration, Instant},
 };
@@ -27,8 +28,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// As much as threads of Rust's have.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Makes the files that cases name; returns the folder.
-fn folder() -> PathBuf {
+/// The folder of the files that cases name, made once: tests side by side read them.
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let around = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken");
     let folder = around.join("model");
     fs::create_dir_all(folder.join("folder")).unwrap();
@@ -40,7 +41,7 @@ fn folder() -> PathBuf {
     #[cfg(unix)]
     std::os::unix::fs::symlink("../secret.bin", &link).unwrap();
     folder
-}
+});
 
 fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
     let options = Options {
@@ -58,13 +59,12 @@ fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
 
 #[test]
 fn broken_models_are_refused_with_a_place_and_a_reason() {
-    let folder = folder();
     let mut text = String::new();
     let mut shown = BTreeSet::new();
     let all = cases::all();
     assert!(all.len() >= 60, "{}", all.len());
     for case in all {
-        let (errors, took) = refuse(case.bytes, &folder);
+        let (errors, took) = refuse(case.bytes, &FOLDER);
         let errors = errors.unwrap_or_else(|| panic!("'{}' is not refused", case.name));
         assert!(took < LIMIT, "'{}' took {took:?}", case.name);
         shown.extend(errors.iter().filter_map(|error| error.code()));
@@ -86,7 +86,7 @@ fn files_beside_a_model_need_its_folder() {
         errors.to_string().contains("the model's folder is unknown"),
         "{errors}"
     );
-    let (errors, _) = refuse(model.0, &folder());
+    let (errors, _) = refuse(model.0, &FOLDER);
     assert!(errors.is_none(), "{errors:?}");
 }
 

@@ -5,7 +5,11 @@ mod cases;
 #[path = "broken/wire.rs"]
 mod wire;
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock},
+};
 
 use expect_test::expect_file;
 use tfrt_import::onnx::{
@@ -15,7 +19,9 @@ use tfrt_import::onnx::{
 };
 use tfrt_ir::{Attribute, Module, PrintOptions, Source, parse, print, verify};
 
-fn imported(name: &str, bytes: Vec<u8>) -> Module {
+/// The folder of the models, written once: a test that wrote it again would cut the file short under
+/// the hands of those beside it.
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("models");
     fs::create_dir_all(folder.join("deep")).unwrap();
     fs::write(
@@ -23,9 +29,13 @@ fn imported(name: &str, bytes: Vec<u8>) -> Module {
         [0, 0, 0, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40],
     )
     .unwrap();
+    folder
+});
+
+fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
-        folder: Some(folder),
+        folder: Some(FOLDER.clone()),
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))
 }
