@@ -65,6 +65,13 @@ fn rotary_embeddings() {
         .of("[[0.0], [1.0]] 2x1xf32")
         .of("[[1]] 1x1xi64")
         .gives(&["f32 [1, 1, 1, 2] [-2.0, 1.0]"]);
+    // One head, as one row: each place has its own angle.
+    op("RotaryEmbedding")
+        .of("[[[1.0, 2.0], [1.0, 2.0]]] 1x2x2xf32")
+        .of("[[[1.0], [0.0]]] 1x2x1xf32")
+        .of("[[[0.0], [1.0]]] 1x2x1xf32")
+        .with("\"num_heads\", 1 : i64")
+        .gives(&["f32 [1, 2, 2] [1.0, 2.0, -2.0, 1.0]"]);
 }
 
 #[test]

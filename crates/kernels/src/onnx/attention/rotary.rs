@@ -41,6 +41,7 @@ pub(super) fn rotary(node: &Node<'_>) -> Result<Outputs, Error> {
             return Err(node.inputs.error(0, message));
         }
     };
+    let is_flat = extents.len() == 3;
     let is_interleaved = node.attributes.flag("interleaved", false)?;
     let turned = match node.attributes.size_or("rotary_embedding_dim", 0)? {
         0 => width,
@@ -84,8 +85,8 @@ pub(super) fn rotary(node: &Node<'_>) -> Result<Outputs, Error> {
             for (index, out) in part.iter_mut().enumerate() {
                 let at = first + index;
                 let (batch, rest) = (at / strides[0], at % strides[0]);
-                // The larger stride is the outer dimension.
-                let (length, column) = match strides[1] > strides[2] {
+                // Of flat inputs heads are within a place of the sequence, else around it.
+                let (length, column) = match is_flat {
                     true => (rest / strides[1], rest % strides[1] % strides[2]),
                     false => (rest % strides[2] / strides[1], rest % strides[1]),
                 };
