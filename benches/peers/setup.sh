@@ -2,9 +2,10 @@
 # Sets up the peers that come from the Python registry, in `target/peers/venv`: ONNX Runtime, and oneDNN
 # with its headers. Benchmarks that compare with them say so in a line where they are missing.
 #
-#   benches/peers/setup.sh [tensorflow]
+#   benches/peers/setup.sh [tensorflow] [models]
 #
-# With the word, TensorFlow too, which is large.
+# With the first word, TensorFlow too, which is large; with the second tract and candle, which run models: they
+# come from the registry of Rust's crates, and take some minutes to build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,10 +17,23 @@ packages=(
     onednn-cpu-gomp==2023.2.0
     onednn-devel-cpu-gomp==2023.2.0
 )
-if [ "${1:-}" = tensorflow ]; then
+is_asked() { case " $words " in *" $1 "*) ;; *) return 1 ;; esac; }
+words="$*"
+if is_asked tensorflow; then
     packages+=(tensorflow-cpu==2.21.0)
+fi
+if is_asked models; then
+    # candle's messages are made by protoc.
+    packages+=(grpcio-tools==1.85.1)
 fi
 
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
+if is_asked models; then
+    protoc="$venv/bin/protoc"
+    printf '#!/bin/sh\nexec "%s" -m grpc_tools.protoc "$@"\n' "$(realpath -s "$venv")/bin/python" >"$protoc"
+    chmod +x "$protoc"
+    PROTOC="$(realpath -s "$protoc")" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/peers/models" \
+        cargo build --quiet --release --locked --manifest-path benches/peers/models/Cargo.toml
+fi
 echo "peers are in $venv"

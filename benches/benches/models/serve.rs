@@ -1,0 +1,92 @@
+//! A model through the library, as often as somebody asks for: the same as the peers do.
+
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use tfrt::model::Outputs;
+use tfrt::tensor::DenseHostTensor;
+use tfrt::{Model, Runtime};
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_benches::measure::Clock;
+
+/// Answers for a number with the nanoseconds that so many calls take, for `results` with the elements of the first.
+pub fn serve(model: &Path, inputs: &Path, n_threads: usize) {
+    let queue: Arc<dyn ConcurrentWorkQueue> = match n_threads {
+        1 => Arc::new(SingleThreadedWorkQueue::new()),
+        n => Arc::new(MultiThreadedWorkQueue::new(n, 2).expect("threads can be had")),
+    };
+    let runtime = Runtime::builder().queue(queue).build();
+    let model = match runtime.open_model(model) {
+        Ok(model) => model,
+        Err(error) => return eprintln!("{error}"),
+    };
+    let given = given(inputs, &runtime);
+    let call = |model: &Model| -> Outputs {
+        let outputs = model.call(&runtime.context(), given.clone()).wait();
+        outputs.unwrap_or_else(|error| panic!("{error}"))
+    };
+    drop(call(&model));
+    println!("tfrt");
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        match line.as_str() {
+            "results" => {
+                let outputs = call(&model);
+                let name = model.outputs()[0].name.clone();
+                let tensor = outputs.tensor(&name).expect("it is a tensor");
+                let tensor = tensor.as_dense().expect("of numbers");
+                let reading = tensor.read().expect("nobody writes");
+                let floats = reading.elements::<f32>().expect("floats").iter();
+                println!(
+                    "{}",
+                    floats.map(f32::to_string).collect::<Vec<_>>().join(" ")
+                );
+            }
+            n_times => {
+                let start = Clock::Wall.now();
+                for _ in 0..n_times.parse().unwrap_or(1) {
+                    drop(call(&model));
+                }
+                println!("{}", Clock::Wall.now().saturating_sub(start).as_nanos());
+            }
+        }
+        std::io::stdout().flush().expect("somebody listens");
+    }
+}
+
+/// Reads the inputs: of each a line with name, type, extents and file.
+fn given(folder: &Path, runtime: &Runtime) -> Vec<(String, DenseHostTensor)> {
+    let list = fs::read_to_string(folder.join("inputs.txt")).expect("inputs were made");
+    let one = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let extents: Vec<usize> = words[2]
+            .split(',')
+            .map(|size| size.parse().expect("a number"))
+            .collect();
+        let bytes = fs::read(folder.join(words[3])).expect("it was made");
+        let allocator = runtime.host().allocator();
+        let made = match words[1] {
+            "float32" => {
+                let floats: Vec<f32> = bytes
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .map(|b| f32::from_le_bytes(*b))
+                    .collect();
+                DenseHostTensor::from_slice(allocator, &extents, &floats)
+            }
+            _ => {
+                let integers: Vec<i64> = bytes
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .map(|b| i64::from_le_bytes(*b))
+                    .collect();
+                DenseHostTensor::from_slice(allocator, &extents, &integers)
+            }
+        };
+        (words[0].to_owned(), made.expect("there is memory"))
+    };
+    list.lines().map(one).collect()
+}
