@@ -255,3 +255,74 @@ fn products_take_any_batch() {
         assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
     }
 }
+
+/// Compares a model of images with itself as it is written, for one image and for three.
+fn assert_same(body: &str, [c, h, w]: [usize; 3]) -> Opened {
+    let (made, plain) = (open(body, true), open(body, false));
+    for n in [1, 3] {
+        let x = numbers(9, n * c * h * w);
+        let (shape, found) = made.run(&[n, c, h, w], &x);
+        let (wanted_shape, wanted) = plain.run(&[n, c, h, w], &x);
+        assert_eq!(shape, wanted_shape);
+        assert_near(&found, &wanted);
+    }
+    made
+}
+
+#[test]
+fn factors_and_summands_of_channels_change_nothing_but_the_time() {
+    let image = "tensor<?x4x6x5xf32>";
+    let lines = [
+        constant("k", 1, &[8, 4, 1, 1], false),
+        constant("d", 6, &[12, 12, 1, 1], false),
+        constant("m", 2, &[8], true),
+        constant("a", 3, &[8], false),
+        constant("m2", 4, &[12], true),
+        constant("a2", 5, &[12], false),
+    ];
+    let list = |n: usize| format!("tensor<{n}xf32>");
+    let any = "tensor<*xf32>";
+    let norm = |y: &str, x: &str, m: &str, a: &str, n: usize| {
+        let list = list(n);
+        format!(
+            "%{y} = \"onnx.BatchNormalization\"(%{x}, %{m}, %{a}, %{a}, %{m})
+                 : ({any}, {list}, {list}, {list}, {list}) -> {any}\n"
+        )
+    };
+    let body = format!(
+        "func.func @main(%x: {image}) -> {any} attributes {{
+             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\", 4 : i64, 6 : i64, 5 : i64]]}} {{
+           {}
+           %to = \"onnx.Constant\"() {{value = dense<[-1, 1, 1]> : tensor<3xi64>}} : () -> tensor<3xi64>
+           %half = \"onnx.Constant\"() {{value = dense<0.5> : tensor<f32>}} : () -> tensor<f32>
+           %m3 = \"onnx.Reshape\"(%m, %to) : (tensor<8xf32>, tensor<3xi64>) -> {any}
+           %a3 = \"onnx.Reshape\"(%a, %to) : (tensor<8xf32>, tensor<3xi64>) -> {any}
+           %m4 = \"onnx.Reshape\"(%m2, %to) : (tensor<12xf32>, tensor<3xi64>) -> {any}
+           %c0 = \"onnx.Conv\"(%x, %k) : ({image}, tensor<8x4x1x1xf32>) -> {any}
+           %c1 = \"onnx.Mul\"(%c0, %m3) : ({any}, {any}) -> {any}
+           %c2 = \"onnx.Sub\"(%c1, %a3) : ({any}, {any}) -> {any}
+           {}
+           %c4 = \"onnx.Mul\"(%m3, %c3) : ({any}, {any}) -> {any}
+           %c5 = \"onnx.Add\"(%c4, %half) : ({any}, tensor<f32>) -> {any}
+           %c6 = \"onnx.Relu\"(%c5) : ({any}) -> {any}
+           %j = \"onnx.Concat\"(%c6, %x) {{axis = 1 : i64}} : ({any}, {image}) -> {any}
+           {}
+           %e1 = \"onnx.Mul\"(%e0, %m4) : ({any}, {any}) -> {any}
+           %e2 = \"onnx.Relu\"(%e1) : ({any}) -> {any}
+           %f = \"onnx.Conv\"(%e2, %d) : ({any}, tensor<12x12x1x1xf32>) -> {any}
+           %g = \"onnx.Conv\"(%j, %d) : ({any}, tensor<12x12x1x1xf32>) -> {any}
+           %s = \"onnx.Sum\"(%f, %g) : ({any}, {any}) -> {any}
+           %y = \"onnx.Relu\"(%s) : ({any}) -> {any}
+           tfrt.return %y : {any}
+         }}",
+        lines.concat(),
+        norm("c3", "c2", "m", "a", 8),
+        norm("e0", "j", "m2", "a2", 12),
+    );
+    let made = assert_same(&body, [4, 6, 5]);
+    let main = &made.text[made.text.find("@main(").unwrap()..];
+    for gone in ["Mul", "Sub", "Add", "Sum", "Relu", "BatchNormalization"] {
+        assert!(!main.contains(&format!("cpu.onnx.{gone}")), "{main}");
+    }
+    assert_eq!(main.matches("cpu.onnx.Transpose").count(), 2, "{main}");
+}

@@ -1,15 +1,17 @@
 //! `onnx-fold`: what is known when a graph is compiled is not calculated again in each call.
 //!
-//! Identities go; of operations that are alike one stays; results whose elements `onnx-shapes` can tell
-//! become constants; what operations on constants give is evaluated, if somebody is there to do it; what
+//! Identities go; constants that only get another shape are written with it; of operations that are alike one
+//! stays; results whose elements `onnx-shapes` can tell become constants; what operations on constants give is evaluated, if somebody is there to do it; what
 //! nobody uses goes. What is left that takes constants alone runs when a model is opened: `lower-onnx` puts
 //! it into the function that makes the constants.
 
 use std::collections::HashMap;
 
-use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name, OpId, Type, ValueId};
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostics, Module, Name, OpId, Type, ValueId, attributes::DenseAttribute,
+};
 
-use super::rewrite::{is_deterministic, remove_unused, stated};
+use super::rewrite::{Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, node};
 use crate::pipeline::Pass;
 
@@ -28,6 +30,7 @@ const MOST_COMPARED_BYTES: usize = 1 << 16;
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
     for (_, block) in graphs(module) {
         identities(module, block);
+        reshapes(module, block);
         merge(module, block);
         remove_unused(module, block);
     }
@@ -96,6 +99,50 @@ fn keeps_elements(module: &Module, op: OpId) -> bool {
     }
 }
 
+/// Gives constants the shape that they are used with.
+fn reshapes(module: &mut Module, block: BlockId) {
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        match reshaped(&rewrite, op) {
+            None => rewrite.keep(op),
+            Some(dense) => {
+                let made = rewrite.constant(dense, op);
+                let result = rewrite.module.op(op).results()[0];
+                rewrite.values.insert(result, made);
+            }
+        }
+    }
+    rewrite.finish(&old);
+}
+
+/// Returns what an operation gives that takes a constant and changes its shape alone. Elements are shared.
+fn reshaped(rewrite: &Rewrite<'_>, op: OpId) -> Option<DenseAttribute> {
+    let module = &*rewrite.module;
+    let is_view = ["Flatten", "Reshape", "Squeeze", "Unsqueeze"];
+    if !is_view.contains(&node::name(module, op)) {
+        return None;
+    }
+    let x = node::operand(module, op, 0)?;
+    let dense = node::constant(module, rewrite.now(x))?;
+    // A file has the elements of each constant.
+    let is_small = dense.bytes().len() <= MOST_COMPARED_BYTES;
+    if !is_small && module.users(x).count() > 1 {
+        return None;
+    }
+    let result = module.op(op).results()[0];
+    let (shape, element) = module.value_type(result).as_shaped()?;
+    let n_elements = shape.iter().try_fold(1_i64, |product, extent| {
+        let extent = (*extent >= 0).then_some(*extent)?;
+        product.checked_mul(extent)
+    })?;
+    let fits =
+        dense.n_elements() == Some(n_elements.unsigned_abs()) && element == dense.element_type();
+    fits.then(|| DenseAttribute {
+        ty: Type::tensor(shape.clone(), element.clone()),
+        ..dense.clone()
+    })
+}
+
 /// What makes two operations alike.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
@@ -143,3 +190,6 @@ fn is_large(value: Option<&Attribute>) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

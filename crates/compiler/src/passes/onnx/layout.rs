@@ -5,6 +5,7 @@
 //! lie, or can be told, take it as it is, and only where one does care is it transposed back. So a network
 //! of convolutions is transposed where images come in, and where they end.
 
+mod affine;
 mod images;
 mod rules;
 

@@ -60,8 +60,12 @@ impl<'m> Rewrite<'m> {
 
     /// Moves operations that stand already to the end, in this order.
     pub(super) fn move_to_end(&mut self, first: OpId, second: Option<OpId>) {
-        self.operations
-            .retain(|op| *op != first && Some(*op) != second);
+        for moved in [Some(first), second].into_iter().flatten() {
+            // They are near the end mostly.
+            if let Some(at) = self.operations.iter().rposition(|op| *op == moved) {
+                self.operations.remove(at);
+            }
+        }
         self.operations.push(first);
         self.operations.extend(second);
     }

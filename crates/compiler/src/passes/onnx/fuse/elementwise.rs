@@ -44,6 +44,7 @@ const BINARY: &[(&str, &str)] = &[
     ("Mul", "Multiply"),
     ("Pow", "Power"),
     ("Sub", "Subtract"),
+    ("Sum", "Add"),
 ];
 
 fn function(name: &str, n_operands: usize) -> Option<&'static str> {

@@ -110,7 +110,8 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
     let mut kept: Vec<OpId> = Vec::new();
     for op in module.block(block).operations().to_vec() {
         let done = match node::name(module, op) {
-            "Add" => bias(module, op).or_else(|| residual(module, &kept, op)),
+            // Of more or fewer operands it is neither.
+            "Add" | "Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
             "Relu" | "Clip" => activation(module, op),
             _ => None,
         };

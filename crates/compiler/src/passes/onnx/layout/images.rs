@@ -22,12 +22,28 @@ pub(super) struct Images {
     first: HashMap<ValueId, ValueId>,
     /// Operations that were done with one before them.
     skipped: HashSet<OpId>,
+    /// Those with channels last that are another times and plus something.
+    pub(super) scaled: HashMap<ValueId, Scaled>,
+}
+
+/// An image by what its channels are multiplied with, and what is added to them: lists that are known when a
+/// model is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scaled {
+    pub image: ValueId,
+    pub factors: Option<ValueId>,
+    pub summands: Option<ValueId>,
 }
 
 impl Images {
     /// Returns whether a value was made with channels last.
     pub(super) fn is_native(&self, value: ValueId) -> bool {
         self.last.contains_key(&value) && self.first.get(&value) != Some(&value)
+    }
+
+    /// Returns whether a value is there with channels last.
+    pub(super) fn has_last(&self, value: ValueId) -> bool {
+        self.last.contains_key(&value)
     }
 
     /// Notes that operations were done with one before them.

@@ -7,6 +7,7 @@ use tfrt_ir::{
 use super::super::node;
 use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
+use super::affine;
 use super::images::{Images, LAST, permuted};
 
 /// Functions of elements, of one operand.
@@ -80,7 +81,9 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     let first = node::operand(rewrite.module, op, 0)?;
     match name.as_str() {
         "Conv" => convolution(rewrite, images, op),
-        "BatchNormalization" if images.is_native(first) => normalisation(rewrite, images, op),
+        "BatchNormalization" if images.is_native(first) => {
+            affine::normalisation(rewrite, images, op)
+        }
         "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool"
             if images.is_native(first) =>
         {
@@ -98,7 +101,9 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
             like(rewrite, images, op, all);
             Some(())
         }
-        _ if BROADCAST.contains(&name.as_str()) => broadcast(rewrite, images, op),
+        _ if BROADCAST.contains(&name.as_str()) => {
+            affine::scaling(rewrite, images, op, &name).or_else(|| broadcast(rewrite, images, op))
+        }
         _ => None,
     }
 }
@@ -114,7 +119,7 @@ fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<
 }
 
 /// Appends an operation that makes `result` with channels last.
-fn finish(
+pub(super) fn finish(
     rewrite: &mut Rewrite<'_>,
     images: &mut Images,
     op: OpId,
@@ -197,73 +202,6 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     Some(())
 }
 
-/// A normalisation goes into the filter before it, if nobody else sees what that gives.
-fn normalisation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
-    let module = &*rewrite.module;
-    let is_plain = node::int(module, op, "training_mode", 0) == 0
-        && node::int(module, op, "spatial", 1) != 0
-        && module.op(op).results().len() == 1;
-    if !is_plain {
-        return None;
-    }
-    let operands = module.op(op).operands().to_vec();
-    let [x, parameters @ ..] = &operands[..] else {
-        return None;
-    };
-    let are_constant = parameters.len() == 4
-        && parameters.iter().all(|value| {
-            let dense = node::constant(module, *value);
-            dense.is_some_and(|dense| *dense.element_type() == Type::F32)
-        });
-    if !are_constant {
-        return None;
-    }
-    let epsilon = match module.op(op).attribute("epsilon") {
-        Some(epsilon) => epsilon.clone(),
-        None => Attribute::f32(1e-5),
-    };
-    let result = module.op(op).results()[0];
-    let n_users = module.users(*x).count();
-    let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
-    let image = images.last(rewrite, *x, op);
-    let module = &mut *rewrite.module;
-    let maker = module.defining_op(image);
-    let pack = maker.filter(|maker| *module.op(*maker).name() == "cpu.graph.conv");
-    let pack = pack.and_then(|conv| module.defining_op(module.op(conv).operands()[1]));
-    if let Some(pack) = pack
-        && n_users == 1
-        && module.op(pack).operands().len() < 3
-    {
-        let mut all = module.op(pack).operands().to_vec();
-        all.extend(parameters);
-        module.set_operands(pack, &all);
-        module.set_attribute(pack, "epsilon", epsilon);
-        // Parameters may come later in the block than the filter does.
-        rewrite.move_to_end(pack, maker);
-        images.set(result, image);
-        return Some(());
-    }
-    let ty = module.value_type(parameters[0]).clone();
-    let state = OpState::new("cpu.pack.norm")
-        .operands(parameters)
-        .attribute("epsilon", epsilon)
-        .results([ty.clone(), ty]);
-    let factors = rewrite.add(state, op);
-    let summands = rewrite.module.defining_op(factors)?;
-    let summands = rewrite.module.op(summands).results()[1];
-    let opset = Attribute::integer(14, Type::I64);
-    let ty = permuted(rewrite.module.value_type(result), LAST);
-    let product = OpState::new("onnx.Mul")
-        .operands([image, factors])
-        .attribute("onnx.opset", opset.clone());
-    let product = rewrite.add(product.result(ty), op);
-    let sum = OpState::new("onnx.Add")
-        .operands([product, summands])
-        .attribute("onnx.opset", opset);
-    finish(rewrite, images, op, result, sum);
-    Some(())
-}
-
 fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) -> Option<()> {
     let module = &*rewrite.module;
     let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
@@ -302,7 +240,8 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) ->
 fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
-    if !operands.iter().all(|value| images.is_native(*value)) {
+    let is_of_use = operands.iter().any(|value| images.is_native(*value));
+    if !is_of_use || !operands.iter().all(|value| images.has_last(*value)) {
         return None;
     }
     let axis = node::int(module, op, "axis", 1);
@@ -362,7 +301,7 @@ fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
 
 /// Returns a constant of an element for each channel, or one for all, as it is broadcast to images with
 /// channels last.
-fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
+pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
     let shape = dense.shape();
     let n = match shape[..] {
         [n, 1, 1] | [1, n, 1, 1] => n,

@@ -51,3 +51,79 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
         "#]],
     );
 }
+
+#[test]
+fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
+    check(
+        "onnx-upgrade,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse",
+        r#"module attributes {onnx.opset = 9 : i64} {
+           func.func @main(%x: tensor<?x2x8x8xf32>) -> tensor<*xf32> attributes {
+               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 2 : i64, 8 : i64, 8 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
+             %v = "onnx.Constant"() {value = dense<2.0> : tensor<4x4x1x1xf32>} : () -> tensor<4x4x1x1xf32>
+             %m = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+             %s = "onnx.Constant"() {value = dense<[5.0, 6.0, 7.0, 8.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+             %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+             %m3 = "onnx.Unsqueeze"(%m) {axes = [1 : i64, 2 : i64]} : (tensor<4xf32>) -> tensor<*xf32>
+             %s3 = "onnx.Unsqueeze"(%s) {axes = [1 : i64, 2 : i64]} : (tensor<4xf32>) -> tensor<*xf32>
+             %a0 = "onnx.Conv"(%x, %w, %s)
+                 : (tensor<?x2x8x8xf32>, tensor<4x2x1x1xf32>, tensor<4xf32>) -> tensor<*xf32>
+             %a1 = "onnx.Mul"(%a0, %m3) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %a2 = "onnx.Sub"(%a1, %half) : (tensor<*xf32>, tensor<f32>) -> tensor<*xf32>
+             %b0 = "onnx.Conv"(%a2, %v) : (tensor<*xf32>, tensor<4x4x1x1xf32>) -> tensor<*xf32>
+             %b1 = "onnx.BatchNormalization"(%b0, %m, %s, %m, %m) {epsilon = 1.0e-3 : f32}
+                 : (tensor<*xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
+             %b2 = "onnx.Mul"(%m3, %b1) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %b3 = "onnx.Add"(%b2, %s3) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %c0 = "onnx.MaxPool"(%b3) {kernel_shape = [2 : i64, 2 : i64], strides = [2 : i64, 2 : i64]}
+                 : (tensor<*xf32>) -> tensor<*xf32>
+             %c1 = "onnx.BatchNormalization"(%c0, %m, %s, %m, %m) {epsilon = 1.0e-5 : f32}
+                 : (tensor<*xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
+             %c2 = "onnx.Mul"(%c1, %m3) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %c3 = "onnx.Add"(%c2, %s3) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %c4 = "onnx.Relu"(%c3) : (tensor<*xf32>) -> tensor<*xf32>
+             %y = "onnx.GlobalAveragePool"(%c4) : (tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           } }"#,
+        expect![[r#"
+            module attributes {onnx.opset = 9} {
+            func.func @main(%arg0: tensor<?x2x8x8xf32>) -> tensor<?x4x1x1xf32> attributes {onnx.input_dims = [["N", 2, 8, 8]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+              %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
+              %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<4x4x1x1xf32>} : () -> tensor<4x4x1x1xf32>
+              %2 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %3 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %4 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
+              %5 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %6 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %7 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %8 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
+              %9 = "cpu.pack.program"() {inputs = 2, steps = ["Negate a0", "Add a1 s0"]} : () -> !cpu.graph.program
+              %10 = "cpu.graph.elementwise"(%9, %8, %6) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %11 = "cpu.pack.conv"(%0, %3, %5, %10, %6, %7) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<4x2x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
+              %12 = "cpu.graph.conv"(%4, %11) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
+              %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %14 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %15 = "cpu.graph.elementwise"(%14, %2, %13) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %16 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %17 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %18 = "cpu.graph.elementwise"(%17, %3, %13, %16) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %19 = "cpu.pack.conv"(%1, %15, %18, %2, %2) {dilations = [1, 1], epsilon = 1.000000e-03 : f32, groups = 1, strides = [1, 1]} : (tensor<4x4x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
+              %20 = "cpu.graph.conv"(%12, %19) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
+              %21 = "cpu.graph.pool"(%20) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
+              %22:2 = "cpu.pack.norm"(%2, %3, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+              %23 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %24 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %25 = "cpu.graph.elementwise"(%24, %22#0, %23) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %26 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %27 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %28 = "cpu.graph.elementwise"(%27, %22#1, %23, %26) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %29 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2", "Relu s1"]} : () -> !cpu.graph.program
+              %30 = "cpu.graph.elementwise"(%29, %21, %25, %28) {onnx.shapes = [["N", 4, 4, 4]]} : (!cpu.graph.program, tensor<?x4x4x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4x4x4xf32>
+              %31 = "cpu.graph.pool"(%30) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
+              %32 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+              %33 = "onnx.Reshape"(%31, %32) {onnx.opset = 13} : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
+              tfrt.return %33 : tensor<?x4x1x1xf32>
+            }
+        "#]],
+    );
+}
