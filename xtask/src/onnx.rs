@@ -35,7 +35,7 @@ pub fn run(steps: &mut Steps, arguments: &[&str]) {
             return;
         }
     }
-    let mut suite = cargo(&["run", "--quiet", "-p", "tfrt-suite", "--"]);
+    let mut suite = cargo(&["run", "--release", "--quiet", "-p", "tfrt-suite", "--"]);
     steps.run("onnx", suite.arg(unpacked.join(CASES)).args(arguments));
 }
 

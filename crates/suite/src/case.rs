@@ -5,20 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tfrt_bef::BefFile;
-use tfrt_compiler::onnx::{NoEvaluator, pipeline};
-use tfrt_compiler::{CompileOptions, compile};
-use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{
-    AnyAsyncValue, DType, ExecutionContext, HostAllocator, HostContext, Program, RequestContext,
+use tfrt::compiler::onnx::{self as passes, NoEvaluator};
+use tfrt::compiler::{CompileOptions, compile};
+use tfrt::import::onnx::data::{Data, Kind};
+use tfrt::import::onnx::{ElementType, Tensor as Read, TensorData};
+use tfrt::input::Input;
+use tfrt::ir::{Diagnostics, Module};
+use tfrt::model::{Datum, ValueInfo, ValueType};
+use tfrt::tensor::{
+    DType, DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata,
+    TensorShape,
 };
-use tfrt_import::onnx::data::{Data, Kind};
-use tfrt_import::onnx::{ElementType, Options, Tensor as Read, TensorData, import};
-use tfrt_tensor::{
-    DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata, TensorShape,
-};
+use tfrt::{Error, HostAllocator, Model, OpenError, Runtime};
 
-use crate::compare::{self, Value};
+use crate::compare;
 use crate::verdict::{Ending, Stage, Verdict};
 
 /// Cases whose outputs are random by their definition: type and shape are compared.
@@ -37,18 +37,26 @@ const RANDOM: &[&str] = &[
 
 /// Runs cases, one after the other.
 pub struct Runner {
-    host: HostContext,
+    runtime: Runtime,
+    road: Road,
+}
+
+/// How a model becomes a program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Road {
+    /// As [`Model::open`] does it, which is what users have.
+    Whole,
+    /// Without the passes that make it faster: what fails on the other road alone fails by them.
+    Bare,
 }
 
 type Stopped = (Stage, String);
 
 impl Runner {
-    /// Makes a host with all kernels.
-    pub fn new() -> Runner {
-        let mut registry = KernelRegistry::new();
-        tfrt_kernels::register_all(&mut registry);
-        let host = HostContext::builder(registry).queue(tfrt_host::default_queue());
-        Runner { host: host.build() }
+    /// Makes a runtime with all kernels.
+    pub fn new(road: Road) -> Runner {
+        let runtime = Runtime::new();
+        Runner { runtime, road }
     }
 
     /// Runs the case in a folder.
@@ -61,36 +69,19 @@ impl Runner {
     }
 
     fn try_run(&self, folder: &Path, verdict: &mut Verdict) -> Result<(), Stopped> {
-        let opening = |reason: String| (Stage::Open, reason);
         let path = folder.join("model.onnx");
-        let bytes = fs::read(&path).map_err(|error| opening(error.to_string()))?;
-        let mut module =
-            import(bytes, &Options::at_path(&path)).map_err(|errors| opening(first(&errors)))?;
-        let text = module.to_string();
-        verdict.operations = operations(&text).into_iter().collect();
-        pipeline(
-            &mut module,
-            &tfrt_compiler::onnx::Options::default(),
-            &NoEvaluator,
-        )
-        .map_err(|errors| opening(first(&errors)))?;
-        let bytes = compile(&module, &CompileOptions::default())
-            .map_err(|errors| opening(first(&errors)))?;
-        let file = BefFile::open(bytes).map_err(|error| opening(error.to_string()))?;
-        let model = file
-            .model()
-            .cloned()
-            .ok_or_else(|| opening("the file has no model".to_owned()))?;
-        let program = Program::load(file, &self.host).map_err(|error| {
-            let messages: BTreeSet<&str> = error
-                .problems()
-                .iter()
-                .map(|problem| &*problem.message)
-                .collect();
-            opening(messages.into_iter().collect::<Vec<_>>().join("; "))
-        })?;
-        let values = model.inputs.iter().chain(&model.outputs);
-        let types: BTreeSet<String> = values.map(|value| element(&value.ty)).collect();
+        let opening = |error: OpenError| (Stage::Open, first(&error));
+        let input = Input::read(&path).map_err(opening)?;
+        let module = input.module().map_err(OpenError::Text).map_err(opening)?;
+        let module = module.ok_or_else(|| (Stage::Open, "it is no ONNX model".to_owned()))?;
+        verdict.operations = operations(&module.to_string()).into_iter().collect();
+        let model = match self.road {
+            Road::Whole => self.runtime.open_model(&path),
+            Road::Bare => self.open_bare(module),
+        };
+        let model = model.map_err(opening)?;
+        let values = model.inputs().iter().chain(model.outputs());
+        let types: BTreeSet<String> = values.map(element).collect();
         verdict.types = types.into_iter().collect();
         let is_random = RANDOM.contains(&verdict.name.as_str());
         for number in 0.. {
@@ -101,78 +92,63 @@ impl Runner {
                     _ => Ok(()),
                 };
             }
-            self.try_set(&set, &program, &model, is_random)?;
+            self.try_set(&set, &model, is_random)?;
         }
         Ok(())
     }
 
+    fn open_bare(&self, mut module: Module) -> Result<Model, OpenError> {
+        let options = passes::Options { optimize: false };
+        passes::pipeline(&mut module, &options, &NoEvaluator).map_err(OpenError::Text)?;
+        let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
+        let name = "model.onnx".to_owned();
+        self.runtime.load_model(&Input::Bytes { name, bytes })
+    }
+
     /// Calls the model with the inputs of a folder, and compares its outputs with those there.
-    fn try_set(
-        &self,
-        set: &Path,
-        program: &Program,
-        model: &tfrt_bef::Model,
-        is_random: bool,
-    ) -> Result<(), Stopped> {
-        let allocator = self.host.allocator();
-        let read = |name: String, ty: &str| {
-            let value = read(&set.join(&name), ty, allocator);
+    fn try_set(&self, set: &Path, model: &Model, is_random: bool) -> Result<(), Stopped> {
+        let allocator = self.runtime.host().allocator();
+        let read = |name: String, kind: &ValueType| {
+            let value = read(&set.join(&name), kind, allocator);
             value.map_err(|reason| (Stage::Read, format!("{name}: {reason}")))
         };
-        let mut arguments = Vec::new();
-        for (index, input) in model.inputs.iter().enumerate() {
-            arguments.push(read(format!("input_{index}.pb"), &input.ty)?.into_any());
+        let mut inputs = Vec::new();
+        for (index, input) in model.inputs().iter().enumerate() {
+            inputs.push(read(format!("input_{index}.pb"), &input.kind)?);
         }
-        let outputs = self
-            .call(program, model, arguments)
-            .map_err(|reason| (Stage::Call, reason))?;
-        for (index, (output, found)) in model.outputs.iter().zip(outputs).enumerate() {
-            let wanted = read(format!("output_{index}.pb"), &output.ty)?;
-            let found = Value::of(&found).ok_or_else(|| {
-                let found = found.type_name().unwrap_or("nothing");
-                (Stage::Compare, format!("output {index} is {found}"))
-            })?;
+        let outputs = model.call(&self.runtime.context(), inputs).wait();
+        let outputs = outputs.map_err(|error| (Stage::Call, told(error)))?;
+        let found = outputs.into_data();
+        for (index, (output, found)) in model.outputs().iter().zip(found).enumerate() {
+            let wanted = read(format!("output_{index}.pb"), &output.kind)?;
             compare::compare(&wanted, &found, is_random)
                 .map_err(|reason| (Stage::Compare, format!("output {index}: {reason}")))?;
         }
         Ok(())
     }
+}
 
-    fn call(
-        &self,
-        program: &Program,
-        model: &tfrt_bef::Model,
-        mut arguments: Vec<AnyAsyncValue>,
-    ) -> Result<Vec<AnyAsyncValue>, String> {
-        let name = program.file().function(model.function).name().to_owned();
-        let request = RequestContext::new(&self.host);
-        let run = |name: &str, arguments| -> Result<Vec<AnyAsyncValue>, String> {
-            let function = program.function(name).ok_or("there is no such function")?;
-            let results = function.execute(&ExecutionContext::new(&request), arguments);
-            self.host
-                .queue()
-                .await_all(&results)
-                .map_err(|error| error.to_string())?;
-            let results: Vec<AnyAsyncValue> =
-                results.into_iter().map(AnyAsyncValue::settled).collect();
-            match results.iter().find_map(AnyAsyncValue::error) {
-                Some(error) => Err(error.message().to_owned()),
-                None => Ok(results),
-            }
-        };
-        let constants = tfrt_bef::Model::constants_of(&name);
-        if program.function(&constants).is_some() {
-            arguments.extend(run(&constants, Vec::new())?);
+/// What keeps a model from being opened, without places: of several reasons the first, but all kernels that are
+/// missing.
+fn first(error: &OpenError) -> String {
+    match error {
+        OpenError::Text(diagnostics) => first_of(diagnostics),
+        OpenError::Load(error) => {
+            let messages = error.problems().iter().map(|problem| &*problem.message);
+            let messages: BTreeSet<&str> = messages.collect();
+            messages.into_iter().collect::<Vec<_>>().join("; ")
         }
-        run(&name, arguments)
+        other => other.message(),
     }
 }
 
-fn first(errors: &tfrt_ir::Diagnostics) -> String {
-    errors
-        .iter()
-        .next()
-        .map_or_else(String::new, |error| error.message().to_owned())
+fn first_of(errors: &Diagnostics) -> String {
+    let first = errors.iter().next();
+    first.map_or_else(String::new, |error| error.message().to_owned())
+}
+
+fn told(error: Error) -> String {
+    error.message().to_owned()
 }
 
 /// The operations of a module in the dialect `onnx`, each once.
@@ -187,77 +163,69 @@ fn operations(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The type of the elements of what a type describes.
-fn element(ty: &str) -> String {
-    let start = ty
-        .rfind("tensor<")
-        .map_or(0, |start| start + "tensor<".len());
-    let mut rest = &ty[start..];
-    // Extents stand before the type, each with an `x` behind it.
-    while let Some((extent, behind)) = rest.split_once('x') {
-        let is_extent =
-            extent == "?" || extent == "*" || extent.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_extent {
-            break;
-        }
-        rest = behind;
+/// The type of the elements of what a model takes or gives.
+fn element(value: &ValueInfo) -> String {
+    let mut kind = &value.kind;
+    loop {
+        kind = match kind {
+            ValueType::Sequence(inner) | ValueType::Optional(inner) => inner,
+            ValueType::Tensor(tensor) => {
+                let element = tensor.element;
+                return element.map_or_else(|| "unknown".to_owned(), |dtype| dtype.to_string());
+            }
+        };
     }
-    let mut depth = 0_i32;
-    let end = rest.find(|letter| {
-        depth += i32::from(letter == '<') - i32::from(letter == '>');
-        depth < 0
-    });
-    rest[..end.unwrap_or(rest.len())].to_owned()
 }
 
-fn read(path: &Path, ty: &str, allocator: &Arc<dyn HostAllocator>) -> Result<Value, String> {
-    let kind = match ty {
-        _ if ty.starts_with("!onnx.sequence") => Kind::Sequence,
-        _ if ty.starts_with("!onnx.optional") => Kind::Optional,
+fn read(
+    path: &Path,
+    kind: &ValueType,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Datum, String> {
+    let kind = match kind {
+        ValueType::Sequence(_) => Kind::Sequence,
+        ValueType::Optional(_) => Kind::Optional,
         _ => Kind::Tensor,
     };
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let data = Data::decode(bytes, kind, &path.display().to_string());
-    value(data.map_err(|errors| first(&errors))?, allocator)
+    value(data.map_err(|errors| first_of(&errors))?, allocator)
 }
 
-fn value(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Value, String> {
+fn value(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Datum, String> {
     match data {
-        Data::Tensor(read) => tensor(read, allocator).map(Value::Tensor),
+        Data::Tensor(read) => tensor(read, allocator).map(Datum::Tensor),
         Data::Sequence(items) => {
             let tensor = |item| match value(item, allocator)? {
-                Value::Tensor(tensor) => Ok(tensor),
+                Datum::Tensor(tensor) => Ok(tensor),
                 _ => Err("a sequence of something else than tensors".to_owned()),
             };
             let tensors: Result<Vec<Tensor>, String> = items.into_iter().map(tensor).collect();
-            Ok(Value::Sequence(Sequence::from(tensors?)))
+            Ok(Datum::Sequence(Sequence::from(tensors?)))
         }
-        Data::Optional(None) => Ok(Value::Optional(Optional::Nothing)),
+        Data::Optional(None) => Ok(Datum::Optional(Optional::Nothing)),
         Data::Optional(Some(inner)) => match value(*inner, allocator)? {
-            Value::Tensor(tensor) => Ok(Value::Optional(Optional::Tensor(tensor))),
-            Value::Sequence(sequence) => Ok(Value::Optional(Optional::Sequence(sequence))),
-            Value::Optional(_) => Err("an optional optional value".to_owned()),
+            Datum::Tensor(tensor) => Ok(Datum::Optional(Optional::Tensor(tensor))),
+            Datum::Sequence(sequence) => Ok(Datum::Optional(Optional::Sequence(sequence))),
+            Datum::Optional(_) => Err("an optional optional value".to_owned()),
         },
         Data::Map(..) => Err("a map".to_owned()),
     }
 }
 
 fn tensor(read: Read, allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, String> {
-    let told = |error: tfrt_host::Error| error.message().to_owned();
     let shape = TensorShape::new(&read.dims).map_err(told)?;
     let dtype = dtype(read.element);
     match read.data {
         TensorData::Strings(strings) => {
             let strings = strings.iter().map(|string| string.to_vec()).collect();
-            StringHostTensor::new(shape, strings)
-                .map(Tensor::from)
-                .map_err(told)
+            let tensor = StringHostTensor::new(shape, strings);
+            tensor.map(Tensor::from).map_err(told)
         }
         TensorData::Bytes(bytes) => {
             let metadata = TensorMetadata::new(dtype, shape);
-            DenseHostTensor::from_bytes(allocator, metadata, &bytes)
-                .map(Tensor::from)
-                .map_err(told)
+            let tensor = DenseHostTensor::from_bytes(allocator, metadata, &bytes);
+            tensor.map(Tensor::from).map_err(told)
         }
     }
 }
@@ -298,15 +266,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_of_elements_are_told() {
-        assert_eq!(element("tensor<?x3xf32>"), "f32");
-        assert_eq!(element("tensor<ui8>"), "ui8");
-        assert_eq!(element("tensor<2x!onnx.string>"), "!onnx.string");
-        assert_eq!(element("!onnx.sequence<tensor<*xi64>>"), "i64");
-        assert_eq!(element("tensor<2xcomplex<f32>>"), "complex<f32>");
-    }
-
-    #[test]
     fn operations_are_named_once() {
         let text = r#"%0 = "onnx.Add"(..) %1 = "onnx.Add"(..) "onnx.Yield"() "onnx.ml.Scaler"(..)"#;
         let names: Vec<String> = operations(text).into_iter().collect();
@@ -315,7 +274,7 @@ mod tests {
 
     #[test]
     fn folders_without_a_model_fail_to_open() {
-        let verdict = Runner::new().run(Path::new("nowhere"), "nowhere");
+        let verdict = Runner::new(Road::Whole).run(Path::new("nowhere"), "nowhere");
         assert!(
             verdict
                 .reason()

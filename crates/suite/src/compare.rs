@@ -3,79 +3,39 @@
 //! Types and shapes are to be the same, and elements close: as far from what is expected as
 //! [`ABSOLUTE`] and [`RELATIVE`] of it allow together. What is no number is close to what is none.
 
-use tfrt_host::AnyAsyncValue;
-use tfrt_tensor::compact::CompactType;
-use tfrt_tensor::{BF16, Bool, Complex, DType, F16, Optional, Sequence, Tensor};
+use tfrt::Error;
+use tfrt::model::Datum;
+use tfrt::tensor::compact::CompactType;
+use tfrt::tensor::{BF16, Bool, Complex, DType, F16, Optional, Sequence, Tensor};
 
 /// The difference that is allowed, as a part of what is expected: that of ONNX's own runner.
 const RELATIVE: f64 = 1e-3;
 /// The difference that is allowed beside that.
 const ABSOLUTE: f64 = 1e-7;
 
-/// What models take and give.
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// A tensor.
-    Tensor(Tensor),
-    /// Tensors.
-    Sequence(Sequence),
-    /// One of these, or nothing.
-    Optional(Optional),
-}
-
-impl Value {
-    /// The value of a result.
-    pub fn of(value: &AnyAsyncValue) -> Option<Value> {
-        if let Some(tensor) = value.get::<Tensor>() {
-            return Some(Value::Tensor(tensor.clone()));
-        }
-        if let Some(sequence) = value.get::<Sequence>() {
-            return Some(Value::Sequence(sequence.clone()));
-        }
-        value.get::<Optional>().cloned().map(Value::Optional)
-    }
-
-    /// The value as an argument.
-    pub fn into_any(self) -> AnyAsyncValue {
-        match self {
-            Value::Tensor(tensor) => AnyAsyncValue::new(tensor),
-            Value::Sequence(sequence) => AnyAsyncValue::new(sequence),
-            Value::Optional(optional) => AnyAsyncValue::new(optional),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Value::Tensor(_) => "a tensor",
-            Value::Sequence(_) => "a sequence",
-            Value::Optional(_) => "an optional value",
-        }
-    }
-}
-
 /// Says what differs, of random outputs in type or shape alone.
-pub fn compare(wanted: &Value, found: &Value, is_random: bool) -> Result<(), String> {
+pub fn compare(wanted: &Datum, found: &Datum, is_random: bool) -> Result<(), String> {
     match (wanted, found) {
-        (Value::Tensor(wanted), Value::Tensor(found)) => tensors(wanted, found, is_random),
-        (Value::Sequence(wanted), Value::Sequence(found)) => sequences(wanted, found, is_random),
+        (Datum::Tensor(wanted), Datum::Tensor(found)) => tensors(wanted, found, is_random),
+        (Datum::Sequence(wanted), Datum::Sequence(found)) => sequences(wanted, found, is_random),
         // The suite does not tell an optional value from what is in it.
-        (Value::Optional(Optional::Tensor(wanted)), _) => {
-            compare(&Value::Tensor(wanted.clone()), found, is_random)
+        (Datum::Optional(Optional::Tensor(wanted)), _) => {
+            compare(&Datum::Tensor(wanted.clone()), found, is_random)
         }
-        (Value::Optional(Optional::Sequence(wanted)), _) => {
-            compare(&Value::Sequence(wanted.clone()), found, is_random)
+        (Datum::Optional(Optional::Sequence(wanted)), _) => {
+            compare(&Datum::Sequence(wanted.clone()), found, is_random)
         }
-        (_, Value::Optional(Optional::Tensor(found))) => {
-            compare(wanted, &Value::Tensor(found.clone()), is_random)
+        (_, Datum::Optional(Optional::Tensor(found))) => {
+            compare(wanted, &Datum::Tensor(found.clone()), is_random)
         }
-        (_, Value::Optional(Optional::Sequence(found))) => {
-            compare(wanted, &Value::Sequence(found.clone()), is_random)
+        (_, Datum::Optional(Optional::Sequence(found))) => {
+            compare(wanted, &Datum::Sequence(found.clone()), is_random)
         }
-        (Value::Optional(Optional::Nothing), Value::Optional(Optional::Nothing)) => Ok(()),
+        (Datum::Optional(Optional::Nothing), Datum::Optional(Optional::Nothing)) => Ok(()),
         _ => Err(format!(
             "expected {}, found {}",
-            wanted.name(),
-            found.name()
+            wanted.kind(),
+            found.kind()
         )),
     }
 }
@@ -140,7 +100,7 @@ fn is_close(wanted: f64, found: f64) -> bool {
 
 /// The elements as numbers, complex ones as two.
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
-    let told = |error: tfrt_host::Error| error.message().to_owned();
+    let told = |error: Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
     let reading = dense.read().map_err(told)?;
     if let Some(small) = CompactType::of_dtype(dense.dtype()) {
@@ -199,6 +159,6 @@ parts! {
     Bool: |x| [f64::from(u8::from(bool::from(*x)))];
     Complex<f32>: |x| [f64::from(x.real), f64::from(x.imaginary)];
     Complex<f64>: |x| [x.real, x.imaginary];
-    F16: |x| [tfrt_tensor::math::number::Real::to_f64(*x)];
-    BF16: |x| [tfrt_tensor::math::number::Real::to_f64(*x)];
+    F16: |x| [tfrt::tensor::math::number::Real::to_f64(*x)];
+    BF16: |x| [tfrt::tensor::math::number::Real::to_f64(*x)];
 }

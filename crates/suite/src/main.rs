@@ -1,8 +1,9 @@
 //! ONNX's cases of single operations, run through `tfrt`: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
 //!
-//! A case is a folder with a model, inputs and the outputs that are expected. Each is imported, compiled and called
+//! A case is a folder with a model, inputs and the outputs that are expected. Each is opened and called
 //! in a worker process, which this program starts and watches: a case that takes its worker down, or too long, has
-//! failed, and the others go on. `cargo xtask onnx` gets the folder.
+//! failed, and the others go on. `cargo xtask onnx` gets the folder. Models are opened as users open them; `--bare`
+//! leaves out the passes that make them faster.
 //!
 //! It ends with status 0 if as many pass as are to, and none takes its worker down.
 
@@ -12,6 +13,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use case::Road;
 use verdict::Ending;
 
 mod case;
@@ -20,13 +22,13 @@ mod report;
 mod verdict;
 mod workers;
 
-const USAGE: &str =
-    "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--workers N] [--at-least N]";
+const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N]";
 
 struct Options {
     folder: PathBuf,
     filter: String,
     lists_failures: bool,
+    road: Road,
     n_workers: usize,
     /// How many cases have to pass.
     at_least: usize,
@@ -35,8 +37,8 @@ struct Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [workers::WORKER, folder] = words.as_slice() {
-        workers::serve(Path::new(folder));
+    if let [worker @ (workers::WHOLE | workers::BARE), folder] = *words.as_slice() {
+        workers::serve(Path::new(folder), workers::road(worker));
         return ExitCode::SUCCESS;
     }
     let Some(options) = parse(&words) else {
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut verdicts = workers::run(&options.folder, names, options.n_workers);
+    let mut verdicts = workers::run(&options.folder, options.road, names, options.n_workers);
     verdicts.sort_by(|a, b| a.name.cmp(&b.name));
     print!("{}", report::text(&verdicts, options.lists_failures));
     let n_passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
@@ -70,6 +72,7 @@ fn parse(words: &[&str]) -> Option<Options> {
         folder: PathBuf::from(folder),
         filter: String::new(),
         lists_failures: false,
+        road: Road::Whole,
         n_workers: std::thread::available_parallelism().map_or(1, usize::from),
         at_least: 0,
     };
@@ -78,6 +81,10 @@ fn parse(words: &[&str]) -> Option<Options> {
             [] => return Some(options),
             ["--list-failures", rest @ ..] => {
                 options.lists_failures = true;
+                rest
+            }
+            ["--bare", rest @ ..] => {
+                options.road = Road::Bare;
                 rest
             }
             ["--filter", word, rest @ ..] => {

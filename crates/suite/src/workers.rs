@@ -11,20 +11,30 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::case;
+use crate::case::{self, Road};
 use crate::verdict::{Ending, Verdict};
 
-/// The argument that makes this program a worker.
-pub const WORKER: &str = "--worker";
+/// The argument that makes this program a worker for [`Road::Whole`].
+pub const WHOLE: &str = "--worker";
+/// The one for [`Road::Bare`].
+pub const BARE: &str = "--bare-worker";
 
 /// What a case may take. Cases take milliseconds, unless the machine is very busy.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The address space of a worker.
 const MEMORY_KIB: u64 = 6 << 20;
 
+/// The road that a worker's argument stands for.
+pub fn road(argument: &str) -> Road {
+    match argument {
+        BARE => Road::Bare,
+        _ => Road::Whole,
+    }
+}
+
 /// Runs cases as a worker until standard input ends.
-pub fn serve(folder: &Path) {
-    let runner = case::Runner::new();
+pub fn serve(folder: &Path, road: Road) {
+    let runner = case::Runner::new(road);
     for name in std::io::stdin().lines().map_while(Result::ok) {
         let verdict = runner.run(&folder.join(&name), &name);
         let line = serde_json::to_string(&verdict).expect("a verdict is plain data");
@@ -36,7 +46,7 @@ pub fn serve(folder: &Path) {
 }
 
 /// Runs the cases on so many workers.
-pub fn run(folder: &Path, names: VecDeque<String>, n_workers: usize) -> Vec<Verdict> {
+pub fn run(folder: &Path, road: Road, names: VecDeque<String>, n_workers: usize) -> Vec<Verdict> {
     let names = Mutex::new(names);
     let verdicts = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -44,7 +54,7 @@ pub fn run(folder: &Path, names: VecDeque<String>, n_workers: usize) -> Vec<Verd
             scope.spawn(|| {
                 let mut worker = None;
                 while let Some(name) = pop(&names) {
-                    let verdict = judge(&mut worker, folder, &name);
+                    let verdict = judge(&mut worker, folder, road, &name);
                     verdicts
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -69,8 +79,8 @@ fn pop(names: &Mutex<VecDeque<String>>) -> Option<String> {
 }
 
 /// Has a case run by the worker, of which a new one is started if there is none.
-fn judge(slot: &mut Option<Worker>, folder: &Path, name: &str) -> Verdict {
-    let mut worker = match slot.take().map_or_else(|| Worker::start(folder), Ok) {
+fn judge(slot: &mut Option<Worker>, folder: &Path, road: Road, name: &str) -> Verdict {
+    let mut worker = match slot.take().map_or_else(|| Worker::start(folder, road), Ok) {
         Ok(worker) => worker,
         Err(error) => {
             let reason = format!("no worker could be started: {error}");
@@ -106,13 +116,16 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(folder: &Path) -> std::io::Result<Worker> {
+    fn start(folder: &Path, road: Road) -> std::io::Result<Worker> {
         let program = std::env::current_exe()?;
         let limited = format!("ulimit -v {MEMORY_KIB} 2>/dev/null; exec \"$@\"");
         let mut command = Command::new("sh");
         command.args(["-c", &limited, "sh"]).arg(program);
         let mut process = command
-            .arg(WORKER)
+            .arg(match road {
+                Road::Whole => WHOLE,
+                Road::Bare => BARE,
+            })
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

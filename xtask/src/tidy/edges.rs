@@ -28,12 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "async", "bef", "ir", "compiler", "import", "host", "kernels", "oracle",
         ],
     ),
-    (
-        "suite",
-        &[
-            "bef", "ir", "compiler", "import", "host", "tensor", "kernels",
-        ],
-    ),
+    ("suite", &["tfrt"]),
     (
         "tfrt",
         &[
