@@ -98,6 +98,55 @@ pub fn import(
     model::import(&model, options)
 }
 
+/// What there is to say of a model, whether or not it can be imported.
+pub struct Survey {
+    /// What of the model could be made out: without the nodes that errors were told of, or whose operators are not
+    /// known. Values that these make are left out. It is not to be run.
+    pub module: Module,
+    /// All that is wrong, but for operators that are not known.
+    pub problems: Diagnostics,
+    /// Operators that ONNX does not have in the versions that the model asks for, by name.
+    pub unknown: Vec<UnknownOperator>,
+}
+
+/// An operator of one of ONNX's domains that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownOperator {
+    /// The domain, empty for the default one.
+    pub domain: String,
+    /// Its name there.
+    pub operator: String,
+    /// The version of the operator set that the model asks for.
+    pub opset: i64,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// How many nodes there are.
+    pub count: usize,
+    /// Where, of the first of them.
+    pub nodes: Vec<Location>,
+}
+
+impl UnknownOperator {
+    /// Nodes that are named of each; all are counted.
+    pub const MAX_NODES: usize = 20;
+}
+
+/// Says all that is wrong with a model, going on where [`import`] is content with refusing it.
+///
+/// # Errors
+///
+/// That the bytes cannot be decoded, with the offset.
+pub fn survey(
+    model: impl AsRef<[u8]> + Send + 'static,
+    options: &Options,
+) -> Result<Survey, Diagnostics> {
+    let bytes = Bytes::from_owner(model);
+    let model = decode(bytes).map_err(|problem| problem.at(whole(&options.name)))?;
+    Ok(model::survey(&model, options))
+}
+
 /// Returns whether bytes look like those of a model rather than text or another format: enough
 /// to tell kinds of files apart, not to trust them.
 pub fn looks_like_model(bytes: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Graphs as blocks of operations: names become values, nodes operations.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     rc::Rc,
 };
 
@@ -11,6 +11,7 @@ use tfrt_ir::{
 };
 
 use super::{
+    UnknownOperator,
     attributes::{self, Bound, Held},
     check,
     external::ExternalFiles,
@@ -30,10 +31,15 @@ use crate::codes;
 /// Subgraphs and calls within one another, at most.
 pub(super) const MAX_LEVELS: usize = 64;
 
+/// Operations that have each of their graphs, so that a region tells by its place which it is.
+const ALL_GRAPHS: [&str; 4] = ["onnx.If", "onnx.Loop", "onnx.Scan", "onnx.SequenceMap"];
+
 /// What is known while a model becomes a module.
 pub(super) struct Importer<'m> {
     pub module: Module,
     pub errors: Diagnostics,
+    /// Operators that are not known, by domain, name and version; `None` if they are errors.
+    pub unknown: Option<BTreeMap<(&'m str, &'m str, i64), UnknownOperator>>,
     pub file: Name,
     pub files: ExternalFiles,
     pub budget: sparse::Budget,
@@ -393,7 +399,10 @@ impl<'m> Importer<'m> {
             name,
             operator,
             own_version,
-        } = self.known(node, at)?;
+        } = match self.known(node, at) {
+            Ok(known) => known,
+            Err(problem) => return self.unknown_operator(node, problem, at, place),
+        };
         let n_errors = self.errors.len();
         let (entries, graphs) = self.attributes(node, at, place, operator.as_deref())?;
         if self.errors.len() > n_errors {
@@ -434,8 +443,18 @@ impl<'m> Importer<'m> {
             .iter()
             .map(|&value| self.module.value_type(value).clone());
         let types: Vec<Type> = types.collect();
+        if !graphs.is_empty() && !ALL_GRAPHS.contains(&name.as_str()) {
+            let names = graphs.iter().map(|(name, ..)| Attribute::string(*name));
+            state = state.attribute("onnx.regions", Attribute::array(names.collect()));
+        }
         let mut regions = Vec::with_capacity(graphs.len());
         for (attribute, graph, bound) in graphs {
+            let (n_given, n_taken) = (graph.output.len(), node.output.len());
+            if name == "onnx.If" && n_given != n_taken {
+                let message = format!("gives {n_given} values, and the node has {n_taken} outputs");
+                let problem = Problem::new(codes::MODEL_ATTRIBUTE, message);
+                return Err(attributes::of(problem, attribute));
+            }
             let arguments = results::arguments(&name, &types, graph.input.len());
             let region = self.subgraph(attribute, graph, bound, &arguments, at, place)?;
             regions.push(region);
@@ -482,6 +501,44 @@ impl<'m> Importer<'m> {
         };
         self.names.insert(key, known.clone());
         Ok(known)
+    }
+
+    /// Keeps count of a node whose operator is not known, if that is asked for.
+    fn unknown_operator(
+        &mut self,
+        node: &'m Node,
+        problem: Problem,
+        at: Context<'_>,
+        place: &Place,
+    ) -> Result<Vec<Option<ValueId>>, Problem> {
+        let Some(unknown) = &mut self.unknown else {
+            return Err(problem);
+        };
+        if problem.code() != codes::MODEL_OPERATOR {
+            return Err(problem);
+        }
+        let domain = domain(node.domain.as_deref());
+        let operator = node.op_type.as_deref().unwrap_or("");
+        let opset = self.frames[at.frame].opsets.get(domain).copied();
+        let opset = opset.unwrap_or(0);
+        let entry = unknown.entry((domain, operator, opset));
+        let entry = entry.or_insert_with(|| {
+            let (message, help) = problem.into_text();
+            UnknownOperator {
+                domain: domain.to_owned(),
+                operator: operator.to_owned(),
+                opset,
+                message,
+                help,
+                count: 0,
+                nodes: Vec::new(),
+            }
+        });
+        entry.count += 1;
+        if entry.nodes.len() < UnknownOperator::MAX_NODES {
+            entry.nodes.push(place.location.clone());
+        }
+        Ok(Vec::new())
     }
 
     /// Reads the attributes of a node; the graphs among them come sorted by name.

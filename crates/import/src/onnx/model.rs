@@ -1,11 +1,11 @@
 //! A model as a module: operator sets, functions of its own, and `@main`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tfrt_ir::{Attribute, Diagnostics, Location, Module, Name, OpState, Type, ValueId};
 
 use super::{
-    OPSETS, Options,
+    OPSETS, Options, Survey, UnknownOperator,
     external::ExternalFiles,
     function::Functions,
     graph::{Context, Importer, Place, stated_by},
@@ -19,9 +19,35 @@ pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
 
 /// Makes a module of a model.
 pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Module, Diagnostics> {
-    let mut importer = Importer {
+    let mut importer = importer(options, None);
+    importer.model(model, options);
+    importer.errors.into_result()?;
+    Ok(importer.module)
+}
+
+/// Says what is wrong with a model.
+pub(super) fn survey(model: &proto::Model, options: &Options) -> Survey {
+    let mut importer = importer(options, Some(BTreeMap::new()));
+    importer.model(model, options);
+    Survey {
+        module: importer.module,
+        problems: importer.errors,
+        unknown: importer
+            .unknown
+            .into_iter()
+            .flat_map(BTreeMap::into_values)
+            .collect(),
+    }
+}
+
+fn importer<'m>(
+    options: &Options,
+    unknown: Option<BTreeMap<(&'m str, &'m str, i64), UnknownOperator>>,
+) -> Importer<'m> {
+    Importer {
         module: Module::new(),
         errors: Diagnostics::default(),
+        unknown,
         file: Name::from(options.name.as_str()),
         files: ExternalFiles::new(options.folder.as_deref()),
         budget: sparse::Budget::default(),
@@ -30,10 +56,7 @@ pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Module, 
         frames: Vec::new(),
         names: HashMap::new(),
         n_expanded: 0,
-    };
-    importer.model(model, options);
-    importer.errors.into_result()?;
-    Ok(importer.module)
+    }
 }
 
 impl<'m> Importer<'m> {
@@ -155,6 +178,10 @@ impl<'m> Importer<'m> {
             if has_value.contains(name) {
                 continue;
             }
+            if name.is_empty() {
+                let problem = Problem::new(codes::MODEL_VALUE, "an input has no name");
+                self.errors.push(problem.at(place.clone()));
+            }
             let ty = self.stated_type(input, "input", &place);
             let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
@@ -164,6 +191,16 @@ impl<'m> Importer<'m> {
         }
         self.nodes(&graph.node, &stated_by(graph), at);
         let outputs = self.outputs(graph, at);
+        let mut seen = HashSet::new();
+        for output in &graph.output {
+            let name = output.name.as_deref().unwrap_or("");
+            if !seen.insert(name) {
+                let message = format!("gives the value '{}' twice", shown(name));
+                let problem = Problem::new(codes::MODEL_VALUE_TWICE, message);
+                let problem = problem.of("the graph");
+                self.errors.push(problem.at(place.clone()));
+            }
+        }
         let types_of = |module: &Module, values: &[ValueId]| -> Vec<Type> {
             let types = values.iter().map(|&value| module.value_type(value).clone());
             types.collect()

@@ -27,6 +27,15 @@ impl Problem {
         self
     }
 
+    pub(super) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Returns the message and the advice.
+    pub(super) fn into_text(self) -> (String, Option<String>) {
+        (self.message, self.help)
+    }
+
     /// Says of what part of the model it is, in front of the message.
     pub(super) fn of(mut self, what: &str) -> Problem {
         self.message = format!("{what}: {}", self.message);

@@ -218,6 +218,10 @@ fn values(add: Add) {
     );
     let again = graph([relu("x", "y")], "y").message(11, value("x", FLOAT, &[2]));
     add("input twice", model(again));
+    let again = graph([relu("x", "y")], "y").message(12, value("y", FLOAT, &[2]));
+    add("output twice", model(again));
+    let nameless = graph([relu("x", "y")], "y").message(11, value("", FLOAT, &[2]));
+    add("input without a name", model(nameless));
     let branch = |name: &str, nodes: Vec<Wire>, output: &str| {
         let graph = Wire::new()
             .messages(1, nodes)
@@ -230,6 +234,16 @@ fn values(add: Add) {
             .message(5, other);
         model(graph([choice], "y"))
     };
+    let two = Wire::new()
+        .messages(1, [relu("x", "a")])
+        .messages(12, ["a", "x"].map(|name| value(name, FLOAT, &[2])));
+    add(
+        "branch of two values for one",
+        choice(
+            attribute("then_branch", 5).message(6, two),
+            branch("else_branch", vec![relu("x", "b")], "b"),
+        ),
+    );
     add(
         "value of the other branch",
         choice(
