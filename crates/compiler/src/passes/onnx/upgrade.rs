@@ -17,6 +17,9 @@
 //! | `RoiAlign` | 16 | with the coordinates that it had |
 //! | `GridSample` | 20 | `linear` and `cubic` for what was called otherwise |
 //!
+//! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
+//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`).
+//!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
 //! know the version.
@@ -41,7 +44,13 @@ pub(crate) const PASS: Pass = Pass {
     run,
 };
 
+mod expansion;
+mod flex;
+mod ml;
+
 fn run(module: &mut Module, _: &mut Diagnostics) {
+    expansion::expand(module, flex::is_one, flex::make);
+    expansion::expand(module, ml::is_one, ml::make);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let mut kept = Vec::with_capacity(operations.len());

@@ -50,7 +50,9 @@ fn gemm(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let is_plain = node::int(module, op, "transA", 0) == 0
         && node::float(module, op, "alpha", 1.0) == 1.0
         && node::float(module, op, "beta", 1.0) == 1.0;
-    if !is_plain || !node::is_f32(module, left) {
+    // A packed product would take more dimensions, which the operator does not.
+    let is_matrix = node::shape(module, left).is_some_and(|shape| shape.len() == 2);
+    if !is_plain || !is_matrix || !node::is_f32(module, left) {
         return None;
     }
     let n = if transposed { extents[0] } else { extents[1] };

@@ -329,14 +329,17 @@ fn broadcast(operands: &[Known]) -> Option<Shape> {
 
 /// Returns the extent that these are broadcast to.
 fn common<'a>(extents: impl Iterator<Item = &'a Option<Extent>>) -> Option<Extent> {
-    let mut found: Option<&Extent> = None;
+    let (mut found, mut number): (Option<&Extent>, Option<&Extent>) = (None, None);
     let mut is_sure = true;
     for extent in extents {
         match extent {
             Some(extent) if extent.value() == Some(1) => {}
-            // What is more than 1 wins, whatever the others are.
-            Some(extent) if extent.value().is_some_and(|size| size != 1) => {
-                return Some(extent.clone());
+            Some(extent) if extent.value().is_some() => {
+                // Numbers that don't fit are an error that the kernel tells of.
+                if number.is_some_and(|other| other != extent) {
+                    return None;
+                }
+                number = Some(extent);
             }
             Some(extent) => {
                 is_sure &= found.is_none_or(|other| other == extent);
@@ -344,6 +347,10 @@ fn common<'a>(extents: impl Iterator<Item = &'a Option<Extent>>) -> Option<Exten
             }
             None => is_sure = false,
         }
+    }
+    // What is more than 1 wins, whatever the others are.
+    if let Some(number) = number {
+        return Some(number.clone());
     }
     match (is_sure, found) {
         (false, _) => None,

@@ -138,3 +138,65 @@ fn what_is_new_or_means_something_else_stays() {
         ]],
     );
 }
+
+#[test]
+fn attention_with_graphs_becomes_operations() {
+    let of = "tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>";
+    let text = format!(
+        "module attributes {{onnx.opset = 26 : i64}} {{
+           func.func @main(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {{
+             %y = \"onnx.preview.FlexAttention\"(%x, %x, %x) ({{
+             ^bb0(%scores: tensor<*xf32>):
+               %t = \"onnx.Tanh\"(%scores) : (tensor<*xf32>) -> tensor<*xf32>
+               \"onnx.Yield\"(%t) : (tensor<*xf32>) -> ()
+             }}) {{onnx.regions = [\"score_mod\"], scale = 0.5 : f32}} : ({of}) -> tensor<1x2x3x4xf32>
+             return %y : tensor<1x2x3x4xf32>
+           }}
+         }}"
+    );
+    let names = |text: &str| {
+        let names = text.split("\"onnx.").skip(1);
+        let names = names.filter_map(|rest| rest.split_once('"').map(|(name, _)| name));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let expanded = testing::run("onnx-upgrade", &text);
+    expect!["Constant Mul Transpose MatMul Tanh Softmax MatMul"].assert_eq(&names(&expanded));
+    // Heads that share keys, and elements that are not precise enough.
+    let keys = "tensor<1x1x3x4xf32>";
+    let shared = text
+        .replace("(%x, %x, %x)", "(%x, %k, %k)")
+        .replace(
+            "@main(%x: tensor<1x2x3x4xf32>)",
+            &format!("@main(%x: tensor<1x2x3x4xf32>, %k: {keys})"),
+        )
+        .replace(of, &format!("tensor<1x2x3x4xf32>, {keys}, {keys}"))
+        .replace("xf32>", "xf16>")
+        .replace("tensor<*xf16>", "tensor<*xf32>");
+    let expanded = testing::run("onnx-upgrade", &shared);
+    expect!["Constant CastLike Mul Shape Shape Shape Shape Div Concat Reshape Constant Unsqueeze Transpose MatMul Shape Shape Concat Reshape Cast Tanh Softmax Cast Shape Shape Shape Shape Shape Div Concat Reshape Constant Unsqueeze MatMul Shape Shape Concat Reshape CastLike"].assert_eq(&names(&expanded));
+    // Without the name of its graph it stays, and can't be lowered.
+    let nameless = text.replace("onnx.regions = [\"score_mod\"], ", "");
+    let refused = testing::run("onnx-upgrade,lower-onnx", &nameless);
+    assert!(
+        refused.contains("is of no kind that has regions"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn learned_models_become_operations_where_these_are_the_same() {
+    check(
+        17,
+        r#"%y = "onnx.ml.Scaler"(%x) {scale = [2.0 : f32]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+            %1 = "onnx.Mul"(%arg0, %0) {onnx.opset = 18} : (tensor<?x4xf32>, tensor<1xf32>) -> tensor<*xf32>"#]],
+    );
+    // Errors for what is unknown are none that other operations have.
+    check(
+        17,
+        r#"%y = "onnx.ml.OneHotEncoder"(%x) {cats_int64s = [1], zeros = 0} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.ml.OneHotEncoder"(%arg0) {cats_int64s = [1], zeros = 0} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
+    );
+}
