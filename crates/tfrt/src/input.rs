@@ -164,18 +164,28 @@ impl Input {
         match self {
             Input::Text(source) => parse(source).map(Some),
             Input::Bytes { .. } => Ok(None),
-            Input::Model {
-                name,
-                folder,
-                bytes,
-            } => {
-                let mut options = importer::Options::new(name);
-                options.folder.clone_from(folder);
-                let module = importer::import(bytes.clone(), &options)?;
+            Input::Model { bytes, .. } => {
+                let module = importer::import(bytes.clone(), &self.importing())?;
                 tfrt_ir::verify(&module)?;
                 Ok(Some(module))
             }
         }
+    }
+
+    /// Says all there is to say of an ONNX model, also of one that can't be imported; `None` of what is none.
+    pub fn survey(&self) -> Option<Result<importer::Survey, Diagnostics>> {
+        match self {
+            Input::Model { bytes, .. } => Some(importer::survey(bytes.clone(), &self.importing())),
+            _ => None,
+        }
+    }
+
+    fn importing(&self) -> importer::Options {
+        let mut options = importer::Options::new(self.name());
+        if let Input::Model { folder, .. } = self {
+            options.folder.clone_from(folder);
+        }
+        options
     }
 
     /// Returns the bytes of the program, compiled if it is text, accepted by the gate.

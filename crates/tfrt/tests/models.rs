@@ -6,6 +6,10 @@ mod calls;
 mod command;
 #[path = "models/concurrency.rs"]
 mod concurrency;
+#[path = "models/hostile.rs"]
+mod hostile;
+#[path = "models/learned.rs"]
+mod learned;
 #[path = "models/regions.rs"]
 mod regions;
 #[path = "models/wire.rs"]

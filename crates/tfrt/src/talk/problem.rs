@@ -170,6 +170,13 @@ impl Problem {
         match error {
             OpenError::Text(diagnostics) => Problem::all_of_text(diagnostics),
             OpenError::Load(error) => error.problems().iter().map(Problem::of_load).collect(),
+            OpenError::Constants(reason) if reason.location().is_some() => {
+                let told = Problem::of_run(reason);
+                vec![Problem {
+                    message: error.message(),
+                    ..told
+                }]
+            }
             other => vec![Problem::of_command(other.code(), other.message())],
         }
     }

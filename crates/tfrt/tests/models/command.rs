@@ -434,6 +434,36 @@ fn operations_that_are_missing_are_listed_all_at_once() {
 }
 
 #[test]
+fn all_that_is_wrong_with_a_model_is_listed_at_once() {
+    let folder = Folder::new("check_all");
+    let nodes = [
+        node("Frobnicate", "my.domain", &["x", "y"], "a", "first"),
+        node("Rleu", "", &["a"], "b", "second"),
+        node("Rleu", "", &["b"], "c", "third"),
+        node("Add", "", &["c", "nothing"], "d", "fourth"),
+        node("Relu", "", &["d"], "sum", "last"),
+    ];
+    folder.write("bad.onnx", wire::model(&nodes));
+    let (status, stdout, stderr) = folder.run("check bad.onnx");
+    assert_eq!((status, stdout.as_str()), (1, "bad.onnx: rejected\n"));
+    for wanted in [
+        "my.domain.Frobnicate (operator set 1): 1 node: first",
+        "(tensor<",
+        "Rleu (operator set 17): 2 nodes: second, third",
+        "there is 'Relu'",
+        "node 'fourth' (Add): takes the value 'nothing', which nothing makes",
+    ] {
+        assert!(stderr.contains(wanted), "{wanted}:\n{stderr}");
+    }
+    let (status, stdout, _) = folder.run("check --json bad.onnx");
+    assert_eq!(status, 1);
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    let file = &document["files"][0];
+    assert_eq!(file["missing"].as_array().map(Vec::len), Some(2));
+    assert_eq!(file["problems"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn models_are_measured() {
     let folder = Folder::new("bench");
     let shown = folder.printed("bench two.onnx --dim N=2 --runs 20 --warm-up 1ms --json");

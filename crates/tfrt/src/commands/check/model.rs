@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tfrt::compiler::pipeline::Pipeline;
+use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Location, Module};
+use tfrt::ir::{Diagnostics, Location, Module, OpId, ValueId};
 use tfrt::{OpenError, Program, Runtime};
 
 /// Nodes that are named of an operation that is missing; all are counted.
-const MAX_NODES: usize = 20;
+const MAX_NODES: usize = UnknownOperator::MAX_NODES;
+/// Signatures that are shown of an operation that is missing.
+const MAX_TYPES: usize = 3;
 
 /// What operations in dialect `onnx` become kernels of, and what they are called there.
 const DIALECT: (&str, &str) = ("onnx.", "cpu.onnx.");
@@ -30,16 +34,22 @@ pub struct Missing {
     /// The version of the operator set that the model asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     opset: Option<i64>,
+    /// The types of what its nodes take and give, each once, of the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    types: Vec<String>,
     help: String,
 }
 
 /// What is wrong with a model.
+///
+/// Of one that can't be imported, operators without a kernel are told all the same: of its other nodes.
 pub fn in_model(input: &Input, runtime: &Runtime) -> (Vec<Missing>, Vec<OpenError>) {
-    let module = match input.module() {
+    let mut module = match input.module() {
         Ok(Some(module)) => module,
         Ok(None) => return (Vec::new(), Vec::new()),
-        Err(errors) => return (Vec::new(), vec![OpenError::Text(errors)]),
+        Err(errors) => return in_refused(input, errors, runtime),
     };
+    upgrade(&mut module);
     let missing = missing(&module, runtime);
     let compiled = input::lower(module)
         .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
@@ -57,6 +67,34 @@ pub fn in_model(input: &Input, runtime: &Runtime) -> (Vec<Missing>, Vec<OpenErro
         Err(error) => Some(error),
     };
     (missing, problem.into_iter().collect())
+}
+
+/// What is wrong with a model that can't be imported, all of it.
+fn in_refused(
+    input: &Input,
+    errors: Diagnostics,
+    runtime: &Runtime,
+) -> (Vec<Missing>, Vec<OpenError>) {
+    let Some(Ok(mut survey)) = input.survey() else {
+        return (Vec::new(), vec![OpenError::Text(errors)]);
+    };
+    upgrade(&mut survey.module);
+    let unknown = survey.unknown.iter().map(Missing::unknown);
+    let mut all: Vec<Missing> = unknown.collect();
+    all.append(&mut missing(&survey.module, runtime));
+    let problems = match survey.problems.is_empty() {
+        // What keeps it from being imported is told better.
+        true if !all.is_empty() => None,
+        true => Some(errors),
+        false => Some(survey.problems),
+    };
+    (all, problems.map(OpenError::Text).into_iter().collect())
+}
+
+/// Makes what has a kernel of what has none in its old form; what the pass has to say is said when a model is compiled.
+fn upgrade(module: &mut Module) {
+    let pass = Pipeline::parse("onnx-upgrade").expect("it is a pass");
+    let _ = pass.run(module);
 }
 
 /// Operations without a kernel, by name.
@@ -97,15 +135,33 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
                 count: 0,
                 nodes: Vec::new(),
                 opset: opset_of(module, domain),
+                types: Vec::new(),
                 help,
             }
         });
         missing.count += 1;
         if missing.nodes.len() < MAX_NODES {
             missing.nodes.push(place(operation.location()));
+            let types = signature(module, op);
+            if missing.types.len() < MAX_TYPES && !missing.types.contains(&types) {
+                missing.types.push(types);
+            }
         }
     });
     found.into_values().collect()
+}
+
+/// The types of what an operation takes and gives.
+fn signature(module: &Module, op: OpId) -> String {
+    let types = |values: &[ValueId]| {
+        let texts = values
+            .iter()
+            .map(|value| module.value_type(*value).to_string());
+        texts.collect::<Vec<String>>().join(", ")
+    };
+    let operation = module.op(op);
+    let (operands, results) = (types(operation.operands()), types(operation.results()));
+    format!("({operands}) -> ({results})")
 }
 
 /// The domain of an operation in dialect `onnx`, `""` for ONNX's own, and its name there.
@@ -138,6 +194,24 @@ pub fn place(location: &Location) -> String {
 }
 
 impl Missing {
+    fn unknown(unknown: &UnknownOperator) -> Missing {
+        let help = match &unknown.help {
+            Some(help) => format!("{}: {help}", unknown.message),
+            None => unknown.message.clone(),
+        };
+        Missing {
+            operation: match unknown.domain.as_str() {
+                "" => unknown.operator.clone(),
+                domain => format!("{domain}.{}", unknown.operator),
+            },
+            count: unknown.count,
+            nodes: unknown.nodes.iter().map(place).collect(),
+            opset: Some(unknown.opset),
+            types: Vec::new(),
+            help,
+        }
+    }
+
     /// The lines that people are shown.
     pub fn text(&self) -> String {
         let nodes = if self.count == 1 { "node" } else { "nodes" };
@@ -150,8 +224,10 @@ impl Missing {
         if more > 0 {
             places.push_str(&format!(" and {more} more"));
         }
+        let types = self.types.iter();
+        let types: String = types.map(|types| format!("    {types}\n")).collect();
         format!(
-            "  {}{opset}: {} {nodes}: {places}\n    {}\n",
+            "  {}{opset}: {} {nodes}: {places}\n{types}    {}\n",
             self.operation, self.count, self.help
         )
     }
