@@ -8,6 +8,9 @@
 //! Tiles are spread by halving: whoever holds a run of tiles adds its upper half as a task until
 //! one tile is left, which it runs. So thieves get large halves, and the caller runs the first
 //! tile. Nothing waits: the loop's result is a chain.
+//!
+//! What a loop does is behind one pointer, and all else is compiled once: programs have
+//! thousands of loops, and a tile is long enough for a call.
 
 use std::mem;
 use std::num::NonZeroUsize;
@@ -143,8 +146,10 @@ pub fn parallel_for<S: Stop, R: TileResult>(
     let (promise, done) = AsyncValue::pending();
     let shared = Loop {
         queue: queue.clone(),
-        cancelled: move || cancelled().into_error(),
-        body: move |start, end| body(start, end).into_settling(),
+        work: Box::new(Closures {
+            cancelled: move || cancelled().into_error(),
+            body: move |start, end| body(start, end).into_settling(),
+        }),
         end: End {
             missing: AtomicUsize::new(n_tiles),
             state: Mutex::new((Some(promise), None)),
@@ -245,12 +250,39 @@ impl Tiles {
     }
 }
 
-/// A loop that is under way.
-struct Loop<C, B> {
-    queue: Arc<dyn ConcurrentWorkQueue>,
-    tiles: Tiles,
+/// What a loop does.
+trait Work: Send + Sync {
+    /// The error that stops it, if it is to stop.
+    fn stopped(&self) -> Option<Error>;
+    /// Runs a tile: see [`TileResult::into_settling`].
+    fn tile(&self, start: usize, end: usize) -> Result<Option<AnyAsyncValue>, Error>;
+}
+
+/// What a loop does, as closures.
+struct Closures<C, B> {
     cancelled: C,
     body: B,
+}
+
+impl<C, B> Work for Closures<C, B>
+where
+    C: Fn() -> Option<Error> + Send + Sync,
+    B: Fn(usize, usize) -> Result<Option<AnyAsyncValue>, Error> + Send + Sync,
+{
+    fn stopped(&self) -> Option<Error> {
+        (self.cancelled)()
+    }
+
+    fn tile(&self, start: usize, end: usize) -> Result<Option<AnyAsyncValue>, Error> {
+        (self.body)(start, end)
+    }
+}
+
+/// A loop that is under way.
+struct Loop {
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    tiles: Tiles,
+    work: Box<dyn Work>,
     end: End,
 }
 
@@ -318,14 +350,10 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-impl<C, B> Loop<C, B>
-where
-    C: Fn() -> Option<Error> + Send + Sync + 'static,
-    B: Fn(usize, usize) -> Result<Option<AnyAsyncValue>, Error> + Send + Sync + 'static,
-{
+impl Loop {
     /// Runs tile `first`, and adds tasks for the others below `end`.
     fn run(self: Arc<Self>, first: usize, mut end: usize) {
-        if let Some(error) = (self.cancelled)() {
+        if let Some(error) = self.work.stopped() {
             self.end.arrive(end - first, Some(Failure::LeftOut(error)));
             return;
         }
@@ -341,7 +369,7 @@ where
             end: &self.end,
             index: first,
         };
-        let result = (self.body)(start, stop);
+        let result = self.work.tile(start, stop);
         mem::forget(unwinding);
         let failure = move |error| Some(Failure::Tile(first, error));
         match result {

@@ -46,15 +46,14 @@ pub fn fill<T: Element>(
         }
         return Ok(AsyncValue::available(Chain));
     }
-    let buffer = output.buffer().clone();
-    Ok(
-        execution.parallel_for(0..n_elements, chunk, move |start, end| {
-            let bytes = start * size_of::<T>()..end * size_of::<T>();
-            let part = buffer.slice(bytes).expect("chunks are within");
-            let mut writing = part.write()?;
-            body(start, from_bytes_mut(&mut writing)?)
-        }),
-    )
+    let body = move |first, bytes: &mut [u8]| body(first, from_bytes_mut(bytes)?);
+    Ok(chunks(
+        execution,
+        output,
+        size_of::<T>(),
+        chunk,
+        Box::new(body),
+    ))
 }
 
 /// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
@@ -78,11 +77,24 @@ pub fn fill_bytes(
         }
         return Ok(AsyncValue::available(Chain));
     }
+    Ok(chunks(execution, output, size, chunk, Box::new(body)))
+}
+
+/// What makes the bytes of elements from one on.
+type Body = Box<dyn Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync>;
+
+/// Fills a tensor of elements of so many bytes in chunks. Compiled once, whatever fills it: there are
+/// thousands of kinds.
+fn chunks(
+    execution: &ExecutionContext,
+    output: &DenseHostTensor,
+    size: usize,
+    chunk: NonZeroUsize,
+    body: Body,
+) -> AsyncValue<Chain> {
     let buffer = output.buffer().clone();
-    Ok(
-        execution.parallel_for(0..n_elements, chunk, move |start, end| {
-            let part = buffer.slice(start * size..end * size);
-            body(start, &mut part.expect("chunks are within").write()?)
-        }),
-    )
+    execution.parallel_for(0..output.n_elements(), chunk, move |start, end| {
+        let part = buffer.slice(start * size..end * size);
+        body(start, &mut part.expect("chunks are within").write()?)
+    })
 }
