@@ -13,6 +13,7 @@
 //! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
 //! | `cpu.graph.pool` | the largest of each window, or the mean |
 //! | `cpu.graph.elementwise` | a program's result |
+//! | `cpu.graph.attention` | attention of heads that lie side by side |
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
@@ -20,6 +21,7 @@ use tfrt_tensor::math::panel::Activation;
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
+mod attention;
 mod convolution;
 mod elementwise;
 mod memory;
@@ -36,7 +38,8 @@ pub fn register(registry: &mut KernelRegistry) {
         .add("cpu.graph.conv", convolution::convolve)
         .add("cpu.graph.matmul", product::multiply)
         .add("cpu.graph.pool", pool::pool)
-        .add("cpu.graph.elementwise", elementwise::run);
+        .add("cpu.graph.elementwise", elementwise::run)
+        .add("cpu.graph.attention", attention::attend);
 }
 
 /// A tensor whose elements may be still to come.
@@ -73,9 +76,13 @@ fn activation(name: &str) -> Result<Activation, Error> {
         "none" => Ok(Activation::None),
         "relu" => Ok(Activation::Relu),
         "relu6" => Ok(Activation::Relu6),
+        "gelu" => Ok(Activation::Gelu),
+        "gelu_tanh" => Ok(Activation::GeluTanh),
         _ => {
             let name = name.escape_debug();
-            let message = format!("expected the activation none, relu or relu6, found '{name}'");
+            let message = format!(
+                "expected the activation none, relu, relu6, gelu or gelu_tanh, found '{name}'"
+            );
             Err(Error::invalid_argument(message))
         }
     }

@@ -13,6 +13,9 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
+#[path = "graph/recognised.rs"]
+mod recognised;
+
 /// A model, with its constants made.
 struct Opened {
     host: HostContext,

@@ -162,8 +162,14 @@ impl Bed {
         let reading = b.read().unwrap();
         let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
         let out = self.zeros(&[230, 190]);
-        let done = matmul_packed_into(e, &a, &right, TensorAfter::default(), &out);
-        all.push(self.bits(done, &out));
+        for activation in [Activation::None, Activation::Gelu] {
+            let after = TensorAfter {
+                activation,
+                ..TensorAfter::default()
+            };
+            let done = matmul_packed_into(e, &a, &right, after, &out);
+            all.push(self.bits(done, &out));
+        }
         all
     }
 }

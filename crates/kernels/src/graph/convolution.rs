@@ -239,7 +239,7 @@ pub(super) fn convolve(
             let relu = match activation {
                 Activation::None => Some(false),
                 Activation::Relu => Some(true),
-                Activation::Relu6 => None,
+                _ => None,
             };
             let Some(relu) = relu.filter(|_| is_plain) else {
                 let message = "a convolution by channel has relu behind it or nothing";

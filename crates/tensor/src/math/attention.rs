@@ -24,9 +24,11 @@ use super::number::Floating;
 use super::parallel;
 use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
 
+mod beside;
 mod block;
 mod scores;
 
+pub use beside::{attention_beside, attention_beside_into};
 use block::Plan;
 pub use scores::{Scoring, Stage, scored_into, scores_into};
 
@@ -131,32 +133,36 @@ pub fn attention_into<T: AttentionElement>(
     let seen = |tensor: &DenseHostTensor| (tensor.shape().to_dims(), tensor.shape().strides());
     let inputs = [seen(queries), seen(keys), seen(values)];
     let plan = Plan::new(options, inputs, &out.shape().to_dims())?;
-    match &mask {
-        TensorMask::None => {}
-        TensorMask::Added(tensor) => {
-            plan.broadcast::<T>(&Mask::Added(tensor.read()?.view()?))?;
-        }
-        TensorMask::Seen(tensor) => {
-            plan.broadcast::<T>(&Mask::Seen(tensor.read()?.view()?))?;
-        }
-    }
+    mask.check::<T>(&plan)?;
     let [queries, keys, values] = [queries, keys, values].map(DenseHostTensor::clone);
     let chunk = plan.chunk_len();
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let (queries, keys, values) = (queries.read()?, keys.read()?, values.read()?);
         let elements = [queries.elements()?, keys.elements()?, values.elements()?];
-        let reading = match &mask {
-            TensorMask::None => None,
-            TensorMask::Added(tensor) | TensorMask::Seen(tensor) => Some(tensor.read()?),
-        };
-        let mask = match (&mask, &reading) {
-            (TensorMask::Added(_), Some(reading)) => Mask::Added(reading.view()?),
-            (TensorMask::Seen(_), Some(reading)) => Mask::Seen(reading.view()?),
-            _ => Mask::None,
-        };
-        plan.run(elements, &plan.broadcast(&mask)?, first, part);
-        Ok(())
+        mask.lend(|mask| {
+            plan.run(elements, &plan.broadcast(mask)?, first, part);
+            Ok(())
+        })
     })
+}
+
+impl TensorMask {
+    /// Fails unless it broadcasts to all scores.
+    fn check<T: AttentionElement>(&self, plan: &Plan) -> Result<(), Error> {
+        self.lend(|mask: &Mask<'_, T>| plan.broadcast(mask).map(drop))
+    }
+
+    /// Lends its elements.
+    fn lend<T: AttentionElement>(
+        &self,
+        body: impl FnOnce(&Mask<'_, T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self {
+            TensorMask::None => body(&Mask::None),
+            TensorMask::Added(tensor) => body(&Mask::Added(tensor.read()?.view()?)),
+            TensorMask::Seen(tensor) => body(&Mask::Seen(tensor.read()?.view()?)),
+        }
+    }
 }
 
 fn dims(list: &[usize]) -> Dims {

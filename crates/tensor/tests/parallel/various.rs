@@ -1,7 +1,7 @@
 //! What is made of whole rows, pictures and dimensions, on a queue's workers.
 
 use tfrt_tensor::DenseHostTensor;
-use tfrt_tensor::math::attention::{Attention, TensorMask, attention_into};
+use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into, attention_into};
 use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, channels_first};
 use tfrt_tensor::math::conv::{Transposed, convolve_transposed_into};
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
@@ -55,6 +55,11 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         let done = pool::gradient_into::<f32>(e, pooling, &x, &g, &windows, &out);
         all.push(bed.bits(done, &out));
     }
+    let q = bed.random(&[2, 200, 80], 41);
+    let out = bed.zeros(&[2, 200, 80]);
+    let options = Attention::default();
+    let done = attention_beside_into::<f32>(e, &options, 4, [&q; 3], TensorMask::None, &out);
+    all.push(bed.bits(done, &out));
     let (q, k) = (
         bed.random(&[2, 4, 150, 20], 24),
         bed.random(&[2, 2, 200, 20], 25),

@@ -2,19 +2,25 @@
 //! chains of elementwise functions as one kernel.
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
-//! activation are done while the sums are in registers.
+//! activation are done while the sums are in registers, and for what exporters write out of many operations and
+//! has a kernel of its own: gelu, layer normalisation, attention. These are found by what is calculated, not by
+//! names; where any part is of another form, or is used by somebody else, nothing is done.
 
+mod attention;
 mod elementwise;
+mod gelu;
+mod layer_norm;
 mod product;
 
-use tfrt_ir::{Diagnostics, Module};
+use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
 use super::graphs;
+use super::rewrite::Rewrite;
 use crate::pipeline::Pass;
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-fuse",
-    summary: "Packs matrices, and fuses what follows them and chains of elementwise functions",
+    summary: "Packs matrices, and fuses what follows them, attention, and chains of elementwise functions",
     needs: &[],
     gives: &[],
     breaks: &[],
@@ -23,12 +29,31 @@ pub(crate) const PASS: Pass = Pass {
 
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
     for (_, block) in graphs(module) {
+        gelu::recognise(module, block);
+        layer_norm::recognise(module, block);
+        attention::recognise(module, block);
+        super::rewrite::remove_unused(module, block);
         product::pack(module, block);
         product::attach(module, block);
         super::rewrite::remove_unused(module, block);
         elementwise::fuse(module, block);
         super::rewrite::remove_unused(module, block);
     }
+}
+
+/// Appends an operation in the place of another one's only result. `opset` is the version of the operator set that
+/// it is of, if it is one of the format's.
+fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState, opset: i64) {
+    let result = rewrite.module.op(op).results()[0];
+    let mut state = state.result(rewrite.module.value_type(result).clone());
+    if opset > 0 {
+        state = state.attribute("onnx.opset", Attribute::integer(opset, Type::I64));
+    }
+    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, op);
+    rewrite.values.insert(result, made);
 }
 
 #[cfg(test)]

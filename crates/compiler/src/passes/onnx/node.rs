@@ -164,3 +164,90 @@ pub(super) fn is_f32(module: &Module, value: ValueId) -> bool {
 pub(super) fn shape(module: &Module, value: ValueId) -> Option<Vec<i64>> {
     module.value_type(value).as_shaped().map(|(shape, _)| shape)
 }
+
+/// Returns the extents of a value, each a number or a name that stands for the same number wherever it is found,
+/// if all are known.
+pub(super) fn extents(module: &Module, value: ValueId) -> Option<Vec<Attribute>> {
+    let shape = shape(module, value)?;
+    let known = |size: i64| Attribute::integer(size, Type::I64);
+    if shape.iter().all(|size| *size >= 0) {
+        return Some(shape.into_iter().map(known).collect());
+    }
+    let op = module.defining_op(value)?;
+    let mut results = module.op(op).results().iter();
+    let at = results.position(|result| *result == value)?;
+    let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
+    let extents = shapes.get(at)?.as_array()?;
+    let is_known = |extent: &Attribute| extent.as_str() != Some("");
+    extents.iter().all(is_known).then(|| extents.to_vec())
+}
+
+/// Returns the number that a constant of one element is, if it broadcasts nothing of this rank.
+pub(super) fn number(module: &Module, value: ValueId, rank: usize) -> Option<f64> {
+    let own = shape(module, value)?;
+    let is_small = own.len() <= rank && own.iter().all(|size| *size == 1);
+    constant_number(module, value).filter(|_| is_small)
+}
+
+/// Returns the operation of this name that makes a value for one user alone.
+pub(super) fn only_for_one(module: &Module, value: ValueId, name: &str) -> Option<OpId> {
+    let op = module.defining_op(value)?;
+    let is_it = self::name(module, op) == name && module.op(op).results().len() == 1;
+    (is_it && module.users(value).take(2).count() == 1).then_some(op)
+}
+
+/// Returns the two operands of an operation, either first.
+pub(super) fn pairs(module: &Module, op: OpId) -> [Option<(ValueId, ValueId)>; 2] {
+    match *module.op(op).operands() {
+        [a, b] => [Some((a, b)), Some((b, a))],
+        _ => [None, None],
+    }
+}
+
+/// A number times some values.
+#[derive(Debug)]
+pub(super) struct Product {
+    pub(super) factor: f64,
+    pub(super) values: Vec<ValueId>,
+}
+
+/// The most values of a product that is looked at.
+const MOST_FACTORS: usize = 8;
+
+/// Takes products and quotients by numbers apart, as far as nobody else uses what comes between.
+pub(super) fn product(module: &Module, op: OpId, rank: usize) -> Option<Product> {
+    let mut product = Product {
+        factor: 1.0,
+        values: Vec::new(),
+    };
+    let mut open = vec![op];
+    while let Some(op) = open.pop() {
+        let &[left, right] = module.op(op).operands() else {
+            return None;
+        };
+        let mut factors = vec![left];
+        match name(module, op) {
+            "Mul" => factors.push(right),
+            "Div" => product.factor /= number(module, right, rank)?,
+            _ => return None,
+        }
+        for value in factors {
+            if let Some(number) = number(module, value, rank) {
+                product.factor *= number;
+                continue;
+            }
+            let inner = only_for_one(module, value, "Mul").or_else(|| {
+                let op = only_for_one(module, value, "Div")?;
+                number(module, module.op(op).operands()[1], rank).map(|_| op)
+            });
+            match inner {
+                Some(op) => open.push(op),
+                None => product.values.push(value),
+            }
+            if product.values.len() + open.len() > MOST_FACTORS {
+                return None;
+            }
+        }
+    }
+    product.factor.is_finite().then_some(product)
+}

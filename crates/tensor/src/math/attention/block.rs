@@ -114,6 +114,13 @@ impl Plan {
         })
     }
 
+    /// As [`chunk_len`](Self::chunk_len), of a result as [`run_beside`](Self::run_beside) makes it.
+    pub(super) fn chunk_len_beside(&self) -> NonZeroUsize {
+        let row = self.heads.saturating_mul(self.width);
+        let operations = self.n_keys.saturating_mul(2) / 8;
+        parallel::chunk_len(operations, row.saturating_mul(N_QUERIES))
+    }
+
     /// Chunks of the result have whole blocks of queries.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
         let operations = self.n_keys.saturating_mul(2) / 8;
@@ -140,12 +147,48 @@ impl Plan {
                 .min(self.n_queries - query)
                 .min(rest.len() / self.width);
             let (part, after) = std::mem::take(&mut rest).split_at_mut(n * self.width);
-            self.queries(&mut block, elements, mask, [head, query, n], part);
+            self.queries(
+                &mut block,
+                elements,
+                mask,
+                [head, query, n],
+                part,
+                self.width,
+            );
             (row, rest) = (row + n, after);
         }
     }
 
-    /// Makes the results of `n` queries of a head.
+    /// As [`run`](Self::run), of a result that lies `[batch, n_queries, heads, width]`: whole rows of all heads.
+    pub(super) fn run_beside<T: AttentionElement>(
+        &self,
+        elements: [&[T]; 3],
+        mask: &Mask<'_, T>,
+        first: usize,
+        out: &mut [T],
+    ) {
+        if out.is_empty() {
+            return;
+        }
+        let stride = self.heads * self.width;
+        let mut block = Block::new();
+        let (mut row, mut rest) = (first / stride, out);
+        while !rest.is_empty() {
+            let (batch, query) = (row / self.n_queries, row % self.n_queries);
+            let n = (N_QUERIES - query % N_QUERIES)
+                .min(self.n_queries - query)
+                .min(rest.len() / stride);
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(n * stride);
+            for head in 0..self.heads {
+                let place = [batch * self.heads + head, query, n];
+                let part = &mut part[head * self.width..];
+                self.queries(&mut block, elements, mask, place, part, stride);
+            }
+            (row, rest) = (row + n, after);
+        }
+    }
+
+    /// Makes the results of `n` queries of a head, in rows that begin `stride` elements apart.
     fn queries<T: AttentionElement>(
         &self,
         block: &mut Block<T::Wide>,
@@ -153,6 +196,7 @@ impl Plan {
         mask: &Mask<'_, T>,
         [head, query, n]: [usize; 3],
         out: &mut [T],
+        stride: usize,
     ) {
         let (batch, own_head) = (head / self.heads, head % self.heads);
         let key_head = own_head / self.n_sharing;
@@ -199,7 +243,7 @@ impl Plan {
             self.add(block, n, n_keys);
         }
         let rows = out
-            .chunks_exact_mut(self.width)
+            .chunks_mut(stride)
             .zip(block.sums.chunks_exact(self.width));
         for ((out, sums), (_, sum)) in rows.zip(&block.states) {
             let looks_at_none = sum.same(zero);

@@ -244,3 +244,61 @@ fn shapes_that_do_not_fit_are_told() {
     };
     attention(&causal, [&empty, &empty, &empty], &Mask::None, &mut out).unwrap();
 }
+
+#[test]
+fn heads_side_by_side_are_those_behind_each_other() {
+    for [batch, n_queries, n_keys, heads, depth, width] in [
+        [1, 1, 1, 1, 1, 1],
+        [2, 3, 5, 2, 4, 3],
+        [2, 70, 130, 3, 8, 8],
+        [1, 4, 0, 2, 2, 2],
+        [0, 3, 3, 2, 2, 2],
+    ] {
+        let list = |seed: usize, n: usize| -> Vec<f32> {
+            (0..n).map(|i| value(i + seed) as f32 / 4.0).collect()
+        };
+        let (q, k) = (
+            list(1, batch * n_queries * heads * depth),
+            list(2, batch * n_keys * heads * depth),
+        );
+        let v = list(3, batch * n_keys * heads * width);
+        let added = list(4, batch * n_keys);
+        let mask = Mask::Added(TensorView::new(&added, &[batch, 1, 1, n_keys]).unwrap());
+        let lists = [
+            (&q, n_queries, depth),
+            (&k, n_keys, depth),
+            (&v, n_keys, width),
+        ];
+        let beside = lists
+            .map(|(list, rows, own)| TensorView::new(list, &[batch, rows, heads * own]).unwrap());
+        let apart = lists.map(|(list, rows, own)| {
+            let view = TensorView::new(list, &[batch, rows, heads, own]).unwrap();
+            view.permute(&[0, 2, 1, 3]).unwrap()
+        });
+        let n = batch * n_queries * heads * width;
+        let (mut found, mut wanted) = (vec![1.0; n], vec![1.0; n]);
+        let options = Attention {
+            scale: None,
+            causal: Some(2),
+        };
+        let mut out = TensorViewMut::new(&mut found, &[batch, n_queries, heads * width]).unwrap();
+        attention_beside(&options, heads, beside.each_ref(), &mask, &mut out).unwrap();
+        let mut out = TensorViewMut::new(&mut wanted, &[batch, heads, n_queries, width]).unwrap();
+        attention(&options, apart.each_ref(), &mask, &mut out).unwrap();
+        for (index, found) in found.iter().enumerate() {
+            let (row, column) = (index / width / heads, index % width);
+            let head = index / width % heads;
+            let (b, query) = (row / n_queries, row % n_queries);
+            let wanted = wanted[((b * heads + head) * n_queries + query) * width + column];
+            assert!((found - wanted).abs() <= 1e-5, "{found} {wanted}");
+        }
+    }
+    let view = TensorView::new(&[0.0_f32; 6], &[1, 2, 3]).unwrap();
+    let mut out = [0.0; 6];
+    let mut out = TensorViewMut::new(&mut out, &[1, 2, 3]).unwrap();
+    for heads in [0, 2] {
+        let inputs = [&view; 3];
+        let wrong = attention_beside(&Attention::default(), heads, inputs, &Mask::None, &mut out);
+        assert!(wrong.unwrap_err().message().contains("heads side by side"));
+    }
+}

@@ -359,7 +359,9 @@ pub fn convolve_packed(
             let block = tiling.block(index);
             let start = block.rows.start * n;
             let finishing = after.from(start).finishing(0..n, n);
-            sides.block(&block, &finishing, &mut out[start..block.rows.end * n], n);
+            let out = &mut out[start..block.rows.end * n];
+            sides.block(&block, &finishing, out, n);
+            after.activation.finish(out);
         }
         return Ok(());
     }
@@ -375,6 +377,7 @@ pub fn convolve_packed(
             elements,
         };
         filter.block(sides, &block, &after, out, n);
+        after.activation.finish(out);
     }
     Ok(())
 }

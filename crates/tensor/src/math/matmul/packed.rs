@@ -170,7 +170,9 @@ pub fn matmul_packed(
         let block = grid.block(index);
         let (start, end) = (block.rows.start * n, block.rows.end * n);
         let finishing = after.from(start).finishing(0..n, n);
-        multiply(&left, panels, &block, &finishing, &mut out[start..end], n);
+        let out = &mut out[start..end];
+        multiply(&left, panels, &block, &finishing, out, n);
+        after.activation.finish(out);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use tfrt_host::Error;
 use super::{Finishing, Residual};
 use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
+use crate::math::elementwise::{Gelu, GeluTanh, unary_slice_in_place};
 
 /// A function at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,14 +19,27 @@ pub enum Activation {
     Relu,
     /// The same, and what is above 6 becomes 6.
     Relu6,
+    /// [`Gelu`]; done when a block is complete, while the second cache holds it.
+    Gelu,
+    /// [`GeluTanh`], in the same way.
+    GeluTanh,
 }
 
 impl Activation {
     fn bounds(self) -> (f32, f32) {
         match self {
-            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
             Activation::Relu => (0.0, f32::INFINITY),
             Activation::Relu6 => (0.0, 6.0),
+            _ => (f32::NEG_INFINITY, f32::INFINITY),
+        }
+    }
+
+    /// Does what is not done by bounds.
+    pub(crate) fn finish(self, block: &mut [f32]) {
+        match self {
+            Activation::Gelu => unary_slice_in_place::<Gelu, f32>(block),
+            Activation::GeluTanh => unary_slice_in_place::<GeluTanh, f32>(block),
+            _ => {}
         }
     }
 }

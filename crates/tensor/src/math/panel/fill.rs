@@ -41,7 +41,11 @@ pub(crate) fn fill(
             match grid.has_whole_rows() {
                 true => {
                     let part = elements(&buffer, block.rows.start * n, block.rows.len() * n);
-                    body(&block, &after, from_bytes_mut(&mut part.write()?)?, n)
+                    let mut writing = part.write()?;
+                    let part = from_bytes_mut(&mut writing)?;
+                    body(&block, &after, part, n)?;
+                    after.activation.finish(part);
+                    Ok(())
                 }
                 false => aside(&buffer, n, grid.columns(&block), &block, &after, &body),
             }
@@ -76,6 +80,7 @@ fn aside(
         }
     }
     body(block, after, &mut made, columns.len())?;
+    after.activation.finish(&mut made);
     for (index, made) in block.rows.clone().zip(made.chunks_exact(columns.len())) {
         from_bytes_mut::<f32>(&mut row(index).write()?)?.copy_from_slice(made);
     }

@@ -63,7 +63,11 @@ fn step(module: &Module, op: OpId) -> Option<&'static str> {
     let &[result] = data.results() else {
         return None;
     };
-    let function = function(node::name(module, op), data.operands().len())?;
+    let function = match (node::name(module, op), data.operands().len()) {
+        ("Gelu", 1) if node::text(module, op, "approximate") == "tanh" => "GeluTanh",
+        ("Gelu", 1) => "Gelu",
+        (name, n_operands) => function(name, n_operands)?,
+    };
     // Before version 7 operands were broadcast in another way.
     let own = node::int(module, op, "onnx.opset", 7);
     let is_f32 = |value: &ValueId| node::is_f32(module, *value);

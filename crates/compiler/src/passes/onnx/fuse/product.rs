@@ -114,7 +114,7 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
         let done = match node::name(module, op) {
             // Of more or fewer operands it is neither.
             "Add" | "Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
-            "Relu" | "Clip" => activation(module, op),
+            "Relu" | "Clip" | "Gelu" => activation(module, op),
             _ => None,
         };
         match done {
@@ -207,28 +207,8 @@ fn residual(module: &mut Module, kept: &[OpId], op: OpId) -> Option<ValueId> {
 
 /// Returns whether two values have the same shape in every call.
 fn same_shape(module: &Module, left: ValueId, right: ValueId) -> bool {
-    let (Some(a), Some(b)) = (node::shape(module, left), node::shape(module, right)) else {
-        return false;
-    };
-    if a != b {
-        return false;
-    }
-    if a.iter().all(|extent| *extent >= 0) {
-        return true;
-    }
-    let noted = |value: ValueId| {
-        let op = module.defining_op(value)?;
-        let at = module
-            .op(op)
-            .results()
-            .iter()
-            .position(|result| *result == value)?;
-        let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
-        let shape = shapes.get(at)?.as_array()?;
-        let is_known = |extent: &Attribute| extent.as_str() != Some("");
-        shape.iter().all(is_known).then(|| shape.to_vec())
-    };
-    matches!((noted(left), noted(right)), (Some(a), Some(b)) if a == b)
+    let extents = [left, right].map(|value| node::extents(module, value));
+    matches!(extents, [Some(a), Some(b)] if a == b)
 }
 
 fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
@@ -236,6 +216,9 @@ fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
     let made = open_product(module, value)?;
     let name = match node::name(module, op) {
         "Relu" => "relu",
+        "Gelu" if is_depthwise(module, made) => return None,
+        "Gelu" if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
+        "Gelu" => "gelu",
         _ => {
             let bound =
                 |index: usize| node::constant_number(module, node::operand(module, op, index)?);

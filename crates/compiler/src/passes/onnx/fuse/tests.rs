@@ -4,6 +4,8 @@ use expect_test::expect;
 
 use crate::passes::testing::check;
 
+mod recognised;
+
 #[test]
 fn layers_become_one_product_each() {
     check(

@@ -1,0 +1,159 @@
+//! Layer normalisation, as exporters write it out of other operations:
+//! `(x - mean) / √(mean((x - mean)²) + ε) * scale + shift`, over the last dimension.
+
+use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
+
+use super::super::node;
+use super::super::rewrite::Rewrite;
+
+/// Puts the operation in the place of what it is written of.
+pub(super) fn recognise(module: &mut Module, block: BlockId) {
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        match layer_norm(rewrite.module, op) {
+            None => rewrite.keep(op),
+            Some(found) => {
+                let mut operands = vec![rewrite.now(found.x), rewrite.now(found.scale)];
+                operands.extend(found.shift.map(|shift| rewrite.now(shift)));
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "it was a number of this type"
+                )]
+                let epsilon = found.epsilon as f32;
+                let state = OpState::new("onnx.LayerNormalization")
+                    .operands(operands)
+                    .attribute("axis", Attribute::integer(-1, Type::I64))
+                    .attribute("epsilon", Attribute::f32(epsilon));
+                super::replace(&mut rewrite, op, state, 17);
+            }
+        }
+    }
+    rewrite.finish(&old);
+}
+
+struct Found {
+    x: ValueId,
+    scale: ValueId,
+    shift: Option<ValueId>,
+    epsilon: f64,
+}
+
+/// Returns what an operation normalises: the last one, which adds the shift, or multiplies by the scale if none
+/// is added.
+fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
+    let result = *module.op(op).results().first()?;
+    let width = *node::shape(module, result)?.last()?;
+    let per_column = |value: ValueId| {
+        let dense = node::constant(module, value)?;
+        (*dense.element_type() == Type::F32 && dense.shape() == [width]).then_some(value)
+    };
+    if !node::is_f32(module, result) || width < 1 {
+        return None;
+    }
+    match node::name(module, op) {
+        "Add" => node::pairs(module, op)
+            .into_iter()
+            .flatten()
+            .find_map(|(product, shift)| {
+                let shift = per_column(shift)?;
+                let op = node::only_for_one(module, product, "Mul")?;
+                let found = scaled(module, op, &per_column)?;
+                Some(Found {
+                    shift: Some(shift),
+                    ..found
+                })
+            }),
+        "Mul" => {
+            let found = scaled(module, op, &per_column)?;
+            let mut users = module.users(result);
+            let is_shifted = |user: OpId| {
+                let mut operands = module.op(user).operands().iter();
+                node::name(module, user) == "Add"
+                    && operands.any(|value| per_column(*value).is_some())
+            };
+            let only = users.next().filter(|_| users.next().is_none());
+            // The sum takes it all.
+            (!only.is_some_and(|user| is_shifted(user.op))).then_some(found)
+        }
+        _ => None,
+    }
+}
+
+/// Returns what is normalised before it is multiplied by the scale.
+fn scaled(
+    module: &Module,
+    op: OpId,
+    per_column: &dyn Fn(ValueId) -> Option<ValueId>,
+) -> Option<Found> {
+    node::pairs(module, op)
+        .into_iter()
+        .flatten()
+        .find_map(|(normal, scale)| {
+            let scale = per_column(scale)?;
+            let (x, epsilon) = normal_of(module, normal)?;
+            Some(Found {
+                x,
+                scale,
+                shift: None,
+                epsilon,
+            })
+        })
+}
+
+/// Returns x and ε of `(x - mean) / √(variance + ε)`.
+fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
+    let quotient = node::only_for_one(module, value, "Div")?;
+    let &[centred, root] = module.op(quotient).operands() else {
+        return None;
+    };
+    let root = node::only_for_one(module, root, "Sqrt")?;
+    let sum = node::only_for_one(module, node::operand(module, root, 0)?, "Add")?;
+    let rank = node::shape(module, value)?.len();
+    let (variance, epsilon) =
+        node::pairs(module, sum)
+            .into_iter()
+            .flatten()
+            .find_map(|(variance, epsilon)| {
+                let epsilon = node::number(module, epsilon, rank)?;
+                (epsilon >= 0.0).then_some((variance, epsilon))
+            })?;
+    let squares = mean_of(module, variance, rank)?;
+    let n_users = match (
+        node::only_for_one(module, squares, "Pow"),
+        node::only_for_one(module, squares, "Mul"),
+    ) {
+        (Some(power), _) => {
+            let &[base, exponent] = module.op(power).operands() else {
+                return None;
+            };
+            (base == centred && node::number(module, exponent, rank) == Some(2.0)).then_some(2)?
+        }
+        (_, Some(product)) => (*module.op(product).operands() == [centred; 2]).then_some(3)?,
+        _ => return None,
+    };
+    // Nobody else looks at what is centred.
+    if module.users(centred).take(4).count() != n_users {
+        return None;
+    }
+    let difference = module.defining_op(centred)?;
+    let &[x, mean] = module.op(difference).operands() else {
+        return None;
+    };
+    let is_centred = node::name(module, difference) == "Sub"
+        && mean_of(module, mean, rank) == Some(x)
+        && node::is_f32(module, x)
+        && node::shape(module, x)?.len() == rank;
+    is_centred.then_some((x, epsilon))
+}
+
+/// Returns the value whose mean over the last dimension, which is kept, another one is for one user alone.
+fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
+    let op = node::only_for_one(module, value, "ReduceMean")?;
+    let axes = match node::operand(module, op, 1) {
+        Some(axes) => node::constant_ints(module, axes)?,
+        None => node::ints(module, op, "axes")?,
+    };
+    let last = i64::try_from(rank).ok()?.checked_sub(1)?;
+    let is_last = axes == [-1] || axes == [last];
+    (is_last && node::int(module, op, "keepdims", 1) == 1).then(|| node::operand(module, op, 0))?
+}

@@ -1,0 +1,45 @@
+//! Attention between products, without transposing anything.
+
+use tfrt_host::ExecutionContext;
+use tfrt_host::kernel::{Attr, Rest};
+use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into};
+
+use super::{Made, dense, made, memory};
+
+/// `%y = "cpu.graph.attention"(%q, %k, %v, %mask) {heads = 12 : i64, scale = 0.25 : f32}`, or without the mask:
+/// softmax(q kᵀ scale + mask) v of each head.
+///
+/// # Shapes
+///
+/// `q: [batch, queries, heads * depth]`, `k: [batch, keys, heads * depth]`, `v: [batch, keys, heads * width]`;
+/// `mask` broadcasts to `[batch, heads, queries, keys]`; `y: [batch, queries, heads * width]`.
+pub(super) fn attend(
+    operands: Rest,
+    heads: Attr<i64>,
+    scale: Attr<f32>,
+    execution: &ExecutionContext,
+) -> Made {
+    let inputs = [
+        dense(&operands, 0)?,
+        dense(&operands, 1)?,
+        dense(&operands, 2)?,
+    ];
+    let mask = match operands.len() {
+        3 => TensorMask::None,
+        _ => TensorMask::Added(dense(&operands, 3)?.clone()),
+    };
+    let heads = usize::try_from(*heads).unwrap_or(0);
+    let options = Attention {
+        scale: Some(f64::from(*scale)),
+        causal: None,
+    };
+    let mut extents = inputs[0].shape().to_dims();
+    if let (Some(last), Some(hidden)) =
+        (extents.last_mut(), inputs[2].shape().extents().next_back())
+    {
+        *last = hidden;
+    }
+    let out = memory::output(execution, &extents)?;
+    let chain = attention_beside_into::<f32>(execution, &options, heads, inputs, mask, &out)?;
+    Ok(made(out, chain))
+}
