@@ -9,6 +9,10 @@ use crate::math::vectorized;
 /// Elements of a block: a few blocks lie in the first cache.
 const BLOCK: usize = 1024;
 
+/// Fewer elements are made as if they were as many: a whole vector takes less time than some of its elements one
+/// by one.
+const LEAST: usize = 16;
+
 impl Fused {
     /// Makes the results from the `first` on.
     pub(super) fn part<T: Floating>(
@@ -18,6 +22,9 @@ impl Fused {
         first: usize,
         out: &mut [T],
     ) {
+        if (1..LEAST).contains(&out.len()) {
+            return self.few(bound, elements, first, out);
+        }
         let n = BLOCK.min(out.len());
         let mut blocks: Vec<Vec<T>> = vec![vec![T::ZERO; n]; self.n_blocks];
         // Of inputs that are not read in place.
@@ -40,6 +47,31 @@ impl Fused {
             };
             self.block(&input, &mut blocks, out);
         }
+    }
+
+    /// The same for less than [`LEAST`] elements; the last one stands for those that are not there.
+    fn few<T: Floating>(&self, bound: &[Input], elements: &[&[T]], first: usize, out: &mut [T]) {
+        let n = out.len();
+        let mut blocks: Vec<Vec<T>> = vec![vec![T::ZERO; LEAST]; self.n_blocks];
+        let copy = |(input, x): (&Input, &&[T])| {
+            let mut copy = [T::ZERO; LEAST];
+            match input {
+                Input::Dense => copy[..n].copy_from_slice(&x[first..first + n]),
+                Input::One => {}
+                Input::Spread(walk) => Input::copy(walk, x, first, &mut copy[..n]),
+            }
+            let last = copy[n - 1];
+            copy[n..].fill(last);
+            copy
+        };
+        let copies: Vec<[T; LEAST]> = bound.iter().zip(elements).map(copy).collect();
+        let input = |index: usize| match bound[index] {
+            Input::One => Source::One(elements[index][0]),
+            _ => Source::Each(&copies[index][..]),
+        };
+        let mut made = [T::ZERO; LEAST];
+        self.block(&input, &mut blocks, &mut made);
+        out.copy_from_slice(&made[..n]);
     }
 
     fn block<'a, T: Floating>(
