@@ -45,6 +45,16 @@ impl Extent {
         }
     }
 
+    /// Returns whether it is 0 or more whatever the symbols are, if these are extents or made of extents by sums
+    /// and products.
+    pub(crate) fn is_never_negative(&self) -> bool {
+        let mut terms = self.terms.iter();
+        terms.all(|(factors, coefficient)| {
+            // What was rounded down may have been anything.
+            *coefficient > 0 && factors.iter().all(|factor| !factor.starts_with("floor("))
+        })
+    }
+
     pub(crate) fn plus(&self, other: &Extent) -> Option<Extent> {
         let mut terms = self.terms.clone();
         for (factors, coefficient) in &other.terms {
@@ -153,6 +163,7 @@ mod tests {
         let product = sum.times(&m.minus(&Extent::known(1)).unwrap()).unwrap();
         assert_eq!(product.to_string(), "-N+M*N+2*M-2");
         assert_eq!(sum.minus(&sum).unwrap().value(), Some(0));
+        assert!(sum.is_never_negative() && !product.is_never_negative());
         let twice = n.times(&Extent::known(12)).unwrap().times(&m).unwrap();
         let quotient = twice.exactly_by(&m.times(&Extent::known(4)).unwrap());
         assert_eq!(quotient.unwrap().to_string(), "3*N");

@@ -165,6 +165,7 @@ pub(super) fn results(module: &Module, facts: &Inference, op: OpId) -> Vec<Known
         "Constant" => vec![values::constant(module, op)],
         "Shape" => vec![values::shape_of(module, op, &first)],
         "Size" => vec![values::size_of(&first)],
+        "Range" => vec![values::range([&first, &of(1), &of(2)])],
         "Cast" => {
             let element = node::element_type(node::int(module, op, "to", 0));
             let is_integer = matches!(element, Some(Type::Integer(ty)) if ty.width >= 32);

@@ -75,3 +75,30 @@ fn shapes_are_followed_as_exporters_write_them() {
         "#]],
     );
 }
+
+#[test]
+fn ranges_are_as_long_as_what_they_count() {
+    let text = r#"func.func @main(%x: tensor<?x?xi64>, %n: tensor<i64>) -> (tensor<*xi64>, tensor<*xi64>) attributes {
+               onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["B", "S"], []]} {
+             %zero = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+             %one = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+             %shape = "onnx.Shape"(%x) : (tensor<?x?xi64>) -> tensor<*xi64>
+             %length = "onnx.Gather"(%shape, %one) : (tensor<*xi64>, tensor<i64>) -> tensor<*xi64>
+             %y = "onnx.Range"(%zero, %length, %one) : (tensor<i64>, tensor<*xi64>, tensor<i64>) -> tensor<*xi64>
+             %less = "onnx.Range"(%one, %length, %one) : (tensor<i64>, tensor<*xi64>, tensor<i64>) -> tensor<*xi64>
+             %z = "onnx.Range"(%zero, %n, %one) : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<*xi64>
+             %w = "onnx.Add"(%z, %less) : (tensor<*xi64>, tensor<*xi64>) -> tensor<*xi64>
+             tfrt.return %y, %w : tensor<*xi64>, tensor<*xi64>
+           }"#;
+    let found = crate::passes::testing::run("onnx-shapes", text);
+    let ranges: Vec<&str> = found
+        .lines()
+        .filter(|line| line.contains("onnx.Range"))
+        .collect();
+    assert!(ranges[0].contains("onnx.shapes = [[\"S\"]]"), "{found}");
+    // One less may be less than nothing, and of what a caller says nothing is known.
+    for range in &ranges[1..] {
+        assert!(!range.contains("onnx.shapes"), "{found}");
+        assert!(range.ends_with("tensor<?xi64>"), "{found}");
+    }
+}

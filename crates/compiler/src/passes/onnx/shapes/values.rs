@@ -52,6 +52,20 @@ pub(super) fn shape_of(module: &Module, op: OpId, of: &Known) -> Known {
     }
 }
 
+/// `Range`: the numbers from the first operand on, below the second, as far apart as the third says.
+pub(super) fn range([start, limit, step]: [&Known; 3]) -> Known {
+    let one = |known: &Known| known.values.as_ref()?.first()?.clone();
+    let extent = || {
+        let n = one(limit)?.minus(&one(start)?)?;
+        (one(step)?.value() == Some(1) && n.is_never_negative()).then_some(n)
+    };
+    Known {
+        element: start.element.clone(),
+        shape: Some(vec![extent()]),
+        values: None,
+    }
+}
+
 pub(super) fn size_of(of: &Known) -> Known {
     Known {
         element: Some(Type::I64),
