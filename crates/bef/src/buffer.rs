@@ -3,12 +3,16 @@
 //! The module is allowed `unsafe` for one reason: mapping a file trusts everybody
 //! else who can write to it. All other ways in copy.
 
-use std::{fmt, fs::File, io, path::Path, sync::Arc};
-
-use memmap2::Mmap;
-use zerocopy::IntoBytes;
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read, Seek},
+    path::Path,
+    sync::Arc,
+};
 
 use crate::layout::FILE_ALIGNMENT;
+use memmap2::Mmap;
 
 /// Bytes that start on an eight-byte boundary and never change.
 ///
@@ -28,35 +32,29 @@ pub struct BefBuffer {
 }
 
 enum Storage {
-    /// Invariant: the bytes start on an eight-byte boundary.
-    Bytes(Box<[u8]>),
-    /// The first `len_bytes` bytes of the words.
-    Words { words: Box<[u64]>, len_bytes: usize },
+    /// The bytes from `start` on.
+    // Invariant: these begin on an eight-byte boundary.
+    Bytes { bytes: Vec<u8>, start: usize },
     /// Invariant: whoever mapped it vouched that the file stays as it is.
     Mapped(Mmap),
 }
 
 impl BefBuffer {
-    /// Takes `bytes` over, copying them only if they are not aligned.
+    /// Takes `bytes` over, copying them only if they are not aligned or take much more memory than they need.
     pub fn from_vec(bytes: Vec<u8>) -> BefBuffer {
-        if is_aligned(&bytes) && bytes.len() == bytes.capacity() {
-            return BefBuffer {
-                storage: Arc::new(Storage::Bytes(bytes.into_boxed_slice())),
-            };
+        let is_tight = bytes.capacity() - bytes.len() <= bytes.len() / 8;
+        if is_aligned(&bytes) && is_tight {
+            return BefBuffer::new(bytes, 0);
         }
         BefBuffer::copy_from(&bytes)
     }
 
-    /// Copies `bytes` to aligned memory.
+    /// Copies `bytes` to memory where elements of attributes are aligned as in a mapped file.
     pub fn copy_from(bytes: &[u8]) -> BefBuffer {
-        let mut words = vec![0u64; bytes.len().div_ceil(FILE_ALIGNMENT)].into_boxed_slice();
-        words.as_mut_bytes()[..bytes.len()].copy_from_slice(bytes);
-        BefBuffer {
-            storage: Arc::new(Storage::Words {
-                words,
-                len_bytes: bytes.len(),
-            }),
-        }
+        let mut copy = Vec::with_capacity(bytes.len() + ELEMENT_ALIGNMENT);
+        let start = pad(&mut copy);
+        copy.extend_from_slice(bytes);
+        BefBuffer::new(copy, start)
     }
 
     /// Reads the file at `path` into memory.
@@ -65,7 +63,35 @@ impl BefBuffer {
     ///
     /// Returns what the operating system reports.
     pub fn read(path: impl AsRef<Path>) -> io::Result<BefBuffer> {
-        Ok(BefBuffer::from_vec(std::fs::read(path)?))
+        BefBuffer::read_from(&mut File::open(path)?)
+    }
+
+    /// Reads the rest of a file into memory, where it lies once, elements aligned as in a mapped file.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the operating system reports; `OutOfMemory` if there is not as much.
+    pub fn read_from(file: &mut File) -> io::Result<BefBuffer> {
+        let position = file.stream_position()?;
+        let left = file.metadata()?.len().saturating_sub(position);
+        let len_bytes = usize::try_from(left).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(len_bytes.saturating_add(ELEMENT_ALIGNMENT));
+        reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let start = pad(&mut bytes);
+        file.read_to_end(&mut bytes)?;
+        // A file that has grown meanwhile may have moved them.
+        match is_aligned(&bytes[start..]) {
+            true => Ok(BefBuffer::new(bytes, start)),
+            false => Ok(BefBuffer::copy_from(&bytes[start..])),
+        }
+    }
+
+    fn new(bytes: Vec<u8>, start: usize) -> BefBuffer {
+        debug_assert!(is_aligned(&bytes[start..]));
+        BefBuffer {
+            storage: Arc::new(Storage::Bytes { bytes, start }),
+        }
     }
 
     /// Maps the file at `path` in place.
@@ -96,8 +122,7 @@ impl BefBuffer {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &*self.storage {
-            Storage::Bytes(bytes) => bytes,
-            Storage::Words { words, len_bytes } => &words.as_bytes()[..*len_bytes],
+            Storage::Bytes { bytes, start } => &bytes[*start..],
             Storage::Mapped(map) => map,
         }
     }
@@ -106,6 +131,18 @@ impl BefBuffer {
     pub fn len_bytes(&self) -> usize {
         self.as_bytes().len()
     }
+}
+
+/// Alignment that elements of attributes may count on where memory is ours: that of vectors and cache lines.
+const ELEMENT_ALIGNMENT: usize = 64;
+
+/// Fills memory up to where elements are aligned; returns how many bytes that takes, less than what
+/// [`ELEMENT_ALIGNMENT`] is.
+fn pad(bytes: &mut Vec<u8>) -> usize {
+    let address = bytes.as_ptr().addr();
+    let start = address.next_multiple_of(ELEMENT_ALIGNMENT) - address;
+    bytes.resize(start, 0);
+    start
 }
 
 fn is_aligned(bytes: &[u8]) -> bool {

@@ -11,7 +11,7 @@ pub const VERSION: u8 = 0;
 /// Fills every gap that alignment leaves.
 pub const PADDING: u8 = 0xCC;
 
-/// Alignment of a file in memory, and the largest that a section asks for.
+/// Alignment of a file in memory. Only sections with elements of models ask for more.
 pub const FILE_ALIGNMENT: usize = 8;
 
 /// Alignment of kernel records within the file.

@@ -500,9 +500,9 @@ impl<'m> Walk<'m> {
         let offset_of = |name: &u32| offsets[*name as usize];
         writer.kernels = kernels.iter().map(offset_of).collect();
         writer.types = types.iter().map(offset_of).collect();
+        writer.model = self.model()?;
         let attributes = self.write_attributes(&mut writer)?;
         functions::write(&self, &mut writer, &offsets, &attributes);
-        writer.model = self.model()?;
         Ok(writer.finish())
     }
 }

@@ -75,6 +75,21 @@ impl AttributeWriter {
         offset
     }
 
+    /// Writes dense elements so that they begin at a multiple of `alignment`, a power of two, wherever the
+    /// section does.
+    pub fn dense_at(
+        &mut self,
+        alignment: usize,
+        dtype: DType,
+        dimensions: &[i64],
+        elements: &[u8],
+    ) -> u32 {
+        let prefix_bytes = DENSE_PREFIX_BYTES + size_of_val(dimensions);
+        self.payload
+            .align_ahead(alignment.max(FILE_ALIGNMENT), prefix_bytes);
+        self.dense(dtype, dimensions, elements)
+    }
+
     /// Writes dense elements.
     pub fn dense(&mut self, dtype: DType, dimensions: &[i64], elements: &[u8]) -> u32 {
         let prefix_bytes = DENSE_PREFIX_BYTES + size_of_val(dimensions);

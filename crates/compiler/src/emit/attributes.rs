@@ -28,6 +28,9 @@ use crate::{
     emit::{Constant, Walk},
 };
 
+/// Alignment of elements that models use where they lie.
+const WEIGHTS_ALIGNMENT: usize = 64;
+
 /// Largest number of dimensions whose header fields still hold the truth.
 const MAX_RANK: usize = 1024;
 
@@ -102,12 +105,18 @@ impl Walk<'_> {
         writer: &mut BefWriter,
     ) -> Result<Vec<u32>, TooLarge> {
         let mut offsets = Vec::with_capacity(self.attributes.entries.len());
+        let has_weights = writer.model.is_some();
         for (attribute, kind) in self.attributes.entries.iter().zip(&self.attribute_types) {
             let mut encoder = Encoder {
                 writer: &mut writer.attributes,
                 symbols: &mut self.symbols,
             };
-            let offset = encoder.encode(attribute, *kind)?;
+            let offset = match attribute {
+                Attribute::Dense(dense) if has_weights => {
+                    encoder.dense(dense, alignment_of_weights(dense))?
+                }
+                _ => encoder.encode(attribute, *kind)?,
+            };
             if u32::try_from(writer.attributes.payload().len()).is_err() {
                 return Err(TooLarge);
             }
@@ -233,6 +242,17 @@ fn dense_dtype(dense: &DenseAttribute) -> Option<DType> {
     (known && u32::try_from(len_bytes).is_ok()).then_some(dtype)
 }
 
+/// Returns at a multiple of what elements begin in the file of a model, which uses them where they lie: a line of
+/// the caches, if there is at least one.
+fn alignment_of_weights(dense: &DenseAttribute) -> usize {
+    let len_bytes = dense.n_elements().unwrap_or(0);
+    let len_bytes = len_bytes.saturating_mul(dense.element_size_bytes() as u64);
+    match len_bytes >= WEIGHTS_ALIGNMENT as u64 {
+        true => WEIGHTS_ALIGNMENT,
+        false => FILE_ALIGNMENT,
+    }
+}
+
 /// Returns the alignment that an attribute adds to the aggregate it is in.
 fn alignment_in_aggregate(value: &Attribute) -> usize {
     match value {
@@ -260,7 +280,7 @@ impl Encoder<'_, '_, '_> {
         match (value, kind) {
             (Attribute::String(string), _) => Ok(self.writer.string(&string.bytes)),
             (Attribute::Shape(shape), _) => Ok(self.writer.shape(shape.0.as_deref())),
-            (Attribute::Dense(dense), _) => self.dense(dense),
+            (Attribute::Dense(dense), _) => self.dense(dense, FILE_ALIGNMENT),
             (Attribute::Symbol(symbol), _) => Ok(self.symbol(symbol)),
             (Attribute::Array(elements), AttributeType::Aggregate) => self.aggregate(elements),
             (Attribute::Array(elements), AttributeType::Array(dtype)) => {
@@ -294,11 +314,12 @@ impl Encoder<'_, '_, '_> {
         })
     }
 
-    fn dense(&mut self, dense: &DenseAttribute) -> Result<u32, TooLarge> {
+    fn dense(&mut self, dense: &DenseAttribute, alignment: usize) -> Result<u32, TooLarge> {
         let dtype = dense_dtype(dense).expect("the walk refused what has no kind");
         let shape = dense.shape();
+        let writer = &mut self.writer;
         if !dense.splat {
-            return Ok(self.writer.dense(dtype, &shape, dense.bytes()));
+            return Ok(writer.dense_at(alignment, dtype, &shape, dense.bytes()));
         }
         // What has a kind is below 4 GiB.
         let len_bytes = dense.n_elements().unwrap_or(0) as usize * dense.bytes().len();
@@ -307,7 +328,7 @@ impl Encoder<'_, '_, '_> {
             .try_reserve_exact(len_bytes)
             .map_err(|_| TooLarge)?;
         elements.extend(dense.bytes().iter().cycle().take(len_bytes));
-        Ok(self.writer.dense(dtype, &shape, &elements))
+        Ok(writer.dense_at(alignment, dtype, &shape, &elements))
     }
 
     fn symbol(&mut self, symbol: &SymbolRef) -> u32 {
