@@ -14,6 +14,11 @@
 //! Blocks are what threads divide among themselves (`Grid`).
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use tfrt_host::{DType, Error, HostAllocator};
+
+use crate::{DenseHostTensor, TensorMetadata, TensorShape};
 
 mod after;
 #[allow(unsafe_code, reason = "a listed module")]
@@ -109,6 +114,65 @@ pub(crate) fn pack(
             missing.fill(0.0);
         }
     }
+}
+
+/// Lays a packed right side out for another instruction set: the same elements in panels of other widths. Columns
+/// that only one side has are there to fill vectors, and are zeros. Writes every element of `packed`.
+pub(crate) fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
+    packed.fill(0.0);
+    for panel in 0..to.n_panels() {
+        let (columns, width) = (to.columns(panel), to.width(panel));
+        let rows = packed[to.panel(panel)].chunks_exact_mut(width);
+        for (depth, row) in rows.enumerate().take(from.layout.depth) {
+            let columns = columns.start..columns.end.min(from.layout.n_columns);
+            for (element, column) in row.iter_mut().zip(columns) {
+                let panel = column / from.layout.set.n_columns();
+                let at = depth * from.layout.width(panel) + column % from.layout.set.n_columns();
+                *element = from.elements[from.layout.panel(panel).start + at];
+            }
+        }
+    }
+}
+
+/// Lays several right sides of one layout, one behind the other, out for another instruction set.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if there is no memory; `InvalidArgument` if there are not as many elements as that takes.
+pub(crate) fn lay_all_again(
+    allocator: &Arc<dyn HostAllocator>,
+    elements: &DenseHostTensor,
+    n_parts: usize,
+    [from, to]: [Layout; 2],
+) -> Result<DenseHostTensor, Error> {
+    let n = |layout: Layout| layout.n_elements()?.checked_mul(n_parts);
+    let (Some(n_from), Some(n_to)) = (n(from), n(to)) else {
+        return Err(Error::invalid_argument(
+            "packed elements do not fit any memory",
+        ));
+    };
+    let reading = elements.read()?;
+    let packed = reading.elements::<f32>()?;
+    if packed.len() != n_from {
+        let found = packed.len();
+        let message = format!("expected {n_from} packed elements, found {found}");
+        return Err(Error::invalid_argument(message));
+    }
+    let metadata = TensorMetadata::new(DType::F32, TensorShape::new(&[n_to])?);
+    let mut laid = DenseHostTensor::zeroed(allocator, metadata)?;
+    if n_from > 0 && n_to > 0 {
+        let out = laid.elements_mut::<f32>()?;
+        let out = out.expect("nobody else has it yet");
+        let parts = packed.chunks_exact(n_from / n_parts);
+        for (elements, out) in parts.zip(out.chunks_exact_mut(n_to / n_parts)) {
+            let panels = Panels {
+                layout: from,
+                elements,
+            };
+            lay_again(panels, to, out);
+        }
+    }
+    Ok(laid)
 }
 
 /// A packed right side.

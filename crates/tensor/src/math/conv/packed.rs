@@ -8,7 +8,8 @@ use super::patches::Patches;
 use super::winograd::{self, Method, Tiling};
 use super::{Convolution, Plan, in_order};
 use crate::math::panel::{
-    After, Block, Cuts, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, multiply, pack,
+    After, Block, Cuts, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, lay_all_again,
+    multiply, pack,
 };
 use crate::{DenseHostTensor, Dims, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
@@ -168,6 +169,72 @@ impl PackedFilter {
         })
     }
 
+    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
+    /// processor or another: as they are if `to` is that set, laid out again otherwise. The products are those
+    /// of a filter that was packed for `to`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not as many `f32`s as the packed filter has, or if the method is not for
+    /// such filters; `FailedPrecondition` if the processor does not have the instructions of `to`;
+    /// `ResourceExhausted` if there is no memory.
+    pub fn restore(
+        allocator: &Arc<dyn HostAllocator>,
+        [from, to]: [InstructionSet; 2],
+        method: Method,
+        (extents, groups): (&[usize], usize),
+        elements: DenseHostTensor,
+    ) -> Result<Self, Error> {
+        to.expect_available()?;
+        crate::dense::expect_dtype::<f32>(elements.metadata())?;
+        let (layout, n_elements) = layout_of(to, method, extents, groups)?;
+        let elements = match from == to {
+            true => elements,
+            false => {
+                let (packed, _) = layout_of(from, method, extents, groups)?;
+                let n_parts = groups * method.n_places();
+                lay_all_again(allocator, &elements, n_parts, [packed, layout])?
+            }
+        };
+        let found = elements.n_elements();
+        if found != n_elements {
+            let (set, method) = (from.name(), method.name());
+            return Err(Error::invalid_argument(format!(
+                "a filter of shape {extents:?} packed for {set} and {method} has other elements than {found}"
+            )));
+        }
+        Ok(PackedFilter {
+            extents: Dims::from_slice(extents),
+            groups,
+            method,
+            layout,
+            elements,
+        })
+    }
+
+    /// Returns the elements as they are laid out for an instruction set, which this processor need not have.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory.
+    pub fn elements_for(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
+    ) -> Result<DenseHostTensor, Error> {
+        if set == self.layout.set {
+            return Ok(self.elements.clone());
+        }
+        let (layout, _) = layout_of(set, self.method, &self.extents, self.groups)?;
+        let n_parts = self.groups * self.method.n_places();
+        lay_all_again(allocator, &self.elements, n_parts, [self.layout, layout])
+    }
+
+    /// Returns into how many groups channels and filters are divided.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
     /// Returns the extents of the filter that was packed.
     pub fn extents(&self) -> &[usize] {
         &self.extents
@@ -286,6 +353,16 @@ fn layout(
     groups: usize,
 ) -> Result<(Layout, usize), Error> {
     set.expect_available()?;
+    layout_of(set, method, extents, groups)
+}
+
+/// The same, whether the processor has the instructions or not.
+fn layout_of(
+    set: InstructionSet,
+    method: Method,
+    extents: &[usize],
+    groups: usize,
+) -> Result<(Layout, usize), Error> {
     let [taps @ .., own_channels, filters] = extents else {
         let message = format!(
             "expected a filter of shape [window.., channels / groups, filters], found {extents:?}"
@@ -319,7 +396,7 @@ fn layout(
     };
     let n_elements = layout
         .n_elements()
-        .and_then(|n| n.checked_mul(groups * method.n_places()))
+        .and_then(|n| n.checked_mul(groups.checked_mul(method.n_places())?))
         .ok_or_else(too_many)?;
     Ok((layout, n_elements))
 }

@@ -73,6 +73,20 @@ impl Method {
         }
     }
 
+    /// Returns its name, as packed filters tell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Direct => "direct",
+            Method::Winograd2 => "winograd2",
+            Method::Winograd4 => "winograd4",
+        }
+    }
+
+    /// Returns the method of a name.
+    pub fn from_name(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.name() == name)
+    }
+
     /// Outputs of a square, in a row.
     fn tile(self) -> usize {
         match self {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
 use crate::math::panel::{
-    After, Cuts, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, multiply, pack,
+    After, Cuts, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, lay_all_again,
+    multiply, pack,
 };
 use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
@@ -89,6 +90,61 @@ impl PackedRight {
             pack(layout, right.elements(), 0, [row, column], packed);
         }
         Ok(PackedRight { layout, elements })
+    }
+
+    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
+    /// processor or another: as they are if `to` is that set, laid out again otherwise.
+    ///
+    /// # Shapes
+    ///
+    /// `extents: [k, n]` of the matrix that was packed.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not as many `f32`s as the packed matrix has, `FailedPrecondition` if the
+    /// processor does not have the instructions of `to`, `ResourceExhausted` if there is no memory.
+    pub fn restore(
+        allocator: &Arc<dyn HostAllocator>,
+        [from, to]: [InstructionSet; 2],
+        [depth, n_columns]: [usize; 2],
+        elements: DenseHostTensor,
+    ) -> Result<Self, Error> {
+        to.expect_available()?;
+        crate::dense::expect_dtype::<f32>(elements.metadata())?;
+        let [packed, layout] = [from, to].map(|set| Layout {
+            set,
+            depth,
+            n_columns,
+        });
+        let elements = match from == to {
+            true => elements,
+            false => lay_all_again(allocator, &elements, 1, [packed, layout])?,
+        };
+        let found = elements.n_elements();
+        if layout.n_elements() != Some(found) {
+            let set = from.name();
+            return Err(Error::invalid_argument(format!(
+                "a matrix of shape [{depth}, {n_columns}] packed for {set} has other elements than {found}"
+            )));
+        }
+        Ok(PackedRight { layout, elements })
+    }
+
+    /// Returns the elements as they are laid out for an instruction set, which this processor need not have.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory.
+    pub fn elements_for(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
+    ) -> Result<DenseHostTensor, Error> {
+        if set == self.layout.set {
+            return Ok(self.elements.clone());
+        }
+        let layout = Layout { set, ..self.layout };
+        lay_all_again(allocator, &self.elements, 1, [self.layout, layout])
     }
 
     /// Returns the extents of the matrix: `[k, n]`.

@@ -48,6 +48,18 @@ impl InstructionSet {
         }
     }
 
+    /// Returns the instruction set of a name.
+    pub fn from_name(name: &str) -> Option<InstructionSet> {
+        let mut all = InstructionSet::ALL.into_iter();
+        all.find(|set| set.name() == name)
+    }
+
+    /// Returns how many columns a panel has, and how many a narrow last one: what else tells how packed
+    /// elements lie.
+    pub const fn panel_columns(self) -> [usize; 2] {
+        [self.n_columns(), self.n_lanes()]
+    }
+
     /// Fails with `FailedPrecondition` unless this processor has it.
     pub(crate) fn expect_available(self) -> Result<(), Error> {
         if self.is_available() {

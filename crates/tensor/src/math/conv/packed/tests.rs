@@ -295,3 +295,69 @@ fn without_filters_there_may_be_any_number_of_images() {
     let plan = filter.plan(&convolution, &[HUGE, HUGE, 0]).unwrap();
     filter.grid(&plan);
 }
+
+proptest! {
+    #[test]
+    fn elements_that_are_laid_out_again_are_those_of_the_other_instruction_set(
+        own in 0..40_usize, each in 0..40_usize, groups in 1..4_usize, method in 0..3_usize,
+    ) {
+        let method = Method::ALL[method];
+        let groups = if method == Method::Direct { groups } else { 1 };
+        let extents = [3, 3, own, each * groups];
+        let n = extents.iter().product::<usize>();
+        let weights: Vec<f32> = (0..n).map(|i| ((i * 7 + i / 5) % 11) as f32 - 5.0).collect();
+        let view = TensorView::new(&weights, &extents).unwrap();
+        let available = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
+        let packed: Vec<PackedFilter> = available
+            .map(|set| PackedFilter::pack_for(&allocator(), set, method, &view, groups).unwrap())
+            .collect();
+        let elements = |filter: &PackedFilter| {
+            filter.elements().read().unwrap().elements::<f32>().unwrap().to_vec()
+        };
+        for (from, to) in packed.iter().flat_map(|from| packed.iter().map(move |to| (from, to))) {
+            let sets = [from, to].map(PackedFilter::instruction_set);
+            let laid = from.elements_for(&allocator(), sets[1]).unwrap();
+            let reading = laid.read().unwrap();
+            prop_assert_eq!(reading.elements::<f32>().unwrap(), &elements(to)[..]);
+            let filter = (&extents[..], groups);
+            let again =
+                PackedFilter::restore(&allocator(), sets, method, filter, from.elements().clone());
+            prop_assert_eq!(elements(&again.unwrap()), elements(to));
+        }
+    }
+}
+
+#[test]
+fn elements_that_are_no_packed_filter_are_refused() {
+    let elements = |n: usize| {
+        let shape = TensorShape::new(&[n]).unwrap();
+        DenseHostTensor::zeroed(&allocator(), TensorMetadata::new(DType::F32, shape)).unwrap()
+    };
+    let restore = |from, method, extents: &[usize], groups, n| {
+        let sets = [from, InstructionSet::Plain];
+        let made =
+            PackedFilter::restore(&allocator(), sets, method, (extents, groups), elements(n));
+        made.map(drop)
+            .map_err(|error| error.message().to_owned())
+            .unwrap_err()
+    };
+    let (plain, wide) = (InstructionSet::Plain, InstructionSet::Avx512);
+    for from in [plain, wide] {
+        let wrong = restore(from, Method::Direct, &[3, 3, 2, 4], 1, 5);
+        assert!(wrong.contains('5'), "{wrong}");
+        let wrong = restore(from, Method::Direct, &[3, 3, 2, 4], 0, 72);
+        assert!(wrong.contains("0 groups"), "{wrong}");
+        let wrong = restore(from, Method::Winograd2, &[3, 2, 2, 4], 1, 5);
+        assert!(wrong.contains("3x3"), "{wrong}");
+        let wrong = restore(from, Method::Direct, &[4], 1, 5);
+        assert!(wrong.contains("expected a filter of shape"), "{wrong}");
+        let many = usize::MAX / 4;
+        let wrong = restore(from, Method::Direct, &[many, many, 1, 1], 1, 5);
+        assert!(wrong.contains("fit any memory"), "{wrong}");
+        let wrong = restore(from, Method::Direct, &[1, 1, 1, many], many, 5);
+        assert!(
+            wrong.contains("any memory") || wrong.contains('5'),
+            "{wrong}"
+        );
+    }
+}

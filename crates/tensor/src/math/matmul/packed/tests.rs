@@ -118,3 +118,30 @@ fn matrices_that_fit_no_memory_are_refused() {
         assert!(PackedRight::pack(&allocator(), &wide).is_err());
     }
 }
+
+proptest! {
+    #[test]
+    fn elements_that_are_laid_out_again_are_those_of_the_other_instruction_set(
+        k in 0..20_usize, n in 0..80_usize,
+    ) {
+        let weights = numbers(k * n, 5);
+        let view = TensorView::new(&weights, &[k, n]).unwrap();
+        let available = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
+        let packed: Vec<PackedRight> = available
+            .map(|set| PackedRight::pack_for(&allocator(), set, &view).unwrap())
+            .collect();
+        let elements = |packed: &PackedRight| {
+            packed.elements().read().unwrap().elements::<f32>().unwrap().to_vec()
+        };
+        for (from, to) in packed.iter().flat_map(|from| packed.iter().map(move |to| (from, to))) {
+            let sets = [from, to].map(PackedRight::instruction_set);
+            let laid = from.elements_for(&allocator(), sets[1]).unwrap();
+            let reading = laid.read().unwrap();
+            prop_assert_eq!(reading.elements::<f32>().unwrap(), &elements(to)[..]);
+            let again = PackedRight::restore(&allocator(), sets, [k, n], from.elements().clone());
+            prop_assert_eq!(elements(&again.unwrap()), elements(to));
+            let wrong = PackedRight::restore(&allocator(), sets, [k + 1, n + 1], from.elements().clone());
+            prop_assert!(wrong.is_err());
+        }
+    }
+}
