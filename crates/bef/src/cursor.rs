@@ -209,9 +209,20 @@ pub(crate) fn filled<T: Clone>(value: T, n: usize, offset: usize) -> Result<Vec<
     Ok(vector)
 }
 
-/// A set of offsets into a section, a bit for each of its bytes.
+/// A set of offsets into a section: a bit for each of its bytes, in chunks that are there only if a bit is set, so that
+/// large elements cost nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Offsets(Vec<u64>);
+pub(crate) struct Offsets {
+    /// For each chunk its number among those that are there, from 1 on.
+    // Invariant: 0, which is none, or a number of chunks that `words` has.
+    chunks: Vec<u32>,
+    words: Vec<u64>,
+}
+
+/// Words of a chunk.
+const CHUNK_WORDS: usize = 64;
+/// Bytes of a section that a chunk stands for.
+const CHUNK_BYTES: usize = CHUNK_WORDS * u64::BITS as usize;
 
 impl Offsets {
     /// Makes an empty set for a section of this length.
@@ -220,20 +231,46 @@ impl Offsets {
     ///
     /// There is no memory for it.
     pub(crate) fn new(len_bytes: usize, offset: usize) -> Result<Offsets, BefError> {
-        let n_words = len_bytes.div_ceil(u64::BITS as usize);
-        filled(0, n_words, offset).map(Offsets)
+        let chunks = filled(0, len_bytes.div_ceil(CHUNK_BYTES), offset)?;
+        let words = Vec::new();
+        Ok(Offsets { chunks, words })
     }
 
     /// Adds an offset, which lies inside the section.
-    pub(crate) fn insert(&mut self, offset: usize) {
-        self.0[offset / u64::BITS as usize] |= Offsets::bit(offset);
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub(crate) fn insert(&mut self, offset: usize) -> Result<(), BefError> {
+        let (chunk, word) = Offsets::place(offset);
+        if self.chunks[chunk] == 0 {
+            reserve(&mut self.words, CHUNK_WORDS, offset)?;
+            self.words.resize(self.words.len() + CHUNK_WORDS, 0);
+            // A section below 4 GiB has a million chunks.
+            self.chunks[chunk] = (self.words.len() / CHUNK_WORDS) as u32;
+        }
+        let first = (self.chunks[chunk] as usize - 1) * CHUNK_WORDS;
+        self.words[first + word] |= Offsets::bit(offset);
+        Ok(())
     }
 
     /// Returns whether an offset is in the set.
     #[inline]
     pub(crate) fn contains(&self, offset: usize) -> bool {
-        let word = self.0.get(offset / u64::BITS as usize);
-        word.is_some_and(|word| word & Offsets::bit(offset) != 0)
+        let (chunk, word) = Offsets::place(offset);
+        match self.chunks.get(chunk) {
+            None | Some(0) => false,
+            Some(number) => {
+                let first = (*number as usize - 1) * CHUNK_WORDS;
+                self.words[first + word] & Offsets::bit(offset) != 0
+            }
+        }
+    }
+
+    /// The chunk of an offset, and the word in it.
+    fn place(offset: usize) -> (usize, usize) {
+        let word = offset / u64::BITS as usize;
+        (word / CHUNK_WORDS, word % CHUNK_WORDS)
     }
 
     fn bit(offset: usize) -> u64 {

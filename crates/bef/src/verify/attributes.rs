@@ -62,7 +62,7 @@ pub(super) fn attribute_types(gate: &mut Gate<'_>) -> Result<(), BefError> {
         };
         least = end;
         if (offset as usize) < section.len() {
-            listed.insert(offset as usize);
+            listed.insert(offset as usize)?;
         }
         types.push((offset, kind));
     }

@@ -30,7 +30,7 @@ impl LocationTable {
         let base = cursor.position();
         let mut starts = Offsets::new(cursor.remaining(), base)?;
         while !cursor.is_at_end() {
-            starts.insert(cursor.position() - base);
+            starts.insert(cursor.position() - base)?;
             let mut left = MAX_LOCATION_BYTES;
             record(&mut cursor, &strings, 0, &mut left)?;
         }
