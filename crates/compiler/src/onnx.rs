@@ -1,6 +1,6 @@
 //! From a module in dialect `onnx` to a module of kernels, all passes at once.
 
-use tfrt_ir::{Attribute, Diagnostics, Module};
+use tfrt_ir::{Attribute, Diagnostics, Module, Name};
 
 use crate::pipeline::Pipeline;
 
@@ -10,10 +10,23 @@ use crate::pipeline::Pipeline;
 pub trait Evaluator {
     /// Calls `@main` of a module of kernels, which takes nothing.
     ///
-    /// Returns for each of its results a constant as `onnx.Constant` has it in its attribute `value`,
-    /// or nothing if there is none: since a kernel failed, is not there, or gave something that is no
-    /// tensor.
-    fn evaluate(&self, module: &Module) -> Vec<Option<Attribute>>;
+    /// Returns what stands for each of its results, or nothing where nothing does: since a kernel failed,
+    /// or gave what no file can hold. The list is empty if the module can't be called at all.
+    fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>>;
+}
+
+/// What stands for a value that was made while a graph was compiled.
+#[derive(Clone, Debug)]
+pub enum Evaluated {
+    /// A tensor: the attribute `value` of an `onnx.Constant`.
+    Constant(Attribute),
+    /// A value of another type: the kernel that makes it again, which takes attributes alone.
+    Stored {
+        /// Its name.
+        kernel: Name,
+        /// Its attributes.
+        attributes: Vec<(Name, Attribute)>,
+    },
 }
 
 /// Evaluates nothing.
@@ -21,7 +34,7 @@ pub trait Evaluator {
 pub struct NoEvaluator;
 
 impl Evaluator for NoEvaluator {
-    fn evaluate(&self, _: &Module) -> Vec<Option<Attribute>> {
+    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
         Vec::new()
     }
 }
@@ -31,11 +44,16 @@ impl Evaluator for NoEvaluator {
 pub struct Options {
     /// Whether the graph is made faster before it is lowered.
     pub optimize: bool,
+    /// Whether packed weights are made now, for a file, and not when the model is opened.
+    pub store: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { optimize: true }
+        Options {
+            optimize: true,
+            store: false,
+        }
     }
 }
 
@@ -69,11 +87,11 @@ pub fn pipeline(
     options: &Options,
     evaluator: &dyn Evaluator,
 ) -> Result<Diagnostics, Diagnostics> {
-    let _ = evaluator;
     let names = match options.optimize {
         true => OPTIMIZED,
         false => "onnx-upgrade,lower-onnx",
     };
-    let passes = Pipeline::parse(names).expect("they are passes");
-    passes.run(module)
+    let store = if options.store { ",onnx-store" } else { "" };
+    let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");
+    passes.run_with(module, evaluator, &mut |_, _| {})
 }

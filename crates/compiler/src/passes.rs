@@ -29,6 +29,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &onnx::fuse::PASS,
     &onnx::layout::PASS,
     &onnx::shapes::PASS,
+    &onnx::store::PASS,
     &onnx::upgrade::PASS,
     &streams::PRINT,
     &sequence::PASS,

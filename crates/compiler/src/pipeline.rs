@@ -16,6 +16,7 @@ use std::{
 
 use tfrt_ir::{Diagnostics, Module, similar, verifier::verify_unsequenced, verify};
 
+use crate::onnx::{Evaluator, NoEvaluator};
 use crate::passes;
 
 /// A change of modules, or a look at them.
@@ -30,9 +31,18 @@ pub struct Pass {
     pub gives: &'static [Property],
     /// What a module may have lost after it; it keeps all the rest.
     pub breaks: &'static [Property],
-    /// Changes the module; what it has to say, and whether that is an error, goes
-    /// into the diagnostics. A module may be anything that the verifier accepts.
-    pub run: fn(&mut Module, &mut Diagnostics),
+    /// Changes the module.
+    pub run: Run,
+}
+
+/// How a pass changes a module, which may be anything that the verifier accepts.
+/// What it has to say, and whether that is an error, goes into the diagnostics.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// By the module alone.
+    Alone(fn(&mut Module, &mut Diagnostics)),
+    /// With somebody who runs kernels.
+    Evaluating(fn(&mut Module, &dyn Evaluator, &mut Diagnostics)),
 }
 
 /// What a module may have beyond being correct.
@@ -224,23 +234,25 @@ impl Pipeline {
         }
     }
 
-    /// Runs all passes; returns the remarks that they made.
+    /// Runs all passes, without kernels; returns the remarks that they made.
     ///
     /// # Errors
     ///
     /// The errors of the first pass that had any, or of the verifier.
     pub fn run(&self, module: &mut Module) -> Result<Diagnostics, Diagnostics> {
-        self.run_and_tell(module, &mut |_, _| {})
+        self.run_with(module, &NoEvaluator, &mut |_, _| {})
     }
 
-    /// Runs all passes, and tells of each when it is done.
+    /// Runs all passes with somebody who runs kernels, and tells of each when it is
+    /// done.
     ///
     /// # Errors
     ///
     /// As for [`Pipeline::run`].
-    pub fn run_and_tell(
+    pub fn run_with(
         &self,
         module: &mut Module,
+        evaluator: &dyn Evaluator,
         tell: &mut dyn FnMut(Ran, &Module),
     ) -> Result<Diagnostics, Diagnostics> {
         self.verify(module)?;
@@ -248,7 +260,10 @@ impl Pipeline {
         let mut is_sequenced = !self.sequences();
         for &pass in &self.passes {
             let begin = Instant::now();
-            (pass.run)(module, &mut diagnostics);
+            match pass.run {
+                Run::Alone(run) => run(module, &mut diagnostics),
+                Run::Evaluating(run) => run(module, evaluator, &mut diagnostics),
+            }
             let time = begin.elapsed();
             if diagnostics.has_errors() {
                 diagnostics.sort();

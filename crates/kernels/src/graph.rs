@@ -10,6 +10,7 @@
 //! | `cpu.pack.matmul` | the right side of a product, with bias |
 //! | `cpu.pack.norm` | factors and summands of a normalisation by known statistics |
 //! | `cpu.pack.program` | a program of elementwise functions |
+//! | `cpu.stored.filter`, `cpu.stored.matrix` | what a pack kernel made when a file was compiled |
 //! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
 //! | `cpu.graph.pool` | the largest of each window, or the mean |
 //! | `cpu.graph.elementwise` | a program's result |
@@ -27,6 +28,7 @@ mod elementwise;
 mod memory;
 mod pool;
 mod product;
+pub mod stored;
 
 /// Adds the kernels.
 pub fn register(registry: &mut KernelRegistry) {
@@ -40,6 +42,7 @@ pub fn register(registry: &mut KernelRegistry) {
         .add("cpu.graph.pool", pool::pool)
         .add("cpu.graph.elementwise", elementwise::run)
         .add("cpu.graph.attention", attention::attend);
+    stored::register(registry);
 }
 
 /// A tensor whose elements may be still to come.

@@ -56,6 +56,7 @@ mod training;
 mod windows;
 
 pub use attributes::Attributes;
+pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
 

@@ -31,7 +31,15 @@ fn open(body: &str, optimize: bool) -> Opened {
     let host = HostContext::builder(registry).queue(queue).build();
     let text = format!("module attributes {{onnx.opset = 17 : i64}} {{\n{body}\n}}\n");
     let mut module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
-    pipeline(&mut module, &Options { optimize }, &NoEvaluator).unwrap();
+    pipeline(
+        &mut module,
+        &Options {
+            optimize,
+            ..Options::default()
+        },
+        &NoEvaluator,
+    )
+    .unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();
     let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
     let mut opened = Opened {

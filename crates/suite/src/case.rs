@@ -98,7 +98,10 @@ impl Runner {
     }
 
     fn open_bare(&self, mut module: Module) -> Result<Model, OpenError> {
-        let options = passes::Options { optimize: false };
+        let options = passes::Options {
+            optimize: false,
+            ..passes::Options::default()
+        };
         passes::pipeline(&mut module, &options, &NoEvaluator).map_err(OpenError::Text)?;
         let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
         let name = "model.onnx".to_owned();

@@ -2,17 +2,19 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_compiler::CompileOptions;
-use tfrt_compiler::onnx::{self, NoEvaluator};
+use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
 use tfrt_ir::{Diagnostics, Module, Source};
+use tfrt_tensor::math::panel::InstructionSet;
 
 use crate::error::OpenError;
+use crate::evaluator::HostEvaluator;
 
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
@@ -107,11 +109,16 @@ impl Input {
     /// `Unreadable`; `Text` if the bytes begin like text and are not UTF-8.
     pub fn read(path: impl AsRef<Path>) -> Result<Input, OpenError> {
         let path = path.as_ref();
-        let bytes = read_bytes(path).map_err(|reason| OpenError::Unreadable {
+        let unreadable = |reason| OpenError::Unreadable {
             path: path.to_owned(),
             reason,
-        })?;
+        };
         let name = path.to_string_lossy();
+        if let Some(bytes) = read_compiled(path).map_err(unreadable)? {
+            let name = name.into_owned();
+            return Ok(Input::Bytes { name, bytes });
+        }
+        let bytes = read_bytes(path).map_err(unreadable)?;
         let has_name = path
             .extension()
             .is_some_and(|extension| extension == "onnx");
@@ -215,6 +222,46 @@ impl Input {
         let module = self.module()?.expect("what is no bytes is a module");
         tfrt_compiler::compile(&lower(module)?, options)
     }
+
+    /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
+    /// laid out for an instruction set.
+    ///
+    /// # Errors
+    ///
+    /// As of [`compile`](Self::compile).
+    pub fn compile_for(
+        &self,
+        options: &CompileOptions,
+        set: InstructionSet,
+    ) -> Result<BefBuffer, Diagnostics> {
+        if let Input::Bytes { bytes, .. } = self {
+            return Ok(bytes.clone());
+        }
+        let module = self.module()?.expect("what is no bytes is a module");
+        tfrt_compiler::compile(&lower_for(module, Some(set))?, options)
+    }
+}
+
+/// Reads a compiled file, straight to where it is used from; `None` if it is none, or no file.
+fn read_compiled(path: &Path) -> io::Result<Option<BefBuffer>> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(None);
+    }
+    // What is no file may not be opened twice.
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() || about.len() > MAX_BEF_BYTES {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let mut first = [0; layout::MAGIC.len()];
+    if file.read_exact(&mut first).is_err() {
+        return Ok(None);
+    }
+    if first != layout::MAGIC {
+        return Ok(None);
+    }
+    file.rewind()?;
+    BefBuffer::read_from(&mut file).map(Some)
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
@@ -276,9 +323,23 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, D
 /// # Errors
 ///
 /// All that keeps it from becoming one.
-pub fn lower(mut module: Module) -> Result<Module, Diagnostics> {
+pub fn lower(module: Module) -> Result<Module, Diagnostics> {
+    lower_for(module, None)
+}
+
+/// As [`lower`]; with an instruction set the program is for a file: what packs weights is run now, and not when
+/// the model is opened.
+fn lower_for(mut module: Module, set: Option<InstructionSet>) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
-        onnx::pipeline(&mut module, &onnx::Options::default(), &NoEvaluator)?;
+        let options = onnx::Options {
+            store: set.is_some(),
+            ..onnx::Options::default()
+        };
+        let mut evaluator = HostEvaluator::default();
+        if let Some(set) = set {
+            evaluator = evaluator.for_instruction_set(set);
+        }
+        onnx::pipeline(&mut module, &options, &evaluator)?;
     }
     Ok(module)
 }

@@ -25,6 +25,7 @@
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
+//! | fold constants while a model is compiled | [`HostEvaluator`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
 //! | know what ran when | [`RuntimeBuilder::recorder`], [`profile`] |
@@ -93,6 +94,7 @@ mod call;
 pub mod codes;
 mod context;
 mod error;
+mod evaluator;
 pub mod input;
 pub mod model;
 pub mod profile;
@@ -105,6 +107,7 @@ pub use arguments::{Argument, Arguments};
 pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, error_message};
+pub use evaluator::HostEvaluator;
 pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};

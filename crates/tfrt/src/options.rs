@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use tfrt::Limits;
 use tfrt::host::trace::Level;
+use tfrt::tensor::math::panel::InstructionSet;
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
@@ -236,6 +237,11 @@ pub struct CompileOptions {
     #[arg(long)]
     pub strip: bool,
 
+    /// Instruction set that weights of a model are laid out for: avx512, avx2 or plain; other processors lay
+    /// them out again when they open the file [default: the best that this processor has]
+    #[arg(long, value_name = "SET", value_parser = parse_instructions)]
+    pub instructions: Option<InstructionSet>,
+
     #[command(flatten)]
     pub testing: TestingOptions,
 }
@@ -403,6 +409,11 @@ impl From<TraceLevel> for Level {
             TraceLevel::Debug => Level::Debug,
         }
     }
+}
+
+fn parse_instructions(text: &str) -> Result<InstructionSet, String> {
+    let found = InstructionSet::from_name(text);
+    found.ok_or_else(|| "expected avx512, avx2 or plain".to_owned())
 }
 
 /// Reads `500ms`, `2s`, `1.5m`, `250us`, `1h`.

@@ -12,6 +12,8 @@ mod hostile;
 mod learned;
 #[path = "models/regions.rs"]
 mod regions;
+#[path = "models/stored.rs"]
+mod stored;
 #[path = "models/wire.rs"]
 mod wire;
 

@@ -7,7 +7,7 @@
 use tfrt_ir::{Diagnostics, Module};
 
 use super::{dce, fold, merge_chains};
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "canonicalize",
@@ -15,7 +15,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run,
+    run: Run::Alone(run),
 };
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, Diagnostics, Module, Name, OpId, Type, ValueId, dialect};
 
 use super::scope;
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "cse",
@@ -18,7 +18,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run,
+    run: Run::Alone(run),
 };
 
 /// What makes two operations alike.

@@ -15,7 +15,7 @@ use tfrt_ir::{
 };
 
 use super::scope;
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "fold",
@@ -23,7 +23,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: |module, diagnostics| run(module, diagnostics),
+    run: Run::Alone(run),
 };
 
 /// A scalar that is known.

@@ -11,6 +11,7 @@ mod model;
 mod node;
 mod rewrite;
 pub(super) mod shapes;
+pub(super) mod store;
 pub(super) mod upgrade;
 
 use tfrt_ir::{BlockId, Module, OpId};

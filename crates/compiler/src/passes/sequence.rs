@@ -18,7 +18,7 @@ mod order;
 mod plan;
 mod thread;
 
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "sequence-effects",
@@ -26,7 +26,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[Property::Sequenced],
     breaks: &[Property::Streams],
-    run: thread::thread,
+    run: Run::Alone(thread::thread),
 };
 
 #[cfg(test)]

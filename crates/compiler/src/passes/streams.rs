@@ -14,7 +14,7 @@ use tfrt_ir::{
 use super::scope;
 use crate::{
     codes,
-    pipeline::{Pass, Property},
+    pipeline::{Pass, Property, Run},
     streams::{Stream, StreamAnalysis},
 };
 
@@ -27,7 +27,7 @@ pub(crate) const ASSIGN: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[Property::Streams],
     breaks: &[],
-    run: assign,
+    run: Run::Alone(assign),
 };
 
 pub(crate) const PRINT: Pass = Pass {
@@ -36,7 +36,7 @@ pub(crate) const PRINT: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[],
     breaks: &[],
-    run: print,
+    run: Run::Alone(print),
 };
 
 fn assign(module: &mut Module, _: &mut Diagnostics) {

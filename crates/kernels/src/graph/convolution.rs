@@ -1,13 +1,16 @@
 //! Convolutions by filters that are packed when a model is opened.
 
-use tfrt_host::kernel::{Attr, Rest};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostContext, Value};
-use tfrt_tensor::math::conv::{
-    Convolution, PackedFilter, TensorEpilogue, convolve_into, convolve_packed_into,
-};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
-use tfrt_tensor::{DenseHostTensor, Tensor};
+use std::sync::Arc;
 
+use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
+use tfrt_tensor::math::conv::{
+    Convolution, Method, PackedFilter, TensorEpilogue, convolve_into, convolve_packed_into,
+};
+use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor};
+
+use super::stored::{self, Parts, Storable};
 use super::{Made, Placement, activation, dense, made, memory};
 
 /// A filter, and what is added to each of its sums.
@@ -30,6 +33,76 @@ impl Value for Filter {
     const NAME: &'static str = "!cpu.graph.filter";
     type Storage = Heap;
 }
+
+impl Storable for Filter {
+    const KERNEL: &'static str = "cpu.stored.filter";
+
+    fn take_apart(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
+    ) -> Result<Parts, Error> {
+        let (kind, elements) = match &self.elements {
+            Elements::Packed(packed) => {
+                (packed.method().name(), packed.elements_for(allocator, set)?)
+            }
+            Elements::Depthwise(elements) => (DEPTHWISE, elements.clone()),
+        };
+        let numbers = self.extents.iter().chain([&self.groups]);
+        // What lies in memory has extents that fit.
+        let numbers = numbers.filter_map(|number| i64::try_from(*number).ok());
+        let mut tensors = vec![elements];
+        tensors.extend(self.shift.clone());
+        Ok(Parts {
+            kind: kind.to_owned(),
+            numbers: numbers.collect(),
+            tensors,
+        })
+    }
+
+    fn put_together(
+        parts: Parts,
+        sets: [InstructionSet; 2],
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Filter, Error> {
+        let [rows, columns, own, filters, groups] = parts.extents()?;
+        let kind = parts.kind.clone();
+        let (elements, shift) = parts.one_or_two()?;
+        stored::expect_list(shift.as_ref(), filters)?;
+        let extents = [rows, columns, own, filters];
+        let elements = if kind == DEPTHWISE {
+            let shape = elements.shape().to_dims();
+            if elements.dtype() != DType::F32
+                || shape[..] != extents
+                || own != 1
+                || groups != filters
+            {
+                return Err(stored::wrong(format_args!(
+                    "a filter of shape {extents:?} of channels that don't mix, found {shape:?}"
+                )));
+            }
+            Elements::Depthwise(elements)
+        } else {
+            let method = Method::from_name(&kind).ok_or_else(|| {
+                let kind = kind.escape_debug();
+                stored::wrong(format_args!("a kind of filter, found '{kind}'"))
+            })?;
+            let filter = (&extents[..], groups);
+            Elements::Packed(PackedFilter::restore(
+                allocator, sets, method, filter, elements,
+            )?)
+        };
+        Ok(Filter {
+            elements,
+            extents,
+            groups,
+            shift,
+        })
+    }
+}
+
+/// The kind of a filter of channels that don't mix.
+const DEPTHWISE: &str = "depthwise";
 
 /// `%f = "cpu.pack.conv"(%filter, ..) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 1 : i64, strides = [1, 1]}`
 ///

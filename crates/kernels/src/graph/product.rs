@@ -1,11 +1,14 @@
 //! Products by matrices that are packed when a model is opened.
 
+use std::sync::Arc;
+
 use tfrt_host::kernel::{Attr, Rest};
-use tfrt_host::{Error, ExecutionContext, Heap, HostContext, Value};
+use tfrt_host::{Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
-use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
+use tfrt_tensor::math::panel::{AddedTensor, InstructionSet, TensorAfter};
 
+use super::stored::{self, Parts, Storable};
 use super::{Made, activation, dense, made, memory};
 
 /// A packed right side, and what is added to each row.
@@ -19,6 +22,45 @@ impl Value for Matrix {
     const NAME: &'static str = "!cpu.graph.matrix";
     type Storage = Heap;
 }
+
+impl Storable for Matrix {
+    const KERNEL: &'static str = "cpu.stored.matrix";
+
+    fn take_apart(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        set: InstructionSet,
+    ) -> Result<Parts, Error> {
+        // What lies in memory has extents that fit.
+        let numbers = self.packed.extents().map(i64::try_from);
+        let mut tensors = vec![self.packed.elements_for(allocator, set)?];
+        tensors.extend(self.shift.clone());
+        Ok(Parts {
+            kind: MATRIX.to_owned(),
+            numbers: numbers.into_iter().filter_map(Result::ok).collect(),
+            tensors,
+        })
+    }
+
+    fn put_together(
+        parts: Parts,
+        sets: [InstructionSet; 2],
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Matrix, Error> {
+        let [k, n] = parts.extents()?;
+        if parts.kind != MATRIX {
+            let kind = parts.kind.escape_debug();
+            return Err(stored::wrong(format_args!("a matrix, found '{kind}'")));
+        }
+        let (elements, shift) = parts.one_or_two()?;
+        stored::expect_list(shift.as_ref(), n)?;
+        let packed = PackedRight::restore(allocator, sets, [k, n], elements)?;
+        Ok(Matrix { packed, shift })
+    }
+}
+
+/// The kind of a matrix.
+const MATRIX: &str = "matrix";
 
 /// `%m = "cpu.pack.matmul"(%b, %bias) {transposed = 0 : i64}`, or without the bias.
 ///

@@ -1,11 +1,12 @@
 //! `cpu.onnx.Constant`: elements of the program, used where they lie; and `cpu.onnx.NoValue`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tfrt_host::kernel::param::{HeldAttribute, kinds};
 use tfrt_host::kernel::{AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part};
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{Error, HostContext};
+use tfrt_host::{Error, HostAllocator, HostContext};
 use tfrt_tensor::{
     DenseHostTensor, NoValue, StringHostTensor, Tensor, TensorMetadata, TensorShape,
 };
@@ -29,15 +30,8 @@ fn constant(attributes: HeldAttributes, host: &HostContext) -> Result<Tensor, Er
     let value = list.pop();
     let wrong = || Error::invalid_argument("Constant: expected a value, and of strings a shape");
     let value = value.ok_or_else(wrong)?;
-    if let (Some(view), true) = (value.view().dense(), list.is_empty()) {
-        let metadata = TensorMetadata::new(view.dtype, TensorShape::from_i64(view.shape)?);
-        let alignment = metadata.dtype.alignment_bytes().unwrap_or(1);
-        if !view.bytes.as_ptr().addr().is_multiple_of(alignment) {
-            let copied = dense(value.view(), host.allocator())?;
-            return copied.map(Tensor::from).ok_or_else(wrong);
-        }
-        let buffer = HostBuffer::from_owner(Elements(value));
-        return Ok(DenseHostTensor::new(metadata, buffer)?.into());
+    if value.view().dense().is_some() && list.is_empty() {
+        return in_place(value, host.allocator()).map(Tensor::from);
     }
     let strings = value.view().aggregate().ok_or_else(wrong)?;
     let strings: Option<Vec<Vec<u8>>> = (0..strings.len())
@@ -49,6 +43,25 @@ fn constant(attributes: HeldAttributes, host: &HostContext) -> Result<Tensor, Er
         None => TensorShape::new(&[strings.len()])?,
     };
     Ok(StringHostTensor::new(shape, strings)?.into())
+}
+
+/// Returns dense elements as a tensor that uses them where they lie, unless they begin as no tensor's may.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the attribute is something else.
+pub(crate) fn in_place(
+    value: HeldAttribute,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<DenseHostTensor, Error> {
+    let wrong = || Error::invalid_argument("expected dense elements");
+    let view = value.view().dense().ok_or_else(wrong)?;
+    let metadata = TensorMetadata::new(view.dtype, TensorShape::from_i64(view.shape)?);
+    let alignment = metadata.dtype.alignment_bytes().unwrap_or(1);
+    if !view.bytes.as_ptr().addr().is_multiple_of(alignment) {
+        return dense(value.view(), allocator)?.ok_or_else(wrong);
+    }
+    DenseHostTensor::new(metadata, HostBuffer::from_owner(Elements(value)))
 }
 
 fn integers(view: AttributeView<'_>) -> Option<&[i64]> {
@@ -68,7 +81,7 @@ impl AsRef<[u8]> for Elements {
 }
 
 /// All attributes, to be kept.
-struct HeldAttributes(Vec<HeldAttribute>);
+pub(crate) struct HeldAttributes(pub(crate) Vec<HeldAttribute>);
 
 impl fmt::Debug for HeldAttributes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use tfrt::codes;
-use tfrt::input::{self, Input, STANDARD_INPUT};
+use tfrt::input::{Input, STANDARD_INPUT};
+use tfrt::tensor::math::panel::InstructionSet;
 
 use super::{output, testing};
 use crate::failure::{ExitStatus, Failure};
@@ -17,12 +18,13 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     let how = tfrt::compiler::CompileOptions {
         strip: options.strip,
     };
+    let set = options.instructions.unwrap_or_else(InstructionSet::best);
     let testing = options.testing;
     let source = match input {
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {
             let waiting = talk.waiting(&format!("compiling {}", input.name()));
-            let bytes = input.compile(&how)?;
+            let bytes = input.compile_for(&how, set)?;
             drop(waiting);
             return write(options, bytes.as_bytes());
         }
@@ -30,7 +32,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     };
     if testing.verify_diagnostics {
         return testing::compare(&source, testing, talk, |part| {
-            input::compile(part, &how).map(drop)
+            Input::Text(part.clone()).compile_for(&how, set).map(drop)
         });
     }
     let mut bytes = Vec::new();
@@ -39,7 +41,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         if index > 0 {
             bytes.extend_from_slice(testing::SEPARATOR.as_bytes());
         }
-        match input::compile(part, &how) {
+        match Input::Text(part.clone()).compile_for(&how, set) {
             Ok(compiled) => bytes.extend_from_slice(compiled.as_bytes()),
             Err(diagnostics) => {
                 talk.failure(&Failure::Text(diagnostics));

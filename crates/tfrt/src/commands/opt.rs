@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use tfrt::HostEvaluator;
 use tfrt::input::Input;
 use tfrt::ir::{Diagnostics, Module, PrintOptions, parse, print};
 use tfrt_compiler::pipeline::{self, Property, Ran};
@@ -87,12 +88,16 @@ fn transform(
     let mut pipeline = options.passes.clone();
     pipeline.verify_each = options.verify_each;
     let mut passes = Vec::new();
-    let remarks = pipeline.run_and_tell(&mut module, &mut |ran, module| {
-        if options.print_after {
-            talk.say(&format!("// after {}\n{module}", ran.pass.name));
-        }
-        passes.push(ran);
-    })?;
+    let remarks = pipeline.run_with(
+        &mut module,
+        &HostEvaluator::default(),
+        &mut |ran, module| {
+            if options.print_after {
+                talk.say(&format!("// after {}\n{module}", ran.pass.name));
+            }
+            passes.push(ran);
+        },
+    )?;
     if options.timing {
         talk.say(&timing(&passes));
     }

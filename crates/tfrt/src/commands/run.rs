@@ -12,6 +12,8 @@ use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
 use tfrt::ir::similar;
+use tfrt::kernels::graph::stored::laid_again;
+use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
@@ -84,6 +86,7 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let (ran, stats) = match is_model && !is_program {
         true => {
             let model = Model::from_program(program.clone(), &run.runtime)?;
+            tell_packing(&run.runtime, talk);
             profiling.begin(&run.runtime);
             let ran = run.run_model(&model).map(Some);
             (ran, profiling.end(&run.runtime, &program, &input, talk)?)
@@ -193,6 +196,22 @@ pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
         code: Some(codes::NO_SUCH_FUNCTION),
         message: format!("couldn't find function {name}"),
         help,
+    }
+}
+
+/// Says of weights that were packed for another processor that opening them took longer.
+fn tell_packing(runtime: &Runtime, talk: &Talk) {
+    let ours = InstructionSet::best().name();
+    for set in laid_again(runtime.host()) {
+        let document = serde_json::json!({
+            "schema": "tfrt.laid-again/1", "packed_for": set, "laid_out_for": ours,
+        });
+        talk.document(&document, || {
+            format!(
+                "note: weights were packed for {set} and laid out again for {ours}: `tfrt compile` on this \
+                 processor saves that\n"
+            )
+        });
     }
 }
 

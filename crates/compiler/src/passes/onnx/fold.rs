@@ -11,9 +11,12 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Module, Name, OpId, Type, ValueId, attributes::DenseAttribute,
 };
 
+pub(super) mod evaluate;
+
 use super::rewrite::{Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, node};
-use crate::pipeline::Pass;
+use crate::onnx::Evaluator;
+use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-fold",
@@ -21,17 +24,18 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run,
+    run: Run::Evaluating(run),
 };
 
 /// Constants with more bytes are not compared with others.
 const MOST_COMPARED_BYTES: usize = 1 << 16;
 
-pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+fn run(module: &mut Module, evaluator: &dyn Evaluator, _: &mut Diagnostics) {
     for (_, block) in graphs(module) {
         identities(module, block);
         reshapes(module, block);
         merge(module, block);
+        evaluate::evaluate(module, block, evaluator);
         remove_unused(module, block);
     }
 }

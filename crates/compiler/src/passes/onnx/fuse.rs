@@ -16,7 +16,7 @@ use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
 use super::graphs;
 use super::rewrite::Rewrite;
-use crate::pipeline::Pass;
+use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-fuse",
@@ -24,7 +24,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run,
+    run: Run::Alone(run),
 };
 
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {

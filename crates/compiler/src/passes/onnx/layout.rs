@@ -12,7 +12,7 @@ mod rules;
 use tfrt_ir::{Diagnostics, Module};
 
 use super::graphs;
-use crate::pipeline::Pass;
+use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-layout",
@@ -20,7 +20,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run,
+    run: Run::Alone(run),
 };
 
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {

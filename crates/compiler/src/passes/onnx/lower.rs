@@ -4,6 +4,8 @@
 //! from outside as further arguments. Nothing is optimised here; what other passes have made of a graph
 //! before, operations with names in `cpu.`, stays as it is.
 
+pub(super) mod ahead;
+
 use std::collections::{HashMap, HashSet};
 
 use tfrt_ir::{
@@ -12,7 +14,7 @@ use tfrt_ir::{
 
 use super::{CONSTANT, NO_VALUE, constant, graphs, is_terminator, model, rewrite};
 use crate::codes;
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "lower-onnx",
@@ -20,7 +22,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run,
+    run: Run::Alone(run),
 };
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
@@ -256,24 +258,12 @@ impl Lowering<'_, '_> {
         location: Location,
         is_private: bool,
     ) -> OpId {
-        let module = &mut *self.module;
-        let types = |values: &[ValueId]| {
-            let types = values.iter().map(|value| module.value_type(*value));
-            types.cloned().collect::<Vec<_>>()
-        };
-        let inputs = types(module.block(body).arguments());
-        let last = module.block(body).last();
-        let results = last.map_or_else(Vec::new, |op| types(module.op(op).operands()));
-        let signature = Attribute::Type(Type::function(inputs, results));
-        let mut state = OpState::new("func.func")
-            .attribute("sym_name", Attribute::string(name))
-            .attribute("function_type", signature)
-            .location(location)
-            .region(region);
+        let state = function(self.module, name, region, body);
+        let mut state = state.location(location);
         if is_private {
             state = state.attribute("sym_visibility", Attribute::string("private"));
         }
-        module.create(state)
+        self.module.create(state)
     }
 
     fn error(&mut self, op: OpId, message: impl std::fmt::Display) {
@@ -456,6 +446,22 @@ impl Lowering<'_, '_> {
         let outer = captured.iter().map(|value| values.get(value).copied());
         Some((made, outer.collect::<Option<_>>()?))
     }
+}
+
+/// Returns a function of a block that ends in a return.
+pub(super) fn function(module: &Module, name: &str, region: RegionId, body: BlockId) -> OpState {
+    let types = |values: &[ValueId]| {
+        let types = values.iter().map(|value| module.value_type(*value));
+        types.cloned().collect::<Vec<_>>()
+    };
+    let inputs = types(module.block(body).arguments());
+    let last = module.block(body).last();
+    let results = last.map_or_else(Vec::new, |op| types(module.op(op).operands()));
+    let signature = Attribute::Type(Type::function(inputs, results));
+    OpState::new("func.func")
+        .attribute("sym_name", Attribute::string(name))
+        .attribute("function_type", signature)
+        .region(region)
 }
 
 const TENSOR: &str = "!t.tensor";

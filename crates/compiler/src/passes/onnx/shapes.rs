@@ -22,7 +22,7 @@ use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, type
 pub(crate) use extent::Extent;
 
 use super::{graphs, node, scope};
-use crate::pipeline::Pass;
+use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-shapes",
@@ -30,7 +30,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run,
+    run: Run::Alone(run),
 };
 
 /// The attribute of operations whose results have symbolic dimensions.

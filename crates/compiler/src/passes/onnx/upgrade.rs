@@ -33,7 +33,7 @@ use tfrt_ir::{
 
 use super::{NO_VALUE, lower};
 use crate::passes::scope;
-use crate::pipeline::{Pass, Property};
+use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-upgrade",
@@ -41,7 +41,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run,
+    run: Run::Alone(run),
 };
 
 mod expansion;

@@ -1,0 +1,193 @@
+//! [`HostEvaluator`]: kernels for the compiler, which knows none.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tfrt_async::SystemAllocator;
+use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_bef::BefFile;
+use tfrt_compiler::CompileOptions;
+use tfrt_compiler::onnx::{Evaluated, Evaluator};
+use tfrt_host::AnyAsyncValue;
+use tfrt_host::memory::LimitedAllocator;
+use tfrt_ir::attributes::{DenseAttribute, DenseElements};
+use tfrt_ir::{Attribute, Module, Type, parse_type};
+use tfrt_kernels::graph::stored::{Stored, store};
+use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::{DenseHostTensor, Tensor};
+
+use crate::program::Program;
+use crate::runtime::Runtime;
+
+/// The function that is called.
+const MAIN: &str = "main";
+
+/// Runs kernels on constants while a model is compiled, on the thread that compiles.
+///
+/// Memory and time are bounded: what takes more is not evaluated, and left to run time.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::HostEvaluator;
+/// use tfrt::compiler::pipeline::Pipeline;
+/// use tfrt::ir::{Source, parse};
+///
+/// let text = r#"module attributes {onnx.opset = 13 : i64} {
+///   func.func @main() -> tensor<2xi64> {
+///     %0 = "onnx.Constant"() {value = dense<[1, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+///     %1 = "onnx.Add"(%0, %0) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+///     tfrt.return %1 : tensor<2xi64>
+///   }
+/// }"#;
+/// let mut module = parse(&Source::new("main.mlir", text))?;
+/// let passes = Pipeline::parse("onnx-fold").unwrap();
+/// passes.run_with(&mut module, &HostEvaluator::default(), &mut |_, _| {})?;
+/// assert!(module.to_string().contains("dense<[2, 4]>"));
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+pub struct HostEvaluator {
+    /// The most that may be held at once.
+    memory_bytes: usize,
+    /// The most that a program may take.
+    time: Duration,
+    /// What packed weights are laid out for.
+    set: InstructionSet,
+    /// Made when there is something to evaluate.
+    runtime: OnceCell<Runtime>,
+}
+
+impl Default for HostEvaluator {
+    /// An evaluator that takes at most a GiB and half a minute at a time.
+    fn default() -> HostEvaluator {
+        HostEvaluator::new(1 << 30, Duration::from_secs(30))
+    }
+}
+
+impl HostEvaluator {
+    /// Makes an evaluator that takes no more memory than this at once, and no more time for a program, but
+    /// for the kernel that is running then.
+    pub fn new(memory_bytes: usize, time: Duration) -> HostEvaluator {
+        HostEvaluator {
+            memory_bytes,
+            time,
+            set: InstructionSet::best(),
+            runtime: OnceCell::new(),
+        }
+    }
+
+    /// Has packed weights laid out for an instruction set, which this processor need not have. Default: its
+    /// best one.
+    pub fn for_instruction_set(mut self, set: InstructionSet) -> HostEvaluator {
+        self.set = set;
+        self
+    }
+
+    /// Returns what stands for a value in a file.
+    fn evaluated(&self, value: &AnyAsyncValue) -> Option<Evaluated> {
+        let allocator = self.runtime().host().allocator();
+        if let Some(kept) = store(value, allocator, self.set) {
+            return stored(kept.ok()?);
+        }
+        let tensor = value.get::<Tensor>()?;
+        let dense = constant(tensor.as_dense().ok()?)?;
+        Some(Evaluated::Constant(Attribute::Dense(Arc::new(dense))))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.get_or_init(|| {
+            let system = Arc::new(SystemAllocator::new());
+            Runtime::builder()
+                .queue(Arc::new(SingleThreadedWorkQueue::new()))
+                .allocator(Arc::new(LimitedAllocator::new(system, self.memory_bytes)))
+                .build()
+        })
+    }
+
+    /// Calls a program; `None` if it is none.
+    fn call(&self, module: &Module) -> Option<Vec<AnyAsyncValue>> {
+        let bytes = tfrt_compiler::compile(module, &CompileOptions { strip: true }).ok()?;
+        let runtime = self.runtime();
+        let program = Program::from_file(BefFile::open(bytes).ok()?, runtime).ok()?;
+        let context = runtime.context_builder().deadline(self.time).build();
+        let call = program.function(MAIN)?.call(&context, ());
+        call.wait_each().ok()
+    }
+}
+
+impl Evaluator for HostEvaluator {
+    fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>> {
+        let results = self.call(module).unwrap_or_default();
+        results.iter().map(|value| self.evaluated(value)).collect()
+    }
+}
+
+impl std::fmt::Debug for HostEvaluator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostEvaluator")
+            .field("memory_bytes", &self.memory_bytes)
+            .field("time", &self.time)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a kernel that makes a value again; `None` if attributes can't have its elements.
+fn stored(value: Stored) -> Option<Evaluated> {
+    let text = |text: &str| Attribute::string(text);
+    let list = |list: &[i64]| {
+        let numbers = list
+            .iter()
+            .map(|number| Attribute::integer(*number, Type::I64));
+        Attribute::array(numbers.collect())
+    };
+    let mut attributes = vec![
+        ("kind".into(), text(value.kind)),
+        ("numbers".into(), list(&value.numbers)),
+        ("panel".into(), list(&value.panel)),
+        ("set".into(), text(value.set)),
+        (
+            "version".into(),
+            Attribute::integer(value.version, Type::I64),
+        ),
+    ];
+    for (index, tensor) in value.tensors.iter().enumerate() {
+        let dense = Attribute::Dense(Arc::new(constant(tensor)?));
+        attributes.push((format!("tensor{index}").into(), dense));
+    }
+    Some(Evaluated::Stored {
+        kernel: value.kernel.into(),
+        attributes,
+    })
+}
+
+/// Returns a tensor's elements as an attribute; `None` if attributes have them in another form.
+fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
+    let element = parse_type(tensor.dtype().mlir_name())?;
+    let extents = tensor.shape().to_dims();
+    let extents = extents.iter().map(|extent| i64::try_from(*extent));
+    let ty = Type::tensor(extents.collect::<Result<_, _>>().ok()?, element);
+    let reading = tensor.read().ok()?;
+    let bytes = reading.bytes();
+    let whole = DenseAttribute {
+        ty,
+        elements: DenseElements::Bytes(Arc::default()),
+        splat: false,
+    };
+    let size_bytes = whole.element_size_bytes();
+    let is_whole = size_bytes > 0
+        && tensor.dtype().size_bytes() == Some(size_bytes)
+        && tensor.n_elements().checked_mul(size_bytes) == Some(bytes.len());
+    if !is_whole {
+        return None;
+    }
+    // As in text, a list whose elements are equal is one element.
+    let first = bytes.get(..size_bytes);
+    let splat = first.is_some_and(|first| bytes.chunks_exact(size_bytes).all(|one| one == first));
+    let kept = if splat { &bytes[..size_bytes] } else { bytes };
+    Some(DenseAttribute {
+        elements: DenseElements::Bytes(kept.into()),
+        splat,
+        ..whole
+    })
+}

@@ -1,0 +1,250 @@
+//! Models whose weights were packed when they were compiled, for this processor and for others.
+
+use tfrt::bef::{BefBuffer, BefFile};
+use tfrt::compiler::{self, CompileOptions};
+use tfrt::input::Input;
+use tfrt::ir::Source;
+use tfrt::tensor::DenseHostTensor;
+use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::{Model, OpenError, Program, Runtime};
+
+/// Convolutions of all kinds, and products, by weights that are anything.
+fn text() -> String {
+    let mut text = String::from(
+        r#"module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<1x40x9x9xf32>) -> tensor<1x7xf32>
+      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+"#,
+    );
+    let mut seed = 1_u32;
+    let mut weights = |name: &str, shape: &[usize]| {
+        let n = shape.iter().product::<usize>();
+        let bytes: String = (0..n)
+            .map(|_| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let number = f32::from((seed >> 20) as u16) / 4096.0 - 0.5;
+                let bytes = number.to_le_bytes();
+                bytes
+                    .iter()
+                    .map(|byte| format!("{byte:02X}"))
+                    .collect::<String>()
+            })
+            .collect();
+        let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+        let ty = format!("tensor<{}xf32>", shape.join("x"));
+        format!(
+            "    %{name} = \"onnx.Constant\"() {{value = dense<\"0x{bytes}\"> : {ty}}} : () -> {ty}\n"
+        )
+    };
+    let image = "tensor<1x40x9x9xf32>";
+    let mut last = "x".to_owned();
+    // Small and large squares, groups, channels that don't mix, windows of one element.
+    let kinds = [
+        (40, 40, 1, 3),
+        (40, 10, 4, 3),
+        (40, 1, 40, 3),
+        (40, 40, 1, 1),
+        (40, 40, 1, 5),
+    ];
+    for (index, (filters, own, groups, side)) in kinds.into_iter().enumerate() {
+        text += &weights(&format!("w{index}"), &[filters, own, side, side]);
+        text += &weights(&format!("b{index}"), &[filters]);
+        let pad = side / 2;
+        text += &format!(
+            "    %c{index} = \"onnx.Conv\"(%{last}, %w{index}, %b{index}) {{group = {groups} : i64, \
+             pads = [{pad}, {pad}, {pad}, {pad}]}} : ({image}, tensor<{filters}x{own}x{side}x{side}xf32>, \
+             tensor<{filters}xf32>) -> {image}\n"
+        );
+        last = format!("c{index}");
+    }
+    text += &format!(
+        "    %p = \"onnx.GlobalAveragePool\"(%{last}) : ({image}) -> tensor<1x40x1x1xf32>
+    %f = \"onnx.Flatten\"(%p) : (tensor<1x40x1x1xf32>) -> tensor<1x40xf32>\n"
+    );
+    text += &weights("m", &[40, 7]);
+    text += &weights("n", &[7]);
+    text +=
+        "    %q = \"onnx.MatMul\"(%f, %m) : (tensor<1x40xf32>, tensor<40x7xf32>) -> tensor<1x7xf32>
+    %y = \"onnx.Add\"(%q, %n) : (tensor<1x7xf32>, tensor<7xf32>) -> tensor<1x7xf32>
+    func.return %y : tensor<1x7xf32>
+  }
+}
+";
+    text
+}
+
+fn input() -> Input {
+    Input::Text(Source::new("stored.mlir", text()))
+}
+
+fn compiled(set: InstructionSet) -> BefBuffer {
+    input()
+        .compile_for(&CompileOptions::default(), set)
+        .unwrap()
+}
+
+fn open(runtime: &Runtime, bytes: BefBuffer) -> Result<Model, OpenError> {
+    let program = Program::from_file(BefFile::open(bytes).unwrap(), runtime)?;
+    Model::from_program(program, runtime)
+}
+
+fn call(runtime: &Runtime, model: &Model) -> Vec<f32> {
+    let elements: Vec<f32> = (0..40 * 81).map(|n| (n % 13) as f32 / 4.0 - 1.5).collect();
+    let x = DenseHostTensor::from_slice(runtime.host().allocator(), &[1, 40, 9, 9], &elements);
+    let outputs = model
+        .call(&runtime.context(), [("x", x.unwrap())])
+        .wait()
+        .unwrap();
+    let y = outputs.tensor("y").unwrap().as_dense().unwrap();
+    y.read().unwrap().elements::<f32>().unwrap().to_vec()
+}
+
+#[test]
+fn weights_that_were_packed_for_any_processor_give_the_same_bits() {
+    let runtime = Runtime::new();
+    let expected = call(&runtime, &runtime.load_model(&input()).unwrap());
+    assert!(expected.iter().all(|element| element.is_finite()));
+    for set in InstructionSet::ALL {
+        let bytes = compiled(set);
+        let text = String::from_utf8_lossy(bytes.as_bytes()).into_owned();
+        assert!(text.contains("cpu.stored.filter") && text.contains("cpu.stored.matrix"));
+        assert!(!text.contains("cpu.pack.conv") && !text.contains("cpu.pack.matmul"));
+        let runtime = Runtime::new();
+        let model = open(&runtime, bytes).unwrap();
+        assert_eq!(call(&runtime, &model), expected, "{set:?}");
+        let laid_again = tfrt::kernels::graph::stored::laid_again(runtime.host());
+        let is_ours = set == InstructionSet::best();
+        assert_eq!(laid_again, if is_ours { vec![] } else { vec![set.name()] });
+    }
+}
+
+#[test]
+fn weights_lie_at_lines_of_the_caches() {
+    let bytes = compiled(InstructionSet::best());
+    let file = BefFile::open(bytes).unwrap();
+    let runtime = Runtime::new();
+    let program = Program::from_file(file, &runtime).unwrap();
+    let constants = program.function("main.constants").unwrap();
+    let made = constants.call(&runtime.context(), ()).wait().unwrap();
+    let allocator = runtime.host().allocator();
+    for value in made.into_inner() {
+        let Some(kept) =
+            tfrt::kernels::graph::stored::store(&value, allocator, InstructionSet::best())
+        else {
+            continue;
+        };
+        for tensor in kept.unwrap().tensors {
+            let address = tensor.buffer().address();
+            assert!(tensor.buffer().len_bytes() < 64 || address.is_multiple_of(64));
+        }
+    }
+}
+
+#[test]
+fn what_was_packed_compiles_to_the_same_bytes_again() {
+    let bytes = compiled(InstructionSet::best());
+    let restored = compiler::decompile(&BefFile::open(bytes.clone()).unwrap()).unwrap();
+    let again = compiler::compile(&restored.module, &CompileOptions::default()).unwrap();
+    assert_eq!(again.as_bytes(), bytes.as_bytes());
+}
+
+#[test]
+fn mapped_weights_are_not_copied() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("stored-mapped");
+    std::fs::create_dir_all(&folder).unwrap();
+    let ty = "tensor<1536x1536xf32>";
+    let text = format!(
+        "module attributes {{onnx.opset = 17 : i64}} {{
+  func.func @main(%x: tensor<?x1536xf32>) -> tensor<?x1536xf32>
+      attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+    %w = \"onnx.Constant\"() {{value = dense<0.5> : {ty}}} : () -> {ty}
+    %y = \"onnx.MatMul\"(%x, %w) : (tensor<?x1536xf32>, {ty}) -> tensor<?x1536xf32>
+    func.return %y : tensor<?x1536xf32>
+  }}
+}}
+"
+    );
+    std::fs::write(folder.join("wide.mlir"), text).unwrap();
+    let tfrt = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tfrt"));
+        let output = command
+            .args(arguments)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {told}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    tfrt(&["compile", "wide.mlir"]);
+    let seen = tfrt(&["inspect", "memory", "wide.bef", "--mmap", "--json"]);
+    let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
+    let weights_bytes = 1536.0 * 1536.0 * 4.0;
+    assert!(seen["file_bytes"].as_f64().unwrap() > weights_bytes);
+    let open = &seen["stages"][0];
+    assert_eq!(open["name"], "open");
+    println!("ready in {} ms", open["elapsed_ms"]);
+    assert!(
+        open["most_bytes"].as_f64().unwrap() < weights_bytes / 20.0,
+        "{open}"
+    );
+    let plan = &seen["plan"];
+    assert_eq!(plan["most_bytes"], plan["arena_bytes"]);
+}
+
+/// Opens a file whose first filter is told otherwise; returns what is said.
+fn refused(from: &str, to: &str) -> String {
+    let restored = compiler::decompile(&BefFile::open(compiled(InstructionSet::best())).unwrap());
+    let text = restored.unwrap().module.to_string();
+    assert!(text.contains(from), "{from}");
+    let runtime = Runtime::new();
+    let changed = Input::Text(Source::new("changed.mlir", text.replacen(from, to, 1)));
+    match runtime.load_model(&changed) {
+        Ok(_) => "it was taken".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn records_that_tell_something_else_are_refused() {
+    let panel = InstructionSet::best().panel_columns();
+    let panel = format!("panel = [{}, {}]", panel[0], panel[1]);
+    let set = format!("set = \"{}\"", InstructionSet::best().name());
+    for (from, to) in [
+        ("version = 1", "version = 2"),
+        ("version = 1", "version = \"one\""),
+        (&panel, "panel = [7, 7]"),
+        (&panel, "panel = 7 : i64"),
+        (&set, "set = \"abacus\""),
+        (&set, "set = 4 : i64"),
+        ("kind = \"winograd4\"", "kind = \"winograd2\""),
+        ("kind = \"winograd4\"", "kind = \"direct\""),
+        ("kind = \"winograd4\"", "kind = \"depthwise\""),
+        ("kind = \"winograd4\"", "kind = \"matrix\""),
+        ("kind = \"winograd4\"", "kind = [1 : i64]"),
+        ("kind = \"depthwise\"", "kind = \"direct\""),
+        ("kind = \"matrix\"", "kind = \"direct\""),
+        ("numbers = [3, 3, 40, 40, 1]", "numbers = [3, 3, 40, 41, 1]"),
+        ("numbers = [3, 3, 40, 40, 1]", "numbers = [3, 3, 40, 40, 0]"),
+        ("numbers = [3, 3, 40, 40, 1]", "numbers = [3, 3, 40, 40]"),
+        (
+            "numbers = [3, 3, 40, 40, 1]",
+            "numbers = [-3, 3, 40, 40, 1]",
+        ),
+        (
+            "numbers = [3, 3, 40, 40, 1]",
+            "numbers = [3, 3, 4611686018427387904, 40, 1]",
+        ),
+        ("numbers = [3, 3, 40, 40, 1]", "numbers = [\"3\"]"),
+        ("numbers = [40, 7]", "numbers = [40, 70]"),
+        ("numbers = [40, 7]", "numbers = [4000, 7]"),
+        (
+            "tensor1 = ",
+            "tensor1 = dense<1.0> : tensor<3xf32>, tensor2 = ",
+        ),
+        ("tensor1 = ", "tensor1 = \"\", tensor2 = "),
+    ] {
+        let said = refused(from, to);
+        assert!(!said.contains("it was taken"), "{from} -> {to}");
+    }
+}

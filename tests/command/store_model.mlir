@@ -1,0 +1,27 @@
+// RUN: opt --passes onnx-shapes,onnx-layout,onnx-fuse,lower-onnx,onnx-store
+
+// Packed weights are made now, with what they are packed for; what they are made of goes.
+// CHECK-LABEL: func.func private @main.constants
+// CHECK-NOT: cpu.pack.conv
+// CHECK-NOT: cpu.pack.matmul
+// CHECK-NOT: tensor<8x1x3x3xf32>
+// CHECK: "cpu.stored.filter"() {kind = "depthwise", numbers = [3, 3, 1, 8, 8], panel = [{{[0-9]+, [0-9]+}}], set = "{{[a-z0-9]+}}", tensor0 = dense<1.000000e+00> : tensor<3x3x1x8xf32>, version = 1}
+// CHECK: "cpu.stored.matrix"() {kind = "matrix", numbers = [8, 2], panel = [{{.*}}], set = "{{.*}}", tensor0 = dense<{{.*}}> : tensor<{{[0-9]+}}xf32>, version = 1}
+// CHECK-NOT: cpu.pack
+// CHECK-LABEL: func.func @main
+// CHECK: "cpu.graph.conv"
+// CHECK: "cpu.graph.matmul"
+module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<1x8x5x5xf32>) -> tensor<1x2xf32>
+      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+    %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x1x3x3xf32>} : () -> tensor<8x1x3x3xf32>
+    %a = "onnx.Conv"(%x, %w) {group = 8 : i64, kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+        : (tensor<1x8x5x5xf32>, tensor<8x1x3x3xf32>) -> tensor<1x8x5x5xf32>
+    %b = "onnx.GlobalAveragePool"(%a) : (tensor<1x8x5x5xf32>) -> tensor<1x8x1x1xf32>
+    %c = "onnx.Flatten"(%b) : (tensor<1x8x1x1xf32>) -> tensor<1x8xf32>
+    %m = "onnx.Constant"() {value = dense<[[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [3.0, 4.0],
+        [1.0, 2.0], [3.0, 4.0]]> : tensor<8x2xf32>} : () -> tensor<8x2xf32>
+    %y = "onnx.MatMul"(%c, %m) : (tensor<1x8xf32>, tensor<8x2xf32>) -> tensor<1x2xf32>
+    func.return %y : tensor<1x2xf32>
+  }
+}
