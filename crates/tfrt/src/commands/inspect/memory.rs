@@ -1,4 +1,5 @@
-//! What a model takes of memory, measured: when it is open, during a first call and a second.
+//! What a model takes of memory, measured: when it is open, during a first call and a second; and what a call
+//! makes, with the least that it could take (`plan`).
 //!
 //! Sizes of what a model computes depend on what it is given, so that there is no telling without a
 //! call. What is counted is what the host's allocator hands out: tensors and frames, but not elements
@@ -6,12 +7,18 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 use tfrt::asynchronous::SystemAllocator;
 use tfrt::host::memory::{Profile, ProfiledAllocator};
 use tfrt::input::Input;
 use tfrt::{Model, Program, Runtime};
+
+mod observe;
+mod plan;
+
+use plan::Plan;
 
 use super::weights::size;
 use crate::commands::given;
@@ -28,6 +35,8 @@ pub struct Memory {
     file_bytes: u64,
     is_mapped: bool,
     stages: Vec<Stage>,
+    /// What a call makes, and where it could lie.
+    plan: Plan,
 }
 
 /// A part of a model's life.
@@ -41,6 +50,11 @@ struct Stage {
     most_bytes: u64,
     /// Blocks that were asked for meanwhile.
     allocations: u64,
+    /// How long it took.
+    elapsed_ms: f64,
+    /// What the process has of memory that it shares with nobody, beside what it had before: elements that lie
+    /// in a mapped file are not among it.
+    private_bytes: Option<u64>,
 }
 
 impl Memory {
@@ -49,15 +63,24 @@ impl Memory {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
+        let private = private_bytes();
+        let mut began = Instant::now();
         let file = input.open()?;
         let file_bytes = file.buffer().as_bytes().len() as u64;
         let program = Program::from_file(file, &runtime)?;
         let mut stages = Vec::new();
         let mut before = allocator.profile();
         let mut stage = |name| {
+            let elapsed = began.elapsed();
             let now = allocator.profile();
-            stages.push(Stage::new(name, &before, &now));
+            let grown = private_bytes().zip(private);
+            stages.push(Stage {
+                elapsed_ms: elapsed.as_secs_f64() * 1e3,
+                private_bytes: grown.map(|(now, then)| now.saturating_sub(then)),
+                ..Stage::new(name, &before, &now)
+            });
             before = now;
+            began = Instant::now();
         };
         let model = Model::from_program(program, &runtime)?;
         stage("open");
@@ -81,6 +104,7 @@ impl Memory {
             })?;
             stage(name);
         }
+        let observed = observe::observe(input, &model, &runtime, &arguments)?;
         Ok(Memory {
             schema: "tfrt.inspect-memory/1",
             file: input.name().to_owned(),
@@ -88,6 +112,7 @@ impl Memory {
             file_bytes,
             is_mapped: options.mmap,
             stages,
+            plan: Plan::new(&observed),
         })
     }
 
@@ -108,16 +133,31 @@ impl Memory {
         for stage in &self.stages {
             writeln!(
                 text,
-                "  {:<12} {:>12} held in {} blocks, {:>12} at most, {} allocations",
+                "  {:<12} {:>12} held in {} blocks, {:>12} at most, {} allocations, {:.2} ms{}",
                 stage.name,
                 size(stage.held_bytes),
                 stage.held_blocks,
                 size(stage.most_bytes),
-                stage.allocations
+                stage.allocations,
+                stage.elapsed_ms,
+                match stage.private_bytes {
+                    Some(bytes) => format!(", the process has {} of its own", size(bytes)),
+                    None => String::new(),
+                }
             )?;
         }
-        Ok(())
+        self.plan.write(text)
     }
+}
+
+/// What this process has of memory that no other shares, if the system says so.
+fn private_bytes() -> Option<u64> {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let lines = rollup
+        .lines()
+        .filter_map(|line| line.strip_prefix("Private_"));
+    let kilobytes = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    Some(kilobytes.sum::<u64>() * 1024)
 }
 
 impl Stage {
@@ -128,6 +168,8 @@ impl Stage {
             held_blocks: now.current_allocations,
             most_bytes: now.max_bytes,
             allocations: now.total_allocations - before.total_allocations,
+            elapsed_ms: 0.0,
+            private_bytes: None,
         }
     }
 }

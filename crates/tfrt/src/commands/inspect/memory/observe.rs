@@ -1,0 +1,177 @@
+//! What a model's values are, by a call that returns them all.
+//!
+//! Extents depend on what a model is given, and are known to its kernels alone. So the program is compiled once
+//! more with all tensors among its results, and called: what they are can be read from them, and what lies in
+//! the memory of another value is seen by its address, since none of them is gone when the call is over.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tfrt::bef::BefFile;
+use tfrt::compiler::{self, CompileOptions};
+use tfrt::input::{self, Input};
+use tfrt::ir::module::{BlockId, OpId, ValueId};
+use tfrt::ir::{Attribute, Module, Type};
+use tfrt::tensor::Tensor;
+use tfrt::{AnyAsyncValue, Model, Program, Runtime};
+
+use crate::commands::check::place;
+use crate::failure::Failure;
+
+/// What programs call the type of tensors.
+const TENSOR: &str = "!t.tensor";
+
+/// A tensor that a call makes.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// The kernel, and its path in the graph.
+    pub(super) operation: String,
+    pub(super) place: String,
+    pub(super) kind: String,
+    /// Where its elements lie in memory.
+    pub(super) memory: Range<usize>,
+    /// From the operation that makes it to the last one that uses it, by their numbers.
+    pub(super) life: [usize; 2],
+    /// What its operation takes.
+    pub(super) operands: Vec<usize>,
+}
+
+/// What a call makes, and where that which it is given lies.
+pub(super) struct Observed {
+    pub(super) n_operations: usize,
+    pub(super) made: Vec<Made>,
+    pub(super) given: Vec<Range<usize>>,
+}
+
+/// Calls a model so that all its tensors are returned.
+pub(super) fn observe(
+    input: &Input,
+    model: &Model,
+    runtime: &Runtime,
+    arguments: &[AnyAsyncValue],
+) -> Result<Observed, Failure> {
+    let module = match input.module()? {
+        Some(module) => input::lower(module)?,
+        None => compiler::decompile(&input.open()?)?.module,
+    };
+    let Some(all) = All::new(module, model.function().name()) else {
+        return Err(failure("the program has no function in one piece"));
+    };
+    let bytes = compiler::compile(&all.module, &CompileOptions::default())?;
+    let file = BefFile::open(bytes).map_err(|error| failure(&error.to_string()))?;
+    let program = Program::from_file(file, runtime)?;
+    let function = program.function(model.function().name());
+    let function = function.ok_or_else(|| failure("the function is gone"))?;
+    let call = function.call(&runtime.context(), arguments.to_vec());
+    let values = call.wait().map_err(|error| failure(error.message()))?;
+    Ok(all.read(&values.into_inner(), arguments))
+}
+
+fn failure(message: &str) -> Failure {
+    Failure::Rejected {
+        code: None,
+        message: format!("the model's values can't be seen: {message}"),
+        help: None,
+    }
+}
+
+/// A program whose function returns all its tensors.
+struct All {
+    module: Module,
+    operations: Vec<OpId>,
+    /// The tensors that are returned, behind what was returned before.
+    values: Vec<ValueId>,
+    n_before: usize,
+    before: Vec<ValueId>,
+}
+
+impl All {
+    fn new(mut module: Module, name: &str) -> Option<All> {
+        let mut functions = module.children(module.top());
+        let function = functions.find(|op| module.symbol_name(*op) == Some(name))?;
+        drop(functions);
+        let block = only_block(&module, function)?;
+        let (last, operations) = module.block(block).operations().split_last()?;
+        let (last, operations) = (*last, operations.to_vec());
+        let results = operations.iter().flat_map(|op| module.op(*op).results());
+        let is_tensor = |value: &&ValueId| module.value_type(**value).to_string() == TENSOR;
+        let values: Vec<ValueId> = results.filter(is_tensor).copied().collect();
+        let before = module.op(last).operands().to_vec();
+        let all: Vec<ValueId> = before.iter().chain(&values).copied().collect();
+        module.set_operands(last, &all);
+        let types = |list: &[ValueId]| {
+            let types = list.iter().map(|value| module.value_type(*value).clone());
+            types.collect::<Vec<_>>()
+        };
+        let inputs = types(module.block(block).arguments());
+        let signature = Attribute::Type(Type::function(inputs, types(&all)));
+        module.set_attribute(function, "function_type", signature);
+        for name in ["model.inputs", "model.outputs", "model.properties"] {
+            module.remove_attribute(function, name);
+        }
+        Some(All {
+            module,
+            operations,
+            values,
+            n_before: before.len(),
+            before,
+        })
+    }
+
+    fn read(&self, results: &[AnyAsyncValue], arguments: &[AnyAsyncValue]) -> Observed {
+        let module = &self.module;
+        let numbers: HashMap<OpId, usize> = self.operations.iter().copied().zip(0..).collect();
+        let end = self.operations.len();
+        let by_value: HashMap<ValueId, usize> = self.values.iter().copied().zip(0..).collect();
+        let made = self.values.iter().zip(&results[self.n_before..]);
+        let made = made.map(|(value, result)| {
+            let op = module.defining_op(*value).expect("an operation made it");
+            let first = numbers[&op];
+            let users = module.users(*value);
+            let last = users
+                .filter_map(|user| numbers.get(&user.op).copied())
+                .max();
+            let last = match self.before.contains(value) {
+                true => end,
+                false => last.unwrap_or(first),
+            };
+            let data = module.op(op);
+            let operands = data.operands().iter();
+            Made {
+                operation: data.name().to_string(),
+                place: place(data.location()),
+                kind: kind(result),
+                memory: memory(result).unwrap_or(0..0),
+                life: [first, last],
+                operands: operands
+                    .filter_map(|value| by_value.get(value).copied())
+                    .collect(),
+            }
+        });
+        Observed {
+            n_operations: end,
+            made: made.collect(),
+            given: arguments.iter().filter_map(memory).collect(),
+        }
+    }
+}
+
+fn only_block(module: &Module, function: OpId) -> Option<BlockId> {
+    let region = module.op(function).regions().first()?;
+    match module.region(*region).blocks() {
+        [block] => Some(*block),
+        _ => None,
+    }
+}
+
+/// Where the elements of a value lie.
+fn memory(value: &AnyAsyncValue) -> Option<Range<usize>> {
+    let buffer = value.get::<Tensor>()?.as_dense().ok()?.buffer();
+    let first = buffer.address();
+    Some(first..first + buffer.len_bytes())
+}
+
+fn kind(value: &AnyAsyncValue) -> String {
+    let tensor = value.get::<Tensor>();
+    tensor.map_or_else(String::new, |tensor| tensor.metadata().to_string())
+}
