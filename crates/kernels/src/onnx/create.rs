@@ -95,8 +95,10 @@ fn range(node: &Node<'_>) -> Result<Outputs, Error> {
         node.inputs.number(1)?,
         node.inputs.number(2)?,
     ];
-    let len = ((limit - start) / delta).ceil().max(0.0);
-    if delta == 0.0 || !len.is_finite() {
+    let len = ((limit - start) / delta).ceil();
+    // A range whose limit lies the other way is empty, also one without an end there.
+    let is_empty = len <= 0.0;
+    if delta == 0.0 || !(is_empty || len.is_finite()) {
         let message = format_args!("there is no range from {start} to {limit} in steps of {delta}");
         return Err(node.error(message));
     }
@@ -105,7 +107,7 @@ fn range(node: &Node<'_>) -> Result<Outputs, Error> {
         clippy::cast_sign_loss,
         reason = "what is too large has no memory"
     )]
-    let out = node.output(dtype, &[len as usize])?;
+    let out = node.output(dtype, &[len.max(0.0) as usize])?;
     let chain = with_floating!(dtype, T => {
         fill::<T>(node, &out, move |index| T::from_f64(start + delta * index as f64))?
     }, else return Err(node.inputs.unsupported(0, dtype)));

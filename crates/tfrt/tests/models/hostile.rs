@@ -130,6 +130,31 @@ fn sizes_that_no_memory_has_are_refused() {
 }
 
 #[test]
+fn ranges_without_an_end_are_refused() {
+    let runtime = Runtime::new();
+    for limit in ["0x7FC00000", "0x7F800000"] {
+        let constant = |name: &str, value: &str| {
+            format!(
+                "    %{name} = \"onnx.Constant\"() {{value = dense<{value}> : tensor<f32>}} : () -> tensor<f32>\n"
+            )
+        };
+        let body = [
+            constant("a", "0.0"),
+            constant("b", limit),
+            constant("d", "1.0"),
+            r#"    %y = "onnx.Range"(%a, %b, %d) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<*xf32>"#
+                .to_owned(),
+        ];
+        let error = refused(&runtime, &body.concat(), "tensor<*xf32>");
+        assert!(
+            error.message().contains("there is no range"),
+            "{limit}: {}",
+            error.message()
+        );
+    }
+}
+
+#[test]
 fn ranks_that_only_kernels_notice_are_told() {
     let runtime = Runtime::new();
     let weights = |extents: &str, operation: &str| {
