@@ -66,6 +66,7 @@ pub mod fused;
 pub mod gradient;
 pub mod groups;
 pub mod linear;
+mod lines;
 pub mod matmul;
 pub mod movement;
 pub mod near;

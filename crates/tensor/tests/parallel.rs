@@ -18,6 +18,8 @@ use tfrt_tensor::math::softmax::{Kind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
+#[path = "parallel/images.rs"]
+mod images;
 #[path = "parallel/moved.rs"]
 mod moved;
 #[path = "parallel/various.rs"]

@@ -27,14 +27,17 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 pub mod channels_first;
 pub mod deformed;
+mod depthwise;
 mod gradient;
 mod packed;
 mod patches;
 mod transposed;
 mod winograd;
 
+pub use depthwise::convolve_depthwise_into;
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
+pub use packed::{convolve_joined_into, joined_extents};
 pub use transposed::{Transposed, convolve_transposed, convolve_transposed_into};
 pub use winograd::Method;
 

@@ -34,6 +34,7 @@ mod one_hot;
 mod pad;
 mod scatter;
 mod sequences;
+mod shuffle;
 mod slice;
 mod triangle;
 
@@ -44,6 +45,7 @@ pub use one_hot::{one_hot, one_hot_extents, one_hot_into};
 pub use pad::Edge;
 pub use scatter::{Replace, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
 pub use sequences::{AtTheEnd, centered, reverse_sequences_into, write_behind};
+pub use shuffle::shuffle_into;
 pub use slice::Slice;
 pub use triangle::{Triangle, triangle_into};
 

@@ -4,8 +4,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::expect_same;
 use super::number::Real;
-use super::parallel;
-use crate::DenseHostTensor;
+use super::{parallel, vectorized};
+use crate::{DenseHostTensor, Element};
 
 /// How elements are divided by their neighbours in other channels: by
 /// `(bias + alpha / size * sum of the squares of size channels around) ^ beta`.
@@ -78,6 +78,88 @@ pub fn neighbours_into<T: Real>(
         }
         Ok(())
     })
+}
+
+/// As [`neighbours_into`], of `f32` whose channels come last, in `f32`.
+///
+/// # Shapes
+///
+/// `x` and `out`: `[.., channels]`, alike.
+///
+/// # Errors
+///
+/// As of [`neighbours_into`].
+pub fn neighbours_last_into(
+    execution: &ExecutionContext,
+    neighbours: Neighbours,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    x.metadata().expect_dtype(f32::DTYPE)?;
+    expect_same(x.shape(), out.shape())?;
+    let Some(channels) = x.shape().to_dims().last().copied() else {
+        let message = "expected a tensor of shape [.., channels], found a number";
+        return Err(Error::invalid_argument(message));
+    };
+    let size = neighbours.size;
+    let around = [size.saturating_sub(1) / 2, size / 2].map(|n| n.min(channels));
+    let chunk = parallel::chunk_len(around[0] + around[1] + 16, channels);
+    let x = x.clone();
+    parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
+        let reading = x.read()?;
+        let x = &reading.elements::<f32>()?[first..][..part.len()];
+        let mut memory = vec![0.0; 2 * channels + around[0] + around[1]];
+        let (squares, sums) = memory.split_at_mut(channels + around[0] + around[1]);
+        for (x, out) in x
+            .chunks_exact(channels)
+            .zip(part.chunks_exact_mut(channels))
+        {
+            vectorized(
+                #[inline(always)]
+                || divide(neighbours, x, [squares, sums], around[0], out),
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Divides the channels of a pixel. In front of the squares and behind them are zeros.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "the elements are no wider")]
+fn divide(
+    neighbours: Neighbours,
+    x: &[f32],
+    [squares, sums]: [&mut [f32]; 2],
+    before: usize,
+    out: &mut [f32],
+) {
+    let Neighbours {
+        size,
+        alpha,
+        beta,
+        bias,
+    } = neighbours;
+    #[allow(clippy::cast_precision_loss, reason = "a handful of channels")]
+    let factor = (alpha / size.max(1) as f64) as f32;
+    let (bias, beta) = (bias as f32, beta as f32);
+    for (square, x) in squares[before..].iter_mut().zip(x) {
+        *square = x * x;
+    }
+    sums.fill(0.0);
+    for offset in 0..=squares.len() - x.len() {
+        for (sum, square) in sums.iter_mut().zip(&squares[offset..]) {
+            *sum += square;
+        }
+    }
+    for ((out, x), sum) in out.iter_mut().zip(x).zip(&*sums) {
+        let base = bias + factor * sum;
+        // The usual exponent, by what processors have instructions for.
+        let divisor = match beta {
+            0.75 => base.sqrt() * base.sqrt().sqrt(),
+            _ => base.powf(beta),
+        };
+        *out = x / divisor;
+    }
 }
 
 /// Divides elements by the norm of all along a dimension: of the sizes, or of the squares. Where that is 0, so are

@@ -19,8 +19,10 @@ use super::rows::{Row, SEGMENT};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
+mod joined;
 mod tensors;
 
+pub use joined::scale_joined_into;
 pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
 
 /// What is done with normalised rows: `x * scale + shift`, element by element of a row. What is missing is left

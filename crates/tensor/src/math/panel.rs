@@ -26,6 +26,7 @@ mod ahead;
 mod fill;
 mod instructions;
 mod tile;
+pub(crate) mod vectors;
 
 pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
@@ -468,7 +469,7 @@ impl Made<'_> {
         let [scale, shift] = &mut per_column;
         let scale = finish.scale.map(|list| &*padded(list, scale));
         let shift = finish.shift.map(|list| &*padded(list, shift));
-        let mut added = [0.0; MAX_TILE];
+        let mut added;
         let residual = match finish.residual {
             Residual::None => Residual::None,
             Residual::Result(factor) => {
@@ -482,6 +483,7 @@ impl Made<'_> {
                 Residual::Result(factor)
             }
             Residual::Rows(rows, apart) => {
+                added = [0.0; MAX_TILE];
                 for (added, row) in added
                     .chunks_mut(width)
                     .zip(rows.chunks(apart))

@@ -15,11 +15,13 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 mod channels_first;
 mod general;
 mod gradient;
+mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
 pub use channels_first::{pool_channels_first, pool_channels_first_into};
 pub use general::{Seen, pool_by_into};
 pub use gradient::{gradient, gradient_into};
+pub use vectors::pool_f32_into;
 
 /// What becomes of the elements of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

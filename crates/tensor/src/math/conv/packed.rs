@@ -13,6 +13,10 @@ use crate::math::panel::{
 };
 use crate::{DenseHostTensor, Dims, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
+mod joined;
+
+pub use joined::{convolve_joined_into, joined_extents};
+
 /// A filter, laid out for an instruction set.
 ///
 /// Packing takes as long as reading and writing the filter, and pays as soon as it is used twice. Clones share
