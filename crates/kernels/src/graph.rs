@@ -13,6 +13,10 @@
 //! | `cpu.stored.filter`, `cpu.stored.matrix` | what a pack kernel made when a file was compiled |
 //! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
 //! | `cpu.graph.pool` | the largest of each window, or the mean |
+//! | `cpu.graph.scale` | images joined along their channels, times factors plus summands |
+//! | `cpu.graph.near` | elements divided by those of channels around |
+//! | `cpu.graph.shuffle` | channels of groups, dealt out |
+//! | `cpu.graph.joined` | a convolution by windows of one element of joined images |
 //! | `cpu.graph.elementwise` | a program's result |
 //! | `cpu.graph.attention` | attention of heads that lie side by side |
 
@@ -23,6 +27,7 @@ use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 mod attention;
+mod channels;
 mod convolution;
 mod elementwise;
 mod memory;
@@ -40,6 +45,10 @@ pub fn register(registry: &mut KernelRegistry) {
         .add("cpu.graph.conv", convolution::convolve)
         .add("cpu.graph.matmul", product::multiply)
         .add("cpu.graph.pool", pool::pool)
+        .add("cpu.graph.scale", channels::scale)
+        .add("cpu.graph.near", channels::near)
+        .add("cpu.graph.shuffle", channels::shuffle)
+        .add("cpu.graph.joined", convolution::convolve_joined)
         .add("cpu.graph.elementwise", elementwise::run)
         .add("cpu.graph.attention", attention::attend);
     stored::register(registry);

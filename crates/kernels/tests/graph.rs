@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::BefFile;
 use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
@@ -25,9 +25,12 @@ struct Opened {
 }
 
 fn open(body: &str, optimize: bool) -> Opened {
+    open_on(body, optimize, Arc::new(SingleThreadedWorkQueue::new()))
+}
+
+fn open_on(body: &str, optimize: bool, queue: Arc<dyn ConcurrentWorkQueue>) -> Opened {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
-    let queue = Arc::new(SingleThreadedWorkQueue::new());
     let host = HostContext::builder(registry).queue(queue).build();
     let text = format!("module attributes {{onnx.opset = 17 : i64}} {{\n{body}\n}}\n");
     let mut module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
@@ -336,4 +339,72 @@ fn factors_and_summands_of_channels_change_nothing_but_the_time() {
         assert!(!main.contains(&format!("cpu.onnx.{gone}")), "{main}");
     }
     assert_eq!(main.matches("cpu.onnx.Transpose").count(), 2, "{main}");
+}
+
+#[test]
+fn networks_of_images_give_the_same_bits_on_any_number_of_threads() {
+    let image = "tensor<?x3x40x40xf32>";
+    let lines = [
+        constant("k", 1, &[32, 3, 3, 3], false),
+        constant("d", 2, &[32, 1, 3, 3], false),
+        constant("g", 3, &[32, 8, 1, 1], false),
+        constant("j", 4, &[8, 64, 1, 1], false),
+        constant("m", 5, &[72], true),
+        constant("a", 6, &[72], false),
+        constant("w", 7, &[72, 10], false),
+    ];
+    let any = "tensor<*xf32>";
+    let ones = "pads = [1 : i64, 1 : i64, 1 : i64, 1 : i64]";
+    let window = format!("kernel_shape = [3 : i64, 3 : i64], {ones}");
+    let body = format!(
+        "func.func @main(%x: {image}) -> {any} attributes {{
+             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
+             onnx.input_dims = [[\"N\", 3 : i64, 40 : i64, 40 : i64]]}} {{
+           {}
+           %least = \"onnx.Constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>
+           %most = \"onnx.Constant\"() {{value = dense<6.0> : tensor<f32>}} : () -> tensor<f32>
+           %c0 = \"onnx.Conv\"(%x, %k) {{{ones}}} : ({image}, tensor<32x3x3x3xf32>) -> {any}
+           %c1 = \"onnx.LRN\"(%c0) {{alpha = 1.0e-1 : f32, size = 5 : i64}} : ({any}) -> {any}
+           %d0 = \"onnx.Conv\"(%c1, %d) {{group = 32 : i64, {ones}}}
+               : ({any}, tensor<32x1x3x3xf32>) -> {any}
+           %d1 = \"onnx.Add\"(%c1, %d0) : ({any}, {any}) -> {any}
+           %d2 = \"onnx.Clip\"(%d1, %least, %most) : ({any}, tensor<f32>, tensor<f32>) -> {any}
+           %g0 = \"onnx.Conv\"(%d2, %g) {{group = 4 : i64}} : ({any}, tensor<32x8x1x1xf32>) -> {any}
+           %p0 = \"onnx.AveragePool\"(%g0) {{{window}}} : ({any}) -> {any}
+           %p1 = \"onnx.MaxPool\"(%d2) {{{window}}} : ({any}) -> {any}
+           %j0 = \"onnx.Concat\"(%p0, %p1) {{axis = 1 : i64}} : ({any}, {any}) -> {any}
+           %j1 = \"onnx.Conv\"(%j0, %j) : ({any}, tensor<8x64x1x1xf32>) -> {any}
+           %j2 = \"onnx.Concat\"(%p1, %p0, %j1) {{axis = 1 : i64}} : ({any}, {any}, {any}) -> {any}
+           %n0 = \"onnx.BatchNormalization\"(%j2, %m, %a, %a, %m) : ({any}, tensor<72xf32>, tensor<72xf32>,
+               tensor<72xf32>, tensor<72xf32>) -> {any}
+           %n1 = \"onnx.Relu\"(%n0) : ({any}) -> {any}
+           %n2 = \"onnx.GlobalAveragePool\"(%n1) : ({any}) -> {any}
+           %f = \"onnx.Flatten\"(%n2) : ({any}) -> {any}
+           %y = \"onnx.MatMul\"(%f, %w) : ({any}, tensor<72x10xf32>) -> {any}
+           tfrt.return %y : {any}
+         }}",
+        lines.concat()
+    );
+    let made = assert_same(&body, [3, 40, 40]);
+    for kernel in ["conv", "joined", "matmul", "near", "pool", "scale"] {
+        assert!(
+            made.text.contains(&format!("cpu.graph.{kernel}\"")),
+            "{}",
+            made.text
+        );
+    }
+    let x = numbers(11, 2 * 3 * 40 * 40);
+    let bits = |model: &Opened| -> Vec<u32> {
+        let (_, found) = model.run(&[2, 3, 40, 40], &x);
+        found.into_iter().map(f32::to_bits).collect()
+    };
+    let wanted = bits(&made);
+    for n_workers in [1, 2, 4] {
+        let queue = Arc::new(MultiThreadedWorkQueue::new(n_workers, 0).unwrap());
+        assert_eq!(
+            bits(&open_on(&body, true, queue)),
+            wanted,
+            "{n_workers} workers"
+        );
+    }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tfrt_host::kernel::{Attr, Rest};
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
 use tfrt_tensor::math::conv::{
-    Convolution, Method, PackedFilter, TensorEpilogue, convolve_into, convolve_packed_into,
+    Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
+    convolve_packed_into, joined_extents,
 };
-use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::panel::{AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
 use super::stored::{self, Parts, Storable};
@@ -297,34 +298,52 @@ pub(super) fn convolve(
         2 => AddedTensor::Nothing,
         _ => AddedTensor::Tensor(dense(&operands, 2)?.clone()),
     };
+    let after = TensorAfter {
+        scale: None,
+        shift: filter.shift.clone(),
+        added,
+        activation,
+    };
     let chain = match &filter.elements {
         Elements::Packed(packed) => {
-            let after = TensorAfter {
-                scale: None,
-                shift: filter.shift.clone(),
-                added,
-                activation,
-            };
             convolve_packed_into(execution, &convolution, x, packed, after, &out)?
         }
         Elements::Depthwise(elements) => {
-            let is_plain = matches!(added, AddedTensor::Nothing);
-            let relu = match activation {
-                Activation::None => Some(false),
-                Activation::Relu => Some(true),
-                _ => None,
-            };
-            let Some(relu) = relu.filter(|_| is_plain) else {
-                let message = "a convolution by channel has relu behind it or nothing";
-                return Err(Error::invalid_argument(message));
-            };
-            let epilogue = TensorEpilogue {
-                scale: None,
-                shift: filter.shift.clone(),
-                relu,
-            };
-            convolve_into::<f32>(execution, &convolution, [x, elements], epilogue, &out)?
+            convolve_depthwise_into(execution, &convolution, [x, elements], after, &out)?
         }
     };
+    Ok(made(out, chain))
+}
+
+/// `%y = "cpu.graph.joined"(%f, %a, %b, ..) {activation = "relu"}`
+///
+/// A convolution by windows of one element and stride 1 of images that are joined along their channels.
+///
+/// # Shapes
+///
+/// Images `[n, h, w, own]`, alike; `y: [n, h, w, f]`.
+pub(super) fn convolve_joined(
+    operands: Rest,
+    name: Attr<&str>,
+    execution: &ExecutionContext,
+) -> Made {
+    let filter = operands.first().and_then(|value| value.get::<Filter>());
+    let filter = filter.ok_or_else(|| Error::invalid_argument("operand 0: expected a filter"))?;
+    let Elements::Packed(packed) = &filter.elements else {
+        let message = "expected a filter of channels that mix, found one of channels that don't";
+        return Err(Error::invalid_argument(message));
+    };
+    let parts = (1..operands.len()).map(|index| dense(&operands, index));
+    let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
+    let shapes: Vec<_> = parts.iter().map(|part| part.shape().to_dims()).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+    let out = memory::output(execution, &joined_extents(&shapes, packed)?)?;
+    let after = TensorAfter {
+        scale: None,
+        shift: filter.shift.clone(),
+        added: AddedTensor::Nothing,
+        activation: activation(&name)?,
+    };
+    let chain = convolve_joined_into(execution, &parts, packed, after, &out)?;
     Ok(made(out, chain))
 }

@@ -2,7 +2,7 @@
 
 use tfrt_host::kernel::{Attr, Rest};
 use tfrt_host::{Error, ExecutionContext};
-use tfrt_tensor::math::pool::{Pooling, output_extents, pool_into};
+use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into};
 
 use super::{Made, Placement, dense, made, memory};
 
@@ -55,6 +55,6 @@ pub(super) fn pool(
     let windows = placement.windows(&extents)?;
     let extents = output_extents(&input, &windows)?;
     let out = memory::output(execution, &extents)?;
-    let chain = pool_into::<f32>(execution, pooling, x, &windows, &out)?;
+    let chain = pool_f32_into(execution, pooling, x, &windows, &out)?;
     Ok(made(out, chain))
 }

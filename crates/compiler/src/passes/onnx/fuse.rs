@@ -9,8 +9,10 @@
 mod attention;
 mod elementwise;
 mod gelu;
+mod joined;
 mod layer_norm;
 mod product;
+mod scaled;
 
 use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
@@ -35,6 +37,8 @@ pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
         super::rewrite::remove_unused(module, block);
         product::pack(module, block);
         product::attach(module, block);
+        scaled::fuse(module, block);
+        joined::fuse(module, block);
         super::rewrite::remove_unused(module, block);
         elementwise::fuse(module, block);
         super::rewrite::remove_unused(module, block);

@@ -139,16 +139,6 @@ fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
     (is_product && is_alone && node::text(module, op, "activation") == "none").then_some(op)
 }
 
-/// Returns whether a convolution's channels don't mix: such do less at the end.
-fn is_depthwise(module: &Module, conv: OpId) -> bool {
-    let Some(pack) = module.defining_op(module.op(conv).operands()[1]) else {
-        return false;
-    };
-    *module.op(pack).name() == "cpu.pack.conv"
-        && node::int(module, pack, "groups", 1) > 1
-        && node::shape(module, module.op(pack).operands()[0]).is_none_or(|shape| shape[1] == 1)
-}
-
 fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
     let &[left, right] = module.op(op).operands() else {
         return None;
@@ -193,7 +183,7 @@ fn residual(module: &mut Module, kept: &[OpId], op: OpId) -> Option<ValueId> {
         let Some(made) = open_product(module, product) else {
             continue;
         };
-        let is_plain = module.op(made).operands().len() == 2 && !is_depthwise(module, made);
+        let is_plain = module.op(made).operands().len() == 2;
         if !is_plain || position(other) > position(product) || !node::is_f32(module, other) {
             continue;
         }
@@ -216,14 +206,13 @@ fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
     let made = open_product(module, value)?;
     let name = match node::name(module, op) {
         "Relu" => "relu",
-        "Gelu" if is_depthwise(module, made) => return None,
         "Gelu" if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
         "Gelu" => "gelu",
         _ => {
             let bound =
                 |index: usize| node::constant_number(module, node::operand(module, op, index)?);
             match (bound(1), bound(2)) {
-                (Some(0.0), Some(6.0)) if !is_depthwise(module, made) => "relu6",
+                (Some(0.0), Some(6.0)) => "relu6",
                 _ => return None,
             }
         }

@@ -73,3 +73,49 @@ fn chains_become_programs() {
         "#]],
     );
 }
+
+#[test]
+fn joined_images_are_read_where_they_are() {
+    check(
+        "onnx-shapes,onnx-layout,onnx-fuse",
+        r#"func.func @main(%x: tensor<1x32x8x8xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
+               onnx.inputs = ["x"], onnx.outputs = ["y", "z"], onnx.input_dims = [[1 : i64, 32 : i64, 8 : i64, 8 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
+             %v = "onnx.Constant"() {value = dense<2.0> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
+             %s = "onnx.Constant"() {value = dense<3.0> : tensor<96xf32>} : () -> tensor<96xf32>
+             %a = "onnx.Conv"(%x, %w) : (tensor<1x32x8x8xf32>, tensor<32x32x1x1xf32>) -> tensor<*xf32>
+             %b = "onnx.Conv"(%a, %w) : (tensor<*xf32>, tensor<32x32x1x1xf32>) -> tensor<*xf32>
+             %j = "onnx.Concat"(%a, %b) {axis = 1 : i64} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %p = "onnx.MaxPool"(%j) {kernel_shape = [2 : i64, 2 : i64], strides = [2 : i64, 2 : i64]}
+                 : (tensor<*xf32>) -> tensor<*xf32>
+             %y = "onnx.Conv"(%p, %v) : (tensor<*xf32>, tensor<8x64x1x1xf32>) -> tensor<*xf32>
+             %k = "onnx.Concat"(%a, %b) {axis = 1 : i64} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %l = "onnx.Concat"(%k, %a) {axis = 1 : i64} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %n = "onnx.BatchNormalization"(%l, %s, %s, %s, %s)
+                 : (tensor<*xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>) -> tensor<*xf32>
+             %z = "onnx.Relu"(%n) : (tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %y, %z : tensor<*xf32>, tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<1x32x8x8xf32>) -> (tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>) attributes {onnx.input_dims = [[1, 32, 8, 8]], onnx.inputs = ["x"], onnx.outputs = ["y", "z"]} {
+              %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
+              %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
+              %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
+              %3 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
+              %4 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
+              %5 = "cpu.graph.conv"(%3, %4) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.graph.filter) -> tensor<1x8x8x32xf32>
+              %6 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
+              %7 = "cpu.graph.conv"(%5, %6) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.graph.filter) -> tensor<1x8x8x32xf32>
+              %8 = "cpu.graph.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
+              %9 = "cpu.graph.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
+              %10 = "cpu.pack.conv"(%1) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>) -> !cpu.graph.filter
+              %11 = "cpu.graph.joined"(%10, %8, %9) {activation = "none"} : (!cpu.graph.filter, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
+              %12:2 = "cpu.pack.norm"(%2, %2, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>) -> (tensor<96xf32>, tensor<96xf32>)
+              %13 = "cpu.graph.scale"(%12#0, %12#1, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
+              %14 = "onnx.Transpose"(%11) {onnx.opset = 13, perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
+              %15 = "onnx.Transpose"(%13) {onnx.opset = 13, perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
+              tfrt.return %14, %15 : tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>
+            }
+        "#]],
+    );
+}

@@ -89,6 +89,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
         {
             pool(rewrite, images, op, &name)
         }
+        "LRN" if images.is_native(first) => near(rewrite, images, op),
         "Concat" => concat(rewrite, images, op),
         "Transpose" if images.is_native(first) => transpose(rewrite, images, op),
         "Reshape" if images.is_native(first) => shuffle(rewrite, images, op),
@@ -237,6 +238,27 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) ->
     Some(())
 }
 
+/// Elements divided by those of channels around.
+fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    let (x, size) = (
+        node::operand(module, op, 0)?,
+        node::int(module, op, "size", 0),
+    );
+    if size <= 0 || !node::is_f32(module, x) {
+        return None;
+    }
+    let mut state = OpState::new("cpu.graph.near").operand(images.last(rewrite, x, op));
+    for (name, default) in [("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)] {
+        let stated = rewrite.module.op(op).attribute(name).cloned();
+        state = state.attribute(name, stated.unwrap_or(Attribute::f32(default)));
+    }
+    let state = state.attribute("size", Attribute::integer(size, Type::I64));
+    let result = rewrite.module.op(op).results()[0];
+    finish(rewrite, images, op, result, state);
+    Some(())
+}
+
 fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
@@ -333,7 +355,8 @@ fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<(
     let (&[n, groups, own, h, w], &[_, channels, oh, ow]) = (&split[..], &joined[..]) else {
         return None;
     };
-    let is_shuffle = node::ints(module, transpose, "perm")? == [0, 2, 1, 3, 4]
+    let is_shuffle = node::is_f32(module, x)
+        && node::ints(module, transpose, "perm")? == [0, 2, 1, 3, 4]
         && [n, groups, own, h, w, channels].iter().all(|n| *n > 0)
         && from == [n, channels, h, w]
         && joined == [n, channels, oh, ow]
@@ -344,23 +367,9 @@ fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<(
     }
     let result = module.op(last).results()[0];
     let image = images.last(rewrite, x, op);
-    let opset = Attribute::integer(13, Type::I64);
-    let to = rewrite.integers(&[n, h, w, groups, own], op);
-    let state = OpState::new("onnx.Reshape")
-        .operands([image, to])
-        .attribute("onnx.opset", opset.clone())
-        .result(Type::tensor(vec![n, h, w, groups, own], Type::F32));
-    let split = rewrite.add(state, op);
-    let state = OpState::new("onnx.Transpose")
-        .operand(split)
-        .attribute("perm", list(&[0, 1, 2, 4, 3]))
-        .attribute("onnx.opset", opset.clone())
-        .result(Type::tensor(vec![n, h, w, own, groups], Type::F32));
-    let turned = rewrite.add(state, transpose);
-    let to = rewrite.integers(&[n, h, w, channels], last);
-    let state = OpState::new("onnx.Reshape")
-        .operands([turned, to])
-        .attribute("onnx.opset", opset);
+    let state = OpState::new("cpu.graph.shuffle")
+        .operand(image)
+        .attribute("groups", Attribute::integer(groups, Type::I64));
     finish(rewrite, images, last, result, state);
     images.skip([transpose, last]);
     Some(())

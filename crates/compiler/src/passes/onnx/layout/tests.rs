@@ -117,12 +117,47 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %26 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %27 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
               %28 = "cpu.graph.elementwise"(%27, %22#1, %23, %26) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %29 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2", "Relu s1"]} : () -> !cpu.graph.program
-              %30 = "cpu.graph.elementwise"(%29, %21, %25, %28) {onnx.shapes = [["N", 4, 4, 4]]} : (!cpu.graph.program, tensor<?x4x4x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4x4x4xf32>
-              %31 = "cpu.graph.pool"(%30) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
-              %32 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
-              %33 = "onnx.Reshape"(%31, %32) {onnx.opset = 13} : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
-              tfrt.return %33 : tensor<?x4x1x1xf32>
+              %29 = "cpu.graph.scale"(%25, %28, %21) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
+              %30 = "cpu.graph.pool"(%29) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
+              %31 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+              %32 = "onnx.Reshape"(%30, %31) {onnx.opset = 13} : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
+              tfrt.return %32 : tensor<?x4x1x1xf32>
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn channels_are_dealt_out_and_divided_where_they_lie() {
+    check(
+        "onnx-shapes,onnx-layout",
+        r#"func.func @main(%x: tensor<1x4x2x2xf32>) -> tensor<*xf32> attributes {
+               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[1 : i64, 4 : i64, 2 : i64, 2 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
+             %s = "onnx.Constant"() {value = dense<[1, 2, 3, 2, 2]> : tensor<5xi64>} : () -> tensor<5xi64>
+             %j = "onnx.Constant"() {value = dense<[1, 6, 2, 2]> : tensor<4xi64>} : () -> tensor<4xi64>
+             %a = "onnx.Conv"(%x, %w) {group = 2 : i64}
+                 : (tensor<1x4x2x2xf32>, tensor<6x2x1x1xf32>) -> tensor<*xf32>
+             %n = "onnx.LRN"(%a) {alpha = 1.0e-3 : f32, size = 3 : i64} : (tensor<*xf32>) -> tensor<*xf32>
+             %b = "onnx.Reshape"(%n, %s) : (tensor<*xf32>, tensor<5xi64>) -> tensor<*xf32>
+             %c = "onnx.Transpose"(%b) {perm = [0 : i64, 2 : i64, 1 : i64, 3 : i64, 4 : i64]}
+                 : (tensor<*xf32>) -> tensor<*xf32>
+             %d = "onnx.Reshape"(%c, %j) : (tensor<*xf32>, tensor<4xi64>) -> tensor<*xf32>
+             %y = "onnx.GlobalMaxPool"(%d) : (tensor<*xf32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {onnx.input_dims = [[1, 4, 2, 2]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+              %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
+              %1 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
+              %2 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 2, strides = [1, 1]} : (tensor<6x2x1x1xf32>) -> !cpu.graph.filter
+              %3 = "cpu.graph.conv"(%1, %2) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, !cpu.graph.filter) -> tensor<1x2x2x6xf32>
+              %4 = "cpu.graph.near"(%3) {alpha = 1.000000e-03 : f32, beta = 7.500000e-01 : f32, bias = 1.000000e+00 : f32, size = 3} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
+              %5 = "cpu.graph.shuffle"(%4) {groups = 2} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
+              %6 = "cpu.graph.pool"(%5) {dilations = [1, 1], kernel = [0, 0], kind = "max", pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x6xf32>) -> tensor<1x1x1x6xf32>
+              %7 = "onnx.Constant"() {value = dense<[0, 6, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+              %8 = "onnx.Reshape"(%6, %7) {onnx.opset = 13} : (tensor<1x1x1x6xf32>, tensor<4xi64>) -> tensor<1x6x1x1xf32>
+              tfrt.return %8 : tensor<1x6x1x1xf32>
             }
         "#]],
     );

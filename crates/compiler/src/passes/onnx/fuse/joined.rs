@@ -1,0 +1,134 @@
+//! Images that are joined along their channels for a convolution by windows of one element, which can read them
+//! where they are. What pools joined images joins pooled ones.
+
+use tfrt_ir::{BlockId, Module, OpId, OpState, Type, ValueId};
+
+use super::super::node;
+use super::super::rewrite::{Rewrite, stated};
+
+/// Channels that an image has at least: fewer are not worth the start of a loop for each.
+const LEAST_CHANNELS: i64 = 32;
+/// Images that are joined at most.
+const MOST_PARTS: usize = 8;
+
+/// Fuses what joins images with the convolution behind it.
+pub(super) fn fuse(module: &mut Module, block: BlockId) {
+    each(module, block, pool);
+    each(module, block, convolution);
+}
+
+fn each(module: &mut Module, block: BlockId, change: fn(&mut Rewrite<'_>, OpId) -> Option<()>) {
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        if change(&mut rewrite, op).is_none() {
+            rewrite.keep(op);
+        }
+    }
+    rewrite.finish(&old);
+}
+
+/// Returns the images, alike, that one is joined of, if it is for an operation alone.
+fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
+    let concat = module.defining_op(image)?;
+    let parts = module.op(concat).operands();
+    let shape = node::shape(module, *parts.first()?)?;
+    let own = *shape.last()?;
+    let ty = |value: ValueId| module.value_type(value);
+    let fits = node::name(module, concat) == "Concat"
+        && [3, -1].contains(&node::int(module, concat, "axis", 0))
+        && module.users(image).count() == 1
+        && (2..=MOST_PARTS).contains(&parts.len())
+        && shape.len() == 4
+        && own >= LEAST_CHANNELS
+        && parts.iter().all(|part| ty(*part) == ty(parts[0]));
+    fits.then(|| (concat, parts.to_vec()))
+}
+
+/// A pool of joined images, in front of a convolution: pools of each, joined.
+fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    if *module.op(op).name() != "cpu.graph.pool" {
+        return None;
+    }
+    let result = module.op(op).results()[0];
+    let user = module.users(result).next()?.op;
+    let &[image] = module.op(op).operands() else {
+        return None;
+    };
+    let now = rewrite.now(image);
+    if !is_pointwise(module, user) || module.users(result).count() != 1 {
+        return None;
+    }
+    let (concat, images) = parts(module, now)?;
+    let own = *node::shape(module, images[0])?.last()?;
+    let ty = module.value_type(result).clone();
+    let (mut shape, element) = ty
+        .as_shaped()
+        .map(|(shape, element)| (shape, element.clone()))?;
+    *shape.last_mut()? = own;
+    let own_type = Type::tensor(shape, element);
+    let mut pooled = Vec::with_capacity(images.len());
+    for image in images {
+        let mut state = OpState::new("cpu.graph.pool").operand(image);
+        for (name, value) in stated(rewrite.module, op) {
+            state = state.attribute(name, value);
+        }
+        pooled.push(rewrite.add(state.result(own_type.clone()), op));
+    }
+    let mut state = OpState::new("onnx.Concat").operands(pooled).result(ty);
+    for (name, value) in stated(rewrite.module, concat) {
+        state = state.attribute(name, value);
+    }
+    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, concat);
+    rewrite.values.insert(result, made);
+    Some(())
+}
+
+/// Whether an operation is a convolution by windows of one element, which adds no image.
+fn is_pointwise(module: &Module, op: OpId) -> bool {
+    let is = |name: &str, wanted: i64| {
+        let found = node::ints(module, op, name);
+        found.is_some_and(|list| list.iter().all(|n| *n == wanted))
+    };
+    let &[_, filter] = module.op(op).operands() else {
+        return false;
+    };
+    let pack = module.defining_op(filter);
+    let extents = pack.filter(|pack| *module.op(*pack).name() == "cpu.pack.conv");
+    let extents = extents.and_then(|pack| {
+        let is_whole = node::int(module, pack, "groups", 0) == 1;
+        node::shape(module, *module.op(pack).operands().first()?).filter(|_| is_whole)
+    });
+    *module.op(op).name() == "cpu.graph.conv"
+        && is("pads", 0)
+        && is("strides", 1)
+        && matches!(extents.as_deref(), Some([_, _, 1, 1]))
+}
+
+/// A convolution of joined images.
+fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
+    let module = &*rewrite.module;
+    if *module.op(op).name() != "cpu.graph.conv" || !is_pointwise(module, op) {
+        return None;
+    }
+    let &[image, filter] = module.op(op).operands() else {
+        return None;
+    };
+    let (_, images) = parts(module, rewrite.now(image))?;
+    let activation = module.op(op).attribute("activation")?.clone();
+    let result = module.op(op).results()[0];
+    let mut state = OpState::new("cpu.graph.joined")
+        .operand(rewrite.now(filter))
+        .operands(images)
+        .attribute("activation", activation)
+        .result(module.value_type(result).clone());
+    if let Some(shapes) = module.op(op).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, op);
+    rewrite.values.insert(result, made);
+    Some(())
+}

@@ -1,0 +1,125 @@
+//! Images with factors and summands for each channel, in one pass over what they are joined of.
+
+use std::collections::{HashMap, HashSet};
+
+use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, ValueId};
+
+use super::super::node;
+use super::super::rewrite::Rewrite;
+
+/// Images that are joined at most: what joins joined ones over and over stays as it is.
+const MOST_PARTS: usize = 64;
+
+/// Fuses what joins images, a product and a sum by lists behind it, and `Relu` behind these.
+pub(super) fn fuse(module: &mut Module, block: BlockId) {
+    let old = module.block(block).operations().to_vec();
+    let (mut ends, mut gone) = (HashMap::new(), HashSet::new());
+    for &op in &old {
+        if let Some(found) = found(module, op) {
+            gone.extend(found.steps[..].iter().copied());
+            ends.insert(found.last, found);
+        }
+    }
+    if ends.is_empty() {
+        return;
+    }
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        match ends.remove(&op) {
+            Some(found) => scale(&mut rewrite, &found),
+            None if gone.contains(&op) => {}
+            None => rewrite.keep(op),
+        }
+    }
+    rewrite.finish(&old);
+}
+
+fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
+    let activation = if found.has_relu { "relu" } else { "none" };
+    let mut parts = Vec::new();
+    join(rewrite.module, found.image, &mut parts);
+    let operands = found.lists.into_iter().chain(parts);
+    let operands: Vec<ValueId> = operands.map(|value| rewrite.now(value)).collect();
+    let result = rewrite.module.op(found.last).results()[0];
+    let mut state = OpState::new("cpu.graph.scale")
+        .operands(operands)
+        .attribute("activation", Attribute::string(activation))
+        .result(rewrite.module.value_type(result).clone());
+    if let Some(shapes) = rewrite.module.op(found.last).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, found.last);
+    rewrite.values.insert(result, made);
+}
+
+/// A product, and what follows it.
+struct Found {
+    image: ValueId,
+    /// Factors and summands.
+    lists: [ValueId; 2],
+    /// All but the last.
+    steps: Vec<OpId>,
+    last: OpId,
+    has_relu: bool,
+}
+
+fn found(module: &Module, product: OpId) -> Option<Found> {
+    let (image, factors) = scaled(module, product, "Mul")?;
+    let sum = only_user(module, product)?;
+    let (_, summands) = scaled(module, sum, "Add")?;
+    let channels = |list: ValueId| node::shape(module, list);
+    if channels(factors) != channels(summands) {
+        return None;
+    }
+    let relu = only_user(module, sum).filter(|op| node::name(module, *op) == "Relu");
+    Some(Found {
+        image,
+        lists: [factors, summands],
+        steps: [product].into_iter().chain(relu.map(|_| sum)).collect(),
+        last: relu.unwrap_or(sum),
+        has_relu: relu.is_some(),
+    })
+}
+
+/// Returns the operands of a function of an image of channels and a list of as many elements.
+fn scaled(module: &Module, op: OpId, name: &str) -> Option<(ValueId, ValueId)> {
+    let &[image, list] = module.op(op).operands() else {
+        return None;
+    };
+    let is_f32 = node::is_f32(module, image) && node::is_f32(module, list);
+    let (shape, lens) = (node::shape(module, image)?, node::shape(module, list)?);
+    let fits = node::name(module, op) == name
+        && is_f32
+        && shape.len() == 4
+        && lens.len() == 1
+        && lens[0] > 0
+        && shape[3] == lens[0]
+        && node::int(module, op, "onnx.opset", 7) >= 7;
+    fits.then_some((image, list))
+}
+
+fn only_user(module: &Module, op: OpId) -> Option<OpId> {
+    let &[result] = module.op(op).results() else {
+        return None;
+    };
+    let mut users = module.users(result);
+    let user = users.next()?.op;
+    let is_beside = module.op(user).parent() == module.op(op).parent();
+    (users.next().is_none() && is_beside).then_some(user)
+}
+
+/// Appends what an image is joined of along its channels, itself if it is not.
+fn join(module: &Module, image: ValueId, parts: &mut Vec<ValueId>) {
+    let mut left = vec![image];
+    while let Some(value) = left.pop() {
+        let joined = module.defining_op(value).filter(|op| {
+            node::name(module, *op) == "Concat"
+                && [3, -1].contains(&node::int(module, *op, "axis", 0))
+                && parts.len() + left.len() + module.op(*op).operands().len() <= MOST_PARTS
+        });
+        match joined {
+            None => parts.push(value),
+            Some(op) => left.extend(module.op(op).operands().iter().rev()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Images whose channels are multiplied by factors, divided by what is near, or dealt out.
+
+use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::math::movement::{concat_extents, shuffle_into};
+use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
+use tfrt_tensor::math::normalize::scale_joined_into;
+
+use super::{Made, activation, dense, made, memory};
+
+/// `%y = "cpu.graph.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
+///
+/// The images are joined along their channels, multiplied by the factors, and the summands are added.
+///
+/// # Shapes
+///
+/// `factors`, `summands`: `[channels]`; images `[.., own]`, alike but for that; `y: [.., channels]`.
+pub(super) fn scale(operands: Rest, name: Attr<&str>, execution: &ExecutionContext) -> Made {
+    let lists = [dense(&operands, 0)?, dense(&operands, 1)?];
+    let parts = (2..operands.len()).map(|index| dense(&operands, index));
+    let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
+    let shapes: Vec<_> = parts.iter().map(|part| part.shape().to_dims()).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+    let rank = shapes.first().map_or(0, |shape| shape.len());
+    let out = memory::output(execution, &concat_extents(&shapes, rank.saturating_sub(1))?)?;
+    let chain = scale_joined_into(execution, &parts, lists, activation(&name)?, &out)?;
+    Ok(made(out, chain))
+}
+
+/// `%y = "cpu.graph.near"(%x) {alpha = 1.0e-4 : f32, beta = 7.5e-1 : f32, bias = 1.0 : f32, size = 5 : i64}`
+///
+/// Each element is divided by `(bias + alpha / size * sum of the squares of size channels around) ^ beta`.
+///
+/// # Shapes
+///
+/// `x`, `y`: `[.., channels]`.
+pub(super) fn near(
+    operands: Rest,
+    alpha: Attr<f32>,
+    beta: Attr<f32>,
+    bias: Attr<f32>,
+    size: Attr<i64>,
+    execution: &ExecutionContext,
+) -> Made {
+    let x = dense(&operands, 0)?;
+    let size = usize::try_from(*size).unwrap_or(0);
+    if size == 0 {
+        let message = "expected a number of channels above 0 to divide by";
+        return Err(Error::invalid_argument(message));
+    }
+    let neighbours = Neighbours {
+        size,
+        alpha: f64::from(*alpha),
+        beta: f64::from(*beta),
+        bias: f64::from(*bias),
+    };
+    let out = memory::output(execution, &x.shape().to_dims())?;
+    let chain = neighbours_last_into(execution, neighbours, x, &out)?;
+    Ok(made(out, chain))
+}
+
+/// `%y = "cpu.graph.shuffle"(%x) {groups = 4 : i64}`
+///
+/// What was channel `i` of group `g` becomes channel `i * groups + g`.
+///
+/// # Shapes
+///
+/// `x`, `y`: `[.., channels]`.
+pub(super) fn shuffle(operands: Rest, groups: Attr<i64>, execution: &ExecutionContext) -> Made {
+    let x = dense(&operands, 0)?;
+    let groups = usize::try_from(*groups).unwrap_or(0);
+    let out = memory::output(execution, &x.shape().to_dims())?;
+    let chain = shuffle_into(execution, groups, x, &out)?;
+    Ok(made(out, chain))
+}
