@@ -45,7 +45,7 @@ const MAIN: &str = "main";
 /// let passes = Pipeline::parse("onnx-fold").unwrap();
 /// passes.run_with(&mut module, &HostEvaluator::default(), &mut |_, _| {})?;
 /// assert!(module.to_string().contains("dense<[2, 4]>"));
-/// # Ok::<(), tfrt::AnyError>(())
+/// # Ok::<(), tfrt::ir::Diagnostics>(())
 /// ```
 pub struct HostEvaluator {
     /// The most that may be held at once.
