@@ -33,20 +33,28 @@ pub struct BefBuffer {
 
 enum Storage {
     /// The bytes from `start` on.
-    // Invariant: these begin on an eight-byte boundary.
+    // Invariant: these begin at a multiple of `ELEMENT_ALIGNMENT`, and so of `FILE_ALIGNMENT`.
     Bytes { bytes: Vec<u8>, start: usize },
     /// Invariant: whoever mapped it vouched that the file stays as it is.
     Mapped(Mmap),
 }
 
 impl BefBuffer {
-    /// Takes `bytes` over, copying them only if they are not aligned or take much more memory than they need.
-    pub fn from_vec(bytes: Vec<u8>) -> BefBuffer {
-        let is_tight = bytes.capacity() - bytes.len() <= bytes.len() / 8;
-        if is_aligned(&bytes) && is_tight {
+    /// Takes `bytes` over, moving them to where elements of attributes are aligned as in a mapped file, or copying
+    /// them if they take much more memory than they need.
+    pub fn from_vec(mut bytes: Vec<u8>) -> BefBuffer {
+        let len_bytes = bytes.len();
+        if bytes.capacity() - len_bytes > len_bytes / 8 {
+            return BefBuffer::copy_from(&bytes);
+        }
+        if is_aligned(&bytes) {
             return BefBuffer::new(bytes, 0);
         }
-        BefBuffer::copy_from(&bytes)
+        bytes.reserve_exact(ELEMENT_ALIGNMENT);
+        let start = padding(&bytes);
+        bytes.resize(len_bytes + start, 0);
+        bytes.copy_within(..len_bytes, start);
+        BefBuffer::new(bytes, start)
     }
 
     /// Copies `bytes` to memory where elements of attributes are aligned as in a mapped file.
@@ -135,18 +143,24 @@ impl BefBuffer {
 
 /// Alignment that elements of attributes may count on where memory is ours: that of vectors and cache lines.
 const ELEMENT_ALIGNMENT: usize = 64;
+const _: () = assert!(ELEMENT_ALIGNMENT.is_multiple_of(FILE_ALIGNMENT));
 
 /// Fills memory up to where elements are aligned; returns how many bytes that takes, less than what
 /// [`ELEMENT_ALIGNMENT`] is.
 fn pad(bytes: &mut Vec<u8>) -> usize {
-    let address = bytes.as_ptr().addr();
-    let start = address.next_multiple_of(ELEMENT_ALIGNMENT) - address;
+    let start = padding(bytes);
     bytes.resize(start, 0);
     start
 }
 
+/// From the beginning of `bytes` to where elements are aligned.
+fn padding(bytes: &[u8]) -> usize {
+    let address = bytes.as_ptr().addr();
+    address.next_multiple_of(ELEMENT_ALIGNMENT) - address
+}
+
 fn is_aligned(bytes: &[u8]) -> bool {
-    bytes.as_ptr().addr().is_multiple_of(FILE_ALIGNMENT)
+    bytes.as_ptr().addr().is_multiple_of(ELEMENT_ALIGNMENT)
 }
 
 impl fmt::Debug for BefBuffer {

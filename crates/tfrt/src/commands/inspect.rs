@@ -24,7 +24,7 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
     let name = input.name().to_owned();
     let (title, document, text) = match options.view {
         View::Graph => {
-            let graph = graph::Graph::new(&name, &module(&input)?);
+            let graph = graph::Graph::new(&name, module(&input)?);
             ("Graph", json(&graph), graph.text())
         }
         View::Weights => {

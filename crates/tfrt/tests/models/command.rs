@@ -516,7 +516,9 @@ fn models_are_inspected_as_text_and_as_pages() {
     }
     let shown = folder.printed("inspect graph two.onnx");
     assert!(shown.contains("2 operations: 1 Add, 1 Relu"), "{shown}");
-    assert!(shown.contains("= Relu(%2)  last"), "{shown}");
+    assert!(shown.contains(" = Relu(%2)  last"), "{shown}");
+    // Shapes that the model leaves open follow from its inputs'.
+    assert!(shown.contains("tensor<?x3xf32> [N, 3] = Relu"), "{shown}");
     folder.refused("inspect pictures two.onnx", 2);
     folder.refused("inspect graph two.onnx --html two.onnx", 2);
 }

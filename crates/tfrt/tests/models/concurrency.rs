@@ -213,7 +213,9 @@ fn stopped_calls_leave_the_workers_soon_and_leak_nothing() {
     }
     println!("{n_held} blocks before, {} after", held());
     assert!(held() <= n_held + KEPT, "{} of {n_held} held", held());
-    assert!(n_stopped > rounds / 2, "{n_stopped} of {rounds}");
+    // Where others have the processor, short calls are over before they are stopped.
+    let least = if promised.is_some() { rounds / 2 } else { 0 };
+    assert!(n_stopped > least, "{n_stopped} of {rounds}");
     drop((inputs, model, runtime));
     assert_eq!(held(), 0);
 }

@@ -1,9 +1,10 @@
-//! Operations in order, with what goes in and out.
+//! Operations in order, with what goes in and out; of models with the shapes that follow from their inputs'.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tfrt::compiler::pipeline::Pipeline;
 use tfrt::ir::module::{OpId, ValueId};
 use tfrt::ir::{Attribute, Module};
 
@@ -13,6 +14,8 @@ use crate::commands::check::place;
 const PREFIXES: [&str; 2] = ["cpu.onnx.", "onnx."];
 /// Longest texts of attributes.
 const MAX_ATTRIBUTE: usize = 60;
+/// Where dimensions with names stand, of operations and of functions.
+const DIMENSIONS: [&str; 2] = ["onnx.shapes", "onnx.input_dims"];
 
 /// The graph of a model.
 #[derive(Serialize)]
@@ -38,6 +41,9 @@ struct Value {
     id: usize,
     #[serde(rename = "type")]
     ty: String,
+    /// Dimensions of which the type does not tell all: numbers, formulas of symbols, `?` where nothing is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimensions: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +70,11 @@ impl Numbers {
 
 impl Graph {
     /// Reads a module.
-    pub fn new(file: &str, module: &Module) -> Graph {
+    pub fn new(file: &str, mut module: Module) -> Graph {
+        let pass = Pipeline::parse("onnx-shapes").expect("it is a pass");
+        // It only adds what it finds.
+        let _ = pass.run(&mut module);
+        let module = &module;
         let mut graph = Graph {
             schema: "tfrt.inspect-graph/1",
             file: file.to_owned(),
@@ -90,10 +100,8 @@ impl Graph {
         };
         let region = module.op(function).regions().first();
         if let Some(entry) = region.and_then(|region| module.entry_block(*region)) {
-            let arguments = module.block(entry).arguments().iter();
-            read.inputs = arguments
-                .map(|value| Value::new(module, &mut numbers, *value))
-                .collect();
+            let arguments = module.block(entry).arguments();
+            read.inputs = Value::list(module, &mut numbers, function, arguments);
         }
         module.walk_pre_order(function, &mut |op| {
             let operation = module.op(op);
@@ -112,15 +120,13 @@ impl Graph {
             }
             let name = short(operation.name().as_str());
             *self.counts.entry(name.to_owned()).or_default() += 1;
-            let outputs = operation.results().iter();
             let attributes = operation.attributes().iter();
+            let attributes = attributes.filter(|(name, _)| !DIMENSIONS.contains(&name.as_str()));
             read.nodes.push(Node {
                 operation: name.to_owned(),
                 place: place(operation.location()),
                 inputs,
-                outputs: outputs
-                    .map(|value| Value::new(module, &mut numbers, *value))
-                    .collect(),
+                outputs: Value::list(module, &mut numbers, op, operation.results()),
                 attributes: attributes
                     .map(|(name, value)| (name.to_string(), attribute(value)))
                     .collect(),
@@ -148,9 +154,10 @@ impl Graph {
         writeln!(text, "{}: {n} operations: {}", self.file, counts.join(", "))?;
         for function in &self.functions {
             let list = |values: &[Value]| {
-                let shown = values
-                    .iter()
-                    .map(|value| format!("%{}: {}", value.id, value.ty));
+                let shown = values.iter().map(|value| match &value.dimensions {
+                    None => format!("%{}: {}", value.id, value.ty),
+                    Some(all) => format!("%{}: {} [{}]", value.id, value.ty, all.join(", ")),
+                });
                 shown.collect::<Vec<_>>().join(", ")
             };
             writeln!(text, "\n{}({})", function.name, list(&function.inputs))?;
@@ -180,12 +187,32 @@ impl Graph {
 }
 
 impl Value {
-    fn new(module: &Module, numbers: &mut Numbers, value: ValueId) -> Value {
-        Value {
-            id: numbers.of(value),
-            ty: module.value_type(value).to_string(),
-        }
+    /// What an operation makes, or a function takes.
+    fn list(module: &Module, numbers: &mut Numbers, owner: OpId, values: &[ValueId]) -> Vec<Value> {
+        let owner = module.op(owner);
+        let stated = DIMENSIONS.iter().find_map(|name| owner.attribute(name));
+        let stated = stated.and_then(Attribute::as_array).unwrap_or(&[]);
+        let values = values.iter().enumerate();
+        values
+            .map(|(position, value)| Value {
+                id: numbers.of(*value),
+                ty: module.value_type(*value).to_string(),
+                dimensions: stated.get(position).and_then(dimensions),
+            })
+            .collect()
     }
+}
+
+/// Dimensions as text, unless they are numbers alone, which the type has.
+fn dimensions(stated: &Attribute) -> Option<Vec<String>> {
+    let stated = stated.as_array()?;
+    let texts = stated.iter().map(|dimension| match dimension.as_str() {
+        Some("") => "?".to_owned(),
+        Some(name) => name.to_owned(),
+        None => attribute(dimension),
+    });
+    let has_name = stated.iter().any(|dimension| dimension.as_str().is_some());
+    has_name.then(|| texts.collect())
 }
 
 /// An operation as the model calls it.

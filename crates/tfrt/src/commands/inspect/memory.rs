@@ -52,9 +52,12 @@ struct Stage {
     allocations: u64,
     /// How long it took.
     elapsed_ms: f64,
-    /// What the process has of memory that it shares with nobody, beside what it had before: elements that lie
-    /// in a mapped file are not among it.
+    /// What the process has written to, of memory that it shares with nobody, beside what it had before: with
+    /// its stacks and tables, and not only what was asked of the allocator.
     private_bytes: Option<u64>,
+    /// What it has looked at of files, beside what it had before: pages that the system keeps in any case, can
+    /// drop, and lends to whoever maps the same file.
+    mapped_bytes: Option<u64>,
 }
 
 impl Memory {
@@ -63,7 +66,7 @@ impl Memory {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
-        let private = private_bytes();
+        let resident = Resident::now();
         let mut began = Instant::now();
         let file = input.open()?;
         let file_bytes = file.buffer().as_bytes().len() as u64;
@@ -73,10 +76,12 @@ impl Memory {
         let mut stage = |name| {
             let elapsed = began.elapsed();
             let now = allocator.profile();
-            let grown = private_bytes().zip(private);
+            let grown = Resident::now().zip(resident);
+            let grown = grown.map(|(now, then)| now.since(then));
             stages.push(Stage {
                 elapsed_ms: elapsed.as_secs_f64() * 1e3,
-                private_bytes: grown.map(|(now, then)| now.saturating_sub(then)),
+                private_bytes: grown.map(|grown| grown.private_bytes),
+                mapped_bytes: grown.map(|grown| grown.mapped_bytes),
                 ..Stage::new(name, &before, &now)
             });
             before = now;
@@ -140,8 +145,12 @@ impl Memory {
                 size(stage.most_bytes),
                 stage.allocations,
                 stage.elapsed_ms,
-                match stage.private_bytes {
-                    Some(bytes) => format!(", the process has {} of its own", size(bytes)),
+                match stage.private_bytes.zip(stage.mapped_bytes) {
+                    Some((private, mapped)) => format!(
+                        ", the process has written {}, and mapped {} of files",
+                        size(private),
+                        size(mapped)
+                    ),
                     None => String::new(),
                 }
             )?;
@@ -150,14 +159,37 @@ impl Memory {
     }
 }
 
-/// What this process has of memory that no other shares, if the system says so.
-fn private_bytes() -> Option<u64> {
-    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
-    let lines = rollup
-        .lines()
-        .filter_map(|line| line.strip_prefix("Private_"));
-    let kilobytes = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    Some(kilobytes.sum::<u64>() * 1024)
+/// What a process has in memory.
+#[derive(Clone, Copy)]
+struct Resident {
+    private_bytes: u64,
+    mapped_bytes: u64,
+}
+
+impl Resident {
+    /// What this process has now, if the system says so (Linux: proc_pid_smaps(5)).
+    fn now() -> Option<Resident> {
+        let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+        let bytes = |name: &str| {
+            let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
+            let kilobytes = line.split_whitespace().next()?;
+            Some(kilobytes.parse::<u64>().ok()? * 1024)
+        };
+        // Pages of a file that was just written are "private" and "dirty", too.
+        let private_bytes = bytes("Anonymous:")?;
+        Some(Resident {
+            private_bytes,
+            mapped_bytes: bytes("Rss:")?.saturating_sub(private_bytes),
+        })
+    }
+
+    /// What has come since `then`.
+    fn since(self, then: Resident) -> Resident {
+        Resident {
+            private_bytes: self.private_bytes.saturating_sub(then.private_bytes),
+            mapped_bytes: self.mapped_bytes.saturating_sub(then.mapped_bytes),
+        }
+    }
 }
 
 impl Stage {
@@ -170,6 +202,7 @@ impl Stage {
             allocations: now.total_allocations - before.total_allocations,
             elapsed_ms: 0.0,
             private_bytes: None,
+            mapped_bytes: None,
         }
     }
 }
