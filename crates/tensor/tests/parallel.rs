@@ -134,14 +134,15 @@ impl Bed {
         let (e, allocator) = (&self.execution, self.host.allocator());
         let window = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
         let mut all = Vec::new();
-        for (method, spatial, filters) in [
-            (Method::Direct, 33, 24),
-            (Method::Direct, 7, 512),
-            (Method::Winograd4, 33, 24),
-            (Method::Winograd2, 7, 512),
+        for (method, spatial, channels, filters) in [
+            (Method::Direct, 33, 64, 24),
+            (Method::Direct, 7, 64, 512),
+            (Method::Direct, 75, 3, 40),
+            (Method::Winograd4, 33, 64, 24),
+            (Method::Winograd2, 7, 64, 512),
         ] {
-            let input = self.random(&[1, spatial, spatial, 64], 7);
-            let filter = self.random(&[3, 3, 64, filters], 8);
+            let input = self.random(&[1, spatial, spatial, channels], 7);
+            let filter = self.random(&[3, 3, channels, filters], 8);
             let reading = filter.read().unwrap();
             let (set, view) = (InstructionSet::best(), reading.view().unwrap());
             let filter = PackedFilter::pack_for(allocator, set, method, &view, 1).unwrap();

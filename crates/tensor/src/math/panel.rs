@@ -32,7 +32,7 @@ pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
 pub use instructions::InstructionSet;
 use instructions::Processor;
-use tile::{Finish, Tile};
+use tile::{Beside, Finish, Parts, Source, Tile};
 pub(crate) use tile::{Residual, multiply_add};
 
 /// How a right side is laid out.
@@ -374,18 +374,81 @@ impl Laid<'_> {
         out: &mut [f32],
         stride: usize,
     ) {
-        let layout = right.layout;
-        let columns = layout.columns(panel);
-        let row = self.first + rows.start;
-        let made = Made {
-            processor: self.processor,
+        let source = Parts {
             parts: &self.parts[rows.start * self.n_parts..rows.end * self.n_parts],
-            n_rows: rows.len(),
             part_len: self.part_len,
-            panel: &right.elements[layout.panel(panel)],
+        };
+        let rows = self.first + rows.start..self.first + rows.end;
+        right.tile(
+            self.processor,
+            source,
+            (rows, panel),
+            finishing,
+            out,
+            stride,
+        );
+    }
+}
+
+/// Rows of a product that lie side by side: neighbours in a line of an image.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<'l> {
+    pub elements: &'l [f32],
+    /// For each depth where the first row's element is; those of the others follow.
+    pub offsets: &'l [usize],
+    /// Their numbers in the block.
+    pub rows: Range<usize>,
+}
+
+/// Makes a part of a block of a product; `out` and `stride` are those of the block.
+pub(crate) fn multiply_line(
+    line: &Line<'_>,
+    right: Panels<'_>,
+    panels: &Range<usize>,
+    finishing: &Finishing<'_>,
+    out: &mut [f32],
+    stride: usize,
+) {
+    let set = right.layout.set;
+    let processor = set.processor();
+    for tile in Tiles::of(line.rows.len(), set.max_rows()).ranges() {
+        let source = Beside {
+            elements: &line.elements[tile.start..],
+            offsets: line.offsets,
+        };
+        let rows = line.rows.start + tile.start..line.rows.start + tile.end;
+        for panel in panels.clone() {
+            let out = &mut out[(panel - panels.start) * set.n_columns()..];
+            let place = (rows.clone(), panel);
+            right.tile(processor, source, place, finishing, out, stride);
+        }
+    }
+}
+
+impl Panels<'_> {
+    /// Makes the tile of some rows and a panel; rows are counted from the block's first, in which `out` begins with
+    /// the panel's first column.
+    fn tile(
+        self,
+        processor: Processor,
+        source: impl Source,
+        (rows, panel): (Range<usize>, usize),
+        finishing: &Finishing<'_>,
+        out: &mut [f32],
+        stride: usize,
+    ) {
+        let layout = self.layout;
+        let columns = layout.columns(panel);
+        let row = rows.start;
+        let made = Made {
+            processor,
+            source,
+            n_rows: rows.len(),
+            panel: &self.elements[layout.panel(panel)],
             n_columns: columns.len(),
             width: layout.width(panel),
             is_narrow: layout.width(panel) < layout.set.n_columns(),
+            may_spill: layout.n_panels() == 1 && stride == layout.n_columns,
         };
         let finish = Finish {
             scale: finishing.scale.map(|list| &list[columns.clone()]),
@@ -428,11 +491,10 @@ impl Tiles {
 
 /// The rows and columns of a tile that is to be made.
 #[derive(Clone, Copy, Debug)]
-struct Made<'t> {
+struct Made<'t, R> {
     processor: Processor,
-    parts: &'t [&'t [f32]],
+    source: R,
     n_rows: usize,
-    part_len: usize,
     panel: &'t [f32],
     /// Columns that are there.
     n_columns: usize,
@@ -440,6 +502,8 @@ struct Made<'t> {
     width: usize,
     /// Whether they are one vector.
     is_narrow: bool,
+    /// Whether what lies behind the columns of a row are those of the next, which is made later.
+    may_spill: bool,
 }
 
 /// Elements of the largest tile.
@@ -447,12 +511,11 @@ const MAX_TILE: usize = 14 * 32;
 /// Columns of the widest panel.
 const MAX_WIDTH: usize = 32;
 
-impl Made<'_> {
+impl<R: Source> Made<'_, R> {
     fn whole(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
         let tile = Tile {
-            parts: self.parts,
+            rows: self.source,
             n_rows: self.n_rows,
-            part_len: self.part_len,
             panel: self.panel,
             finish,
             out,
@@ -461,14 +524,24 @@ impl Made<'_> {
         tile.make(self.processor, self.is_narrow);
     }
 
-    /// Makes a tile of which some columns are not there, aside, and copies the others.
+    /// Makes a tile of which some columns are not there: aside, and copies the others, unless they may be written
+    /// where later rows will be.
     fn cut(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
         let (width, n_columns) = (self.width, self.n_columns);
-        let mut aside = [0.0; MAX_TILE];
         let mut per_column = [[0.0; MAX_WIDTH]; 2];
         let [scale, shift] = &mut per_column;
         let scale = finish.scale.map(|list| &*padded(list, scale));
         let shift = finish.shift.map(|list| &*padded(list, shift));
+        let fits = (self.n_rows - 1) * stride + width <= out.len();
+        if self.may_spill && fits && matches!(finish.residual, Residual::None) {
+            let finish = Finish {
+                scale,
+                shift,
+                ..finish
+            };
+            return self.whole(finish, out, stride);
+        }
+        let mut aside = [0.0; MAX_TILE];
         let mut added;
         let residual = match finish.residual {
             Residual::None => Residual::None,
@@ -550,6 +623,8 @@ const BLOCK_BYTES: usize = 192 << 10;
 /// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel that
 /// comes from afar is used more than once.
 const ROW_BLOCKS: usize = 8;
+/// Multiplications of such a block, at least: some 20 microseconds, more than it costs to wake another worker.
+const SHARE_OPERATIONS: usize = 1 << 20;
 
 impl Grid {
     /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
@@ -557,11 +632,13 @@ impl Grid {
         let n_panels = layout.n_panels();
         let tile = layout.set.max_rows();
         let per_row = layout.depth.saturating_mul(layout.n_columns).max(1);
+        let operations = per_row.saturating_mul(n_rows);
+        let n_shares = (operations / SHARE_OPERATIONS).clamp(1, ROW_BLOCKS);
         let of_cache = BLOCK_BYTES / 4 / row_len.max(1);
         let of_work = BLOCK_OPERATIONS / per_row;
-        let of_share = n_rows.div_ceil(ROW_BLOCKS).next_multiple_of(tile);
+        let of_share = n_rows.div_ceil(n_shares).next_multiple_of(tile);
         let rows = of_work.max(4 * tile).min(of_cache).min(of_share);
-        let rows = match n_rows <= 4 * tile {
+        let rows = match n_shares == 1 || n_rows <= 4 * tile {
             true => n_rows.max(1),
             false => rows.max(2 * tile) / tile * tile,
         };
@@ -570,7 +647,6 @@ impl Grid {
             n @ ..2 => n,
             n => n.next_multiple_of(2),
         };
-        let operations = per_row.saturating_mul(n_rows);
         let n_panel_blocks = match n_row_blocks {
             1..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
             _ => 1,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
+use self::planes::Planes;
 use super::patches::Patches;
 use super::winograd::{self, Method, Tiling};
 use super::{Convolution, Plan, in_order};
@@ -14,6 +15,7 @@ use crate::math::panel::{
 use crate::{DenseHostTensor, Dims, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
 mod joined;
+mod planes;
 
 pub use joined::{convolve_joined_into, joined_extents};
 
@@ -326,16 +328,14 @@ impl PackedFilter {
             let column = group * self.layout.n_columns;
             let columns = column..column + self.layout.n_columns;
             let finishing = after.finishing(columns, plan.filters);
-            let patches = Patches::new(plan, input, group);
             let panels = self.panels(elements, group);
-            multiply(
-                &patches,
-                panels,
-                block,
-                &finishing,
-                &mut out[column..],
-                stride,
-            );
+            let out = &mut out[column..];
+            if let Some(planes) = Planes::new(plan, group) {
+                planes.multiply(input, panels, block, &finishing, out, stride);
+                continue;
+            }
+            let patches = Patches::new(plan, input, group);
+            multiply(&patches, panels, block, &finishing, out, stride);
         }
     }
 }

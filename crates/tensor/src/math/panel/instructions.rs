@@ -2,7 +2,7 @@
 
 use tfrt_host::Error;
 
-use super::tile::Sized;
+use super::tile::{Sized, Source};
 
 /// An instruction set, with the panels that are laid out for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,7 +115,7 @@ pub(crate) use processor::Processor;
 mod processor {
     use pulp::x86::{V3, V4};
 
-    use super::Sized;
+    use super::{Sized, Source};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,10 @@ mod processor {
     impl Processor {
         /// Makes a tile.
         #[inline]
-        pub(in super::super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+        pub(in super::super) fn run<R: Source, const N_VECTORS: usize>(
+            self,
+            tile: Sized<'_, R, N_VECTORS>,
+        ) {
             match self {
                 Processor::Plain => tile.with_few(pulp::Scalar128b),
                 Processor::Avx2(simd) => tile.with_middle(simd),
@@ -177,7 +180,7 @@ mod processor {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod processor {
-    use super::Sized;
+    use super::{Sized, Source};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -187,7 +190,10 @@ mod processor {
 
     impl Processor {
         /// Makes a tile.
-        pub(in super::super) fn run<const N_VECTORS: usize>(self, tile: Sized<'_, N_VECTORS>) {
+        pub(in super::super) fn run<R: Source, const N_VECTORS: usize>(
+            self,
+            tile: Sized<'_, R, N_VECTORS>,
+        ) {
             tile.with_few(pulp::Scalar128b);
         }
 

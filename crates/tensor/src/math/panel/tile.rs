@@ -45,14 +45,53 @@ pub(crate) enum Residual<'t> {
     Rows(&'t [f32], usize),
 }
 
-/// A tile that is to be made.
-#[derive(Debug)]
-pub(crate) struct Tile<'t> {
-    /// The rows' parts that lie in a piece: of all rows the first part, then of all rows the second.
+/// What the rows of a tile are read from.
+pub(crate) trait Source: Copy {
+    /// Fails unless it is of so many rows.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    fn check(self, n_rows: usize);
+
+    /// Adds the products of each row and a panel to the sums, in the order of the depth.
+    ///
+    /// The sums go in and out by value: that keeps the compiler from giving them a place in memory, which costs
+    /// three quarters of the speed.
+    fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
+        self,
+        simd: S,
+        panel: &[S::f32s],
+        sums: Sums<S, N_ROWS, N_VECTORS>,
+    ) -> Sums<S, N_ROWS, N_VECTORS>;
+}
+
+/// The sums of a tile.
+type Sums<S, const N_ROWS: usize, const N_VECTORS: usize> =
+    [[<S as Simd>::f32s; N_VECTORS]; N_ROWS];
+
+/// Rows in parts that lie anywhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'t> {
+    /// Slices that lie in a piece: of all rows the first part, then of all rows the second.
     pub parts: &'t [&'t [f32]],
-    pub n_rows: usize,
     /// Elements of a part that count.
     pub part_len: usize,
+}
+
+/// Rows whose elements of the same depth lie side by side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'t> {
+    pub elements: &'t [f32],
+    /// For each depth where the first row's element is; those of the others follow.
+    pub offsets: &'t [usize],
+}
+
+/// A tile that is to be made.
+#[derive(Debug)]
+pub(crate) struct Tile<'t, R> {
+    pub rows: R,
+    pub n_rows: usize,
     /// For each element of a row a factor for each column.
     pub panel: &'t [f32],
     pub finish: Finish<'t>,
@@ -70,7 +109,7 @@ const AHEAD: usize = 16;
 /// Vectors of a whole panel.
 pub(super) const VECTORS: usize = 2;
 
-impl Tile<'_> {
+impl<R: Source> Tile<'_, R> {
     /// Makes the tile. `is_narrow` says that the panel is but one vector wide.
     ///
     /// # Panics
@@ -82,30 +121,30 @@ impl Tile<'_> {
             (1..=processor.max_rows()).contains(&self.n_rows),
             "a tile has rows, and no more than registers"
         );
-        assert_eq!(self.parts.len() % self.n_rows, 0, "all rows have parts");
+        self.rows.check(self.n_rows);
         match is_narrow {
-            true => processor.run(Sized::<1>(self)),
-            false => processor.run(Sized::<VECTORS>(self)),
+            true => processor.run(Sized::<R, 1>(self)),
+            false => processor.run(Sized::<R, VECTORS>(self)),
         }
     }
 }
 
 /// A tile whose panel is of so many vectors.
-pub(super) struct Sized<'t, const N_VECTORS: usize>(Tile<'t>);
+pub(super) struct Sized<'t, R, const N_VECTORS: usize>(Tile<'t, R>);
 
-impl<const N_VECTORS: usize> Sized<'_, N_VECTORS> {
+impl<R: Source, const N_VECTORS: usize> Sized<'_, R, N_VECTORS> {
     /// Chooses the code for so many rows.
     #[inline(always)]
     pub(super) fn with_wide<S: Simd>(self, simd: S) {
         match self.0.n_rows {
-            14 => simd.vectorize(Rows::<14, N_VECTORS>(self.0)),
-            13 => simd.vectorize(Rows::<13, N_VECTORS>(self.0)),
-            12 => simd.vectorize(Rows::<12, N_VECTORS>(self.0)),
-            11 => simd.vectorize(Rows::<11, N_VECTORS>(self.0)),
-            10 => simd.vectorize(Rows::<10, N_VECTORS>(self.0)),
-            9 => simd.vectorize(Rows::<9, N_VECTORS>(self.0)),
-            8 => simd.vectorize(Rows::<8, N_VECTORS>(self.0)),
-            7 => simd.vectorize(Rows::<7, N_VECTORS>(self.0)),
+            14 => simd.vectorize(Rows::<R, 14, N_VECTORS>(self.0)),
+            13 => simd.vectorize(Rows::<R, 13, N_VECTORS>(self.0)),
+            12 => simd.vectorize(Rows::<R, 12, N_VECTORS>(self.0)),
+            11 => simd.vectorize(Rows::<R, 11, N_VECTORS>(self.0)),
+            10 => simd.vectorize(Rows::<R, 10, N_VECTORS>(self.0)),
+            9 => simd.vectorize(Rows::<R, 9, N_VECTORS>(self.0)),
+            8 => simd.vectorize(Rows::<R, 8, N_VECTORS>(self.0)),
+            7 => simd.vectorize(Rows::<R, 7, N_VECTORS>(self.0)),
             _ => self.with_middle(simd),
         }
     }
@@ -114,8 +153,8 @@ impl<const N_VECTORS: usize> Sized<'_, N_VECTORS> {
     #[inline(always)]
     pub(super) fn with_middle<S: Simd>(self, simd: S) {
         match self.0.n_rows {
-            6 => simd.vectorize(Rows::<6, N_VECTORS>(self.0)),
-            5 => simd.vectorize(Rows::<5, N_VECTORS>(self.0)),
+            6 => simd.vectorize(Rows::<R, 6, N_VECTORS>(self.0)),
+            5 => simd.vectorize(Rows::<R, 5, N_VECTORS>(self.0)),
             _ => self.with_few(simd),
         }
     }
@@ -124,24 +163,26 @@ impl<const N_VECTORS: usize> Sized<'_, N_VECTORS> {
     #[inline(always)]
     pub(super) fn with_few<S: Simd>(self, simd: S) {
         match self.0.n_rows {
-            4 => simd.vectorize(Rows::<4, N_VECTORS>(self.0)),
-            3 => simd.vectorize(Rows::<3, N_VECTORS>(self.0)),
-            2 => simd.vectorize(Rows::<2, N_VECTORS>(self.0)),
-            _ => simd.vectorize(Rows::<1, N_VECTORS>(self.0)),
+            4 => simd.vectorize(Rows::<R, 4, N_VECTORS>(self.0)),
+            3 => simd.vectorize(Rows::<R, 3, N_VECTORS>(self.0)),
+            2 => simd.vectorize(Rows::<R, 2, N_VECTORS>(self.0)),
+            _ => simd.vectorize(Rows::<R, 1, N_VECTORS>(self.0)),
         }
     }
 }
 
 /// A tile of so many rows and vectors.
-struct Rows<'t, const N_ROWS: usize, const N_VECTORS: usize>(Tile<'t>);
+struct Rows<'t, R, const N_ROWS: usize, const N_VECTORS: usize>(Tile<'t, R>);
 
-impl<const N_ROWS: usize, const N_VECTORS: usize> WithSimd for Rows<'_, N_ROWS, N_VECTORS> {
+impl<R: Source, const N_ROWS: usize, const N_VECTORS: usize> WithSimd
+    for Rows<'_, R, N_ROWS, N_VECTORS>
+{
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let tile = self.0;
-        let mut sums = [[simd.splat_f32s(0.0); N_VECTORS]; N_ROWS];
+        let sums = [[simd.splat_f32s(0.0); N_VECTORS]; N_ROWS];
         let (panel, _) = S::as_simd_f32s(tile.panel);
         // While sums are taken, what they go to comes nearer.
         for row in 0..N_ROWS {
@@ -151,33 +192,73 @@ impl<const N_ROWS: usize, const N_VECTORS: usize> WithSimd for Rows<'_, N_ROWS, 
             }
             ahead::for_writing(&row[row.len() - 1]);
         }
-        let piece_len = tile.part_len * N_VECTORS;
-        let n_pieces = tile.parts.len() / N_ROWS;
-        let panel = &panel[..n_pieces * piece_len];
-        let pieces = panel.chunks_exact(piece_len.max(1));
-        for (parts, piece) in tile.parts.chunks_exact(N_ROWS).zip(pieces) {
-            let mut rows: [&[f32]; N_ROWS] = [&[]; N_ROWS];
-            for row in 0..N_ROWS {
-                rows[row] = &parts[row][..tile.part_len];
-            }
-            sums = add_products(simd, rows, piece, tile.part_len, sums);
-        }
+        let sums = tile.rows.add_products(simd, panel, sums);
         finish(simd, sums, &tile.finish, tile.out, tile.stride);
     }
 }
 
+impl Source for Parts<'_> {
+    fn check(self, n_rows: usize) {
+        assert_eq!(self.parts.len() % n_rows, 0, "all rows have parts");
+    }
+
+    #[inline(always)]
+    fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
+        self,
+        simd: S,
+        panel: &[S::f32s],
+        mut sums: Sums<S, N_ROWS, N_VECTORS>,
+    ) -> Sums<S, N_ROWS, N_VECTORS> {
+        let piece_len = self.part_len * N_VECTORS;
+        let n_pieces = self.parts.len() / N_ROWS;
+        let panel = &panel[..n_pieces * piece_len];
+        let pieces = panel.chunks_exact(piece_len.max(1));
+        for (parts, piece) in self.parts.chunks_exact(N_ROWS).zip(pieces) {
+            let mut rows: [&[f32]; N_ROWS] = [&[]; N_ROWS];
+            for row in 0..N_ROWS {
+                rows[row] = &parts[row][..self.part_len];
+            }
+            sums = add_part(simd, rows, piece, self.part_len, sums);
+        }
+        sums
+    }
+}
+
+impl Source for Beside<'_> {
+    fn check(self, _: usize) {}
+
+    #[inline(always)]
+    fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
+        self,
+        simd: S,
+        panel: &[S::f32s],
+        mut sums: Sums<S, N_ROWS, N_VECTORS>,
+    ) -> Sums<S, N_ROWS, N_VECTORS> {
+        let panel = &panel[..self.offsets.len() * N_VECTORS];
+        let columns = panel.chunks_exact(N_VECTORS);
+        for (&offset, columns) in self.offsets.iter().zip(columns) {
+            let rows = &self.elements[offset..][..N_ROWS];
+            for row in 0..N_ROWS {
+                let element = simd.splat_f32s(rows[row]);
+                for vector in 0..N_VECTORS {
+                    let sum = sums[row][vector];
+                    sums[row][vector] = multiply_add(simd, element, columns[vector], sum);
+                }
+            }
+        }
+        sums
+    }
+}
+
 /// Adds the products of a part of each row and a piece of the panel.
-///
-/// The sums go in and out by value: that keeps the compiler from giving them a place in memory, which costs
-/// three quarters of the speed.
 #[inline(always)]
-fn add_products<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
+fn add_part<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
     simd: S,
     rows: [&[f32]; N_ROWS],
     piece: &[S::f32s],
     len: usize,
-    mut sums: [[S::f32s; N_VECTORS]; N_ROWS],
-) -> [[S::f32s; N_VECTORS]; N_ROWS] {
+    mut sums: Sums<S, N_ROWS, N_VECTORS>,
+) -> Sums<S, N_ROWS, N_VECTORS> {
     let columns = piece.chunks_exact(N_VECTORS);
     for (depth, columns) in (0..len).zip(columns) {
         for vector in 0..N_VECTORS {

@@ -137,22 +137,91 @@ fn wide_channels_are_read_tap_by_tap() {
             [3, 4],
         ),
     ] {
-        let case = Case {
-            convolution: Convolution::new(&windows),
-            input: vec![2, spatial[0], spatial[1], channels],
-            filter: vec![windows[0].extent, windows[1].extent, channels, filters],
-            values: Vec::new(),
-        };
-        let output = case.convolution.output_extents(&case.input, &case.filter);
-        let random = |n: usize, factor: usize| -> Vec<f32> {
-            (0..n)
-                .map(|i| ((i * factor + i / 7) % 9) as f32 - 4.0)
-                .collect()
-        };
-        let x = random(case.input.iter().product(), 5);
-        let w = random(case.filter.iter().product(), 11);
-        check(&case, &output.unwrap(), &x, &w, 0.0);
+        check_shapes([channels, filters, 1], &windows, spatial);
     }
+}
+
+#[test]
+fn few_channels_are_taken_apart() {
+    let window = |extent, stride, padding| Window::new(extent, stride, padding);
+    // Channels, filters and groups, windows, the input's extents.
+    for (channels, windows, spatial) in [
+        (
+            [1, 6, 1],
+            [window(5, 1, Padding::Explicit(2, 2)); 2],
+            [28, 28],
+        ),
+        ([6, 16, 1], [window(5, 1, Padding::Valid); 2], [14, 14]),
+        (
+            [3, 40, 1],
+            [window(7, 2, Padding::Explicit(3, 3)); 2],
+            [20, 33],
+        ),
+        ([3, 33, 1], [window(3, 3, Padding::Same); 2], [17, 19]),
+        (
+            [7, 5, 1],
+            [window(3, 1, Padding::Explicit(9, 2)); 2],
+            [4, 6],
+        ),
+        (
+            [4, 20, 2],
+            [window(3, 2, Padding::Explicit(0, 1)); 2],
+            [9, 13],
+        ),
+        // More lines than are copied at a time, and lines longer than that.
+        ([3, 2, 1], [window(3, 1, Padding::Same); 2], [30, 150]),
+        ([8, 2, 1], [window(2, 2, Padding::Valid); 2], [4, 1200]),
+        // What is looked at lies in the padding, more or less.
+        (
+            [2, 3, 1],
+            [window(4, 4, Padding::Explicit(9, 17)); 2],
+            [3, 5],
+        ),
+        (
+            [2, 3, 1],
+            [window(2, 1, Padding::Explicit(3, 3)); 2],
+            [2, 0],
+        ),
+        (
+            [2, 3, 1],
+            [
+                window(1, 1, Padding::Explicit(2, 0)),
+                window(3, 2, Padding::Valid),
+            ],
+            [3, 12],
+        ),
+    ] {
+        check_shapes(channels, &windows, spatial);
+    }
+    let line = [window(4, 2, Padding::Explicit(1, 1))];
+    check_shapes([2, 7, 1], &line, [21]);
+}
+
+/// Checks a convolution of two images of so many channels by so many filters in so many groups.
+fn check_shapes<const N: usize>(
+    [channels, filters, groups]: [usize; 3],
+    windows: &[Window; N],
+    spatial: [usize; N],
+) {
+    let extents: Vec<usize> = windows.iter().map(|window| window.extent).collect();
+    let case = Case {
+        convolution: Convolution {
+            groups,
+            ..Convolution::new(windows)
+        },
+        input: [&[2], &spatial[..], &[channels]].concat(),
+        filter: [&extents[..], &[channels / groups, filters]].concat(),
+        values: Vec::new(),
+    };
+    let output = case.convolution.output_extents(&case.input, &case.filter);
+    let random = |n: usize, factor: usize| -> Vec<f32> {
+        (0..n)
+            .map(|i| ((i * factor + i / 7) % 9) as f32 - 4.0)
+            .collect()
+    };
+    let x = random(case.input.iter().product(), 5);
+    let w = random(case.filter.iter().product(), 11);
+    check(&case, &output.unwrap(), &x, &w, 0.0);
 }
 
 #[test]
