@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::broadcast_extents;
@@ -178,21 +179,25 @@ impl Fused {
         for input in inputs {
             crate::dense::expect_dtype::<T>(input.metadata())?;
         }
-        let shapes: Vec<Dims> = inputs.iter().map(|input| input.shape().to_dims()).collect();
-        let extents: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-        let wanted = out.shape().to_dims();
-        self.expect_shapes(&extents, &wanted)?;
-        let bound: Vec<Input> = inputs
-            .iter()
-            .map(|input| Input::new(&input.shape().to_dims(), &input.shape().strides(), &wanted))
-            .collect();
-        let inputs: Vec<DenseHostTensor> = inputs.iter().map(|input| (*input).clone()).collect();
+        if inputs.len() != self.n_inputs || !is_spread_of(inputs, out) {
+            let shapes: Vec<Dims> = inputs.iter().map(|input| input.shape().to_dims()).collect();
+            let extents: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+            self.expect_shapes(&extents, &out.shape().to_dims())?;
+        }
         let cost = self
             .steps
             .iter()
             .map(Step::cost)
             .fold(0, usize::saturating_add);
-        let (this, chunk) = (self.clone(), parallel::chunk_len(cost, 1));
+        let chunk = parallel::chunk_len(cost, 1);
+        if out.n_elements() <= chunk.get() {
+            self.at_once::<T>(inputs, out)?;
+            return Ok(AsyncValue::available(Chain));
+        }
+        let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
+        let bound: Vec<Input> = bound.collect();
+        let inputs: Vec<DenseHostTensor> = inputs.iter().map(|input| (*input).clone()).collect();
+        let this = self.clone();
         parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
             let readings = inputs
                 .iter()
@@ -205,6 +210,27 @@ impl Fused {
             this.part(&bound, &elements, first, part);
             Ok(())
         })
+    }
+
+    /// Runs the program on this thread, without a word to others: for a few elements those cost more than
+    /// what is to be done.
+    fn at_once<T: Floating>(
+        &self,
+        inputs: &[&DenseHostTensor],
+        out: &DenseHostTensor,
+    ) -> Result<(), Error> {
+        crate::dense::expect_dtype::<T>(out.metadata())?;
+        if out.n_elements() == 0 {
+            return Ok(());
+        }
+        let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
+        let bound: SmallVec<[Input; 4]> = bound.collect();
+        let readings = inputs.iter().map(|input| input.read());
+        let readings: SmallVec<[_; 4]> = readings.collect::<Result<_, _>>()?;
+        let elements = readings.iter().map(|reading| reading.elements::<T>());
+        let elements: SmallVec<[&[T]; 4]> = elements.collect::<Result<_, _>>()?;
+        self.part(&bound, &elements, 0, out.write()?.elements_mut()?);
+        Ok(())
     }
 
     fn expect_shapes(&self, inputs: &[&[usize]], out: &[usize]) -> Result<(), Error> {
@@ -223,6 +249,18 @@ impl Fused {
         let message = format!("expected a result of shape {wanted:?}, found {out:?}");
         Err(Error::invalid_argument(message))
     }
+}
+
+/// Whether the result is of the shape that the inputs are broadcast to, where that is seen without a look at extents:
+/// one input has that shape, all others have it, too, or one element.
+fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
+    let shape = out.shape();
+    let mut is_there = false;
+    inputs.iter().all(|input| {
+        let is_alike = input.shape() == shape;
+        is_there |= is_alike;
+        is_alike || (input.n_elements() == 1 && input.shape().rank() <= shape.rank())
+    }) && is_there
 }
 
 /// Gives each step a block of memory, as few as that takes: a block is free again behind the last step that

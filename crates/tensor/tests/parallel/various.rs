@@ -112,3 +112,62 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     all.push(bed.bits(done, &out));
     all
 }
+
+#[test]
+fn a_few_elements_are_those_of_the_definition() {
+    let bed = Bed::new(0);
+    let steps = [
+        Step::Binary(
+            BinaryFunction::Multiply,
+            [Operand::Input(0), Operand::Input(1)],
+        ),
+        Step::Binary(BinaryFunction::Add, [Operand::Step(0), Operand::Input(2)]),
+        Step::Unary(UnaryFunction::Relu, Operand::Step(1)),
+        Step::Binary(
+            BinaryFunction::Subtract,
+            [Operand::Step(2), Operand::Step(0)],
+        ),
+    ];
+    let program = Fused::new(3, &steps).unwrap();
+    let out = [2, 3, 4];
+    for (shapes, extents) in [
+        ([&out[..], &out, &out], &out[..]),
+        ([&out, &[], &[1, 1, 1]], &out),
+        ([&[1], &out, &[1, 1]], &out),
+        // None has the shape of the result.
+        ([&[2, 1, 1], &[3, 1], &[4]], &out),
+        ([&[1], &[1, 1], &[]], &[1, 1]),
+        ([&[2, 0, 4], &[1], &[4]], &[2, 0, 4]),
+        ([&[5, 6], &[1, 6], &[5, 6]], &[5, 6]),
+    ] {
+        let inputs = [0, 1, 2].map(|index| bed.random(shapes[index], 40 + index as u32));
+        let result = bed.zeros(extents);
+        let done = program.run_into::<f32>(&bed.execution, &inputs.each_ref(), &result);
+        let found = bed.bits(done, &result);
+        let readings = inputs.each_ref().map(|input| input.read().unwrap());
+        let views = readings.each_ref().map(|reading| reading.view().unwrap());
+        let spread = views.map(|view| view.broadcast(extents).unwrap());
+        let at = |index: usize| {
+            let mut rest = index;
+            let mut place = vec![0; extents.len()];
+            for (to, extent) in place.iter_mut().zip(extents).rev() {
+                (*to, rest) = (rest % extent, rest / extent);
+            }
+            let [a, b, c]: [f32; 3] = spread.each_ref().map(|view| view.get(&place).unwrap());
+            let product = a * b;
+            ((product + c).max(0.0) - product).to_bits()
+        };
+        let wanted: Vec<u32> = (0..found.len()).map(at).collect();
+        assert_eq!(found, wanted, "{shapes:?}");
+    }
+    for (shapes, extents) in [
+        ([&out[..], &out, &[5]], &out[..]),
+        ([&out, &out, &out], &[2, 3]),
+        ([&[4], &[4], &[1, 1]], &[4]),
+    ] {
+        let inputs = shapes.map(|shape| bed.zeros(shape));
+        let result = bed.zeros(extents);
+        let done = program.run_into::<f32>(&bed.execution, &inputs.each_ref(), &result);
+        assert!(done.is_err(), "{shapes:?}");
+    }
+}

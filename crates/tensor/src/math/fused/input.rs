@@ -1,5 +1,6 @@
 //! [`Input`]: how blocks of an input are read as it is broadcast.
 
+use crate::TensorShape;
 use crate::math::broadcast::Broadcast;
 
 /// How an input lies by the result's elements.
@@ -23,6 +24,17 @@ impl Input {
             Some([_, 0]) => Input::One,
             _ => Input::Spread(Box::new(all)),
         }
+    }
+
+    /// The same for shapes, most of which are seen through at once.
+    pub(super) fn of(own: &TensorShape, out: &TensorShape) -> Input {
+        if own == out {
+            return Input::Dense;
+        }
+        if own.n_elements() == Some(1) && own.rank() <= out.rank() {
+            return Input::One;
+        }
+        Input::new(&own.to_dims(), &own.strides(), &out.to_dims())
     }
 
     /// Copies the elements for those of the result from the `first` on.

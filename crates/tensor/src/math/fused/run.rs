@@ -1,5 +1,7 @@
 //! Running a program block by block.
 
+use smallvec::SmallVec;
+
 use super::function::Source;
 use super::input::Input;
 use super::{Fused, Operand, Step};
@@ -12,6 +14,9 @@ const BLOCK: usize = 1024;
 /// Fewer elements are made as if they were as many: a whole vector takes less time than some of its elements one
 /// by one.
 const LEAST: usize = 16;
+
+/// Blocks of so few elements that most programs do with.
+const FEW_BLOCKS: usize = 4;
 
 impl Fused {
     /// Makes the results from the `first` on.
@@ -26,7 +31,7 @@ impl Fused {
             return self.few(bound, elements, first, out);
         }
         let n = BLOCK.min(out.len());
-        let mut blocks: Vec<Vec<T>> = vec![vec![T::ZERO; n]; self.n_blocks];
+        let mut blocks = vec![T::ZERO; n * self.n_blocks];
         // Of inputs that are not read in place.
         let is_spread = |input: &Input| matches!(input, Input::Spread(_));
         let mut copies: Vec<Vec<T>> = bound
@@ -52,7 +57,8 @@ impl Fused {
     /// The same for less than [`LEAST`] elements; the last one stands for those that are not there.
     fn few<T: Floating>(&self, bound: &[Input], elements: &[&[T]], first: usize, out: &mut [T]) {
         let n = out.len();
-        let mut blocks: Vec<Vec<T>> = vec![vec![T::ZERO; LEAST]; self.n_blocks];
+        let mut blocks: SmallVec<[T; FEW_BLOCKS * LEAST]> =
+            SmallVec::from_elem(T::ZERO, self.n_blocks * LEAST);
         let copy = |(input, x): (&Input, &&[T])| {
             let mut copy = [T::ZERO; LEAST];
             match input {
@@ -64,7 +70,7 @@ impl Fused {
             copy[n..].fill(last);
             copy
         };
-        let copies: Vec<[T; LEAST]> = bound.iter().zip(elements).map(copy).collect();
+        let copies: SmallVec<[[T; LEAST]; 4]> = bound.iter().zip(elements).map(copy).collect();
         let input = |index: usize| match bound[index] {
             Input::One => Source::One(elements[index][0]),
             _ => Source::Each(&copies[index][..]),
@@ -77,24 +83,30 @@ impl Fused {
     fn block<'a, T: Floating>(
         &self,
         input: &impl Fn(usize) -> Source<'a, T>,
-        blocks: &mut [Vec<T>],
+        blocks: &mut [T],
         out: &mut [T],
     ) {
         let (n, last) = (out.len(), self.steps.len() - 1);
+        let len = blocks.len() / self.n_blocks.max(1);
         for (number, step) in self.steps.iter().enumerate() {
-            let mut own = match number == last {
-                true => Vec::new(),
-                false => std::mem::take(&mut blocks[self.blocks[number]]),
-            };
+            // A step does not write to what it reads.
+            let own = self.blocks[number] * len;
+            let (before, rest) = blocks.split_at_mut(own);
+            let (block, behind) = rest.split_at_mut(len);
             let source = |operand: &Operand| match operand {
                 Operand::Input(index) => input(*index),
-                Operand::Step(before) => Source::Each(&blocks[self.blocks[*before]][..n]),
+                Operand::Step(other) => {
+                    let other = self.blocks[*other] * len;
+                    Source::Each(match other < own {
+                        true => &before[other..other + n],
+                        false => &behind[other - own - len..][..n],
+                    })
+                }
                 Operand::Number(value) => Source::One(T::from_f64(*value)),
             };
-            let result = if number == last {
-                &mut *out
-            } else {
-                &mut own[..n]
+            let result = match number == last {
+                true => &mut *out,
+                false => &mut block[..n],
             };
             match step {
                 Step::Unary(function, x) => function.apply(source(x), result),
@@ -103,9 +115,6 @@ impl Fused {
                     let [condition, x, y] = [0, 1, 2].map(|index: usize| source(&operands[index]));
                     select([condition, x, y], result);
                 }
-            }
-            if number != last {
-                blocks[self.blocks[number]] = own;
             }
         }
     }
