@@ -6,9 +6,9 @@
 
 use tfrt_host::kernel::{Attr, AttributeView, Rest};
 use tfrt_host::{Error, ExecutionContext, Heap, Value};
-use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
+use tfrt_tensor::{DenseHostTensor, TensorShape};
 
 use super::{Made, dense, made, memory};
 
@@ -82,9 +82,24 @@ pub(super) fn run(operands: Rest, execution: &ExecutionContext) -> Made {
         program.ok_or_else(|| Error::invalid_argument("operand 0: expected a program"))?;
     let inputs = (1..operands.len()).map(|index| dense(&operands, index));
     let inputs: Vec<&DenseHostTensor> = inputs.collect::<Result<_, _>>()?;
-    let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
-    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let out = memory::output(execution, &broadcast_extents(&shapes)?)?;
+    let out = match spread(&inputs) {
+        Some(shape) => memory::output_of(execution, shape.clone())?,
+        None => {
+            let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
+            let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+            memory::output(execution, &broadcast_extents(&shapes)?)?
+        }
+    };
     let chain = program.0.run_into::<f32>(execution, &inputs, &out)?;
     Ok(made(out, chain))
+}
+
+/// The shape that all are broadcast to, where they have it, or one element.
+fn spread<'a>(inputs: &[&'a DenseHostTensor]) -> Option<&'a TensorShape> {
+    let size = |input: &&&DenseHostTensor| (input.n_elements(), input.shape().rank());
+    let shape = inputs.iter().max_by_key(size)?.shape();
+    let is_spread = |input: &&DenseHostTensor| {
+        input.shape() == shape || (input.n_elements() == 1 && input.shape().rank() <= shape.rank())
+    };
+    inputs.iter().all(is_spread).then_some(shape)
 }

@@ -35,7 +35,19 @@ pub(super) fn output(
     execution: &ExecutionContext,
     extents: &[usize],
 ) -> Result<DenseHostTensor, Error> {
-    let metadata = TensorMetadata::new(DType::F32, TensorShape::new(extents)?);
+    output_of(execution, TensorShape::new(extents)?)
+}
+
+/// The same, of a shape.
+///
+/// # Errors
+///
+/// As of [`output`].
+pub(super) fn output_of(
+    execution: &ExecutionContext,
+    shape: TensorShape,
+) -> Result<DenseHostTensor, Error> {
+    let metadata = TensorMetadata::new(DType::F32, shape);
     let len_bytes = metadata.len_bytes()?;
     let host = execution.host();
     if len_bytes < LEAST_BYTES {
