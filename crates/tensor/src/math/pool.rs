@@ -15,6 +15,7 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 mod channels_first;
 mod general;
 mod gradient;
+mod narrow;
 mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};

@@ -167,7 +167,14 @@ fn assert_near(found: &[f32], wanted: &[f32]) {
 
 #[test]
 fn images_are_those_of_the_definitions_on_any_number_of_threads() {
-    for extents in [[1, 1, 1], [3, 2, 5], [5, 4, 16], [6, 7, 70], [40, 40, 24]] {
+    for extents in [
+        [1, 1, 1],
+        [3, 2, 5],
+        [5, 4, 16],
+        [6, 7, 70],
+        [40, 40, 24],
+        [50, 60, 6],
+    ] {
         let wanted = Bed::new(0).images(extents);
         for n_workers in [1, 2, 4] {
             assert_eq!(Bed::new(n_workers).images(extents), wanted, "{extents:?}");
@@ -182,11 +189,11 @@ fn the_largest_of_what_is_no_number_is_none() {
         Window::new(1, 1, Padding::Valid),
         Window::new(3, 1, Padding::Valid),
     ];
-    for at in 0..3 {
-        let mut elements = [1.0_f32; 3 * 20];
-        elements[at * 20..(at + 1) * 20].fill(f32::NAN);
-        let x = DenseHostTensor::from_slice(bed.host.allocator(), &[1, 1, 3, 20], &elements);
-        let out = bed.zeros(&[1, 1, 1, 20]);
+    for (at, c) in [0, 1, 2].into_iter().flat_map(|at| [(at, 20), (at, 5)]) {
+        let mut elements = vec![1.0_f32; 3 * c];
+        elements[at * c..(at + 1) * c].fill(f32::NAN);
+        let x = DenseHostTensor::from_slice(bed.host.allocator(), &[1, 1, 3, c], &elements);
+        let out = bed.zeros(&[1, 1, 1, c]);
         let done = pool_f32_into(
             &bed.execution,
             Pooling::Maximum,
@@ -195,5 +202,50 @@ fn the_largest_of_what_is_no_number_is_none() {
             &out,
         );
         assert!(bed.floats(done, &out).iter().all(|x| x.is_nan()));
+    }
+}
+
+#[test]
+fn pools_of_few_channels_are_those_of_the_definition() {
+    let (bed, window) = (Bed::new(0), Window::new);
+    let apart = Window {
+        dilation: 2,
+        ..window(3, 1, Padding::Explicit(3, 2))
+    };
+    for windows in [
+        &[window(2, 2, Padding::Valid)][..],
+        &[window(2, 2, Padding::Valid), window(3, 1, Padding::Same)],
+        &[window(4, 3, Padding::Explicit(2, 5)), apart],
+        // Some look at padding alone, and none lies in the input.
+        &[window(2, 1, Padding::Explicit(4, 4)), apart],
+        &[window(9, 2, Padding::Explicit(8, 8)), apart],
+        &[
+            window(2, 1, Padding::Explicit(1, 0)),
+            window(2, 2, Padding::Explicit(0, 1)),
+            window(3, 2, Padding::Same),
+        ],
+    ] {
+        for c in [1, 3, 7, 15] {
+            let input = [&[2][..], &[6, 9, 5][..windows.len()], &[c]].concat();
+            let (x, extents) = (bed.random(&input, 3), output_extents(&input, windows));
+            let extents = extents.unwrap();
+            for pooling in [Pooling::Maximum, Pooling::Mean, Pooling::MeanWithPadding] {
+                let (out, other) = (bed.zeros(&extents), bed.zeros(&extents));
+                let e = &bed.execution;
+                let found = bed.floats(pool_f32_into(e, pooling, &x, windows, &out), &out);
+                let wanted = pool_into::<f32>(e, pooling, &x, windows, &other);
+                let wanted = bed.floats(wanted, &other);
+                if pooling != Pooling::Maximum {
+                    assert_near(&found, &wanted);
+                    continue;
+                }
+                // Of padding alone nothing is the largest.
+                let mut pairs = found.iter().zip(&wanted);
+                let is_same = |(found, wanted): (&f32, &f32)| {
+                    found == wanted || (*found == f32::NEG_INFINITY && *wanted <= f32::MIN)
+                };
+                assert!(pairs.all(is_same), "{windows:?} {c}");
+            }
+        }
     }
 }

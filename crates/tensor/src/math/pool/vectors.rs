@@ -10,6 +10,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+use super::narrow::Narrow;
 use super::{Plan, Pooling, pool_into};
 use crate::DenseHostTensor;
 use crate::math::lines::Lines;
@@ -40,19 +41,29 @@ pub fn pool_f32_into(
     if pooling != Pooling::Maximum && n_taps > MOST_ADDED {
         return pool_into::<f32>(execution, pooling, input, windows, out);
     }
-    let (input, n) = (input.clone(), plan.channels);
+    let (input, n, set) = (input.clone(), plan.channels, InstructionSet::best());
     let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
     let lines = Lines::new(n_rows, n, n_taps.saturating_mul(n));
     let after = TensorAfter::default();
     fill(execution, out, n, lines, after, move |block, _, out, _| {
         let input = input.read()?;
-        let pixels = Pixels {
-            plan: &plan,
-            input: input.elements()?,
-            rows: block.rows.clone(),
-            out,
-        };
-        InstructionSet::best().processor().vectorize(pixels);
+        let (input, rows) = (input.elements()?, block.rows.clone());
+        let plan = &plan;
+        let processor = set.processor();
+        match n < set.n_lanes() {
+            true => processor.vectorize(Narrow {
+                plan,
+                input,
+                rows,
+                out,
+            }),
+            false => processor.vectorize(Pixels {
+                plan,
+                input,
+                rows,
+                out,
+            }),
+        }
         Ok(())
     })
 }

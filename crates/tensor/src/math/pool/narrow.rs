@@ -1,0 +1,181 @@
+//! Pools of images of `f32` with fewer channels than a vector has elements.
+//!
+//! Vectors are read and written as a whole where there is room: what they hold too many of is that of the pixels
+//! behind, which are made later.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::{Plan, Pooling};
+use crate::math::panel::vectors::{load, store};
+use crate::math::window::{Laid, Window, Windows};
+
+/// Outputs that are to be made.
+pub(super) struct Narrow<'p> {
+    pub plan: &'p Plan,
+    pub input: &'p [f32],
+    pub rows: Range<usize>,
+    /// Begins with the first row, and ends with the last.
+    pub out: &'p mut [f32],
+}
+
+impl WithSimd for Narrow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Plan {
+            pooling,
+            windows,
+            channels,
+            ..
+        } = *self.plan;
+        if self.out.is_empty() {
+            return;
+        }
+        // It wraps around only where no window has two elements of the input.
+        let step = windows.0[2].window.dilation.wrapping_mul(channels);
+        let (n_outputs, n_inputs) = (windows.n_outputs(), windows.n_inputs());
+        let whole = Whole::new(&windows, channels);
+        let [depth, height, width] = &windows.0;
+        let (mut image, first) = (self.rows.start / n_outputs, self.rows.start % n_outputs);
+        let (mut x, rest) = (first % width.output, first / width.output);
+        let (mut y, mut z) = (rest % height.output, rest / height.output);
+        let mut seen: Vec<usize> = Vec::new();
+        for pixel in 0..self.rows.len() {
+            let start = image * n_inputs * channels;
+            let (first, taps) = match whole.first([z, y, x]) {
+                Some(place) => (start + place * channels, &whole.offsets[..]),
+                None => {
+                    seen.clear();
+                    let output = (z * height.output + y) * width.output + x;
+                    windows.runs(output, |_, place, n_run| {
+                        let first = place * channels;
+                        seen.extend((0..n_run).map(|index| first + index * step));
+                    });
+                    (start, &seen[..])
+                }
+            };
+            let n = match pooling {
+                Pooling::Maximum => None,
+                Pooling::Mean => Some(taps.len().max(1)),
+                Pooling::MeanWithPadding => Some(windows.n_taps()),
+            };
+            #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
+            let divisor = n.map(|n| n as f32);
+            let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
+            // Taps come in order.
+            let end = taps.last().map_or(0, |tap| tap + S::F32_LANES);
+            let n_written = match end <= input.len() && S::F32_LANES <= out.len() {
+                true => S::F32_LANES,
+                false => channels,
+            };
+            make(simd, input, taps, divisor, &mut out[..n_written]);
+            x += 1;
+            if x == width.output {
+                (x, y) = (0, y + 1);
+            }
+            if y == height.output {
+                (y, z) = (0, z + 1);
+            }
+            if z == depth.output {
+                (z, image) = (0, image + 1);
+            }
+        }
+    }
+}
+
+/// Makes an output of the elements at `taps`: their sum divided by a number, or the largest.
+#[inline(always)]
+fn make<S: Simd>(simd: S, input: &[f32], taps: &[usize], divisor: Option<f32>, out: &mut [f32]) {
+    let made = match divisor {
+        Some(divisor) => {
+            let mut sum = simd.splat_f32s(0.0);
+            for &tap in taps {
+                sum = simd.add_f32s(sum, load(simd, &input[tap..][..out.len()]));
+            }
+            simd.div_f32s(sum, simd.splat_f32s(divisor))
+        }
+        None => {
+            let mut made = simd.splat_f32s(f32::NEG_INFINITY);
+            for &tap in taps {
+                made = greatest(simd, made, load(simd, &input[tap..][..out.len()]));
+            }
+            made
+        }
+    };
+    store(simd, out, made);
+}
+
+/// The larger ones; what is no number where one of two is none.
+#[inline(always)]
+fn greatest<S: Simd>(simd: S, before: S::f32s, x: S::f32s) -> S::f32s {
+    let larger = simd.select_f32s(simd.greater_than_f32s(before, x), before, x);
+    simd.select_f32s(simd.equal_f32s(before, before), larger, before)
+}
+
+/// Windows that lie in the input as a whole.
+struct Whole {
+    windows: Windows,
+    /// In each dimension the outputs whose windows these are.
+    outputs: [Range<usize>; 3],
+    /// Where a window's elements are, seen from the first; nothing if there are no such windows.
+    offsets: Vec<usize>,
+}
+
+impl Whole {
+    fn new(windows: &Windows, channels: usize) -> Whole {
+        let outputs = windows.0.map(|laid| {
+            let Window {
+                extent,
+                stride,
+                dilation,
+                ..
+            } = laid.window;
+            let covered = (extent - 1).saturating_mul(dilation).saturating_add(1);
+            let first = laid.before.div_ceil(stride);
+            let end = match (laid.input + laid.before).checked_sub(covered) {
+                Some(room) => (room / stride + 1).min(laid.output),
+                None => 0,
+            };
+            first..end.max(first)
+        });
+        let mut offsets = Vec::new();
+        if outputs.iter().all(|outputs| !outputs.is_empty()) {
+            // They lie in the input, so there are no more of them than it has elements.
+            let [depth, height, width] = &windows.0;
+            let taps = |laid: &Laid| {
+                let Window {
+                    extent, dilation, ..
+                } = laid.window;
+                (0..extent).map(move |tap| tap * dilation)
+            };
+            for z in taps(depth) {
+                for y in taps(height) {
+                    let line = (z * height.input + y) * width.input;
+                    offsets.extend(taps(width).map(|x| (line + x) * channels));
+                }
+            }
+        }
+        Whole {
+            windows: *windows,
+            outputs,
+            offsets,
+        }
+    }
+
+    /// Where the first element of an output's window is, if the window is one of these.
+    #[inline(always)]
+    fn first(&self, output: [usize; 3]) -> Option<usize> {
+        let [depth, height, width] = &self.windows.0;
+        let mut dimensions = self.outputs.iter().zip(output);
+        if !dimensions.all(|(outputs, at)| outputs.contains(&at)) {
+            return None;
+        }
+        let place = |laid: &Laid, at: usize| at * laid.window.stride - laid.before;
+        let [z, y, x] = output;
+        let (z, y, x) = (place(depth, z), place(height, y), place(width, x));
+        Some((z * height.input + y) * width.input + x)
+    }
+}
