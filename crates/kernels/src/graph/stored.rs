@@ -30,7 +30,7 @@ use super::{convolution, product};
 use crate::onnx::HeldAttributes;
 
 /// The version of the form.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// A value as a file keeps it.
 #[derive(Clone, Debug)]
@@ -174,11 +174,12 @@ fn of<T: Storable>(
 const KINDS: &[&str] = &["depthwise", "direct", "matrix", "winograd2", "winograd4"];
 
 fn panel(set: InstructionSet) -> Vec<i64> {
-    let columns = set.panel_columns().map(i64::try_from);
-    columns.into_iter().filter_map(Result::ok).collect()
+    let columns = set.panel_columns().iter();
+    let columns = columns.map(|columns| i64::try_from(*columns));
+    columns.filter_map(Result::ok).collect()
 }
 
-/// `%f = "cpu.stored.filter"() {kind = "direct", numbers = [..], panel = [32, 16], set = "avx512", tensor0 = dense<..>, version = 1}`
+/// `%f = "cpu.stored.filter"() {kind = "direct", numbers = [..], panel = [32, 16, 8], set = "avx512", tensor0 = dense<..>, version = 2}`
 fn restore<T: Storable>(attributes: HeldAttributes, host: &HostContext) -> Result<T, Error> {
     let mut list = attributes.0;
     let n_found = list.len();

@@ -4,27 +4,24 @@
 //! # How
 //!
 //! The right side, `[depth, columns]`, is laid out panel by panel: some neighbouring columns, as many as
-//! two vectors hold, row after row. The last panel has one vector if that is enough, and zeros for columns that
-//! are not there. The left side stays where it is: a row is a list of *parts*, slices that lie
-//! anywhere. For a convolution these are what its window looks at, tap by tap, and zeros where it looks at
-//! padding; no matrix of patches is made.
+//! two vectors hold, row after row (`layout`). The left side stays where it is: a row is a list of *parts*,
+//! slices that lie anywhere. For a convolution these are what its window looks at, tap by tap, and zeros where it
+//! looks at padding; no matrix of patches is made.
 //!
 //! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
 //! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache holds all panels, it is the other way around.
 //! Blocks are what threads divide among themselves (`Grid`).
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use tfrt_host::{DType, Error, HostAllocator};
-
-use crate::{DenseHostTensor, TensorMetadata, TensorShape};
+use smallvec::SmallVec;
 
 mod after;
 #[allow(unsafe_code, reason = "a listed module")]
 mod ahead;
 mod fill;
 mod instructions;
+mod layout;
 mod tile;
 pub(crate) mod vectors;
 
@@ -32,156 +29,10 @@ pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
 pub use instructions::InstructionSet;
 use instructions::Processor;
-use tile::{Beside, Finish, Parts, Source, Tile};
-pub(crate) use tile::{Residual, multiply_add};
-
-/// How a right side is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Layout {
-    pub set: InstructionSet,
-    /// Elements of a column.
-    pub depth: usize,
-    pub n_columns: usize,
-}
-
-impl Layout {
-    /// How many panels there are.
-    pub(crate) fn n_panels(self) -> usize {
-        self.n_columns.div_ceil(self.set.n_columns())
-    }
-
-    /// The columns of a panel that are there.
-    fn columns(self, panel: usize) -> Range<usize> {
-        let first = panel * self.set.n_columns();
-        first
-            ..self
-                .n_columns
-                .min(first.saturating_add(self.set.n_columns()))
-    }
-
-    /// The columns of some panels.
-    pub(crate) fn columns_of(self, panels: &Range<usize>) -> Range<usize> {
-        let width = self.set.n_columns();
-        panels.start * width..self.n_columns.min(panels.end * width)
-    }
-
-    /// How many columns a panel has, with those that are not there.
-    pub(crate) fn width(self, panel: usize) -> usize {
-        match self.columns(panel).len() <= self.set.n_lanes() {
-            true => self.set.n_lanes(),
-            false => self.set.n_columns(),
-        }
-    }
-
-    /// Elements of a packed right side; `None` if they fit no memory.
-    pub(crate) fn n_elements(self) -> Option<usize> {
-        let n_columns = match self.n_panels().checked_sub(1) {
-            Some(last) => (last * self.set.n_columns()).checked_add(self.width(last))?,
-            None => 0,
-        };
-        self.depth.checked_mul(n_columns)
-    }
-
-    /// Where a panel lies.
-    pub(crate) fn panel(self, panel: usize) -> Range<usize> {
-        let first = panel * self.set.n_columns() * self.depth;
-        first..first + self.width(panel) * self.depth
-    }
-}
-
-/// Packs the matrix that begins at `start` of `right`; neighbours in a column are `strides[0]` apart, those in
-/// a row `strides[1]`. Writes every element of `packed`.
-pub(crate) fn pack(
-    layout: Layout,
-    right: &[f32],
-    start: usize,
-    strides: [usize; 2],
-    packed: &mut [f32],
-) {
-    for panel in 0..layout.n_panels() {
-        let (columns, width) = (layout.columns(panel), layout.width(panel));
-        let rows = packed[layout.panel(panel)].chunks_exact_mut(width);
-        for (depth, row) in rows.enumerate() {
-            let first = start + depth * strides[0] + columns.start * strides[1];
-            let (there, missing) = row.split_at_mut(columns.len());
-            match strides[1] {
-                1 => there.copy_from_slice(&right[first..][..there.len()]),
-                stride => {
-                    for (index, element) in there.iter_mut().enumerate() {
-                        *element = right[first + index * stride];
-                    }
-                }
-            }
-            missing.fill(0.0);
-        }
-    }
-}
-
-/// Lays a packed right side out for another instruction set: the same elements in panels of other widths. Columns
-/// that only one side has are there to fill vectors, and are zeros. Writes every element of `packed`.
-pub(crate) fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
-    packed.fill(0.0);
-    for panel in 0..to.n_panels() {
-        let (columns, width) = (to.columns(panel), to.width(panel));
-        let rows = packed[to.panel(panel)].chunks_exact_mut(width);
-        for (depth, row) in rows.enumerate().take(from.layout.depth) {
-            let columns = columns.start..columns.end.min(from.layout.n_columns);
-            for (element, column) in row.iter_mut().zip(columns) {
-                let panel = column / from.layout.set.n_columns();
-                let at = depth * from.layout.width(panel) + column % from.layout.set.n_columns();
-                *element = from.elements[from.layout.panel(panel).start + at];
-            }
-        }
-    }
-}
-
-/// Lays several right sides of one layout, one behind the other, out for another instruction set.
-///
-/// # Errors
-///
-/// `ResourceExhausted` if there is no memory; `InvalidArgument` if there are not as many elements as that takes.
-pub(crate) fn lay_all_again(
-    allocator: &Arc<dyn HostAllocator>,
-    elements: &DenseHostTensor,
-    n_parts: usize,
-    [from, to]: [Layout; 2],
-) -> Result<DenseHostTensor, Error> {
-    let n = |layout: Layout| layout.n_elements()?.checked_mul(n_parts);
-    let (Some(n_from), Some(n_to)) = (n(from), n(to)) else {
-        return Err(Error::invalid_argument(
-            "packed elements do not fit any memory",
-        ));
-    };
-    let reading = elements.read()?;
-    let packed = reading.elements::<f32>()?;
-    if packed.len() != n_from {
-        let found = packed.len();
-        let message = format!("expected {n_from} packed elements, found {found}");
-        return Err(Error::invalid_argument(message));
-    }
-    let metadata = TensorMetadata::new(DType::F32, TensorShape::new(&[n_to])?);
-    let mut laid = DenseHostTensor::zeroed(allocator, metadata)?;
-    if n_from > 0 && n_to > 0 {
-        let out = laid.elements_mut::<f32>()?;
-        let out = out.expect("nobody else has it yet");
-        let parts = packed.chunks_exact(n_from / n_parts);
-        for (elements, out) in parts.zip(out.chunks_exact_mut(n_to / n_parts)) {
-            let panels = Panels {
-                layout: from,
-                elements,
-            };
-            lay_again(panels, to, out);
-        }
-    }
-    Ok(laid)
-}
-
-/// A packed right side.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Panels<'p> {
-    pub layout: Layout,
-    pub elements: &'p [f32],
-}
+use layout::Panel;
+pub(crate) use layout::{Layout, Panels, lay_all_again, pack};
+use tile::{Beside, Parts, Source, Tile};
+pub(crate) use tile::{Finish, Residual, finish, multiply_add};
 
 /// A left side: rows of as many elements as the right side is deep, in parts of one length.
 pub(crate) trait Left {
@@ -219,6 +70,25 @@ pub(crate) struct Finishing<'f> {
     pub greatest: f32,
 }
 
+impl<'f> Finishing<'f> {
+    /// For some neighbouring columns, from a row of the block on.
+    #[inline(always)]
+    pub(crate) fn of(&self, row: usize, columns: Range<usize>) -> Finish<'f> {
+        Finish {
+            scale: self.scale.map(|list| &list[columns.clone()]),
+            shift: self.shift.map(|list| &list[columns.clone()]),
+            residual: match self.residual {
+                Residual::Rows(elements, apart) => {
+                    Residual::Rows(&elements[row * apart + columns.start..], apart)
+                }
+                other => other,
+            },
+            least: self.least,
+            greatest: self.greatest,
+        }
+    }
+}
+
 impl Default for Finishing<'_> {
     fn default() -> Self {
         Finishing {
@@ -252,12 +122,19 @@ pub(crate) fn multiply(
     let max_rows = max_rows(layout.set, left.row_stride());
     let processor = layout.set.processor();
     let at_once = (MAX_PARTS / n_parts.max(1)).max(max_rows);
+    let panels: SmallVec<[Panel; 8]> = block
+        .panels
+        .clone()
+        .map(|index| layout.panel(index))
+        .collect();
     let (mut first, rows) = (block.rows.start, block.rows.clone());
+    let mut copies = Vec::new();
     while first < rows.end {
         let part = first..rows.end.min(first + at_once);
-        let (mut copies, mut parts, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut next = 0;
+        copies.clear();
         left.copy(part.clone(), &mut copies);
-        parts.reserve(n_parts * part.len());
+        let mut parts = Vec::with_capacity(n_parts * part.len());
         let tiles = Tiles::of(part.len(), max_rows);
         for tile in tiles.ranges() {
             let tile = part.start + tile.start..part.start + tile.end;
@@ -267,35 +144,21 @@ pub(crate) fn multiply(
             parts: &parts,
             n_parts,
             part_len,
-
             first: first - rows.start,
+            column: panels.first().map_or(0, |panel| panel.own.start),
             processor,
         };
-        let column = |panel: usize| (panel - block.panels.start) * layout.set.n_columns();
         // What stays in the second cache is gone through in the inner loop.
         if size_of_val(right.elements) > NEAR_BYTES {
-            for panel in block.panels.clone() {
+            for panel in &panels {
                 for tile in tiles.ranges() {
-                    laid.times(
-                        right,
-                        (tile, panel),
-                        finishing,
-                        &mut out[column(panel)..],
-                        stride,
-                    );
+                    laid.times(right, (tile, panel), finishing, out, stride);
                 }
             }
         } else {
             for tile in tiles.ranges() {
-                for panel in block.panels.clone() {
-                    let tile = tile.clone();
-                    laid.times(
-                        right,
-                        (tile, panel),
-                        finishing,
-                        &mut out[column(panel)..],
-                        stride,
-                    );
+                for panel in &panels {
+                    laid.times(right, (tile.clone(), panel), finishing, out, stride);
                 }
             }
         }
@@ -317,19 +180,20 @@ pub(crate) fn multiply_rows<'l>(
     parts.clear();
     parts.extend(rows.chunks_exact(row_len).map(|row| &row[..layout.depth]));
     let tiles = Tiles::of(parts.len(), max_rows(layout.set, row_len));
+    let columns = layout.columns_of(&panels);
     let laid = Laid {
         parts,
         n_parts: 1,
         part_len: layout.depth,
         first: 0,
+        column: columns.start,
         processor: layout.set.processor(),
     };
-    let stride = layout.columns_of(&panels).len();
-    for panel in panels.clone() {
-        let column = (panel - panels.start) * layout.set.n_columns();
+    for index in panels {
+        let panel = layout.panel(index);
         for tile in tiles.ranges() {
-            let out = &mut out[column..];
-            laid.times(right, (tile, panel), &Finishing::default(), out, stride);
+            let finishing = Finishing::default();
+            laid.times(right, (tile, &panel), &finishing, out, columns.len());
         }
     }
 }
@@ -360,16 +224,17 @@ struct Laid<'l> {
     part_len: usize,
     /// The first row, by its number in the block.
     first: usize,
+    /// The first column of the block.
+    column: usize,
     processor: Processor,
 }
 
 impl Laid<'_> {
-    /// Makes the tile of some rows and a panel; `out` begins with the panel's first column in the block's first
-    /// row.
+    /// Makes the tile of some rows and a panel; `out` begins with the block's first element.
     fn times(
         &self,
         right: Panels<'_>,
-        (rows, panel): (Range<usize>, usize),
+        (rows, panel): (Range<usize>, &Panel),
         finishing: &Finishing<'_>,
         out: &mut [f32],
         stride: usize,
@@ -379,14 +244,8 @@ impl Laid<'_> {
             part_len: self.part_len,
         };
         let rows = self.first + rows.start..self.first + rows.end;
-        right.tile(
-            self.processor,
-            source,
-            (rows, panel),
-            finishing,
-            out,
-            stride,
-        );
+        let place = (rows, panel, self.column);
+        right.tile(self.processor, source, place, finishing, out, stride);
     }
 }
 
@@ -409,63 +268,58 @@ pub(crate) fn multiply_line(
     out: &mut [f32],
     stride: usize,
 ) {
-    let set = right.layout.set;
-    let processor = set.processor();
-    for tile in Tiles::of(line.rows.len(), set.max_rows()).ranges() {
-        let source = Beside {
-            elements: &line.elements[tile.start..],
-            offsets: line.offsets,
-        };
-        let rows = line.rows.start + tile.start..line.rows.start + tile.end;
-        for panel in panels.clone() {
-            let out = &mut out[(panel - panels.start) * set.n_columns()..];
-            let place = (rows.clone(), panel);
+    let layout = right.layout;
+    let processor = layout.set.processor();
+    let first = layout.panel(panels.start).own.start;
+    for index in panels.clone() {
+        let panel = layout.panel(index);
+        for tile in Tiles::of(line.rows.len(), layout.set.max_rows()).ranges() {
+            let source = Beside {
+                elements: &line.elements[tile.start..],
+                offsets: line.offsets,
+            };
+            let rows = line.rows.start + tile.start..line.rows.start + tile.end;
+            let place = (rows, &panel, first);
             right.tile(processor, source, place, finishing, out, stride);
         }
     }
 }
 
 impl Panels<'_> {
-    /// Makes the tile of some rows and a panel; rows are counted from the block's first, in which `out` begins with
-    /// the panel's first column.
+    /// Makes the tile of some rows and a panel. Rows are counted from the block's first; `out` begins with its
+    /// first column, which is given with the place.
     fn tile(
         self,
         processor: Processor,
         source: impl Source,
-        (rows, panel): (Range<usize>, usize),
+        (rows, panel, first): (Range<usize>, &Panel, usize),
         finishing: &Finishing<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
-        let layout = self.layout;
-        let columns = layout.columns(panel);
+        let (own, held) = (panel.own.clone(), panel.held());
         let row = rows.start;
         let made = Made {
             processor,
             source,
             n_rows: rows.len(),
-            panel: &self.elements[layout.panel(panel)],
-            n_columns: columns.len(),
-            width: layout.width(panel),
-            is_narrow: layout.width(panel) < layout.set.n_columns(),
-            may_spill: layout.n_panels() == 1 && stride == layout.n_columns,
+            panel: &self.elements[panel.elements.clone()],
+            n_columns: held.len(),
+            n_again: own.start - held.start,
+            width: panel.width,
+            may_spill: self.layout.n_panels() == 1 && stride == self.layout.n_columns,
         };
-        let finish = Finish {
-            scale: finishing.scale.map(|list| &list[columns.clone()]),
-            shift: finishing.shift.map(|list| &list[columns.clone()]),
-            residual: match finishing.residual {
-                Residual::Rows(elements, apart) => {
-                    Residual::Rows(&elements[row * apart + columns.start..], apart)
-                }
-                other => other,
-            },
-            least: finishing.least,
-            greatest: finishing.greatest,
-        };
-        let out = &mut out[row * stride..];
-        match made.n_columns == made.width {
-            true => made.whole(finish, out, stride),
-            false => made.cut(finish, out, stride),
+        let finish = finishing.of(row, held.clone());
+        // What is made again is the same, unless what stood there before goes into it.
+        let is_same = made.n_again == 0
+            || (held.start >= first && !matches!(finish.residual, Residual::Result(_)));
+        match is_same && made.n_columns == made.width {
+            true => made.whole(
+                finish,
+                &mut out[row * stride + held.start - first..],
+                stride,
+            ),
+            false => made.cut(finish, &mut out[row * stride + own.start - first..], stride),
         }
     }
 }
@@ -498,10 +352,10 @@ struct Made<'t, R> {
     panel: &'t [f32],
     /// Columns that are there.
     n_columns: usize,
+    /// How many of these another panel has, too.
+    n_again: usize,
     /// Columns of the panel.
     width: usize,
-    /// Whether they are one vector.
-    is_narrow: bool,
     /// Whether what lies behind the columns of a row are those of the next, which is made later.
     may_spill: bool,
 }
@@ -521,13 +375,20 @@ impl<R: Source> Made<'_, R> {
             out,
             stride,
         };
-        tile.make(self.processor, self.is_narrow);
+        tile.make(self.processor, self.width);
     }
 
-    /// Makes a tile of which some columns are not there: aside, and copies the others, unless they may be written
-    /// where later rows will be.
+    /// Makes a tile, and keeps the columns that no other panel has: `out` begins with these. Some columns are not
+    /// there, or `out` has no place for those that another panel has, too; so it is made aside and copied, unless
+    /// what is too much may be written where later rows will be.
     fn cut(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
-        let (width, n_columns) = (self.width, self.n_columns);
+        let Made {
+            n_columns,
+            n_again,
+            width,
+            ..
+        } = self;
+        let n_own = n_columns - n_again;
         let mut per_column = [[0.0; MAX_WIDTH]; 2];
         let [scale, shift] = &mut per_column;
         let scale = finish.scale.map(|list| &*padded(list, scale));
@@ -551,7 +412,7 @@ impl<R: Source> Made<'_, R> {
                     .zip(out.chunks(stride))
                     .take(self.n_rows)
                 {
-                    aside[..n_columns].copy_from_slice(&out[..n_columns]);
+                    aside[n_again..n_columns].copy_from_slice(&out[..n_own]);
                 }
                 Residual::Result(factor)
             }
@@ -579,7 +440,7 @@ impl<R: Source> Made<'_, R> {
             .zip(out.chunks_mut(stride))
             .take(self.n_rows)
         {
-            out[..n_columns].copy_from_slice(&aside[..n_columns]);
+            out[..n_own].copy_from_slice(&aside[n_again..n_columns]);
         }
     }
 }
@@ -618,6 +479,8 @@ pub(crate) struct Grid {
 const BLOCK_OPERATIONS: usize = 5 << 20;
 /// The same for a block of some columns, which costs more to put in its place.
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
+/// The same for a block of all groups, where there would be but one.
+const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
 /// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel that
@@ -657,6 +520,23 @@ impl Grid {
             layout,
             n_row_blocks,
             n_panel_blocks,
+        }
+    }
+
+    /// The same for so many products side by side, whose columns together make a row: with all columns in each block,
+    /// so that there are more blocks of some rows.
+    pub(crate) fn of_groups(self, n_groups: usize) -> Grid {
+        let per_row = self.layout.depth.saturating_mul(self.layout.n_columns);
+        let operations = per_row.saturating_mul(self.n_rows).saturating_mul(n_groups);
+        let wanted = operations.div_ceil(GROUPS_BLOCK_OPERATIONS).min(ROW_BLOCKS);
+        let n_tiles = self.n_rows.div_ceil(self.layout.set.max_rows());
+        let wanted = match wanted.min(n_tiles) {
+            n @ ..2 => n,
+            n => n - n % 2,
+        };
+        Grid {
+            n_row_blocks: self.n_row_blocks.max(wanted),
+            ..self.with_whole_rows()
         }
     }
 
@@ -700,3 +580,6 @@ impl Cuts for Grid {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -210,6 +210,28 @@ impl Windows {
         self.0[3 - rank..].iter().map(|laid| laid.output).collect()
     }
 
+    /// How many outputs from one on, in its row, look at the same elements of their windows: each of them at what
+    /// lies a stride further in the last dimension than what the one before it looks at.
+    #[inline]
+    pub(crate) fn n_alike(&self, output: usize) -> usize {
+        let Laid {
+            window,
+            input,
+            before,
+            ..
+        } = self.0[2];
+        let x = output % self.0[2].output;
+        // Where the last window that lies in the input begins, as seen from the padding.
+        let last = (input + before).checked_sub((window.extent - 1) * window.dilation + 1);
+        match last {
+            Some(last) if x * window.stride >= before => {
+                let end = (last / window.stride + 1).min(self.0[2].output);
+                end.saturating_sub(x).max(1)
+            }
+            _ => 1,
+        }
+    }
+
     /// Gives the runs of elements that an output looks at: the number of the first in the window, that in the
     /// input, and how many there are, `dilation` of the last dimension apart in the input.
     #[inline(always)]
@@ -263,6 +285,11 @@ mod tests {
                     .filter_map(|tap| Some((tap, place(tap).filter(|place| *place < input)?)))
                     .collect();
                 let (first, end, start) = laid.seen(output);
+                let windows = Windows::new(&[window], &[input]).unwrap();
+                for next in output..output + windows.n_alike(output) {
+                    let (_, next_end, next_start) = laid.seen(next);
+                    prop_assert_eq!((next_end, next_start), (end, start + (next - output) * stride));
+                }
                 let found: Vec<(usize, usize)> =
                     (first..end).map(|tap| (tap, start + (tap - first) * dilation)).collect();
                 prop_assert_eq!(found, wanted);

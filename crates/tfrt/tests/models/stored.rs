@@ -212,11 +212,11 @@ fn refused(from: &str, to: &str) -> String {
 #[test]
 fn records_that_tell_something_else_are_refused() {
     let panel = InstructionSet::best().panel_columns();
-    let panel = format!("panel = [{}, {}]", panel[0], panel[1]);
+    let panel = format!("panel = {panel:?}");
     let set = format!("set = \"{}\"", InstructionSet::best().name());
     for (from, to) in [
-        ("version = 1", "version = 2"),
-        ("version = 1", "version = \"one\""),
+        ("version = 2", "version = 1"),
+        ("version = 2", "version = \"two\""),
         (&panel, "panel = [7, 7]"),
         (&panel, "panel = 7 : i64"),
         (&set, "set = \"abacus\""),

@@ -305,8 +305,7 @@ impl PackedFilter {
         let grid = Grid::new(n_rows, self.layout, row_len);
         match self.groups {
             1 => grid,
-            // All groups' columns make a row.
-            _ => grid.with_whole_rows(),
+            n_groups => grid.of_groups(n_groups),
         }
     }
 

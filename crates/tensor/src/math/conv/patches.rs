@@ -66,29 +66,16 @@ impl<'a> Patches<'a> {
         })
     }
 
-    /// The windows of some outputs, in order.
-    fn windows(&self, outputs: Range<usize>) -> impl Iterator<Item = Origin> {
-        let [depth, height, width] = self.plan.windows.0;
-        let n_inputs = self.plan.windows.n_inputs() * self.plan.channels;
-        let (mut image, output) = self.plan.image(outputs.start);
-        let (mut x, rest) = (output % width.output, output / width.output);
-        let (mut y, mut z) = (rest % height.output, rest / height.output);
+    /// The window of an output.
+    fn origin(&self, output: usize) -> Origin {
+        let [depth, height, width] = &self.plan.windows.0;
+        let (image, own) = self.plan.image(output);
+        let (x, rest) = (own % width.output, own / width.output);
+        let (y, z) = (rest % height.output, rest / height.output);
         let begin = |laid: &Laid, at: usize| (at * laid.window.stride).wrapping_sub(laid.before);
-        outputs.map(move |_| {
-            let at = [begin(&depth, z), begin(&height, y), begin(&width, x)];
-            let origin = Origin { at, image };
-            x += 1;
-            if x == width.output {
-                (x, y) = (0, y + 1);
-            }
-            if y == height.output {
-                (y, z) = (0, z + 1);
-            }
-            if z == depth.output {
-                (z, image) = (0, image + n_inputs);
-            }
-            origin
-        })
+        let at = [begin(depth, z), begin(height, y), begin(width, x)];
+        let n_alike = self.plan.windows.n_alike(own);
+        Origin { at, image, n_alike }
     }
 
     /// Gives, for each row of taps of a window, its place in the dimensions but the last, and its number in the
@@ -143,6 +130,8 @@ struct Origin {
     at: [usize; 3],
     /// Where its image begins in the input.
     image: usize,
+    /// How many outputs from this one on look at the same taps, each a stride further than the one before.
+    n_alike: usize,
 }
 
 /// How taps lie to the input, in the last dimension.
@@ -183,7 +172,10 @@ impl Left for Patches<'_> {
         if !self.is_joined || n_parts == 0 {
             return;
         }
-        for Origin { at, image } in self.windows(rows) {
+        let mut output = rows.start;
+        while output < rows.end {
+            let Origin { at, image, n_alike } = self.origin(output);
+            output += n_alike;
             let x = at[2];
             if let Joined::Partly(taps) = self.joined(x) {
                 self.lines(at, |line| {
@@ -223,54 +215,80 @@ impl Left for Patches<'_> {
             }
             return;
         }
-        let width = self.plan.windows.0[2];
-        for (row, Origin { at, image }) in self.windows(rows).enumerate() {
-            let x = at[2];
-            let mut index = row;
-            if self.is_within(at) {
+        let mut row = 0;
+        while row < n_rows {
+            let origin = self.origin(rows.start + row);
+            let n = origin.n_alike.min(n_rows - row);
+            if self.is_within(origin.at) {
                 let [_, height, width] = &self.plan.windows.0;
-                let place = (at[0] * height.input + at[1]) * width.input + x;
-                let input = &self.input[image + place * channels..];
-                let parts = parts[row..].iter_mut().step_by(n_rows);
-                for (part, offset) in parts.zip(&self.offsets) {
-                    *part = &input[*offset..*offset + len];
+                let [z, y, x] = origin.at;
+                let place = (z * height.input + y) * width.input + x;
+                let input = &self.input[origin.image + place * channels..];
+                // It wraps around only where no window but one has an element of the input.
+                let step = width.window.stride.wrapping_mul(channels);
+                for (parts, offset) in parts.chunks_exact_mut(n_rows).zip(&self.offsets) {
+                    for (index, part) in parts[row..row + n].iter_mut().enumerate() {
+                        *part = &input[*offset + index * step..][..len];
+                    }
                 }
+                row += n;
                 continue;
             }
-            if self.is_joined {
-                let joined = self.joined(x);
-                self.lines(at, |line| {
-                    match (line, &joined) {
-                        (Some(line), Joined::Within) => {
-                            let start = image + (line + x) * channels;
-                            parts[index] = &self.input[start..start + len];
-                        }
-                        (Some(_), Joined::Partly(_)) => {
-                            parts[index] = &copies[*next..*next + len];
-                            *next += len;
-                        }
-                        _ => {}
-                    }
-                    index += n_rows;
-                });
-                continue;
+            for _ in 0..n {
+                let origin = self.origin(rows.start + row);
+                self.lay_around(
+                    origin,
+                    copies,
+                    next,
+                    parts[row..].iter_mut().step_by(n_rows),
+                );
+                row += 1;
             }
-            let taps = width.window.extent;
+        }
+    }
+}
+
+impl Patches<'_> {
+    /// Gives the parts of an output whose window looks at padding, where that is not zeros.
+    fn lay_around<'s: 'p, 'p>(
+        &'s self,
+        Origin { at, image, .. }: Origin,
+        copies: &'s [f32],
+        next: &mut usize,
+        mut parts: impl Iterator<Item = &'p mut &'s [f32]>,
+    ) {
+        let ((_, len), channels, x) = (self.parts(), self.plan.channels, at[2]);
+        if self.is_joined {
+            let joined = self.joined(x);
             self.lines(at, |line| {
-                let Some(line) = line else {
-                    index += n_rows * taps;
-                    return;
-                };
-                let mut x = x;
-                for _ in 0..taps {
-                    if x < width.input {
-                        let start = image + (line + x) * channels + self.channels.0;
-                        parts[index] = &self.input[start..start + len];
+                let Some(part) = parts.next() else { return };
+                match (line, &joined) {
+                    (Some(line), Joined::Within) => {
+                        let start = image + (line + x) * channels;
+                        *part = &self.input[start..start + len];
                     }
-                    x = x.wrapping_add(width.window.dilation);
-                    index += n_rows;
+                    (Some(_), Joined::Partly(_)) => {
+                        *part = &copies[*next..*next + len];
+                        *next += len;
+                    }
+                    _ => {}
                 }
             });
+            return;
         }
+        let width = self.plan.windows.0[2];
+        self.lines(at, |line| {
+            let mut x = x;
+            for _ in 0..width.window.extent {
+                let Some(part) = parts.next() else { return };
+                if let Some(line) = line
+                    && x < width.input
+                {
+                    let start = image + (line + x) * channels + self.channels.0;
+                    *part = &self.input[start..start + len];
+                }
+                x = x.wrapping_add(width.window.dilation);
+            }
+        });
     }
 }

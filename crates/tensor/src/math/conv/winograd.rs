@@ -44,7 +44,7 @@ pub enum Method {
 }
 
 /// Channels and filters from which on fewer multiplications pay for the transforms.
-const MIN_CHANNELS: usize = 32;
+const MIN_CHANNELS: usize = 16;
 /// Channels times filters of which the third cache holds the transformed filter of large squares.
 const MAX_FOUR: usize = 160 * 160;
 /// The largest element of a filter that is transformed: no sum overflows if the image has no element above 2^48.
@@ -192,7 +192,7 @@ const TILES_OF_FOUR: usize = 20;
 /// Blocks that are wanted at least ...
 const MIN_BLOCKS: usize = 4;
 /// ... unless each has fewer panels: then transforming the input again for each costs too much.
-const MIN_PANELS: usize = 4;
+const MIN_PANELS: usize = 3;
 
 impl Tiling {
     pub(super) fn new(plan: &Plan, method: Method, layout: Layout) -> Tiling {
@@ -261,8 +261,8 @@ impl Cuts for Tiling {
     }
 
     fn columns(&self, block: &Block) -> Range<usize> {
-        let columns = self.layout.set.n_columns();
-        block.panels.start * columns..self.filters.min(block.panels.end * columns)
+        let columns = self.layout.columns_of(&block.panels);
+        columns.start..self.filters.min(columns.end)
     }
 
     fn block(&self, index: usize) -> Block {

@@ -2,7 +2,9 @@
 
 use tfrt_host::Error;
 
-use super::tile::{Sized, Source};
+#[cfg(target_arch = "x86_64")]
+use super::tile::Halves;
+use super::tile::{Sized, Source, Vectors};
 
 /// An instruction set, with the panels that are laid out for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,10 +56,14 @@ impl InstructionSet {
         all.find(|set| set.name() == name)
     }
 
-    /// Returns how many columns a panel has, and how many a narrow last one: what else tells how packed
-    /// elements lie.
-    pub const fn panel_columns(self) -> [usize; 2] {
-        [self.n_columns(), self.n_lanes()]
+    /// Returns how many columns a panel has, then how many narrow last ones have, the widest first: what else
+    /// tells how packed elements lie.
+    pub const fn panel_columns(self) -> &'static [usize] {
+        match self {
+            InstructionSet::Plain => &[8, 4],
+            InstructionSet::Avx2 => &[16, 8],
+            InstructionSet::Avx512 => &[32, 16, 8],
+        }
     }
 
     /// Fails with `FailedPrecondition` unless this processor has it.
@@ -115,7 +121,7 @@ pub(crate) use processor::Processor;
 mod processor {
     use pulp::x86::{V3, V4};
 
-    use super::{Sized, Source};
+    use super::{Halves, InstructionSet, Sized, Source, Vectors};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -133,9 +139,18 @@ mod processor {
             tile: Sized<'_, R, N_VECTORS>,
         ) {
             match self {
-                Processor::Plain => tile.with_few(pulp::Scalar128b),
-                Processor::Avx2(simd) => tile.with_middle(simd),
-                Processor::Avx512(simd) => tile.with_wide(simd),
+                Processor::Plain => tile.with_few(Vectors(pulp::Scalar128b)),
+                Processor::Avx2(simd) => tile.with_middle(Vectors(simd)),
+                Processor::Avx512(simd) => tile.with_wide(Vectors(simd)),
+            }
+        }
+
+        /// Makes a tile of half a vector.
+        #[inline]
+        pub(in super::super) fn run_half<R: Source>(self, tile: Sized<'_, R, 1>) {
+            match self {
+                Processor::Plain | Processor::Avx2(_) => self.run(tile),
+                Processor::Avx512(wide) => tile.with_wide(Halves { wide, half: *wide }),
             }
         }
 
@@ -151,12 +166,12 @@ mod processor {
             }
         }
 
-        /// How many rows a tile may have.
-        pub(in super::super) fn max_rows(self) -> usize {
+        /// What it has.
+        pub(in super::super) fn set(self) -> InstructionSet {
             match self {
-                Processor::Plain => super::InstructionSet::Plain.max_rows(),
-                Processor::Avx2(_) => super::InstructionSet::Avx2.max_rows(),
-                Processor::Avx512(_) => super::InstructionSet::Avx512.max_rows(),
+                Processor::Plain => InstructionSet::Plain,
+                Processor::Avx2(_) => InstructionSet::Avx2,
+                Processor::Avx512(_) => InstructionSet::Avx512,
             }
         }
     }
@@ -180,7 +195,7 @@ mod processor {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod processor {
-    use super::{Sized, Source};
+    use super::{InstructionSet, Sized, Source, Vectors};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -194,7 +209,12 @@ mod processor {
             self,
             tile: Sized<'_, R, N_VECTORS>,
         ) {
-            tile.with_few(pulp::Scalar128b);
+            tile.with_few(Vectors(pulp::Scalar128b));
+        }
+
+        /// Makes a tile of half a vector: there is none.
+        pub(in super::super) fn run_half<R: Source>(self, tile: Sized<'_, R, 1>) {
+            self.run(tile);
         }
 
         /// Does something by vectors.
@@ -202,9 +222,9 @@ mod processor {
             pulp::Simd::vectorize(pulp::Scalar128b, operation);
         }
 
-        /// How many rows a tile may have.
-        pub(in super::super) fn max_rows(self) -> usize {
-            super::InstructionSet::Plain.max_rows()
+        /// What it has.
+        pub(in super::super) fn set(self) -> InstructionSet {
+            InstructionSet::Plain
         }
     }
 

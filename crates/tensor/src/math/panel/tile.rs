@@ -7,6 +7,8 @@
 //! | AVX2 and FMA | 8 | 6 | 16 | 12 of 16 |
 //! | plain | 4 | 4 | 8 | 8 of 16 |
 //!
+//! A narrow last panel is of one vector; with AVX-512 it may be half a one, whose products take half the time.
+//!
 //! Each sum is taken in the order of the depth, so its bits depend neither on how rows are cut into tiles nor
 //! on the vector's length. AVX2 and AVX-512 round once for each product and sum, the plain one twice.
 
@@ -110,21 +112,23 @@ const AHEAD: usize = 16;
 pub(super) const VECTORS: usize = 2;
 
 impl<R: Source> Tile<'_, R> {
-    /// Makes the tile. `is_narrow` says that the panel is but one vector wide.
+    /// Makes the tile, whose panel is so wide.
     ///
     /// # Panics
     ///
     /// If a slice is shorter than what the tile reads or writes, or if there are more rows than the
     /// instruction set takes.
-    pub(super) fn make(self, processor: Processor, is_narrow: bool) {
+    pub(super) fn make(self, processor: Processor, width: usize) {
+        let set = processor.set();
         assert!(
-            (1..=processor.max_rows()).contains(&self.n_rows),
+            (1..=set.max_rows()).contains(&self.n_rows),
             "a tile has rows, and no more than registers"
         );
         self.rows.check(self.n_rows);
-        match is_narrow {
-            true => processor.run(Sized::<R, 1>(self)),
-            false => processor.run(Sized::<R, VECTORS>(self)),
+        match width.div_ceil(set.n_lanes()) {
+            VECTORS => processor.run(Sized::<R, VECTORS>(self)),
+            _ if width < set.n_lanes() => processor.run_half(Sized::<R, 1>(self)),
+            _ => processor.run(Sized::<R, 1>(self)),
         }
     }
 }
@@ -135,39 +139,76 @@ pub(super) struct Sized<'t, R, const N_VECTORS: usize>(Tile<'t, R>);
 impl<R: Source, const N_VECTORS: usize> Sized<'_, R, N_VECTORS> {
     /// Chooses the code for so many rows.
     #[inline(always)]
-    pub(super) fn with_wide<S: Simd>(self, simd: S) {
+    pub(super) fn with_wide(self, code: impl Code) {
         match self.0.n_rows {
-            14 => simd.vectorize(Rows::<R, 14, N_VECTORS>(self.0)),
-            13 => simd.vectorize(Rows::<R, 13, N_VECTORS>(self.0)),
-            12 => simd.vectorize(Rows::<R, 12, N_VECTORS>(self.0)),
-            11 => simd.vectorize(Rows::<R, 11, N_VECTORS>(self.0)),
-            10 => simd.vectorize(Rows::<R, 10, N_VECTORS>(self.0)),
-            9 => simd.vectorize(Rows::<R, 9, N_VECTORS>(self.0)),
-            8 => simd.vectorize(Rows::<R, 8, N_VECTORS>(self.0)),
-            7 => simd.vectorize(Rows::<R, 7, N_VECTORS>(self.0)),
-            _ => self.with_middle(simd),
+            14 => code.run(Rows::<R, 14, N_VECTORS>(self.0)),
+            13 => code.run(Rows::<R, 13, N_VECTORS>(self.0)),
+            12 => code.run(Rows::<R, 12, N_VECTORS>(self.0)),
+            11 => code.run(Rows::<R, 11, N_VECTORS>(self.0)),
+            10 => code.run(Rows::<R, 10, N_VECTORS>(self.0)),
+            9 => code.run(Rows::<R, 9, N_VECTORS>(self.0)),
+            8 => code.run(Rows::<R, 8, N_VECTORS>(self.0)),
+            7 => code.run(Rows::<R, 7, N_VECTORS>(self.0)),
+            _ => self.with_middle(code),
         }
     }
 
     /// The same, for up to six rows.
     #[inline(always)]
-    pub(super) fn with_middle<S: Simd>(self, simd: S) {
+    pub(super) fn with_middle(self, code: impl Code) {
         match self.0.n_rows {
-            6 => simd.vectorize(Rows::<R, 6, N_VECTORS>(self.0)),
-            5 => simd.vectorize(Rows::<R, 5, N_VECTORS>(self.0)),
-            _ => self.with_few(simd),
+            6 => code.run(Rows::<R, 6, N_VECTORS>(self.0)),
+            5 => code.run(Rows::<R, 5, N_VECTORS>(self.0)),
+            _ => self.with_few(code),
         }
     }
 
     /// The same, for up to four rows.
     #[inline(always)]
-    pub(super) fn with_few<S: Simd>(self, simd: S) {
+    pub(super) fn with_few(self, code: impl Code) {
         match self.0.n_rows {
-            4 => simd.vectorize(Rows::<R, 4, N_VECTORS>(self.0)),
-            3 => simd.vectorize(Rows::<R, 3, N_VECTORS>(self.0)),
-            2 => simd.vectorize(Rows::<R, 2, N_VECTORS>(self.0)),
-            _ => simd.vectorize(Rows::<R, 1, N_VECTORS>(self.0)),
+            4 => code.run(Rows::<R, 4, N_VECTORS>(self.0)),
+            3 => code.run(Rows::<R, 3, N_VECTORS>(self.0)),
+            2 => code.run(Rows::<R, 2, N_VECTORS>(self.0)),
+            _ => code.run(Rows::<R, 1, N_VECTORS>(self.0)),
         }
+    }
+}
+
+/// What code for tiles is compiled for.
+pub(super) trait Code {
+    fn run(self, rows: impl WithSimd<Output = ()>);
+}
+
+/// Vectors of an instruction set.
+pub(super) struct Vectors<S>(pub S);
+
+impl<S: Simd> Code for Vectors<S> {
+    #[inline(always)]
+    fn run(self, rows: impl WithSimd<Output = ()>) {
+        self.0.vectorize(rows);
+    }
+}
+
+/// Shorter vectors (`half`) in the registers of `wide`, of which there are more.
+pub(super) struct Halves<S, H> {
+    pub wide: S,
+    pub half: H,
+}
+
+impl<S: Simd, H: Simd> Code for Halves<S, H> {
+    #[inline(always)]
+    fn run(self, rows: impl WithSimd<Output = ()>) {
+        struct By<R, H>(R, H);
+        impl<R: WithSimd<Output = ()>, H: Simd> WithSimd for By<R, H> {
+            type Output = ();
+
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _: S) {
+                self.0.with_simd(self.1);
+            }
+        }
+        self.wide.vectorize(By(rows, self.half));
     }
 }
 
@@ -193,7 +234,7 @@ impl<R: Source, const N_ROWS: usize, const N_VECTORS: usize> WithSimd
             ahead::for_writing(&row[row.len() - 1]);
         }
         let sums = tile.rows.add_products(simd, panel, sums);
-        finish(simd, sums, &tile.finish, tile.out, tile.stride);
+        finish(simd, sums, tile.finish, tile.out, tile.stride);
     }
 }
 
@@ -285,12 +326,12 @@ pub(crate) fn multiply_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s)
     }
 }
 
-/// Does what follows, and writes.
+/// Does what follows to the sums of some rows, and writes them to rows that begin `stride` elements apart.
 #[inline(always)]
-fn finish<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
+pub(crate) fn finish<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
     simd: S,
     mut sums: [[S::f32s; N_VECTORS]; N_ROWS],
-    finish: &Finish<'_>,
+    finish: Finish<'_>,
     out: &mut [f32],
     stride: usize,
 ) {
@@ -335,15 +376,25 @@ fn finish<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
         );
         for row in 0..N_ROWS {
             for vector in 0..N_VECTORS {
-                let sum = sums[row][vector];
-                let sum = simd.select_f32s(simd.less_than_f32s(sum, least), least, sum);
-                let is_above = simd.greater_than_f32s(sum, greatest);
-                sums[row][vector] = simd.select_f32s(is_above, greatest, sum);
+                sums[row][vector] = within(simd, sums[row][vector], least, greatest);
             }
         }
     }
     for row in 0..N_ROWS {
         let (row_out, _) = S::as_mut_simd_f32s(&mut out[row * stride..][..n_columns]);
         row_out.copy_from_slice(&sums[row]);
+    }
+}
+
+/// What is not below and not above; what is no number stays that.
+#[inline(always)]
+pub(super) fn within<S: Simd>(simd: S, sum: S::f32s, least: S::f32s, greatest: S::f32s) -> S::f32s {
+    match S::F32_LANES > 4 {
+        // The instructions of x86 give the second where one is no number.
+        true => simd.min_f32s(greatest, simd.max_f32s(least, sum)),
+        false => {
+            let sum = simd.select_f32s(simd.less_than_f32s(sum, least), least, sum);
+            simd.select_f32s(simd.greater_than_f32s(sum, greatest), greatest, sum)
+        }
     }
 }

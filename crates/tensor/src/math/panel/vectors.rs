@@ -2,6 +2,7 @@
 
 use pulp::Simd;
 
+use super::tile::within;
 use super::{Finishing, Residual, multiply_add};
 
 /// The elements of a slice that is no longer than a vector; zeros behind them.
@@ -86,7 +87,6 @@ impl<'f, S: Simd> Finish<'f, S> {
             simd.splat_f32s(finishing.least),
             simd.splat_f32s(finishing.greatest),
         );
-        let sum = simd.select_f32s(simd.less_than_f32s(sum, least), least, sum);
-        simd.select_f32s(simd.greater_than_f32s(sum, greatest), greatest, sum)
+        within(simd, sum, least, greatest)
     }
 }

@@ -225,6 +225,22 @@ fn check_shapes<const N: usize>(
 }
 
 #[test]
+fn groups_of_any_number_of_filters_fill_their_panels() {
+    for (groups, own, each) in [
+        (4, 34, 34),
+        (3, 6, 28),
+        (2, 5, 24),
+        (2, 40, 17),
+        (3, 2, 9),
+        (5, 7, 3),
+        (2, 3, 72),
+    ] {
+        let window = Window::new(1, 1, Padding::Valid);
+        check_shapes([groups * own, groups * each, groups], &[window; 2], [3, 7]);
+    }
+}
+
+#[test]
 fn what_is_no_number_stays_that() {
     let convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
     let filter = TensorView::new(&[1.0; 40], &[1, 1, 40]).unwrap();

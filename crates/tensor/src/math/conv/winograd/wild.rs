@@ -26,10 +26,12 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> Tile<'_, 
     pub(super) fn make(&self, finishing: &Finishing<'_>, out: &mut [f32], stride: usize) {
         let place = self.geometry.place(self.tile);
         let layout = self.sides.tiling.layout;
-        let width = layout.set.n_columns();
+        let start = layout.panel(self.panels.start).own.start;
         for panel in self.panels.clone() {
-            let first = (panel - self.panels.start) * width;
-            let n_columns = width.min(self.sides.tiling.filters - panel * width);
+            // Columns fill their vectors, so that no panel holds what another does.
+            let Range { start: column, end } = layout.panel(panel).own;
+            let first = column - start;
+            let n_columns = end.min(self.sides.tiling.filters) - column;
             let mut sums = [[[0.0; MAX_WIDTH]; TILE]; TILE];
             for channel in 0..self.sides.plan.channels {
                 let taps = self.taps(panel, channel);
@@ -61,7 +63,8 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> Tile<'_, 
     fn taps(&self, panel: usize, channel: usize) -> [[f32; MAX_WIDTH]; 9] {
         let (layout, filter) = (self.sides.tiling.layout, self.sides.filter);
         let len = filter.len() / (PATCH * PATCH);
-        let (range, width) = (layout.panel(panel), layout.width(panel));
+        let panel = layout.panel(panel);
+        let (range, width) = (panel.elements, panel.width);
         let mut taps = [[0.0; MAX_WIDTH]; 9];
         for column in 0..width {
             let at = |place: usize| filter[place * len + range.start + channel * width + column];
