@@ -14,8 +14,10 @@ use super::{Convolution, Plan};
 use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
 use crate::math::lines::Lines;
-use crate::math::panel::vectors::{Finish, load, store};
-use crate::math::panel::{Finishing, InstructionSet, TensorAfter, fill, multiply_add};
+use crate::math::panel::vectors::{self, load, store};
+use crate::math::panel::{
+    Finishing, InstructionSet, Residual, TensorAfter, fill, finish, multiply_add,
+};
 
 /// Convolves where each channel is a group of its own, on the workers of the request's queue if there is much to
 /// do. Each sum is taken tap by tap, and rounded as in [`convolve_packed_into`](super::convolve_packed_into).
@@ -84,102 +86,143 @@ struct Pixels<'p> {
     out: &'p mut [f32],
 }
 
-/// Vectors of sums at a time: as many chains of additions as hide how long one takes.
+/// Vectors of a pixel at a time, and neighbouring pixels that go with them: as many chains of additions as hide how
+/// long one takes, for which a factor is loaded but once.
 const VECTORS: usize = 4;
+const NEIGHBOURS: usize = 4;
 
 impl WithSimd for Pixels<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let channels = self.plan.channels;
+        let Plan {
+            windows, channels, ..
+        } = *self.plan;
         let step = self.plan.step();
-        let finish = Finish::new(simd, &self.finishing);
+        let stride = windows.0[2].window.stride.wrapping_mul(channels);
         let mut taps: Vec<(usize, usize)> = Vec::new();
-        let rows = self.out.chunks_exact_mut(channels.max(1));
-        for (row, (output, out)) in self.rows.zip(rows).enumerate() {
+        let (mut output, first) = (self.rows.start, self.rows.start);
+        while output < self.rows.end {
             taps.clear();
             let (image, own) = self.plan.image(output);
-            self.plan.windows.runs(own, |tap, place, n_run| {
+            windows.runs(own, |tap, place, n_run| {
                 let start = image + place * channels;
                 taps.extend(
                     (0..n_run).map(|index| (start + index * step, (tap + index) * channels)),
                 );
             });
-            let mut sides = Sides {
+            let n = windows.n_alike(own).min(self.rows.end - output);
+            let row = output - first;
+            let mut line = Line {
                 simd,
-                finish,
+                finishing: &self.finishing,
                 input: self.input,
                 filter: self.filter,
                 taps: &taps,
+                stride,
                 row,
-                out,
+                channels,
+                out: &mut self.out[row * channels..][..n * channels],
             };
-            let mut channel = 0;
-            while channel + VECTORS * S::F32_LANES <= channels {
-                sides.whole::<VECTORS>(channel);
-                channel += VECTORS * S::F32_LANES;
-            }
-            while channel + S::F32_LANES <= channels {
-                sides.whole::<1>(channel);
-                channel += S::F32_LANES;
-            }
-            if channel < channels {
-                sides.part(channel);
-            }
+            line.make();
+            output += n;
         }
     }
 }
 
-/// An output, and what it is made of.
-struct Sides<'p, S: Simd> {
+/// Outputs side by side that look at the same elements of their windows.
+struct Line<'p, S: Simd> {
     simd: S,
-    finish: Finish<'p, S>,
+    finishing: &'p Finishing<'p>,
     input: &'p [f32],
     filter: &'p [f32],
-    /// Where the first channel of each tap is, in the input and in the filter.
+    /// Where the first channel of each tap of the first output is, in the input and in the filter.
     taps: &'p [(usize, usize)],
-    /// The number of the output in the block.
+    /// How far what an output looks at lies behind that of the one before.
+    stride: usize,
+    /// The number of the first output in the block.
     row: usize,
+    channels: usize,
+    /// Begins with the first output.
     out: &'p mut [f32],
 }
 
-impl<S: Simd> Sides<'_, S> {
-    /// Makes channels that fill so many vectors.
+impl<S: Simd> Line<'_, S> {
     #[inline(always)]
-    fn whole<const N: usize>(&mut self, channel: usize) {
-        let n = N * S::F32_LANES;
-        let mut sums = [self.simd.splat_f32s(0.0); N];
-        for &(x, factor) in self.taps {
-            let (x, _) = S::as_simd_f32s(&self.input[x + channel..][..n]);
-            let (factors, _) = S::as_simd_f32s(&self.filter[factor + channel..][..n]);
-            for vector in 0..N {
-                sums[vector] = multiply_add(self.simd, x[vector], factors[vector], sums[vector]);
+    fn make(&mut self) {
+        let (channels, mut channel) = (self.channels, 0);
+        while channel + VECTORS * S::F32_LANES <= channels {
+            self.column::<VECTORS>(channel);
+            channel += VECTORS * S::F32_LANES;
+        }
+        while channel + S::F32_LANES <= channels {
+            self.column::<1>(channel);
+            channel += S::F32_LANES;
+        }
+        if channel < channels {
+            // Channels that were made are made again with the rest where that fills a vector: they become the same.
+            let is_same = !matches!(self.finishing.residual, Residual::Result(_));
+            match channel > 0 && is_same {
+                true => self.column::<1>(channels - S::F32_LANES),
+                false => self.part(channel),
             }
         }
-        for (vector, sum) in sums.into_iter().enumerate() {
-            self.write(channel + vector * S::F32_LANES, S::F32_LANES, sum);
+    }
+
+    /// Makes channels that fill so many vectors.
+    #[inline(always)]
+    fn column<const N: usize>(&mut self, channel: usize) {
+        let n = self.out.len() / self.channels;
+        let mut pixel = 0;
+        while pixel + NEIGHBOURS <= n {
+            self.whole::<NEIGHBOURS, N>(pixel, channel);
+            pixel += NEIGHBOURS;
         }
+        while pixel < n {
+            self.whole::<1, N>(pixel, channel);
+            pixel += 1;
+        }
+    }
+
+    /// Makes so many vectors of so many outputs.
+    #[inline(always)]
+    fn whole<const P: usize, const N: usize>(&mut self, pixel: usize, channel: usize) {
+        let n = N * S::F32_LANES;
+        let mut sums = [[self.simd.splat_f32s(0.0); N]; P];
+        let first = pixel * self.stride + channel;
+        for &(x, factor) in self.taps {
+            let (factors, _) = S::as_simd_f32s(&self.filter[factor + channel..][..n]);
+            for pixel in 0..P {
+                let (x, _) = S::as_simd_f32s(&self.input[x + first + pixel * self.stride..][..n]);
+                for vector in 0..N {
+                    let sum = sums[pixel][vector];
+                    sums[pixel][vector] = multiply_add(self.simd, x[vector], factors[vector], sum);
+                }
+            }
+        }
+        let after = self.finishing.of(self.row + pixel, channel..channel + n);
+        let out = &mut self.out[pixel * self.channels + channel..];
+        finish(self.simd, sums, after, out, self.channels);
     }
 
     /// Makes the last channels, which don't fill a vector.
     #[inline(always)]
     fn part(&mut self, channel: usize) {
-        let n = self.out.len() - channel;
-        let mut sum = self.simd.splat_f32s(0.0);
-        for &(x, factor) in self.taps {
-            let x = load(self.simd, &self.input[x + channel..][..n]);
-            let factors = load(self.simd, &self.filter[factor + channel..][..n]);
-            sum = multiply_add(self.simd, x, factors, sum);
+        let n = self.channels - channel;
+        let finish = vectors::Finish::new(self.simd, self.finishing);
+        let per_column = finish.per_column(channel, n);
+        for pixel in 0..self.out.len() / self.channels {
+            let first = pixel * self.stride + channel;
+            let mut sum = self.simd.splat_f32s(0.0);
+            for &(x, factor) in self.taps {
+                let x = load(self.simd, &self.input[x + first..][..n]);
+                let factors = load(self.simd, &self.filter[factor + channel..][..n]);
+                sum = multiply_add(self.simd, x, factors, sum);
+            }
+            let out = &mut self.out[pixel * self.channels + channel..][..n];
+            let value = finish.apply(sum, per_column, (self.row + pixel, channel), out);
+            store(self.simd, out, value);
         }
-        self.write(channel, n, sum);
-    }
-
-    #[inline(always)]
-    fn write(&mut self, channel: usize, width: usize, sum: S::f32s) {
-        let per_column = self.finish.per_column(channel, width);
-        let out = &mut self.out[channel..][..width];
-        let value = self.finish.apply(sum, per_column, (self.row, channel), out);
-        store(self.simd, out, value);
     }
 }

@@ -359,6 +359,14 @@ struct Turn {
 impl Turn {
     /// Copies the matrix, block by block.
     fn all<W: Element>(self, x: &[W], [n_rows, n_columns]: [usize; 2], out: &mut [W]) {
+        // Channels of an image come together so.
+        match n_columns {
+            _ if self.within != n_columns => {}
+            2 => return self.few::<W, 2>(x, n_rows, out),
+            3 => return self.few::<W, 3>(x, n_rows, out),
+            4 => return self.few::<W, 4>(x, n_rows, out),
+            _ => {}
+        }
         for row in (0..n_rows).step_by(BLOCK_SIDE) {
             for column in (0..n_columns).step_by(BLOCK_SIDE) {
                 let part = Turn {
@@ -373,6 +381,23 @@ impl Turn {
                     || part.block(x, [n_rows, n_columns], out),
                 );
             }
+        }
+    }
+
+    /// Copies the matrix of so many columns, whose rows lie one behind the other.
+    fn few<W: Element, const N: usize>(self, x: &[W], n_rows: usize, out: &mut [W]) {
+        let columns: [&[W]; N] = std::array::from_fn(|column| {
+            let start = place(self.from + signed(column) * self.step);
+            &x[start..start + n_rows]
+        });
+        for (row, out) in out
+            .as_chunks_mut::<N>()
+            .0
+            .iter_mut()
+            .take(n_rows)
+            .enumerate()
+        {
+            *out = columns.map(|column| column[row]);
         }
     }
 

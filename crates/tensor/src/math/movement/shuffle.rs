@@ -59,9 +59,8 @@ pub fn shuffle_into(
 fn deal<const GROUPS: usize>(x: &[f32], out: &mut [f32]) {
     let own = x.len() / GROUPS;
     let groups: [&[f32]; GROUPS] = std::array::from_fn(|group| &x[group * own..][..own]);
-    for (index, out) in out.chunks_exact_mut(GROUPS).enumerate() {
-        for (out, group) in out.iter_mut().zip(groups) {
-            *out = group[index];
-        }
+    let dealt = out.as_chunks_mut::<GROUPS>().0.iter_mut();
+    for (index, out) in dealt.take(own).enumerate() {
+        *out = groups.map(|group| group[index]);
     }
 }

@@ -77,8 +77,9 @@ struct Pixels<'p> {
     out: &'p mut [f32],
 }
 
-/// Vectors of a pixel at a time.
-const VECTORS: usize = 4;
+/// Vectors of a pixel at a time, and neighbouring pixels that go with them.
+const VECTORS: usize = 2;
+const NEIGHBOURS: usize = 4;
 
 impl WithSimd for Pixels<'_> {
     type Output = ();
@@ -93,89 +94,183 @@ impl WithSimd for Pixels<'_> {
         } = *self.plan;
         // It wraps around only where no window has two elements of the input.
         let step = windows.0[2].window.dilation.wrapping_mul(channels);
+        let stride = windows.0[2].window.stride.wrapping_mul(channels);
         let (n_outputs, n_inputs) = (windows.n_outputs(), windows.n_inputs());
         let mut taps: Vec<usize> = Vec::new();
-        for (output, out) in self.rows.zip(self.out.chunks_exact_mut(channels.max(1))) {
+        let (mut output, first) = (self.rows.start, self.rows.start);
+        while output < self.rows.end {
             taps.clear();
-            let image = output / n_outputs * n_inputs * channels;
-            windows.runs(output % n_outputs, |_, place, n_run| {
+            let (image, own) = (output / n_outputs * n_inputs * channels, output % n_outputs);
+            windows.runs(own, |_, place, n_run| {
                 let start = image + place * channels;
                 taps.extend((0..n_run).map(|index| start + index * step));
             });
-            let n = match pooling {
-                Pooling::Maximum => None,
-                Pooling::Mean => Some(taps.len().max(1)),
-                Pooling::MeanWithPadding => Some(windows.n_taps()),
-            };
-            #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
-            let divisor = n.map(|n| n as f32);
-            let pixel = Pixel {
+            let n = windows.n_alike(own).min(self.rows.end - output);
+            let row = output - first;
+            let mut line = Line {
                 simd,
                 input: self.input,
                 taps: &taps,
-                divisor,
+                stride,
+                channels,
+                out: &mut self.out[row * channels..][..n * channels],
             };
-            let mut channel = 0;
-            while channel + VECTORS * S::F32_LANES <= channels {
-                let end = channel + VECTORS * S::F32_LANES;
-                pixel.make::<VECTORS>(channel, &mut out[channel..end]);
-                channel = end;
+            #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
+            match pooling {
+                Pooling::Maximum => line.make(&Greatest),
+                Pooling::Mean => line.make(&Mean(taps.len().max(1) as f32)),
+                Pooling::MeanWithPadding => line.make(&Mean(windows.n_taps() as f32)),
             }
-            while channel < channels {
-                let end = channels.min(channel + S::F32_LANES);
-                pixel.make::<1>(channel, &mut out[channel..end]);
-                channel = end;
-            }
+            output += n;
         }
     }
 }
 
-/// What an output is made of.
-#[derive(Clone, Copy)]
-struct Pixel<'p, S: Simd> {
+/// What is made of the elements of windows.
+trait Gathered {
+    /// What there is before the first.
+    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2];
+
+    /// With one more.
+    fn with<S: Simd>(&self, simd: S, before: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2];
+
+    /// What is made of all.
+    fn end<S: Simd>(&self, simd: S, made: [S::f32s; 2]) -> S::f32s;
+}
+
+/// The largest; what is no number where one of them is none, which is kept beside.
+struct Greatest;
+
+impl Gathered for Greatest {
+    #[inline(always)]
+    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2] {
+        [f32::NEG_INFINITY, 0.0].map(|start| simd.splat_f32s(start))
+    }
+
+    #[inline(always)]
+    fn with<S: Simd>(&self, simd: S, [before, none]: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2] {
+        [
+            simd.max_f32s(before, x),
+            simd.select_f32s(simd.equal_f32s(x, x), none, x),
+        ]
+    }
+
+    #[inline(always)]
+    fn end<S: Simd>(&self, simd: S, [greatest, none]: [S::f32s; 2]) -> S::f32s {
+        simd.select_f32s(simd.equal_f32s(none, none), greatest, none)
+    }
+}
+
+/// The sum divided by so many.
+struct Mean(f32);
+
+impl Gathered for Mean {
+    #[inline(always)]
+    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2] {
+        [simd.splat_f32s(0.0); 2]
+    }
+
+    #[inline(always)]
+    fn with<S: Simd>(&self, simd: S, [before, none]: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2] {
+        [simd.add_f32s(before, x), none]
+    }
+
+    #[inline(always)]
+    fn end<S: Simd>(&self, simd: S, [sum, _]: [S::f32s; 2]) -> S::f32s {
+        simd.div_f32s(sum, simd.splat_f32s(self.0))
+    }
+}
+
+/// Outputs side by side that look at the same elements of their windows.
+struct Line<'p, S: Simd> {
     simd: S,
     input: &'p [f32],
-    /// Where the first channel of each element of the window is.
+    /// Where the first channel of each element of the first output's window is.
     taps: &'p [usize],
-    /// What a sum is divided by; nothing for the largest element.
-    divisor: Option<f32>,
+    /// How far what an output looks at lies behind that of the one before.
+    stride: usize,
+    channels: usize,
+    /// Begins with the first output.
+    out: &'p mut [f32],
 }
 
-impl<S: Simd> Pixel<'_, S> {
-    /// Makes so many vectors from a channel on, the last of which may not be full if it is the only one.
+impl<S: Simd> Line<'_, S> {
     #[inline(always)]
-    fn make<const N: usize>(&self, channel: usize, out: &mut [f32]) {
-        let simd = self.simd;
-        let of = |start: usize, vector: usize| {
-            let from = &self.input[start + channel..][..out.len()];
-            let end = out.len().min((vector + 1) * S::F32_LANES);
-            load(simd, &from[vector * S::F32_LANES..end])
-        };
-        let mut made = [simd.splat_f32s(match self.divisor {
-            None => f32::NEG_INFINITY,
-            Some(_) => 0.0,
-        }); N];
-        for &start in self.taps {
-            for vector in 0..N {
-                let (x, before) = (of(start, vector), made[vector]);
-                made[vector] = match self.divisor {
-                    Some(_) => simd.add_f32s(before, x),
-                    None => greatest(simd, before, x),
-                };
-            }
+    fn make(&mut self, by: &impl Gathered) {
+        let (channels, mut channel) = (self.channels, 0);
+        while channel + VECTORS * S::F32_LANES <= channels {
+            self.column::<VECTORS>(by, channel);
+            channel += VECTORS * S::F32_LANES;
         }
-        for (made, out) in made.into_iter().zip(out.chunks_mut(S::F32_LANES)) {
-            store(simd, out, made);
-            if let Some(divisor) = self.divisor {
-                out.iter_mut().for_each(|sum| *sum /= divisor);
+        while channel + S::F32_LANES <= channels {
+            self.column::<1>(by, channel);
+            channel += S::F32_LANES;
+        }
+        // Channels that were made are made again with the rest where that fills a vector: they become the same.
+        if channel < channels {
+            match channel > 0 {
+                true => self.column::<1>(by, channels - S::F32_LANES),
+                false => self.part(by, channel),
             }
         }
     }
-}
 
-/// The larger ones; what is no number where one of two is none.
-#[inline(always)]
-fn greatest<S: Simd>(simd: S, before: S::f32s, x: S::f32s) -> S::f32s {
-    let larger = simd.select_f32s(simd.greater_than_f32s(before, x), before, x);
-    simd.select_f32s(simd.equal_f32s(before, before), larger, before)
+    /// Makes channels that fill so many vectors.
+    #[inline(always)]
+    fn column<const N: usize>(&mut self, by: &impl Gathered, channel: usize) {
+        let n = self.out.len() / self.channels;
+        let mut pixel = 0;
+        while pixel + NEIGHBOURS <= n {
+            self.whole::<NEIGHBOURS, N>(by, pixel, channel);
+            pixel += NEIGHBOURS;
+        }
+        while pixel < n {
+            self.whole::<1, N>(by, pixel, channel);
+            pixel += 1;
+        }
+    }
+
+    /// Makes so many vectors of so many outputs.
+    #[inline(always)]
+    fn whole<const P: usize, const N: usize>(
+        &mut self,
+        by: &impl Gathered,
+        pixel: usize,
+        channel: usize,
+    ) {
+        let (simd, n) = (self.simd, N * S::F32_LANES);
+        let mut made = [[by.start(simd); N]; P];
+        let first = pixel * self.stride + channel;
+        for &x in self.taps {
+            for pixel in 0..P {
+                let (x, _) = S::as_simd_f32s(&self.input[x + first + pixel * self.stride..][..n]);
+                for vector in 0..N {
+                    made[pixel][vector] = by.with(simd, made[pixel][vector], x[vector]);
+                }
+            }
+        }
+        for index in 0..P {
+            let start = (pixel + index) * self.channels + channel;
+            let (out, _) = S::as_mut_simd_f32s(&mut self.out[start..][..n]);
+            for vector in 0..N {
+                out[vector] = by.end(simd, made[index][vector]);
+            }
+        }
+    }
+
+    /// Makes channels that don't fill a vector.
+    #[inline(always)]
+    fn part(&mut self, by: &impl Gathered, channel: usize) {
+        let n = self.channels - channel;
+        for pixel in 0..self.out.len() / self.channels {
+            let first = pixel * self.stride + channel;
+            let mut made = by.start(self.simd);
+            for &x in self.taps {
+                let x = load(self.simd, &self.input[x + first..][..n]);
+                made = by.with(self.simd, made, x);
+            }
+            let out = &mut self.out[pixel * self.channels + channel..][..n];
+            store(self.simd, out, by.end(self.simd, made));
+        }
+    }
 }
