@@ -111,6 +111,7 @@ pub fn register(registry: &mut KernelRegistry) {
     }
     constant::register(registry);
     control::register(registry);
+    ml::register(registry);
 }
 
 /// An operation of a graph, as a kernel gets it.

@@ -5,6 +5,8 @@
 
 #[path = "onnx/elementwise.rs"]
 mod elementwise;
+#[path = "onnx/learned.rs"]
+mod learned;
 #[path = "onnx/misuse.rs"]
 mod misuse;
 #[path = "onnx/movement.rs"]

@@ -171,7 +171,9 @@ fn element(value: &ValueInfo) -> String {
     let mut kind = &value.kind;
     loop {
         kind = match kind {
-            ValueType::Sequence(inner) | ValueType::Optional(inner) => inner,
+            ValueType::Sequence(inner) | ValueType::Optional(inner) | ValueType::Map(_, inner) => {
+                inner
+            }
             ValueType::Tensor(tensor) => {
                 let element = tensor.element;
                 return element.map_or_else(|| "unknown".to_owned(), |dtype| dtype.to_string());
@@ -210,7 +212,7 @@ fn value(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Datum, String
         Data::Optional(Some(inner)) => match value(*inner, allocator)? {
             Datum::Tensor(tensor) => Ok(Datum::Optional(Optional::Tensor(tensor))),
             Datum::Sequence(sequence) => Ok(Datum::Optional(Optional::Sequence(sequence))),
-            Datum::Optional(_) => Err("an optional optional value".to_owned()),
+            _ => Err("an optional value of neither".to_owned()),
         },
         Data::Map(..) => Err("a map".to_owned()),
     }

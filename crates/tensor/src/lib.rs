@@ -64,5 +64,5 @@ pub use strings::StringHostTensor;
 pub use tensor::{Tensor, TensorFormat};
 pub use tfrt_host::DType;
 pub use tfrt_host::kernel::{BF16, Complex, F16};
-pub use values::{NoValue, Optional, Sequence};
+pub use values::{Map, Maps, NoValue, Optional, Sequence};
 pub use view::{TensorView, TensorViewMut};

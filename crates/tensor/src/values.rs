@@ -1,8 +1,8 @@
-//! [`Sequence`], [`Optional`], [`NoValue`]: what registers hold beside single tensors.
+//! [`Sequence`], [`Map`], [`Maps`], [`Optional`], [`NoValue`]: what registers hold beside single tensors.
 
 use std::sync::Arc;
 
-use tfrt_host::{Heap, InPlace, Value};
+use tfrt_host::{DType, Error, Heap, InPlace, Value};
 
 use crate::Tensor;
 
@@ -68,4 +68,131 @@ pub struct NoValue;
 impl Value for NoValue {
     const NAME: &'static str = "!t.none";
     type Storage = InPlace;
+}
+
+/// Values by keys: both are tensors of one dimension and of as many elements. Clones share them.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::{Map, ScalarHostTensor, StringHostTensor, TensorShape};
+///
+/// let shape = TensorShape::new(&[2])?;
+/// let keys = StringHostTensor::new(shape.clone(), vec![b"a".to_vec(), b"b".to_vec()])?;
+/// let map = Map::new(keys.into(), ScalarHostTensor::new(shape, 1.5_f32).into())?;
+/// assert_eq!(map.len(), 2);
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Map(
+    // Invariant: both of one dimension, of the same extent; keys are strings or integers.
+    Arc<KeysAndValues>,
+);
+
+#[derive(Debug)]
+struct KeysAndValues {
+    keys: Tensor,
+    values: Tensor,
+}
+
+impl Map {
+    /// Returns a map.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are not as many keys as values, in one dimension each, or keys are no strings or
+    /// integers.
+    pub fn new(keys: Tensor, values: Tensor) -> Result<Map, Error> {
+        let n_keys = n_keys(&keys)?;
+        let shape = &values.metadata().shape;
+        if shape.to_dims()[..] != [n_keys] {
+            let message = format!("expected {n_keys} values for as many keys, found shape {shape}");
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(Map(Arc::new(KeysAndValues { keys, values })))
+    }
+
+    /// The keys, in any order.
+    pub fn keys(&self) -> &Tensor {
+        &self.0.keys
+    }
+
+    /// The values, in the order of the keys.
+    pub fn values(&self) -> &Tensor {
+        &self.0.values
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.0.keys.metadata().shape.n_elements().unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Value for Map {
+    const NAME: &'static str = "!t.map";
+    type Storage = Heap;
+}
+
+/// Maps in a row that have the same keys: the values are the rows of a matrix. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Maps(
+    // Invariant: keys as those of a map; values of two dimensions, the second as many as keys.
+    Arc<KeysAndValues>,
+);
+
+impl Maps {
+    /// Returns a map for each row of values, `[maps, keys]`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are not as many columns as keys, or keys are no strings or integers.
+    pub fn new(keys: Tensor, values: Tensor) -> Result<Maps, Error> {
+        let n_keys = n_keys(&keys)?;
+        let shape = &values.metadata().shape;
+        if !matches!(shape.to_dims()[..], [_, n] if n == n_keys) {
+            let message = format!("expected rows of {n_keys} values, found shape {shape}");
+            return Err(Error::invalid_argument(message));
+        }
+        Ok(Maps(Arc::new(KeysAndValues { keys, values })))
+    }
+
+    /// The keys of all maps.
+    pub fn keys(&self) -> &Tensor {
+        &self.0.keys
+    }
+
+    /// The values: a row for each map, in the order of the keys.
+    pub fn values(&self) -> &Tensor {
+        &self.0.values
+    }
+
+    /// How many maps there are.
+    pub fn len(&self) -> usize {
+        self.0.values.metadata().shape.to_dims()[0]
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Value for Maps {
+    const NAME: &'static str = "!t.maps";
+    type Storage = Heap;
+}
+
+fn n_keys(keys: &Tensor) -> Result<usize, Error> {
+    let metadata = keys.metadata();
+    match metadata.shape.to_dims()[..] {
+        [n] if metadata.dtype == DType::String || metadata.dtype.is_integer() => Ok(n),
+        _ => Err(Error::invalid_argument(format!(
+            "expected strings or integers in one dimension for keys, found {metadata}"
+        ))),
+    }
 }

@@ -1,11 +1,17 @@
 //! Ensembles of decision trees.
 //!
-//! Trees are lists of nodes that name their branches by number. A path through them is followed with a loop, and has
-//! no more steps than there are nodes: trees that lead back to themselves are refused.
+//! Trees are given as lists of nodes that name their branches by number, and laid out once for fast walks
+//! (`trees/flat.rs`): several paths are followed side by side, so that the processor has something to do while it waits
+//! for a node. A path is followed with a loop, and has no more steps than there are nodes: trees that lead back to
+//! themselves are refused.
 
 use tfrt_host::Error;
 
 use super::number::Floating;
+
+mod flat;
+
+use flat::{Flat, LANES};
 
 /// What a node asks of a feature.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,11 +58,55 @@ pub struct Node<T> {
 
 /// What a path through a tree adds.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaf<T> {
+pub struct Vote<T> {
     /// To which of the results.
     pub target: usize,
     /// How much.
     pub weight: T,
+}
+
+/// Leaves of trees, each with any number of votes.
+#[derive(Clone, Debug)]
+pub struct Leaves<T> {
+    // Invariant: begins with 0, does not fall, ends with the number of votes.
+    starts: Vec<usize>,
+    votes: Vec<Vote<T>>,
+}
+
+impl<T> Leaves<T> {
+    /// Without leaves, to be pushed.
+    pub fn new() -> Leaves<T> {
+        Leaves {
+            starts: vec![0],
+            votes: Vec::new(),
+        }
+    }
+
+    /// Adds a leaf.
+    pub fn push(&mut self, votes: impl IntoIterator<Item = Vote<T>>) {
+        self.votes.extend(votes);
+        self.starts.push(self.votes.len());
+    }
+
+    /// How many leaves there are.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn of(&self, leaf: usize) -> &[Vote<T>] {
+        &self.votes[self.starts[leaf]..self.starts[leaf + 1]]
+    }
+}
+
+impl<T> Default for Leaves<T> {
+    fn default() -> Leaves<T> {
+        Leaves::new()
+    }
 }
 
 /// What results are made of what trees say.
@@ -75,12 +125,9 @@ pub enum Aggregate {
 /// Trees over the same features, which together give some numbers.
 #[derive(Clone, Debug)]
 pub struct Trees<T> {
-    // Invariant: branches lead to nodes and leaves that there are, no node leads back to itself, features are less
-    // than `n_features`, targets less than `n_targets`.
-    nodes: Vec<Node<T>>,
-    leaves: Vec<Leaf<T>>,
-    roots: Vec<Branch>,
-    n_features: usize,
+    flat: Flat<T>,
+    // Invariant: targets are less than `n_targets`.
+    leaves: Leaves<T>,
     n_targets: usize,
     aggregate: Aggregate,
 }
@@ -90,10 +137,11 @@ impl<T: Floating> Trees<T> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a branch, root or target leads nowhere, or a path leads back to where it was.
+    /// `InvalidArgument` if a branch, root or vote leads nowhere, or a path leads back to where it was;
+    /// `ResourceExhausted` if there are too many nodes or features.
     pub fn new(
         nodes: Vec<Node<T>>,
-        leaves: Vec<Leaf<T>>,
+        leaves: Leaves<T>,
         roots: Vec<Branch>,
         n_targets: usize,
         aggregate: Aggregate,
@@ -112,28 +160,25 @@ impl<T: Floating> Trees<T> {
                 format!("a branch leads to {branch:?} of {n_nodes} nodes and {n_leaves} leaves");
             return Err(Error::invalid_argument(message));
         }
-        if let Some(leaf) = leaves.iter().find(|leaf| leaf.target >= n_targets) {
-            let message = format!("a leaf adds to result {} of {n_targets}", leaf.target);
+        if let Some(vote) = leaves.votes.iter().find(|vote| vote.target >= n_targets) {
+            let message = format!("a leaf adds to result {} of {n_targets}", vote.target);
             return Err(Error::invalid_argument(message));
         }
         if let Some(index) = node_on_cycle(&nodes) {
             let message = format!("a path from node {index} leads back to it");
             return Err(Error::invalid_argument(message));
         }
-        let features = nodes.iter().map(|node| node.feature.saturating_add(1));
         Ok(Trees {
-            n_features: features.max().unwrap_or(0),
-            nodes,
+            flat: Flat::new(nodes, &roots)?,
             leaves,
-            roots,
             n_targets,
             aggregate,
         })
     }
 
-    /// How many features a row has at least.
+    /// How many features a row has at least: one, and those that nodes look at.
     pub fn n_features(&self) -> usize {
-        self.n_features
+        self.flat.n_features()
     }
 
     /// How many results there are.
@@ -143,168 +188,128 @@ impl<T: Floating> Trees<T> {
 
     /// How many trees there are.
     pub fn n_trees(&self) -> usize {
-        self.roots.len()
+        self.flat.roots().len()
     }
 
-    /// Calculates the results of one row of features. Sums are taken in the order of trees.
+    /// The same trees with numbers of another type.
+    pub fn map<U: Floating>(&self, mut number: impl FnMut(T) -> U) -> Trees<U> {
+        let votes = self.leaves.votes.iter().map(|vote| Vote {
+            target: vote.target,
+            weight: number(vote.weight),
+        });
+        Trees {
+            leaves: Leaves {
+                starts: self.leaves.starts.clone(),
+                votes: votes.collect(),
+            },
+            flat: self.flat.map(number),
+            n_targets: self.n_targets,
+            aggregate: self.aggregate,
+        }
+    }
+
+    /// Calculates the results of some rows, which lie behind one another with `n_features` features each, and
+    /// whether any tree has said something on each result. Sums are taken in the order of trees.
     ///
     /// # Panics
     ///
-    /// If the row is shorter than [`n_features`](Self::n_features), or there is no room for
-    /// [`n_targets`](Self::n_targets) results.
-    pub fn run(&self, row: &[T], out: &mut [T]) {
-        let out = &mut out[..self.n_targets];
-        let n_trees = T::from_f64(self.roots.len() as f64);
-        let mut is_set = vec![false; self.n_targets];
+    /// If rows have fewer features than [`n_features`](Self::n_features), or there are not
+    /// [`n_targets`](Self::n_targets) results for each of them.
+    pub fn run(&self, rows: &[T], n_features: usize, out: &mut [T], said: &mut [bool]) {
+        assert!(n_features >= self.n_features(), "rows are too short");
+        let n_rows = rows.len() / n_features;
+        assert!(out.len() == n_rows * self.n_targets && said.len() == out.len());
         out.fill(T::ZERO);
-        for root in &self.roots {
-            let Leaf { target, weight } = self.leaf(*root, row);
-            let own = out[target];
-            let first = !std::mem::replace(&mut is_set[target], true);
-            out[target] = match self.aggregate {
-                Aggregate::Average => own.plus(weight.over(n_trees)),
-                Aggregate::Sum => own.plus(weight),
-                Aggregate::Least | Aggregate::Greatest if first => weight,
-                Aggregate::Least => own.least(weight),
-                Aggregate::Greatest => own.greatest(weight),
+        said.fill(false);
+        if n_rows < LANES {
+            for row in 0..n_rows {
+                self.across_trees(rows, row * n_features, row, out, said);
+            }
+        } else {
+            for root in self.flat.roots() {
+                self.across_rows(*root, rows, n_features, out, said);
+            }
+        }
+        if self.aggregate == Aggregate::Average {
+            let n_trees = T::from_f64(self.n_trees() as f64);
+            out.iter_mut().for_each(|out| *out = out.over(n_trees));
+        }
+    }
+
+    /// A row through all trees.
+    fn across_trees(&self, rows: &[T], base: usize, row: usize, out: &mut [T], said: &mut [bool]) {
+        for roots in self.flat.roots().chunks(LANES) {
+            let mut at = [roots[0]; LANES];
+            at[..roots.len()].copy_from_slice(roots);
+            let leaves = self.flat.walk(at, rows, [base; LANES]);
+            for leaf in &leaves[..roots.len()] {
+                self.count(*leaf, row, out, said);
+            }
+        }
+    }
+
+    /// All rows through a tree.
+    fn across_rows(
+        &self,
+        root: u32,
+        rows: &[T],
+        n_features: usize,
+        out: &mut [T],
+        said: &mut [bool],
+    ) {
+        let n_rows = rows.len() / n_features;
+        for first in (0..n_rows).step_by(LANES) {
+            let base = std::array::from_fn(|lane| (first + lane).min(n_rows - 1) * n_features);
+            let leaves = self.flat.walk([root; LANES], rows, base);
+            for (row, leaf) in (first..n_rows).zip(leaves) {
+                self.count(leaf, row, out, said);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn count(&self, leaf: usize, row: usize, out: &mut [T], said: &mut [bool]) {
+        for Vote { target, weight } in self.leaves.of(leaf) {
+            let at = row * self.n_targets + target;
+            let own = out[at];
+            let first = !std::mem::replace(&mut said[at], true);
+            out[at] = match self.aggregate {
+                Aggregate::Average | Aggregate::Sum => own.plus(*weight),
+                Aggregate::Least | Aggregate::Greatest if first => *weight,
+                Aggregate::Least => own.least(*weight),
+                Aggregate::Greatest => own.greatest(*weight),
             };
         }
     }
-
-    fn leaf(&self, mut branch: Branch, row: &[T]) -> Leaf<T> {
-        loop {
-            match branch {
-                Branch::Leaf(index) => return self.leaves[index],
-                Branch::Node(index) => {
-                    let node = &self.nodes[index];
-                    let x = row[node.feature];
-                    let is_missing = !x.same(x);
-                    let is_yes = (is_missing && node.missing_is_yes) || node.question.ask(x);
-                    branch = if is_yes { node.yes } else { node.no };
-                }
-            }
-        }
-    }
 }
 
-impl<T: Floating> Question<T> {
-    fn ask(&self, x: T) -> bool {
-        match self {
-            Question::AtMost(limit) => x.less(*limit) || x.same(*limit),
-            Question::Less(limit) => x.less(*limit),
-            Question::AtLeast(limit) => limit.less(x) || limit.same(x),
-            Question::Greater(limit) => limit.less(x),
-            Question::Equal(value) => x.same(*value),
-            Question::NotEqual(value) => !x.same(*value),
-            Question::OneOf(values) => values.iter().any(|value| x.same(*value)),
-        }
-    }
-}
-
-/// A node from which a path leads back to it, if there is one: what is left when nodes that lead to leaves alone are
-/// taken away, one after the other.
+/// A node from which a path leads back to it, or that is behind such a one: what is left when nodes that no other
+/// leads to are taken away, one after the other.
 fn node_on_cycle<T>(nodes: &[Node<T>]) -> Option<usize> {
-    let targets = |node: &Node<T>| {
-        [node.yes, node.no]
-            .into_iter()
-            .filter_map(|branch| match branch {
-                Branch::Node(index) => Some(index),
-                Branch::Leaf(_) => None,
-            })
+    let next = |node: &Node<T>| {
+        let branches = [node.yes, node.no].into_iter();
+        branches.filter_map(|branch| match branch {
+            Branch::Node(index) => Some(index),
+            Branch::Leaf(_) => None,
+        })
     };
-    let mut n_open: Vec<usize> = nodes.iter().map(|node| targets(node).count()).collect();
-    let mut parents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    for (index, node) in nodes.iter().enumerate() {
-        for target in targets(node) {
-            parents[target].push(index);
-        }
+    let mut n_before = vec![0_usize; nodes.len()];
+    for index in nodes.iter().flat_map(next) {
+        n_before[index] += 1;
     }
     let mut ready: Vec<usize> = (0..nodes.len())
-        .filter(|index| n_open[*index] == 0)
+        .filter(|index| n_before[*index] == 0)
         .collect();
     while let Some(index) = ready.pop() {
-        for parent in &parents[index] {
-            n_open[*parent] -= 1;
-            if n_open[*parent] == 0 {
-                ready.push(*parent);
+        for after in next(&nodes[index]) {
+            n_before[after] -= 1;
+            if n_before[after] == 0 {
+                ready.push(after);
             }
         }
     }
-    n_open.iter().position(|n_open| *n_open > 0)
+    n_before.iter().position(|n_before| *n_before > 0)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(question: Question<f32>, yes: Branch, no: Branch) -> Node<f32> {
-        Node {
-            feature: 0,
-            question,
-            missing_is_yes: false,
-            yes,
-            no,
-        }
-    }
-
-    const LEAVES: [Leaf<f32>; 3] = [
-        Leaf {
-            target: 0,
-            weight: 1.0,
-        },
-        Leaf {
-            target: 1,
-            weight: 2.0,
-        },
-        Leaf {
-            target: 1,
-            weight: -4.0,
-        },
-    ];
-
-    fn results(aggregate: Aggregate, x: f32) -> [f32; 2] {
-        let nodes = vec![
-            node(Question::AtMost(0.5), Branch::Leaf(0), Branch::Node(1)),
-            node(
-                Question::OneOf(vec![2.0, 3.0]),
-                Branch::Leaf(1),
-                Branch::Leaf(2),
-            ),
-        ];
-        let roots = vec![Branch::Node(0), Branch::Node(1)];
-        let trees = Trees::new(nodes, LEAVES.to_vec(), roots, 2, aggregate).unwrap();
-        let mut out = [9.0; 2];
-        trees.run(&[x], &mut out);
-        out
-    }
-
-    #[test]
-    fn rows_find_their_leaves() {
-        assert_eq!(results(Aggregate::Sum, 0.5), [1.0, -4.0]);
-        assert_eq!(results(Aggregate::Sum, 3.0), [0.0, 4.0]);
-        assert_eq!(results(Aggregate::Average, 3.0), [0.0, 2.0]);
-        assert_eq!(results(Aggregate::Least, 9.0), [0.0, -4.0]);
-        assert_eq!(results(Aggregate::Greatest, f32::NAN), [0.0, -4.0]);
-    }
-
-    #[test]
-    fn paths_that_do_not_end_are_refused() {
-        let nodes = |last| {
-            vec![
-                node(Question::Less(0.0), Branch::Node(1), Branch::Leaf(0)),
-                node(Question::Less(0.0), last, Branch::Leaf(0)),
-            ]
-        };
-        let of = |last| {
-            let roots = vec![Branch::Node(0)];
-            Trees::new(nodes(last), LEAVES.to_vec(), roots, 2, Aggregate::Sum).map(|_| ())
-        };
-        assert!(of(Branch::Leaf(2)).is_ok());
-        let message = |last| of(last).unwrap_err().message().to_owned();
-        assert_eq!(
-            message(Branch::Node(0)),
-            "a path from node 0 leads back to it"
-        );
-        assert!(message(Branch::Leaf(3)).starts_with("a branch leads to Leaf(3)"));
-    }
-}
+mod tests;

@@ -2,14 +2,17 @@
 //!
 //! Truth values are `true` and `false`, strings are strings, complex numbers are lists of two
 //! numbers, and what JSON has no number for is `"nan"`, `"inf"` and `"-inf"`. A tensor that lists
-//! can't show, such as one of shape `[0, 3]`, is `{"shape": [0, 3], "data": []}`.
+//! can't show, such as one of shape `[0, 3]`, is `{"shape": [0, 3], "data": []}`. A map is an object, whose keys are
+//! texts also where they are integers.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 use tfrt::HostAllocator;
 use tfrt::model::{Datum, ValueType};
-use tfrt::tensor::{DType, Optional, Sequence, StringHostTensor, Tensor, TensorShape};
+use tfrt::tensor::{
+    DType, Map as TensorMap, Optional, Sequence, StringHostTensor, Tensor, TensorShape,
+};
 
 use super::cells::{Cell, cells};
 use super::numbers;
@@ -43,6 +46,16 @@ pub fn read(
             "expected a list, an item for each element of the sequence, found {}",
             name_of(other)
         )),
+        (ValueType::Map(key, value), Json::Object(object)) => {
+            let element = value.as_tensor().and_then(|value| value.element);
+            read_map(object, *key, element, allocator).map(Datum::Map)
+        }
+        (ValueType::Map(..), other) => {
+            let found = name_of(other);
+            Err(format!(
+                "expected an object, a value for each key, found {found}"
+            ))
+        }
         (ValueType::Tensor(tensor), json) => {
             read_tensor(json, tensor.element, allocator).map(Datum::Tensor)
         }
@@ -54,8 +67,28 @@ pub fn some(datum: Datum) -> Datum {
     match datum {
         Datum::Tensor(tensor) => Optional::Tensor(tensor).into(),
         Datum::Sequence(sequence) => Optional::Sequence(sequence).into(),
-        optional @ Datum::Optional(_) => optional,
+        other => other,
     }
+}
+
+fn read_map(
+    object: &Map<String, Json>,
+    key: DType,
+    element: Option<DType>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<TensorMap, String> {
+    let keys = object.keys().map(|text| match key {
+        DType::String => Ok(Json::String(text.clone())),
+        _ => match text.parse::<i64>() {
+            Ok(number) => Ok(Json::from(number)),
+            Err(_) => Err(format!("expected a whole number as a key, found {text:?}")),
+        },
+    });
+    let keys = Json::Array(keys.collect::<Result<_, String>>()?);
+    let values = Json::Array(object.values().cloned().collect());
+    let keys = read_tensor(&keys, Some(key), allocator)?;
+    let values = read_tensor(&values, element, allocator)?;
+    TensorMap::new(keys, values).map_err(|error| error.message().to_owned())
 }
 
 fn read_tensor(
@@ -261,7 +294,40 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
         Datum::Optional(Optional::Nothing) => Ok(Json::Null),
         Datum::Optional(Optional::Tensor(tensor)) => write_tensor(tensor),
         Datum::Optional(Optional::Sequence(sequence)) => write_sequence(sequence),
+        Datum::Map(map) => {
+            let keys = texts(map.keys())?;
+            let values = cells(map.values(), 0..map.len())?;
+            Ok(object_of(&keys, &values))
+        }
+        Datum::Maps(maps) => {
+            let keys = texts(maps.keys())?;
+            let objects = (0..maps.len()).map(|index| {
+                let first = index * keys.len();
+                let values = cells(maps.values(), first..first + keys.len())?;
+                Ok(object_of(&keys, &values))
+            });
+            Ok(Json::Array(objects.collect::<Result<_, tfrt::Error>>()?))
+        }
     }
+}
+
+/// Keys of maps as texts.
+///
+/// # Errors
+///
+/// If somebody writes them.
+pub fn texts(keys: &Tensor) -> Result<Vec<String>, tfrt::Error> {
+    let n_keys = keys.metadata().shape.n_elements().unwrap_or(0);
+    let text = |cell: &Cell| match cell.to_json() {
+        Json::String(text) => text,
+        other => other.to_string(),
+    };
+    Ok(cells(keys, 0..n_keys)?.iter().map(text).collect())
+}
+
+fn object_of(keys: &[String], values: &[Cell]) -> Json {
+    let pairs = keys.iter().cloned().zip(values.iter().map(Cell::to_json));
+    Json::Object(pairs.collect())
 }
 
 fn write_sequence(sequence: &Sequence) -> Result<Json, tfrt::Error> {
@@ -330,6 +396,36 @@ mod tests {
             DType::Ui64,
             Ok("18446744073709551615"),
         );
+    }
+
+    #[test]
+    fn objects_are_maps() {
+        let runtime = Runtime::new();
+        let value = ValueType::Tensor(TensorType::of(DType::F32));
+        for (key, text, expected) in [
+            (
+                DType::String,
+                r#"{"a":1,"b":2.5}"#,
+                Ok(r#"{"a":1.0,"b":2.5}"#),
+            ),
+            (DType::I64, r#"{"7":1}"#, Ok(r#"{"7":1.0}"#)),
+            (
+                DType::I64,
+                r#"{"a":1}"#,
+                Err(r#"expected a whole number as a key, found "a""#),
+            ),
+            (
+                DType::I64,
+                "[1]",
+                Err("expected an object, a value for each key, found a list"),
+            ),
+        ] {
+            let kind = ValueType::Map(key, Box::new(value.clone()));
+            let json = serde_json::from_str(text).unwrap();
+            let datum = read(&json, &kind, runtime.host().allocator());
+            let text = datum.map(|datum| write(&datum).unwrap().to_string());
+            assert_eq!(text.as_deref().map_err(String::as_str), expected);
+        }
     }
 
     #[test]

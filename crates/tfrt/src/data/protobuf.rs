@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt::import::onnx::data::{Data, Kind};
 use tfrt::import::onnx::{ElementType, Tensor as Proto, TensorData};
 use tfrt::model::{Datum, ValueType};
-use tfrt::tensor::{DType, Optional, Sequence, StringHostTensor, Tensor, TensorShape};
+use tfrt::tensor::{DType, Map, Optional, Sequence, StringHostTensor, Tensor, TensorShape};
 use tfrt::{Error, HostAllocator};
 
 use super::json::some;
@@ -27,6 +27,7 @@ pub fn decode(
         ValueType::Tensor(_) => Kind::Tensor,
         ValueType::Sequence(_) => Kind::Sequence,
         ValueType::Optional(_) => Kind::Optional,
+        ValueType::Map(..) => Kind::Map,
     };
     let data = Data::decode(bytes, wanted, name).map_err(|errors| {
         let messages: Vec<&str> = errors.iter().map(|error| error.message()).collect();
@@ -48,8 +49,43 @@ fn of_data(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Datum, Stri
         }
         Data::Optional(None) => Ok(Optional::Nothing.into()),
         Data::Optional(Some(inner)) => of_data(*inner, allocator).map(some),
-        Data::Map(..) => Err("expected a tensor or a sequence, found a map".to_owned()),
+        Data::Map(keys, values) => of_map(keys, values, allocator).map(Datum::Map),
     }
+}
+
+/// A map whose values are tensors of one element each, or one of all values.
+fn of_map(
+    keys: Proto,
+    values: Vec<Data>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Map, String> {
+    let dims = vec![values.len()];
+    let (mut element, mut bytes, mut strings) = (None, Vec::new(), Vec::new());
+    for value in values {
+        let Data::Tensor(value) = value else {
+            let message = "expected a map to numbers or strings, found one to something else";
+            return Err(message.to_owned());
+        };
+        if *element.get_or_insert(value.element) != value.element {
+            return Err("expected a map whose values are of one type".to_owned());
+        }
+        match value.data {
+            TensorData::Bytes(more) => bytes.extend_from_slice(&more),
+            TensorData::Strings(mut more) => strings.append(&mut more),
+        }
+    }
+    let element = element.ok_or("expected a map with a key, found none")?;
+    let all = Proto {
+        name: String::new(),
+        element,
+        dims,
+        data: match element {
+            ElementType::String => TensorData::Strings(strings),
+            _ => TensorData::Bytes(bytes.into()),
+        },
+    };
+    let (keys, values) = (of_proto(keys, allocator)?, of_proto(all, allocator)?);
+    Map::new(keys, values).map_err(|error| error.message().to_owned())
 }
 
 fn of_proto(proto: Proto, allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, String> {
@@ -91,7 +127,38 @@ fn to_data(name: &str, datum: &Datum) -> Result<Data, Error> {
             Optional::Tensor(tensor) => Some(Box::new(Data::Tensor(to_proto(name, tensor)?))),
             Optional::Sequence(tensors) => Some(Box::new(sequence(tensors)?)),
         })),
+        Datum::Map(map) => {
+            let keys = to_proto("", map.keys())?;
+            let values = to_proto("", map.values())?;
+            Ok(Data::Map(keys, singles(&values, 0, map.len())))
+        }
+        Datum::Maps(maps) => {
+            let keys = to_proto("", maps.keys())?;
+            let values = to_proto("", maps.values())?;
+            let n_keys = keys.dims.iter().product();
+            let map = |index| Data::Map(keys.clone(), singles(&values, index * n_keys, n_keys));
+            Ok(Data::Sequence((0..maps.len()).map(map).collect()))
+        }
     }
+}
+
+/// Elements of a tensor as tensors without dimensions.
+fn singles(all: &Proto, first: usize, n: usize) -> Vec<Data> {
+    let size = dtype(all.element).size_bytes().unwrap_or(1);
+    let single = |index: usize| {
+        Data::Tensor(Proto {
+            name: String::new(),
+            element: all.element,
+            dims: Vec::new(),
+            data: match &all.data {
+                TensorData::Strings(list) => TensorData::Strings(list[index..=index].into()),
+                TensorData::Bytes(bytes) => {
+                    TensorData::Bytes(bytes[index * size..][..size].to_vec().into())
+                }
+            },
+        })
+    };
+    (first..first + n).map(single).collect()
 }
 
 fn to_proto(name: &str, tensor: &Tensor) -> Result<Proto, Error> {

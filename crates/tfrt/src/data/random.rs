@@ -49,6 +49,7 @@ fn of_type(
             };
             Ok(Sequence::from(vec![one]).into())
         }
+        ValueType::Map(..) => Err(format!("{kind} can't be generated: give one with --input")),
         ValueType::Optional(inner) => Ok(some(of_type(inner, generator, extent_of, allocator)?)),
     }
 }

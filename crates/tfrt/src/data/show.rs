@@ -6,6 +6,7 @@ use tfrt::model::Datum;
 use tfrt::tensor::{Optional, Tensor};
 
 use super::cells::{Cell, cells};
+use super::json;
 
 /// Tensors with more elements are shown in part.
 const MAX_SHOWN: usize = 60;
@@ -42,7 +43,38 @@ pub fn text(name: &str, datum: &Datum) -> Result<String, Error> {
             }
             Ok(lines)
         }
+        Datum::Map(map) => {
+            let shown = map_text(&json::texts(map.keys())?, map.values(), 0)?;
+            Ok(format!("{name}: {} = {shown}\n", datum.kind()))
+        }
+        Datum::Maps(maps) => {
+            let keys = json::texts(maps.keys())?;
+            let mut lines = format!("{name}: {} of {} elements\n", datum.kind(), maps.len());
+            for index in 0..maps.len().min(MAX_OF_SEQUENCE) {
+                let shown = map_text(&keys, maps.values(), index * keys.len())?;
+                lines.push_str(&format!("{name}[{index}]: {shown}\n"));
+            }
+            if maps.len() > MAX_OF_SEQUENCE {
+                let n_more = maps.len() - MAX_OF_SEQUENCE;
+                lines.push_str(&format!("{name}[..]: {n_more} more\n"));
+            }
+            Ok(lines)
+        }
     }
+}
+
+/// A map whose values begin with element `first`, the first of its keys if there are many.
+fn map_text(keys: &[String], values: &Tensor, first: usize) -> Result<String, Error> {
+    let n_shown = keys.len().min(MAX_OF_SEQUENCE);
+    let cells = cells(values, first..first + n_shown)?;
+    let pairs = keys.iter().zip(&cells);
+    let mut parts: Vec<String> = pairs
+        .map(|(key, cell)| format!("{key}: {}", short(cell)))
+        .collect();
+    if keys.len() > n_shown {
+        parts.push("...".to_owned());
+    }
+    Ok(format!("{{{}}}", parts.join(", ")))
 }
 
 fn tensor_text(name: &str, tensor: &Tensor) -> Result<String, Error> {

@@ -65,7 +65,7 @@ impl Format {
                 Ok(text)
             }
             Format::Npy => {
-                let Ok(tensor) = datum.as_tensor() else {
+                let Some(tensor) = datum.as_matrix() else {
                     let kind = datum.kind();
                     return Err(format!(
                         "an .npy file holds one tensor, and this is {kind}: name a .json or .pb file"

@@ -1,7 +1,9 @@
 //! [`Datum`]: what goes into a model and comes out of it.
 
 use tfrt_host::{AnyAsyncValue, Error};
-use tfrt_tensor::{DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata};
+use tfrt_tensor::{
+    DType, DenseHostTensor, Map, Maps, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata,
+};
 
 use super::types::{Dim, TensorType, ValueType};
 
@@ -14,6 +16,10 @@ pub enum Datum {
     Sequence(Sequence),
     /// A tensor, a sequence, or nothing.
     Optional(Optional),
+    /// Values by keys.
+    Map(Map),
+    /// Maps in a row, such as the scores of a classifier by its labels.
+    Maps(Maps),
 }
 
 impl Datum {
@@ -43,6 +49,18 @@ impl Datum {
                 Optional::Tensor(tensor) => Datum::kind_of(tensor.metadata()),
                 Optional::Sequence(sequence) => kind_of_sequence(sequence),
             })),
+            Datum::Map(map) => kind_of_map(map.keys(), map.values()),
+            Datum::Maps(maps) => {
+                ValueType::Sequence(Box::new(kind_of_map(maps.keys(), maps.values())))
+            }
+        }
+    }
+
+    /// The numbers of it: a tensor, or the rows of values of maps.
+    pub fn as_matrix(&self) -> Option<&Tensor> {
+        match self {
+            Datum::Maps(maps) => Some(maps.values()),
+            other => other.as_tensor().ok(),
         }
     }
 
@@ -60,6 +78,8 @@ impl Datum {
             Datum::Tensor(tensor) => AnyAsyncValue::new(tensor),
             Datum::Sequence(sequence) => AnyAsyncValue::new(sequence),
             Datum::Optional(optional) => AnyAsyncValue::new(optional),
+            Datum::Map(map) => AnyAsyncValue::new(map),
+            Datum::Maps(maps) => AnyAsyncValue::new(maps),
         }
     }
 }
@@ -78,12 +98,24 @@ impl TryFrom<AnyAsyncValue> for Datum {
         let tensor = value.get::<Tensor>().cloned().map(Datum::Tensor);
         let sequence = || value.get::<Sequence>().cloned().map(Datum::Sequence);
         let optional = || value.get::<Optional>().cloned().map(Datum::Optional);
-        tensor.or_else(sequence).or_else(optional).ok_or_else(|| {
+        let map = || value.get::<Map>().cloned().map(Datum::Map);
+        let maps = || value.get::<Maps>().cloned().map(Datum::Maps);
+        let others = || optional().or_else(map).or_else(maps);
+        tensor.or_else(sequence).or_else(others).ok_or_else(|| {
             let found = value.type_name().unwrap_or("a value to come");
             let message = format!("a result of a model was expected to be a tensor, found {found}");
             Error::invalid_argument(message)
         })
     }
+}
+
+fn kind_of_map(keys: &Tensor, values: &Tensor) -> ValueType {
+    let key: DType = keys.metadata().dtype;
+    let value = TensorType {
+        element: Some(values.metadata().dtype),
+        dims: Some(Vec::new()),
+    };
+    ValueType::Map(key, Box::new(ValueType::Tensor(value)))
 }
 
 /// The type that all of them have, with their extents if those are the same.
@@ -127,6 +159,18 @@ impl From<StringHostTensor> for Datum {
 impl From<Sequence> for Datum {
     fn from(sequence: Sequence) -> Datum {
         Datum::Sequence(sequence)
+    }
+}
+
+impl From<Map> for Datum {
+    fn from(map: Map) -> Datum {
+        Datum::Map(map)
+    }
+}
+
+impl From<Maps> for Datum {
+    fn from(maps: Maps) -> Datum {
+        Datum::Maps(maps)
     }
 }
 

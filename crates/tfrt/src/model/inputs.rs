@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error};
-use tfrt_tensor::{DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor};
+use tfrt_tensor::{DenseHostTensor, Map, Optional, Sequence, StringHostTensor, Tensor};
 
 use super::datum::Datum;
 use super::signature::{Given, Slots};
@@ -53,7 +53,7 @@ macro_rules! input_of {
     )*};
 }
 
-input_of!(Tensor &Tensor DenseHostTensor StringHostTensor Sequence Optional);
+input_of!(Tensor &Tensor DenseHostTensor StringHostTensor Sequence Optional Map);
 
 /// The inputs of a call, in the order of the model or by their names.
 ///

@@ -101,6 +101,9 @@ impl Signature {
             }
             (Datum::Sequence(_), ValueType::Sequence(_)) => Ok(()),
             (Datum::Optional(_), ValueType::Optional(_)) => Ok(()),
+            (Datum::Map(map), ValueType::Map(key, _)) if map.keys().metadata().dtype == *key => {
+                Ok(())
+            }
             _ => Err(self.misfit(index, &datum.kind(), None)),
         }
     }

@@ -42,6 +42,13 @@ fn kind(text: &str, dims: Option<Vec<Dim>>, depth: usize) -> ValueType {
     if let Some(inner) = inside("!onnx.optional<") {
         return ValueType::Optional(Box::new(kind(inner, None, depth)));
     }
+    if let Some((key, value)) = inside("!onnx.map<").and_then(|inner| inner.split_once(", ")) {
+        let key = match key {
+            STRING => DType::String,
+            name => DType::from_mlir_name(name).unwrap_or(DType::I64),
+        };
+        return ValueType::Map(key, Box::new(kind(value, None, depth)));
+    }
     match text {
         "!t.sequence" => ValueType::Sequence(Box::default()),
         "!t.optional" => ValueType::Optional(Box::default()),
@@ -93,6 +100,14 @@ mod tests {
             (
                 "!onnx.optional<!onnx.sequence<tensor<*xi1>>>",
                 "optional sequence of i1 of any shape",
+            ),
+            (
+                "!onnx.sequence<!onnx.map<!onnx.string, tensor<f32>>>",
+                "sequence of map from str to f32 []",
+            ),
+            (
+                "!onnx.map<i64, tensor<*xf32>>",
+                "map from i64 to f32 of any shape",
             ),
             ("!t.tensor", "tensor of any shape"),
         ] {

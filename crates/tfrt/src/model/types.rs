@@ -34,6 +34,8 @@ pub enum ValueType {
     Sequence(Box<ValueType>),
     /// A value of a type, or nothing.
     Optional(Box<ValueType>),
+    /// Values of a type by keys.
+    Map(DType, Box<ValueType>),
 }
 
 /// What is known of a tensor before there is one.
@@ -69,7 +71,7 @@ impl ValueType {
         match self {
             ValueType::Tensor(tensor) => Some(tensor),
             ValueType::Optional(inner) => inner.as_tensor(),
-            ValueType::Sequence(_) => None,
+            ValueType::Sequence(_) | ValueType::Map(..) => None,
         }
     }
 }
@@ -112,6 +114,7 @@ impl fmt::Display for ValueType {
             ValueType::Tensor(tensor) => tensor.fmt(f),
             ValueType::Sequence(inner) => write!(f, "sequence of {inner}"),
             ValueType::Optional(inner) => write!(f, "optional {inner}"),
+            ValueType::Map(key, value) => write!(f, "map from {key} to {value}"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Operators of `ai.onnx.ml` that become others, with results that are known.
 
 use tfrt::Runtime;
+use tfrt::model::Datum;
 use tfrt::tensor::{DenseHostTensor, Tensor};
 
 use super::model;
@@ -71,4 +72,58 @@ fn linear_models_give_scores() {
         &[[0.0, 40.0]],
     );
     assert_eq!(scores, [0.5, 1.0]);
+}
+
+/// A tree of two leaves behind a map, as exporters of classifiers end.
+const ZIPPED: &str = r#"module attributes {onnx.opset = 17 : i64, onnx.opset.ai.onnx.ml = 3 : i64} {
+  func.func @main(%x: tensor<?x1xf32>) -> (tensor<?x!onnx.string>, !onnx.sequence<!onnx.map<!onnx.string, tensor<f32>>>)
+      attributes {onnx.inputs = ["x"], onnx.outputs = ["label", "scores"], onnx.input_dims = [["N", 1]],
+      onnx.output_dims = [["N"], unit]} {
+    %label, %p = "onnx.ml.TreeEnsembleClassifier"(%x) {class_ids = [0, 1], class_nodeids = [1, 2],
+        class_treeids = [0, 0], class_weights = [1.0 : f32, 1.0 : f32], classlabels_strings = ["a", "b", "c"],
+        nodes_falsenodeids = [2, 0, 0], nodes_featureids = [0, 0, 0], nodes_modes = ["BRANCH_LT", "LEAF", "LEAF"],
+        nodes_nodeids = [0, 1, 2], nodes_treeids = [0, 0, 0], nodes_truenodeids = [1, 0, 0],
+        nodes_values = [0.5 : f32, 0.0 : f32, 0.0 : f32]} : (tensor<?x1xf32>) -> (tensor<?x!onnx.string>, tensor<*xf32>)
+    %z = "onnx.ml.ZipMap"(%p) {classlabels_strings = ["a", "b", "c"]} : (tensor<*xf32>)
+        -> !onnx.sequence<!onnx.map<!onnx.string, tensor<f32>>>
+    func.return %label, %z : tensor<?x!onnx.string>, !onnx.sequence<!onnx.map<!onnx.string, tensor<f32>>>
+  }
+}
+"#;
+
+#[test]
+fn classifiers_end_in_maps() {
+    let runtime = Runtime::new();
+    let model = model(&runtime, ZIPPED);
+    assert_eq!(
+        model.outputs()[1].to_string(),
+        "scores: sequence of map from str to f32 []"
+    );
+    let rows: Vec<f32> = (0..1000).map(|row| [0.0, 1.0][row % 2]).collect();
+    let x = DenseHostTensor::from_slice(runtime.host().allocator(), &[1000, 1], &rows).unwrap();
+    let outputs = model.call(&runtime.context(), (Tensor::from(x),)).wait();
+    let outputs = outputs.unwrap();
+    let labels = outputs
+        .tensor("label")
+        .unwrap()
+        .as_strings()
+        .unwrap()
+        .clone();
+    assert_eq!(
+        labels.strings()[..3],
+        [b"a".to_vec(), b"b".to_vec(), b"a".to_vec()]
+    );
+    let Datum::Maps(maps) = outputs.get("scores").unwrap() else {
+        panic!("expected maps");
+    };
+    assert_eq!(
+        (maps.len(), maps.keys().metadata().to_string()),
+        (1000, "str [3]".to_owned())
+    );
+    let values = maps.values().as_dense().unwrap();
+    let reading = values.read().unwrap();
+    assert_eq!(
+        reading.elements::<f32>().unwrap()[..6],
+        [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    );
 }

@@ -335,22 +335,7 @@ impl Lowering<'_, '_> {
                 state = state.attribute(name, Attribute::symbol(function));
             }
         }
-        for (name, value) in self.module.op(op).attributes() {
-            if name.starts_with("onnx.") {
-                continue;
-            }
-            list.push(Attribute::string(name.as_str()));
-            list.push(match value {
-                // A type is told by its name: of a tensor files could not say it otherwise.
-                Attribute::Type(ty) => Attribute::string(ty.to_string()),
-                // Files have no dense strings; the tensors that attributes are have one dimension.
-                Attribute::Dense(dense) => match constant::strings(dense) {
-                    Some(strings) => strings,
-                    None => value.clone(),
-                },
-                other => other.clone(),
-            });
-        }
+        list.append(&mut attributes(self.module, op));
         let state = state
             .operands(operands)
             .attribute("attributes", Attribute::array(list))
@@ -464,12 +449,38 @@ pub(super) fn function(module: &Module, name: &str, region: RegionId, body: Bloc
         .region(region)
 }
 
+/// Returns the attributes of an operation as kernels have them: names and values in turn.
+pub(super) fn attributes(module: &Module, op: OpId) -> Vec<Attribute> {
+    let mut list = Vec::new();
+    for (name, value) in module.op(op).attributes() {
+        if name.starts_with("onnx.") {
+            continue;
+        }
+        list.push(Attribute::string(name.as_str()));
+        list.push(match value {
+            // A type is told by its name: of a tensor files could not say it otherwise.
+            Attribute::Type(ty) => Attribute::string(ty.to_string()),
+            // Files have no dense strings; the tensors that attributes are have one dimension.
+            Attribute::Dense(dense) => match constant::strings(dense) {
+                Some(strings) => strings,
+                None => value.clone(),
+            },
+            other => other.clone(),
+        });
+    }
+    list
+}
+
 const TENSOR: &str = "!t.tensor";
 
 /// Returns the type that a program has for a value of a graph.
 fn lowered(ty: &Type) -> Type {
     match ty {
         Type::None => Type::dialect("!t.none"),
+        Type::Dialect(name) if name.starts_with("!onnx.sequence<!onnx.map") => {
+            Type::dialect("!t.maps")
+        }
+        Type::Dialect(name) if name.starts_with("!onnx.map") => Type::dialect("!t.map"),
         Type::Dialect(name) if name.starts_with("!onnx.sequence") => Type::dialect("!t.sequence"),
         Type::Dialect(name) if name.starts_with("!onnx.optional") => Type::dialect("!t.optional"),
         Type::Dialect(name) if !name.starts_with("!onnx.") => ty.clone(),

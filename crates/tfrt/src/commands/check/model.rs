@@ -114,11 +114,6 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
         let missing = found.entry(name).or_insert_with(|| {
             let (domain, operation) = domain_of(name);
             let help = match (registry.nearest(&kernel), name.starts_with(FOREIGN)) {
-                _ if name == "onnx.ml.ZipMap" => {
-                    "export the model with the scores as a tensor: skl2onnx has the option \
-                     {'zipmap': False}"
-                        .to_owned()
-                }
                 (Some(nearest), false) => {
                     let nearest = nearest.strip_prefix(DIALECT.1).unwrap_or(nearest);
                     format!("did the model mean '{nearest}'?")

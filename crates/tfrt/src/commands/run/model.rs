@@ -267,8 +267,8 @@ impl Run<'_> {
                     .push(told.map_err(|error| refused(&error))?);
                 continue;
             }
-            match (best, datum.as_tensor()) {
-                (Some(rows), Ok(tensor)) => text.push_str(&show::best_text(name, tensor, &rows)),
+            match (best, datum.as_matrix()) {
+                (Some(rows), Some(tensor)) => text.push_str(&show::best_text(name, tensor, &rows)),
                 _ if target.is_some() => {}
                 _ => {
                     let shown = show::text(name, &datum);
@@ -290,8 +290,15 @@ impl Run<'_> {
     }
 
     fn best(&self, datum: &Datum, plan: &Plan) -> Result<Option<Vec<Vec<Best>>>, Error> {
-        match (plan.top, datum.as_tensor()) {
-            (Some(k), Ok(tensor)) => show::best(tensor, k, &plan.labels),
+        match (plan.top, datum) {
+            // Maps know the labels.
+            (Some(k), Datum::Maps(maps)) if plan.labels.is_empty() => {
+                show::best(maps.values(), k, &json::texts(maps.keys())?)
+            }
+            (Some(k), datum) => match datum.as_matrix() {
+                Some(tensor) => show::best(tensor, k, &plan.labels),
+                None => Ok(None),
+            },
             _ => Ok(None),
         }
     }

@@ -111,10 +111,15 @@ impl Expansion<'_> {
 
     /// Appends an operation with one result.
     pub(super) fn append(&mut self, state: OpState) -> ValueId {
+        self.append_all(state)[0]
+    }
+
+    /// Appends an operation; returns its results.
+    pub(super) fn append_all(&mut self, state: OpState) -> Vec<ValueId> {
         let location = self.module.op(self.like).location().clone();
         let op = self.module.create(state.location(location));
         self.kept.push(op);
-        self.module.op(op).results()[0]
+        self.module.op(op).results().to_vec()
     }
 }
 

@@ -1,0 +1,302 @@
+//! `TreeEnsemble`, `TreeEnsembleRegressor`, `TreeEnsembleClassifier`: trees in attributes, and what is made of the sums
+//! of their votes.
+//!
+//! Features that are `f64` are compared as such, all others as `f32`; sums are of the same type.
+
+use std::sync::{Arc, OnceLock};
+
+use tfrt_host::Error;
+use tfrt_tensor::math::number::{Floating, Real};
+use tfrt_tensor::math::parallel;
+use tfrt_tensor::math::trees::Trees;
+use tfrt_tensor::{BF16, DType, F16, from_bytes_mut};
+
+use super::super::{Node, Outputs};
+use super::labels::Labels;
+use super::learned::Learned;
+use super::rows::{Rows, fill_two};
+use super::transform::Transform;
+
+mod classes;
+mod listed;
+mod named;
+
+use classes::Classes;
+
+/// `ml.TreeEnsemble(x)`, `x: [n, features]`: the results of trees for each row, of the type of `x`.
+pub(super) fn ensemble(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+    let transform = Transform::of_number(node)?;
+    let (trees, is_wide) = listed::trees(node)?;
+    Ok(Arc::new(Ensemble {
+        trees: Forest::new(trees, is_wide),
+        finish: Finish::Sums {
+            base: Vec::new(),
+            transform,
+        },
+        is_as_input: true,
+    }))
+}
+
+/// `ml.TreeEnsembleRegressor(x)`, `x: [n, features]`: the results of trees for each row, as `f32`.
+///
+/// Of one result alone the last transformation is left out, but for `PROBIT`: so ONNX Runtime has it, which those who
+/// write models compare with.
+pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+    let transform = Transform::of_name(node)?;
+    let n_targets = node.attributes.size_or("n_targets", 1)?;
+    let (base, _) = named::numbers(node, "base_values")?;
+    if !base.is_empty() && base.len() != n_targets {
+        return Err(named::other_len(node, "base_values", n_targets, base.len()));
+    }
+    let (trees, is_wide) = named::trees(node, "target", n_targets)?;
+    let transform = match transform {
+        Transform::Probit => transform,
+        _ if n_targets == 1 => Transform::Nothing,
+        other => other,
+    };
+    Ok(Arc::new(Ensemble {
+        trees: Forest::new(trees, is_wide),
+        finish: Finish::Sums { base, transform },
+        is_as_input: false,
+    }))
+}
+
+/// `ml.TreeEnsembleClassifier(x)`, `x: [n, features]`: a label for each row, and scores of all classes, as `f32`.
+pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+    let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
+    let (base, _) = named::numbers(node, "base_values")?;
+    let n_classes = labels.len();
+    let fits = base.is_empty() || base.len() == n_classes || (base.len() == 1 && n_classes == 2);
+    if !fits {
+        return Err(named::other_len(node, "base_values", n_classes, base.len()));
+    }
+    let transform = Transform::of_name(node)?;
+    let classes = Classes::new(node, labels, base, transform)?;
+    let (trees, is_wide) = named::trees(node, "class", n_classes)?;
+    Ok(Arc::new(Ensemble {
+        trees: Forest::new(trees, is_wide),
+        finish: Finish::Classes(classes),
+        is_as_input: false,
+    }))
+}
+
+/// Trees, and what is made of their sums.
+#[derive(Debug)]
+struct Ensemble {
+    trees: Forest,
+    finish: Finish,
+    /// Whether results are of the type of the features, and not `f32`.
+    is_as_input: bool,
+}
+
+#[derive(Debug)]
+enum Finish {
+    /// These are added, if they are there, and the row is transformed.
+    Sums {
+        base: Vec<f64>,
+        transform: Transform,
+    },
+    Classes(Classes),
+}
+
+/// Trees for features of either type: those that were not read are made when they are first asked for.
+#[derive(Debug)]
+struct Forest {
+    narrow: OnceLock<Trees<f32>>,
+    wide: OnceLock<Trees<f64>>,
+}
+
+impl Forest {
+    /// Takes trees whose numbers need, or need not be `f64`.
+    fn new(trees: Trees<f64>, is_wide: bool) -> Forest {
+        let (narrow, wide) = (OnceLock::new(), OnceLock::new());
+        let is_set = match is_wide {
+            true => wide.set(trees).is_ok(),
+            false => narrow.set(trees.map(f32::from_f64)).is_ok(),
+        };
+        debug_assert!(is_set, "they are new");
+        Forest { narrow, wide }
+    }
+
+    fn narrow(&self) -> &Trees<f32> {
+        self.narrow.get_or_init(|| match self.wide.get() {
+            Some(trees) => trees.map(f32::from_f64),
+            None => unreachable!("one of them is there"),
+        })
+    }
+
+    fn wide(&self) -> &Trees<f64> {
+        self.wide.get_or_init(|| match self.narrow.get() {
+            Some(trees) => trees.map(f64::from),
+            None => unreachable!("one of them is there"),
+        })
+    }
+
+    /// How many features rows have at least, and how many trees there are.
+    fn extents(&self) -> (usize, usize) {
+        match self.wide.get() {
+            Some(trees) => (trees.n_features(), trees.n_trees()),
+            None => (self.narrow().n_features(), self.narrow().n_trees()),
+        }
+    }
+}
+
+/// The types that features are compared in.
+trait Feature: Floating {
+    fn trees(forest: &Forest) -> &Trees<Self>;
+}
+
+impl Feature for f32 {
+    fn trees(forest: &Forest) -> &Trees<f32> {
+        forest.narrow()
+    }
+}
+
+impl Feature for f64 {
+    fn trees(forest: &Forest) -> &Trees<f64> {
+        forest.wide()
+    }
+}
+
+impl Learned for Ensemble {
+    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+        let rows = Rows::new(node, self.trees.extents().0)?;
+        let found = node.inputs.dense(0)?.dtype();
+        let out = match self.is_as_input {
+            true => found,
+            false => DType::F32,
+        };
+        match (rows.tensor.dtype(), out) {
+            (DType::F64, DType::F32) => self.results::<f64, f32>(node, rows),
+            (DType::F64, _) => self.results::<f64, f64>(node, rows),
+            (_, DType::F32) => self.results::<f32, f32>(node, rows),
+            (_, DType::F16) => self.results::<f32, F16>(node, rows),
+            (_, DType::Bf16) => self.results::<f32, BF16>(node, rows),
+            _ => Err(node.inputs.unsupported(0, found)),
+        }
+    }
+}
+
+impl Ensemble {
+    /// The results for rows whose features are `T`s, as `O`s.
+    fn results<T: Feature, O: Floating>(
+        self: Arc<Self>,
+        node: &Node<'_>,
+        rows: Rows,
+    ) -> Result<Outputs, Error> {
+        // About so many operations for each tree: its depth is not looked at.
+        const OPERATIONS: usize = 8;
+        let n = T::trees(&self.trees).n_targets();
+        let n_rows = rows.n_rows;
+        let chunk = self.trees.extents().1.saturating_mul(OPERATIONS);
+        let chunk = parallel::chunk_len(chunk.saturating_add(n), if n < 1024 { 8 } else { 1 });
+        let out = node.output(O::DTYPE, &[n_rows, n])?;
+        if let Finish::Sums { .. } = self.finish {
+            let bytes = n * size_of::<O>();
+            let buffer = out.buffer().clone();
+            if n_rows == 0 || n == 0 {
+                return Ok(out.into());
+            }
+            let chain = node
+                .execution
+                .parallel_for(0..n_rows, chunk, move |start, end| {
+                    let part = buffer.slice(start * bytes..end * bytes);
+                    let part = part.expect("chunks are within");
+                    let mut part = part.write()?;
+                    self.sums::<T, O>(&rows, start, end, from_bytes_mut(&mut part)?)
+                });
+            return Ok(Outputs::later(out, chain));
+        }
+        let Finish::Classes(classes) = &self.finish else {
+            unreachable!("there are two kinds");
+        };
+        let labels = classes.labels.clone();
+        let tokens = node.output(DType::I64, &[n_rows])?;
+        let ensemble = self.clone();
+        let chain = fill_two::<i64, O>(
+            node.execution,
+            n_rows,
+            chunk,
+            (&tokens, 1),
+            (&out, n),
+            move |start, end, tokens, scores| {
+                ensemble.classes::<T, O>(&rows, start, end, tokens, scores)
+            },
+        );
+        let mut outputs = Outputs::new();
+        labels.push(&mut outputs, tokens, &chain)?;
+        Ok(outputs.and_later(out, chain))
+    }
+
+    /// What trees say of some rows, each with whether it was said.
+    fn votes<T: Feature>(
+        &self,
+        rows: &Rows,
+        start: usize,
+        end: usize,
+    ) -> Result<(Vec<T>, Vec<bool>), Error> {
+        let trees = T::trees(&self.trees);
+        let len = (end - start) * trees.n_targets();
+        // As many targets as an attribute says.
+        let (mut sums, mut said) = (Vec::new(), Vec::new());
+        if sums.try_reserve_exact(len).is_err() || said.try_reserve_exact(len).is_err() {
+            return Err(Error::resource_exhausted("there is no memory for sums"));
+        }
+        sums.resize(len, T::ZERO);
+        said.resize(len, false);
+        let reading = rows.tensor.read()?;
+        let part = rows.part(reading.elements::<T>()?, start, end);
+        trees.run(part, rows.n_features, &mut sums, &mut said);
+        Ok((sums, said))
+    }
+
+    fn sums<T: Feature, O: Floating>(
+        &self,
+        rows: &Rows,
+        start: usize,
+        end: usize,
+        out: &mut [O],
+    ) -> Result<(), Error> {
+        let Finish::Sums { base, transform } = &self.finish else {
+            return Ok(());
+        };
+        let (mut sums, _) = self.votes::<T>(rows, start, end)?;
+        let n = T::trees(&self.trees).n_targets();
+        for (out, row) in out.chunks_exact_mut(n).zip(sums.chunks_exact_mut(n)) {
+            for (x, base) in row.iter_mut().zip(base) {
+                *x = x.plus(T::from_f64(*base));
+            }
+            transform.apply(row);
+            convert(row, out);
+        }
+        Ok(())
+    }
+
+    fn classes<T: Feature, O: Floating>(
+        &self,
+        rows: &Rows,
+        start: usize,
+        end: usize,
+        tokens: &mut [i64],
+        scores: &mut [O],
+    ) -> Result<(), Error> {
+        let Finish::Classes(classes) = &self.finish else {
+            return Ok(());
+        };
+        let (mut sums, mut said) = self.votes::<T>(rows, start, end)?;
+        let n = T::trees(&self.trees).n_targets();
+        let votes = sums.chunks_exact_mut(n).zip(said.chunks_exact_mut(n));
+        let results = tokens.iter_mut().zip(scores.chunks_exact_mut(n));
+        for ((row, said), (token, scores)) in votes.zip(results) {
+            *token = classes.finish(row, said);
+            convert(row, scores);
+        }
+        Ok(())
+    }
+}
+
+fn convert<T: Floating, O: Floating>(from: &[T], to: &mut [O]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = O::from_f64(from.to_f64());
+    }
+}
