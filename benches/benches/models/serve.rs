@@ -24,7 +24,7 @@ pub fn serve(model: &Path, inputs: &Path, n_threads: usize) {
     };
     let given = given(inputs, &runtime);
     let call = |model: &Model| -> Outputs {
-        let outputs = model.call(&runtime.context(), given.clone()).wait();
+        let outputs = model.call(&runtime.context(), &given[..]).wait();
         outputs.unwrap_or_else(|error| panic!("{error}"))
     };
     drop(call(&model));

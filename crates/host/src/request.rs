@@ -112,7 +112,9 @@ pub struct RequestContext {
     host: HostContext,
     queue: Arc<dyn ConcurrentWorkQueue>,
     is_on_queue_of_host: bool,
-    resources: Option<Arc<ResourceContext>>,
+    has_resources: bool,
+    // Invariant: set at the latest when somebody asks, if it has any.
+    resources: OnceLock<Arc<ResourceContext>>,
     data: Mutex<TypeMap<Arc<dyn Any + Send + Sync>>>,
     // Invariant: set once; the first reason is final.
     cancellation: OnceLock<Error>,
@@ -127,6 +129,7 @@ pub struct RequestContextBuilder {
     id: i64,
     host: HostContext,
     queue: Option<Arc<dyn ConcurrentWorkQueue>>,
+    has_resources: bool,
     resources: Option<Arc<ResourceContext>>,
     data: TypeMap<Arc<dyn Any + Send + Sync>>,
     deadline: Option<Instant>,
@@ -147,7 +150,14 @@ impl RequestContextBuilder {
 
     /// Gives kernels named resources. Default: none.
     pub fn resources(mut self, resources: Arc<ResourceContext>) -> Self {
+        self.has_resources = true;
         self.resources = Some(resources);
+        self
+    }
+
+    /// Gives kernels named resources that are the request's own, made when the first of them asks.
+    pub fn own_resources(mut self) -> Self {
+        self.has_resources = true;
         self
     }
 
@@ -171,7 +181,8 @@ impl RequestContextBuilder {
             is_on_queue_of_host: self.queue.is_none(),
             queue: self.queue.unwrap_or_else(|| self.host.queue().clone()),
             host: self.host,
-            resources: self.resources,
+            has_resources: self.has_resources,
+            resources: self.resources.map_or_else(OnceLock::new, OnceLock::from),
             data: Mutex::new(self.data),
             cancellation: OnceLock::new(),
             is_abandoned: AtomicBool::new(false),
@@ -188,9 +199,7 @@ impl RequestContextBuilder {
 impl RequestContext {
     /// Makes a request with resources of its own and no deadline.
     pub fn new(host: &HostContext) -> Arc<Self> {
-        Self::builder(host)
-            .resources(Arc::new(ResourceContext::new()))
-            .build()
+        Self::builder(host).own_resources().build()
     }
 
     /// Begins to put a request together.
@@ -199,6 +208,7 @@ impl RequestContext {
             id: 0,
             host: host.clone(),
             queue: None,
+            has_resources: false,
             resources: None,
             data: TypeMap::default(),
             deadline: None,
@@ -228,7 +238,8 @@ impl RequestContext {
 
     /// The named resources, if it has any.
     pub fn resources(&self) -> Option<&Arc<ResourceContext>> {
-        self.resources.as_ref()
+        let make = || Arc::new(ResourceContext::new());
+        self.has_resources.then(|| self.resources.get_or_init(make))
     }
 
     /// The value of type `T` that it was given.

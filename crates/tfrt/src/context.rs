@@ -67,7 +67,7 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     pub(crate) fn new(host: &HostContext) -> Self {
-        let builder = RequestContext::builder(host).resources(Arc::new(ResourceContext::new()));
+        let builder = RequestContext::builder(host).own_resources();
         ContextBuilder { builder }
     }
 

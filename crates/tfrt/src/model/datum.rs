@@ -95,6 +95,11 @@ impl TryFrom<AnyAsyncValue> for Datum {
         if let Some(error) = value.error() {
             return Err(error.clone());
         }
+        // Mostly nobody else has it.
+        let value = match value.take::<Tensor>() {
+            Ok(tensor) => return Ok(Datum::Tensor(tensor)),
+            Err(value) => value,
+        };
         let tensor = value.get::<Tensor>().cloned().map(Datum::Tensor);
         let sequence = || value.get::<Sequence>().cloned().map(Datum::Sequence);
         let optional = || value.get::<Optional>().cloned().map(Datum::Optional);

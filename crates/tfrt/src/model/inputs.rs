@@ -60,7 +60,8 @@ input_of!(Tensor &Tensor DenseHostTensor StringHostTensor Sequence Optional Map)
 /// | In order | By name |
 /// | --- | --- |
 /// | a tuple, such as `(x, y)` | an array or vector of pairs, such as `[("x", x), ("y", y)]` |
-/// | an array or vector of one type | a `HashMap` or `BTreeMap` |
+/// | an array or vector of one type | a slice of pairs, of whose values clones are given |
+/// | | a `HashMap` or `BTreeMap` |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the inputs of a model",
     note = "inputs are a tuple, `(x,)` or `(x, y)`, or pairs, `[(\"name\", x)]`"
@@ -98,6 +99,12 @@ macro_rules! named_inputs {
         impl<V: ModelInput> ModelInputs for Vec<($name, V)> {
             fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
                 self.into_iter().try_for_each(|(name, value)| slots.set(&name, value))
+            }
+        }
+
+        impl<V: ModelInput + Clone> ModelInputs for &[($name, V)] {
+            fn place(self, slots: &mut Slots<'_>) -> Result<(), Error> {
+                self.iter().try_for_each(|(name, value)| slots.set(name, value.clone()))
             }
         }
 

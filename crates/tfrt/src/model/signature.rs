@@ -66,11 +66,7 @@ impl Signature {
     }
 
     /// Checks what was given for each input, and makes it what a function takes, with room for more.
-    pub(super) fn bind(
-        &self,
-        given: Vec<Option<Given>>,
-        room: usize,
-    ) -> Result<Vec<AnyAsyncValue>, Error> {
+    pub(super) fn bind(&self, given: Places, room: usize) -> Result<Vec<AnyAsyncValue>, Error> {
         let mut bound: Bound = SmallVec::from_elem(None, self.symbols.len());
         let mut arguments = Vec::with_capacity(given.len() + room);
         for (index, given) in given.into_iter().enumerate() {
@@ -174,18 +170,19 @@ pub(super) enum Given {
     Later(AnyAsyncValue),
 }
 
+/// What a call gives, by input: few models take more than that.
+pub(super) type Places = SmallVec<[Option<Given>; 2]>;
+
 /// The inputs of a model, to be filled for a call: see [`ModelInputs`](super::ModelInputs).
 pub struct Slots<'m> {
     signature: &'m Signature,
-    given: Vec<Option<Given>>,
+    given: Places,
     n_ordered: usize,
 }
 
 impl<'m> Slots<'m> {
     pub(super) fn new(signature: &'m Signature) -> Slots<'m> {
-        let n_inputs = signature.inputs.len();
-        let mut given = Vec::with_capacity(n_inputs);
-        given.resize_with(n_inputs, || None);
+        let given = signature.inputs.iter().map(|_| None).collect();
         Slots {
             signature,
             given,
@@ -193,7 +190,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Option<Given>> {
+    pub(super) fn finish(self) -> Places {
         self.given
     }
 

@@ -55,6 +55,8 @@ fn inputs_are_given_by_name_or_in_order() {
         model.call(&context, [&x, &y]),
         model.call(&context, vec![x.clone(), y.clone()]),
         model.call(&context, [("y", &y), ("x", &x)]),
+        model.call(&context, &[("y", y.clone()), ("x", x.clone())][..]),
+        model.call(&context, &[("y".to_owned(), &y), ("x".to_owned(), &x)][..]),
         model.call(
             &context,
             vec![("x".to_owned(), x.clone()), ("y".to_owned(), y.clone())],
