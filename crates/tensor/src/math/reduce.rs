@@ -407,19 +407,20 @@ pub(crate) fn block_by<R: Reduction<T>, T: Element>(
     let (elements, ahead) = row.parts();
     let mut tree = Tree::<R, T>::new();
     for part in elements.chunks(BLOCK) {
-        for start in (0..part.len()).step_by(SEGMENT) {
-            let end = part.len().min(start + SEGMENT);
-            ahead.step();
-            let (part, results) = (&part[start..end], &mut results[start..end]);
-            vectorized(
-                #[inline(always)]
-                move || {
+        let results = &mut results[..part.len()];
+        let ahead = &mut *ahead;
+        let segments = results.chunks_mut(SEGMENT).zip(part.chunks(SEGMENT));
+        vectorized(
+            #[inline(always)]
+            move || {
+                for (results, part) in segments {
+                    ahead.step();
                     for (result, x) in results.iter_mut().zip(part) {
                         *result = function(*x);
                     }
-                },
-            );
-        }
+                }
+            },
+        );
         tree.push(block_of::<R, T>(&results[..part.len()]));
     }
     tree.finish()

@@ -89,24 +89,27 @@ impl<'r, T: Copy> Row<'r, T> {
 
     /// Writes a function of each element: these are the elements from now on.
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
-        let len = self.out.len();
-        for start in (0..len).step_by(SEGMENT) {
-            let end = len.min(start + SEGMENT);
-            self.ahead.step();
-            let out = &mut self.out[start..end];
-            let x = self.x.map(|x| &x[start..end]);
-            vectorized(
-                #[inline(always)]
-                move || match x {
-                    Some(x) => {
+        let (x, ahead) = (self.x, &mut self.ahead);
+        let segments = self.out.chunks_mut(SEGMENT);
+        vectorized(
+            #[inline(always)]
+            move || match x {
+                Some(x) => {
+                    for (out, x) in segments.zip(x.chunks(SEGMENT)) {
+                        ahead.step();
                         for (out, x) in out.iter_mut().zip(x) {
                             *out = function(*x);
                         }
                     }
-                    None => out.iter_mut().for_each(|x| *x = function(*x)),
-                },
-            );
-        }
+                }
+                None => {
+                    for out in segments {
+                        ahead.step();
+                        out.iter_mut().for_each(|x| *x = function(*x));
+                    }
+                }
+            },
+        );
         self.x = None;
     }
 }

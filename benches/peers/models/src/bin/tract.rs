@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "tract 0.23.9",
         || {
             let results = model.run(values.clone())?;
-            Ok(results[0].try_as_plain()?.as_slice::<f32>()?.to_vec())
+            Ok(results[0].try_as_plain_ram()?.as_slice::<f32>()?.to_vec())
         },
         |n_times| Ok(timed(n_times, || model.run(values.clone()))?),
     )
