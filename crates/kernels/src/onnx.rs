@@ -138,7 +138,14 @@ impl Node<'_> {
     }
 }
 
-fn add(registry: &mut KernelRegistry, name: &'static str, operation: Operation) {
+/// Adds the kernel of an operation.
+///
+/// An [`Operation`] is passed as such, and not as an item of its own type: kernels are compiled once then.
+fn add(
+    registry: &mut KernelRegistry,
+    name: &'static str,
+    operation: impl Fn(&Node<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
+) {
     let kernel = move |operands: Rest,
                        attributes: Attr<AttributeView<'_>>,
                        opset: Attr<i64>,

@@ -122,6 +122,10 @@ impl Input {
         let has_name = path
             .extension()
             .is_some_and(|extension| extension == "onnx");
+        if lost_its_magic(path, &bytes) {
+            let (name, bytes) = (name.into_owned(), BefBuffer::from_vec(bytes));
+            return Ok(Input::Bytes { name, bytes });
+        }
         if !has_name && !is_model(&bytes) {
             return Input::from_bytes(&name, bytes);
         }
@@ -296,6 +300,12 @@ const FIRST_OF_MODEL: u8 = 0x08;
 /// Tells whether bytes are to be taken for a model, even if they turn out to be a broken one.
 fn is_model(bytes: &[u8]) -> bool {
     !bytes.starts_with(&layout::MAGIC) && importer::looks_like_model(bytes)
+}
+
+/// Tells whether these are the bytes of a file that its name says was compiled, and that lost even its first bytes:
+/// an empty text would be a program.
+fn lost_its_magic(path: &Path, bytes: &[u8]) -> bool {
+    path.extension().is_some_and(|extension| extension == "bef") && layout::MAGIC.starts_with(bytes)
 }
 
 /// Parses and verifies a text.

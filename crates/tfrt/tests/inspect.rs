@@ -247,3 +247,17 @@ fn kernels_as_json_say_what_the_tables_say() {
     assert_eq!(kernel["effects"]["reads"][0], 0);
     assert_eq!(kernel["completion"], "synchronous");
 }
+
+#[test]
+fn compiled_files_that_lost_all_their_bytes_are_no_programs() {
+    let folder = Folder::new("lost");
+    for bytes in ["", "\u{b}"] {
+        folder.write("a.bef", bytes);
+        for command in ["run", "run --mmap", "check", "bench", "decompile"] {
+            let output = folder.tfrt(&format!("{command} a.bef"));
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{command}: {message}");
+            assert!(message.contains("[TF06"), "{command}: {message}");
+        }
+    }
+}

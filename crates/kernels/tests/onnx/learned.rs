@@ -77,6 +77,16 @@ fn trees_vote_for_classes() {
 }
 
 #[test]
+fn rows_that_are_not_there_may_be_as_wide_as_can_be() {
+    let targets = "\"n_targets\", 4611686018427387904";
+    op("ml.TreeEnsembleRegressor")
+        .of(" 0x2xf32")
+        .with(votes("target", "1", "0", "0.25 : f32", targets))
+        .opset(3)
+        .gives(&["f32 [0, 4611686018427387904] []"]);
+}
+
+#[test]
 fn broken_trees_are_told_of() {
     let fails = |attributes: &'static str, wanted| {
         op("ml.TreeEnsembleRegressor")

@@ -325,7 +325,10 @@ fn select(
         (_, Some(main)) => Ok(fitting.remove(main)),
         (0, None) => {
             let names: Vec<&str> = functions.iter().map(Function::name).collect();
-            let names = names.join(", ");
+            let names = match names.is_empty() {
+                true => "none".to_owned(),
+                false => names.join(", "),
+            };
             Err(Failure::Usage(format!(
                 "no function can be called without --arg: the program has {names}"
             )))

@@ -32,6 +32,7 @@ use tfrt_ir::{
 };
 
 use super::{NO_VALUE, lower};
+use crate::codes;
 use crate::passes::scope;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -48,7 +49,14 @@ mod expansion;
 mod flex;
 mod ml;
 
-fn run(module: &mut Module, _: &mut Diagnostics) {
+fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+    for block in scope::blocks(module) {
+        for &op in module.block(block).operations() {
+            if let Some(message) = ml::fault(module, op) {
+                diagnostics.push(module.op_error(codes::GRAPH, op, message));
+            }
+        }
+    }
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
     for block in scope::blocks(module) {

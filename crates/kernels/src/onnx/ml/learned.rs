@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{Error, ExecutionContext, Heap, Value};
 
-use super::super::{Attributes, Inputs, Node, Outputs};
+use super::super::{Attributes, Inputs, Node, Outputs, add};
 use super::{linear, maps, trees, vectors};
 
 /// What was learned: calculates results as often as it is asked to.
@@ -27,7 +27,7 @@ pub(super) trait Learned: fmt::Debug + Send + Sync + 'static {
 /// Reads the attributes of a node, which has no operands yet.
 type Prepare = fn(&Node<'_>) -> Result<Arc<dyn Learned>, Error>;
 
-/// Operators by their names. The compiler has the same list, in its pass `onnx-upgrade`.
+/// Operators by their names. The compiler has the same list, in its pass `onnx-upgrade`; a test of `tfrt` compares them.
 const OPERATORS: [(&str, Prepare); 9] = [
     ("ml.CastMap", maps::cast_map),
     ("ml.DictVectorizer", maps::dict_vectorizer),
@@ -46,23 +46,7 @@ pub(in crate::onnx) fn register(registry: &mut KernelRegistry) {
         .add("cpu.pack.learned", pack)
         .add("cpu.graph.learned", run);
     for (name, prepare) in OPERATORS {
-        let kernel = move |operands: Rest,
-                           attributes: Attr<AttributeView<'_>>,
-                           opset: Attr<i64>,
-                           n_results: ResultCount,
-                           execution: &ExecutionContext|
-              -> Result<Results, Error> {
-            let node = Node {
-                name,
-                inputs: Inputs::new(name, &operands),
-                attributes: Attributes::new(name, *attributes)?,
-                opset: *opset,
-                n_results: n_results.0,
-                execution,
-            };
-            prepare(&node)?.run(&node)?.into_results(&node)
-        };
-        registry.add(&format!("cpu.onnx.{name}"), kernel);
+        add(registry, name, move |node| prepare(node)?.run(node));
     }
 }
 

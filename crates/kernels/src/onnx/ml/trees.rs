@@ -3,13 +3,14 @@
 //!
 //! Features that are `f64` are compared as such, all others as `f32`; sums are of the same type.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::{Floating, Real};
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::math::trees::Trees;
-use tfrt_tensor::{BF16, DType, F16, from_bytes_mut};
+use tfrt_tensor::{BF16, DType, F16};
 
 use super::super::{Node, Outputs};
 use super::labels::Labels;
@@ -30,7 +31,7 @@ pub(super) fn ensemble(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
     Ok(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Sums {
-            base: Vec::new(),
+            base: Arc::default(),
             transform,
         },
         is_as_input: true,
@@ -56,7 +57,10 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
     };
     Ok(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
-        finish: Finish::Sums { base, transform },
+        finish: Finish::Sums {
+            base: base.into(),
+            transform,
+        },
         is_as_input: false,
     }))
 }
@@ -75,7 +79,7 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
     let (trees, is_wide) = named::trees(node, "class", n_classes)?;
     Ok(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
-        finish: Finish::Classes(classes),
+        finish: Finish::Classes(Arc::new(classes)),
         is_as_input: false,
     }))
 }
@@ -83,61 +87,66 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
 /// Trees, and what is made of their sums.
 #[derive(Debug)]
 struct Ensemble {
-    trees: Forest,
+    trees: Arc<Forest>,
     finish: Finish,
     /// Whether results are of the type of the features, and not `f32`.
     is_as_input: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Finish {
     /// These are added, if they are there, and the row is transformed.
     Sums {
-        base: Vec<f64>,
+        base: Arc<[f64]>,
         transform: Transform,
     },
-    Classes(Classes),
+    Classes(Arc<Classes>),
 }
 
 /// Trees for features of either type: those that were not read are made when they are first asked for.
 #[derive(Debug)]
-struct Forest {
-    narrow: OnceLock<Trees<f32>>,
-    wide: OnceLock<Trees<f64>>,
+enum Forest {
+    Narrow(Trees<f32>, OnceLock<Trees<f64>>),
+    Wide(Trees<f64>, OnceLock<Trees<f32>>),
 }
 
 impl Forest {
     /// Takes trees whose numbers need, or need not be `f64`.
-    fn new(trees: Trees<f64>, is_wide: bool) -> Forest {
-        let (narrow, wide) = (OnceLock::new(), OnceLock::new());
-        let is_set = match is_wide {
-            true => wide.set(trees).is_ok(),
-            false => narrow.set(trees.map(f32::from_f64)).is_ok(),
-        };
-        debug_assert!(is_set, "they are new");
-        Forest { narrow, wide }
-    }
-
-    fn narrow(&self) -> &Trees<f32> {
-        self.narrow.get_or_init(|| match self.wide.get() {
-            Some(trees) => trees.map(f32::from_f64),
-            None => unreachable!("one of them is there"),
-        })
-    }
-
-    fn wide(&self) -> &Trees<f64> {
-        self.wide.get_or_init(|| match self.narrow.get() {
-            Some(trees) => trees.map(f64::from),
-            None => unreachable!("one of them is there"),
+    fn new(trees: Trees<f64>, is_wide: bool) -> Arc<Forest> {
+        Arc::new(match is_wide {
+            true => Forest::Wide(trees, OnceLock::new()),
+            false => Forest::Narrow(trees.map(f32::from_f64), OnceLock::new()),
         })
     }
 
     /// How many features rows have at least, and how many trees there are.
     fn extents(&self) -> (usize, usize) {
-        match self.wide.get() {
-            Some(trees) => (trees.n_features(), trees.n_trees()),
-            None => (self.narrow().n_features(), self.narrow().n_trees()),
+        match self {
+            Forest::Narrow(trees, _) => (trees.n_features(), trees.n_trees()),
+            Forest::Wide(trees, _) => (trees.n_features(), trees.n_trees()),
         }
+    }
+
+    /// What trees say of some rows, each with whether it was said.
+    fn votes<T: Feature>(
+        &self,
+        rows: &Rows,
+        start: usize,
+        end: usize,
+    ) -> Result<(Vec<T>, Vec<bool>), Error> {
+        let trees = T::trees(self);
+        let len = (end - start) * trees.n_targets();
+        // As many targets as an attribute says.
+        let (mut sums, mut said) = (Vec::new(), Vec::new());
+        if sums.try_reserve_exact(len).is_err() || said.try_reserve_exact(len).is_err() {
+            return Err(Error::resource_exhausted("there is no memory for sums"));
+        }
+        sums.resize(len, T::ZERO);
+        said.resize(len, false);
+        let reading = rows.tensor.read()?;
+        let part = rows.part(reading.elements::<T>()?, start, end);
+        trees.run(part, rows.n_features, &mut sums, &mut said);
+        Ok((sums, said))
     }
 }
 
@@ -148,13 +157,19 @@ trait Feature: Floating {
 
 impl Feature for f32 {
     fn trees(forest: &Forest) -> &Trees<f32> {
-        forest.narrow()
+        match forest {
+            Forest::Narrow(trees, _) => trees,
+            Forest::Wide(trees, narrow) => narrow.get_or_init(|| trees.map(f32::from_f64)),
+        }
     }
 }
 
 impl Feature for f64 {
     fn trees(forest: &Forest) -> &Trees<f64> {
-        forest.wide()
+        match forest {
+            Forest::Narrow(trees, wide) => wide.get_or_init(|| trees.map(f64::from)),
+            Forest::Wide(trees, _) => trees,
+        }
     }
 }
 
@@ -180,7 +195,7 @@ impl Learned for Ensemble {
 impl Ensemble {
     /// The results for rows whose features are `T`s, as `O`s.
     fn results<T: Feature, O: Floating>(
-        self: Arc<Self>,
+        &self,
         node: &Node<'_>,
         rows: Rows,
     ) -> Result<Outputs, Error> {
@@ -188,110 +203,53 @@ impl Ensemble {
         const OPERATIONS: usize = 8;
         let n = T::trees(&self.trees).n_targets();
         let n_rows = rows.n_rows;
-        let chunk = self.trees.extents().1.saturating_mul(OPERATIONS);
-        let chunk = parallel::chunk_len(chunk.saturating_add(n), if n < 1024 { 8 } else { 1 });
+        let operations = self.trees.extents().1.saturating_mul(OPERATIONS);
+        let chunk = parallel::chunk_len(operations.saturating_add(n), if n < 1024 { 8 } else { 1 });
         let out = node.output(O::DTYPE, &[n_rows, n])?;
-        if let Finish::Sums { .. } = self.finish {
-            let bytes = n * size_of::<O>();
-            let buffer = out.buffer().clone();
-            if n_rows == 0 || n == 0 {
-                return Ok(out.into());
+        let trees = self.trees.clone();
+        match self.finish.clone() {
+            Finish::Sums { base, transform } => {
+                // More than there are, where the product is none.
+                let chunk = NonZeroUsize::new(n).map_or(chunk, |n| chunk.saturating_mul(n));
+                let chain = parallel::fill::<O>(node.execution, &out, chunk, move |first, out| {
+                    let (start, end) = (first / n, (first + out.len()) / n);
+                    let (mut sums, _) = trees.votes::<T>(&rows, start, end)?;
+                    for (out, row) in out.chunks_exact_mut(n).zip(sums.chunks_exact_mut(n)) {
+                        for (x, base) in row.iter_mut().zip(&*base) {
+                            *x = x.plus(T::from_f64(*base));
+                        }
+                        transform.apply(row);
+                        convert(row, out);
+                    }
+                    Ok(())
+                })?;
+                Ok(Outputs::later(out, chain))
             }
-            let chain = node
-                .execution
-                .parallel_for(0..n_rows, chunk, move |start, end| {
-                    let part = buffer.slice(start * bytes..end * bytes);
-                    let part = part.expect("chunks are within");
-                    let mut part = part.write()?;
-                    self.sums::<T, O>(&rows, start, end, from_bytes_mut(&mut part)?)
-                });
-            return Ok(Outputs::later(out, chain));
-        }
-        let Finish::Classes(classes) = &self.finish else {
-            unreachable!("there are two kinds");
-        };
-        let labels = classes.labels.clone();
-        let tokens = node.output(DType::I64, &[n_rows])?;
-        let ensemble = self.clone();
-        let chain = fill_two::<i64, O>(
-            node.execution,
-            n_rows,
-            chunk,
-            (&tokens, 1),
-            (&out, n),
-            move |start, end, tokens, scores| {
-                ensemble.classes::<T, O>(&rows, start, end, tokens, scores)
-            },
-        );
-        let mut outputs = Outputs::new();
-        labels.push(&mut outputs, tokens, &chain)?;
-        Ok(outputs.and_later(out, chain))
-    }
-
-    /// What trees say of some rows, each with whether it was said.
-    fn votes<T: Feature>(
-        &self,
-        rows: &Rows,
-        start: usize,
-        end: usize,
-    ) -> Result<(Vec<T>, Vec<bool>), Error> {
-        let trees = T::trees(&self.trees);
-        let len = (end - start) * trees.n_targets();
-        // As many targets as an attribute says.
-        let (mut sums, mut said) = (Vec::new(), Vec::new());
-        if sums.try_reserve_exact(len).is_err() || said.try_reserve_exact(len).is_err() {
-            return Err(Error::resource_exhausted("there is no memory for sums"));
-        }
-        sums.resize(len, T::ZERO);
-        said.resize(len, false);
-        let reading = rows.tensor.read()?;
-        let part = rows.part(reading.elements::<T>()?, start, end);
-        trees.run(part, rows.n_features, &mut sums, &mut said);
-        Ok((sums, said))
-    }
-
-    fn sums<T: Feature, O: Floating>(
-        &self,
-        rows: &Rows,
-        start: usize,
-        end: usize,
-        out: &mut [O],
-    ) -> Result<(), Error> {
-        let Finish::Sums { base, transform } = &self.finish else {
-            return Ok(());
-        };
-        let (mut sums, _) = self.votes::<T>(rows, start, end)?;
-        let n = T::trees(&self.trees).n_targets();
-        for (out, row) in out.chunks_exact_mut(n).zip(sums.chunks_exact_mut(n)) {
-            for (x, base) in row.iter_mut().zip(base) {
-                *x = x.plus(T::from_f64(*base));
+            Finish::Classes(classes) => {
+                let labels = classes.labels.clone();
+                let tokens = node.output(DType::I64, &[n_rows])?;
+                let chain = fill_two::<i64, O>(
+                    node.execution,
+                    n_rows,
+                    chunk,
+                    (&tokens, 1),
+                    (&out, n),
+                    move |start, end, tokens, scores| {
+                        let (mut sums, mut said) = trees.votes::<T>(&rows, start, end)?;
+                        let votes = sums.chunks_exact_mut(n).zip(said.chunks_exact_mut(n));
+                        let results = tokens.iter_mut().zip(scores.chunks_exact_mut(n));
+                        for ((row, said), (token, scores)) in votes.zip(results) {
+                            *token = classes.finish(row, said);
+                            convert(row, scores);
+                        }
+                        Ok(())
+                    },
+                );
+                let mut outputs = Outputs::new();
+                labels.push(&mut outputs, tokens, &chain)?;
+                Ok(outputs.and_later(out, chain))
             }
-            transform.apply(row);
-            convert(row, out);
         }
-        Ok(())
-    }
-
-    fn classes<T: Feature, O: Floating>(
-        &self,
-        rows: &Rows,
-        start: usize,
-        end: usize,
-        tokens: &mut [i64],
-        scores: &mut [O],
-    ) -> Result<(), Error> {
-        let Finish::Classes(classes) = &self.finish else {
-            return Ok(());
-        };
-        let (mut sums, mut said) = self.votes::<T>(rows, start, end)?;
-        let n = T::trees(&self.trees).n_targets();
-        let votes = sums.chunks_exact_mut(n).zip(said.chunks_exact_mut(n));
-        let results = tokens.iter_mut().zip(scores.chunks_exact_mut(n));
-        for ((row, said), (token, scores)) in votes.zip(results) {
-            *token = classes.finish(row, said);
-            convert(row, scores);
-        }
-        Ok(())
     }
 }
 

@@ -11,19 +11,24 @@
 //! | `FeatureVectorizer` | `Concat` |
 //!
 //! What has all it knows in attributes (`LEARNED`) is read once, when a model is opened, and then asked: it becomes
-//! `cpu.pack.learned` and `cpu.graph.learned`. What has another form stays as it is.
+//! `cpu.pack.learned` and `cpu.graph.learned`. What can become neither is a mistake that is told of (`fault.rs`).
 
 use tfrt_ir::{Attribute, Module, OpId, OpState, Type, ValueId};
 
 use super::super::{CONSTANT, lower, node};
 use super::expansion::{Expansion, integer};
 
+mod fault;
+
+pub(super) use fault::find as fault;
+
 const DOMAIN: &str = "onnx.ml.";
 /// The numbers of types in the format.
 const F32: i64 = 1;
 const I64: i64 = 7;
 
-/// Operators that are read when a model is opened. The kernels have the same list, in `onnx/ml/learned.rs`.
+/// Operators that are read when a model is opened. The kernels have the same list, in `onnx/ml/learned.rs`; a test of
+/// `tfrt` compares them.
 const LEARNED: [&str; 9] = [
     "CastMap",
     "DictVectorizer",
@@ -38,13 +43,17 @@ const LEARNED: [&str; 9] = [
 
 /// Whether an operation may be one of them.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
-    module.op(op).name().starts_with(DOMAIN)
+    unprefixed(module.op(op).name()).is_some()
+}
+
+fn unprefixed(name: &str) -> Option<&str> {
+    name.strip_prefix(DOMAIN)
 }
 
 /// Makes the operations; returns what stands for each result, or nothing before anything is made.
 pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     let name = here.module.op(here.like).name().clone();
-    let name = name.strip_prefix(DOMAIN)?;
+    let name = unprefixed(&name)?;
     expanded(here, name).or_else(|| learned(here, name))
 }
 
@@ -95,7 +104,10 @@ fn learned(here: &mut Expansion<'_>, name: &str) -> Option<Vec<ValueId>> {
 }
 
 fn scaler(here: &mut Expansion<'_>, x: ValueId) -> ValueId {
-    let (offset, scale) = (floats(here, "offset"), floats(here, "scale"));
+    let (offset, scale) = (
+        floats(here.module, here.like, "offset"),
+        floats(here.module, here.like, "scale"),
+    );
     let mut y = as_f32(here, x);
     if let Some(offset) = offset {
         let offset = row(here, &offset);
@@ -128,7 +140,7 @@ fn normalizer(here: &mut Expansion<'_>, x: ValueId) -> Option<ValueId> {
 }
 
 fn imputer(here: &mut Expansion<'_>, x: ValueId) -> Option<ValueId> {
-    let (imputed, replaced) = match floats(here, "imputed_value_floats") {
+    let (imputed, replaced) = match floats(here.module, here.like, "imputed_value_floats") {
         Some(imputed) => {
             let replaced = node::float(here.module, here.like, "replaced_value_float", 0.0);
             let imputed = row(here, &imputed);
@@ -156,15 +168,15 @@ fn imputer(here: &mut Expansion<'_>, x: ValueId) -> Option<ValueId> {
 
 fn regressor(here: &mut Expansion<'_>, x: ValueId) -> Option<ValueId> {
     let n_targets = node::int(here.module, here.like, "targets", 1);
-    let transform = Transform::of(here)?;
+    let transform = Transform::of(here.module, here.like)?;
     let scores = scores(here, x, usize::try_from(n_targets).ok()?)?;
     Some(transform.apply(here, scores))
 }
 
 fn classifier(here: &mut Expansion<'_>, x: ValueId) -> Option<Vec<ValueId>> {
     let (n_labels, labels) = labels(here)?;
-    let transform = Transform::of(here)?;
-    let n_scores = match floats(here, "intercepts") {
+    let transform = Transform::of(here.module, here.like)?;
+    let n_scores = match floats(here.module, here.like, "intercepts") {
         Some(intercepts) => intercepts.len(),
         None => n_labels,
     };
@@ -204,8 +216,8 @@ fn labels(here: &Expansion<'_>) -> Option<(usize, Attribute)> {
 
 /// `x` times the coefficients, plus the intercepts: a row of scores for each row.
 fn scores(here: &mut Expansion<'_>, x: ValueId, n_scores: usize) -> Option<ValueId> {
-    let coefficients = floats(here, "coefficients")?;
-    let intercepts = floats(here, "intercepts");
+    let coefficients = floats(here.module, here.like, "coefficients")?;
+    let intercepts = floats(here.module, here.like, "intercepts");
     let fits = n_scores > 0
         && coefficients.len() % n_scores == 0
         && intercepts
@@ -262,8 +274,8 @@ enum Transform {
 }
 
 impl Transform {
-    fn of(here: &Expansion<'_>) -> Option<Transform> {
-        Some(match node::text(here.module, here.like, "post_transform") {
+    fn of(module: &Module, op: OpId) -> Option<Transform> {
+        Some(match node::text(module, op, "post_transform") {
             "" | "NONE" => Transform::Nothing,
             "LOGISTIC" => Transform::Logistic,
             "SOFTMAX" => Transform::Softmax,
@@ -294,8 +306,8 @@ fn row(here: &mut Expansion<'_>, numbers: &[f32]) -> ValueId {
 }
 
 /// An attribute that is a list of floats; `None` for one that is left out or empty.
-fn floats(here: &Expansion<'_>, name: &str) -> Option<Vec<f32>> {
-    let list = here.module.op(here.like).attribute(name)?.as_array()?;
+fn floats(module: &Module, op: OpId, name: &str) -> Option<Vec<f32>> {
+    let list = module.op(op).attribute(name)?.as_array()?;
     #[expect(clippy::cast_possible_truncation, reason = "they are of 32 bits")]
     let number = |value: &Attribute| match value {
         Attribute::Float(float) => Some(float.value() as f32),

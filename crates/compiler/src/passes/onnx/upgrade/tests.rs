@@ -200,3 +200,49 @@ fn learned_models_become_operations_where_these_are_the_same() {
             %0 = "onnx.ml.OneHotEncoder"(%arg0) {cats_int64s = [1], zeros = 0} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
     );
 }
+
+#[test]
+fn what_is_wrong_with_learned_models_is_told() {
+    let told = |operation: &str, wanted: &str| {
+        let text = format!(
+            r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> {{
+              %y = "onnx.ml.{operation} : (tensor<?x4xf32>) -> tensor<*xf32>
+              return %y : tensor<*xf32>
+            }}"#
+        );
+        let found = testing::run("onnx-upgrade", &text);
+        assert!(found.contains(wanted), "{found}");
+    };
+    told(
+        r#"Normalizer"(%x) {norm = "L9"}"#,
+        "'onnx.ml.Normalizer' op attribute 'norm' is expected to be 'MAX', 'L1' or 'L2', found 'L9'",
+    );
+    told(
+        r#"Imputer"(%x) {replaced_value_int64 = 3}"#,
+        "attribute 'imputed_value_floats' is expected to have elements, or 'imputed_value_int64s'",
+    );
+    told(
+        r#"Imputer"(%x) {imputed_value_floats = [1.0 : f32, 2.0 : f32]}"#,
+        "attribute 'imputed_value_floats' is expected to have 1 element or 4, found 2",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], targets = -1}"#,
+        "attribute 'targets' is expected to be at least 1, found -1",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], targets = 2}"#,
+        "attribute 'coefficients' is expected to have as many elements for each of 2 targets, found 1",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], intercepts = [1.0 : f32, 2.0 : f32]}"#,
+        "attribute 'intercepts' is expected to have 1 elements, found 2",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], post_transform = "CUBE"}"#,
+        "attribute 'post_transform' is expected to be 'NONE', 'LOGISTIC' or 'SOFTMAX', found 'CUBE'",
+    );
+    told(
+        r#"FeatureVectorizer"(%x) {inputdimensions = [1, 2]}"#,
+        "attribute 'inputdimensions' is expected to have 1 elements, found 2",
+    );
+}
