@@ -15,7 +15,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Number};
 use super::reduce::{self, Mean, Sum, SumOfSquares, block};
-use super::rows::{Row, SEGMENT};
+use super::rows::{Row, is_streamed};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
@@ -63,16 +63,35 @@ pub fn rows<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    each_row(x, affine, out, |mut row| {
-        let len = row.elements().len();
-        let mean = T::mean(block::<Sum, T>(row.elements()), len);
-        row.write(
-            #[inline(always)]
-            move |x| x.minus(mean),
-        );
-        let squares = block::<SumOfSquares, T>(row.elements());
-        finish_row(row, squares, epsilon, affine);
-    })
+    let is_streamed = is_streamed(size_of_val(out.as_mut_slice()));
+    by_variance(x, epsilon, affine, is_streamed, out)
+}
+
+/// As [`rows`], of the whole or a part of a result that is streamed or not.
+fn by_variance<T: Floating>(
+    x: &TensorView<'_, T>,
+    epsilon: T,
+    affine: Affine<'_, T>,
+    is_streamed: bool,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    each_row(
+        x,
+        affine,
+        is_streamed,
+        out,
+        #[inline(always)]
+        |mut row| {
+            let len = row.elements().len();
+            let mean = T::mean(block::<Sum, T>(row.elements()), len);
+            row.write(
+                #[inline(always)]
+                move |x| x.minus(mean),
+            );
+            let squares = block::<SumOfSquares, T>(row.elements());
+            finish_row(row, squares, epsilon, affine);
+        },
+    )
 }
 
 /// Normalises each row by the root of the mean of its squares: `x / sqrt(mean of x² + epsilon) * scale + shift`.
@@ -90,20 +109,40 @@ pub fn rows_root_mean_square<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    each_row(x, affine, out, |mut row| {
-        let squares = block::<SumOfSquares, T>(row.elements());
-        row.write(
-            #[inline(always)]
-            |x| x,
-        );
-        finish_row(row, squares, epsilon, affine);
-    })
+    let is_streamed = is_streamed(size_of_val(out.as_mut_slice()));
+    by_root_mean_square(x, epsilon, affine, is_streamed, out)
+}
+
+/// As [`rows_root_mean_square`], of the whole or a part of a result that is streamed or not.
+fn by_root_mean_square<T: Floating>(
+    x: &TensorView<'_, T>,
+    epsilon: T,
+    affine: Affine<'_, T>,
+    is_streamed: bool,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    each_row(
+        x,
+        affine,
+        is_streamed,
+        out,
+        #[inline(always)]
+        |mut row| {
+            let squares = block::<SumOfSquares, T>(row.elements());
+            row.write(
+                #[inline(always)]
+                |x| x,
+            );
+            finish_row(row, squares, epsilon, affine);
+        },
+    )
 }
 
 /// Makes each row of `out`.
 fn each_row<T: Floating>(
     x: &TensorView<'_, T>,
     affine: Affine<'_, T>,
+    is_streamed: bool,
     out: &mut TensorViewMut<'_, T>,
     make: impl Fn(Row<'_, T>),
 ) -> Result<(), Error> {
@@ -111,10 +150,13 @@ fn each_row<T: Floating>(
     let Some(elements) = x.as_slice() else {
         super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
         let rows = out.as_mut_slice().chunks_exact_mut(row);
-        rows.for_each(|row| make(Row::in_place(row)));
+        vectorized(
+            #[inline(always)]
+            || rows.for_each(|row| make(Row::in_place(row))),
+        );
         return Ok(());
     };
-    super::rows::each_row(elements, row, out.as_mut_slice(), make);
+    super::rows::each_row(elements, row, out.as_mut_slice(), is_streamed, make);
     Ok(())
 }
 
@@ -136,20 +178,19 @@ fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usiz
 }
 
 /// Divides a row by the root of the mean of its squares, whose sum is given, and does what follows.
+#[inline(always)]
 fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
-    let (row, mut ahead) = row.written();
-    let mean_square = T::mean(squares, row.len());
+    let mean_square = T::mean(squares, row.elements().len());
     let root = mean_square.plus(epsilon).map(f32::sqrt, f64::sqrt);
     let factor = T::ONE.over(root);
-    for (number, row) in row.chunks_mut(SEGMENT).enumerate() {
-        ahead.step();
-        let columns = number * SEGMENT..number * SEGMENT + row.len();
-        let scale = affine.scale.map(|list| &list[columns.clone()]);
-        let shift = affine.shift.map(|list| &list[columns.clone()]);
-        let elements = row.iter_mut();
-        vectorized(
-            #[inline(always)]
-            || match (scale, shift) {
+    row.finish_segments(
+        #[inline(always)]
+        |first, segment| {
+            let columns = first..first + segment.len();
+            let scale = affine.scale.map(|list| &list[columns.clone()]);
+            let shift = affine.shift.map(|list| &list[columns.clone()]);
+            let elements = segment.iter_mut();
+            match (scale, shift) {
                 (Some(scale), Some(shift)) => {
                     for ((x, scale), shift) in elements.zip(scale).zip(shift) {
                         *x = x.times(factor).times(*scale).plus(*shift);
@@ -166,9 +207,9 @@ fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine
                     }
                 }
                 (None, None) => elements.for_each(|x| *x = x.times(factor)),
-            },
-        );
-    }
+            }
+        },
+    );
 }
 
 /// Mean and variance of each channel, and what its elements are scaled and shifted by.

@@ -391,14 +391,15 @@ pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
         return block_of::<R, T>(elements);
     }
     let mut tree = Tree::<R, T>::new();
-    elements
-        .chunks(BLOCK)
-        .for_each(|part| tree.push(block_of::<R, T>(part)));
+    for part in elements.chunks(BLOCK) {
+        tree.push(block_of::<R, T>(part));
+    }
     tree.finish()
 }
 
-/// Reduces a function of each element of a row, in the order of [`block`]. `results` takes what the function gives:
-/// a block that stays in the cache.
+/// Reduces a function of each element of a row, in the order of [`block`], within what is [`vectorized`]. `results`
+/// takes what the function gives: a block that stays in the cache.
+#[inline(always)]
 pub(crate) fn block_by<R: Reduction<T>, T: Element>(
     row: &mut Row<'_, T>,
     results: &mut [T; BLOCK],
@@ -408,20 +409,17 @@ pub(crate) fn block_by<R: Reduction<T>, T: Element>(
     let mut tree = Tree::<R, T>::new();
     for part in elements.chunks(BLOCK) {
         let results = &mut results[..part.len()];
-        let ahead = &mut *ahead;
-        let segments = results.chunks_mut(SEGMENT).zip(part.chunks(SEGMENT));
-        vectorized(
-            #[inline(always)]
-            move || {
-                for (results, part) in segments {
-                    ahead.step();
-                    for (result, x) in results.iter_mut().zip(part) {
-                        *result = function(*x);
-                    }
-                }
-            },
-        );
-        tree.push(block_of::<R, T>(&results[..part.len()]));
+        for (results, part) in results.chunks_mut(SEGMENT).zip(part.chunks(SEGMENT)) {
+            ahead.step();
+            for (result, x) in results.iter_mut().zip(part) {
+                *result = function(*x);
+            }
+        }
+        let partial = block_of::<R, T>(results);
+        if elements.len() <= BLOCK {
+            return partial;
+        }
+        tree.push(partial);
     }
     tree.finish()
 }
@@ -458,7 +456,8 @@ fn combine_lanes<R: Reduction<T>, T>(
     lanes
 }
 
-#[inline]
+/// A function of its own wherever it is called from: within a longer one, lanes are not kept in vectors.
+#[inline(never)]
 fn in_lanes<R: Reduction<T>, T: Element>(block: &[T]) -> R::Partial {
     let mut lanes = vectorized(
         #[inline(always)]

@@ -7,9 +7,9 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::functions::Float;
 use super::number::Floating;
-use super::parallel;
-use super::reduce::{BLOCK, Maximum, Sum, block, block_by};
-use super::rows::{Row, each_row};
+use super::reduce::{BLOCK, Reduction, Sum, block, block_by};
+use super::rows::{Row, each_row, is_streamed};
+use super::{parallel, vectorized};
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What is made of each row.
@@ -52,7 +52,10 @@ pub fn softmax<T: Floating>(
 ) -> Result<(), Error> {
     let row = row_len(x.extents(), out.extents())?;
     match x.as_slice() {
-        Some(x) => rows(kind, row, x, out.as_mut_slice()),
+        Some(x) => {
+            let out = out.as_mut_slice();
+            rows(kind, row, x, is_streamed(size_of_val(out)), out);
+        }
         None => {
             super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
             let rows = out.as_mut_slice().chunks_exact_mut(row.max(1));
@@ -77,10 +80,11 @@ pub fn softmax_into<T: Floating>(
     let row = row_len(&x.shape().to_dims(), &out.shape().to_dims())?;
     let x = x.clone();
     let chunk = parallel::chunk_len(32, row);
+    let is_streamed = is_streamed(out.n_elements().saturating_mul(size_of::<T>()));
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let reading = x.read()?;
         let x = &reading.elements::<T>()?[first..first + part.len()];
-        rows(kind, row, x, part);
+        rows(kind, row, x, is_streamed, part);
         Ok(())
     })
 }
@@ -96,19 +100,61 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
 }
 
 /// Makes rows. The slices are of one length.
-fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], out: &mut [T]) {
+fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
     let mut results = [T::ZERO; BLOCK];
-    each_row(x, row.max(1), out, |row| make_row(kind, row, &mut results));
+    each_row(
+        x,
+        row.max(1),
+        out,
+        is_streamed,
+        #[inline(always)]
+        |row| make_row(kind, row, &mut results),
+    );
 }
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
-    make_row(kind, Row::in_place(row), &mut [T::ZERO; BLOCK]);
+    vectorized(
+        #[inline(always)]
+        || make_row(kind, Row::in_place(row), &mut [T::ZERO; BLOCK]),
+    );
 }
 
-/// `results` is memory that is used again.
+/// The largest, where all are numbers: what is none is left to the sum, and may be taken for any number here.
+struct Largest;
+
+impl<T: Floating> Reduction<T> for Largest {
+    type Partial = T;
+    type Output = T;
+
+    #[inline(always)]
+    fn empty() -> T {
+        T::LOWEST
+    }
+
+    #[inline(always)]
+    fn take(a: T, b: T) -> T {
+        match a.less(b) {
+            true => b,
+            false => a,
+        }
+    }
+
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        Self::take(a, b)
+    }
+
+    #[inline(always)]
+    fn finish(largest: T, _: usize) -> T {
+        largest
+    }
+}
+
+/// Makes a row, within what is vectorized. `results` is memory that is used again.
+#[inline(always)]
 fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T; BLOCK]) {
-    let largest = block::<Maximum, T>(row.elements());
+    let largest = block::<Largest, T>(row.elements());
     match kind {
         Kind::Softmax => {
             row.write(
@@ -117,7 +163,7 @@ fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T; BLOC
             );
             let sum = block::<Sum, T>(row.elements());
             let scale = T::ONE.over(T::narrowed(sum));
-            row.write(
+            row.finish(
                 #[inline(always)]
                 move |x| x.times(scale),
             );
@@ -131,7 +177,7 @@ fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T; BLOC
             );
             let logarithm = T::narrowed(sum).map(Float::ln, Float::ln);
             // Two differences: the second of small numbers, where little is lost.
-            row.write(
+            row.finish(
                 #[inline(always)]
                 move |x| x.minus(largest).minus(logarithm),
             );

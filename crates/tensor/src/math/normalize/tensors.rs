@@ -4,9 +4,10 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Affine, rows, rows_root_mean_square};
+use super::{Affine, by_root_mean_square, by_variance};
 use crate::math::number::{Floating, Real};
 use crate::math::parallel;
+use crate::math::rows::is_streamed;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What rows are divided by.
@@ -18,7 +19,7 @@ pub enum RowNorm {
     RootMeanSquare,
 }
 
-/// As [`rows`] and [`rows_root_mean_square`], of dense tensors.
+/// As [`rows`](super::rows) and [`rows_root_mean_square`](super::rows_root_mean_square), of dense tensors.
 ///
 /// # Shapes
 ///
@@ -52,6 +53,7 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
         return Err(Error::invalid_argument(message));
     }
     let (x, scale, shift) = (x.clone(), scale.cloned(), shift.cloned());
+    let is_streamed = is_streamed(out.n_elements().saturating_mul(size_of::<T>()));
     parallel::fill(
         execution,
         out,
@@ -69,7 +71,7 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
             let shift = shift.as_ref().map(|one| one.elements::<T>()).transpose()?;
             if T::DTYPE == <T::Wide as crate::Element>::DTYPE {
                 return make(
-                    norm,
+                    (norm, is_streamed),
                     row,
                     T::from_f64(epsilon),
                     x,
@@ -91,7 +93,14 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
                 widened(x),
             );
             let mut wide = x.clone();
-            make(norm, row, T::Wide::from_f64(epsilon), &x, affine, &mut wide)?;
+            make(
+                (norm, false),
+                row,
+                T::Wide::from_f64(epsilon),
+                &x,
+                affine,
+                &mut wide,
+            )?;
             for (out, wide) in part.iter_mut().zip(wide) {
                 *out = T::narrowed(wide);
             }
@@ -101,7 +110,7 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
 }
 
 fn make<T: Floating>(
-    norm: RowNorm,
+    (norm, is_streamed): (RowNorm, bool),
     row: usize,
     epsilon: T,
     x: &[T],
@@ -112,8 +121,8 @@ fn make<T: Floating>(
     let x = TensorView::new(x, &extents)?;
     let mut out = TensorViewMut::new(out, &extents)?;
     match norm {
-        RowNorm::Variance => rows(&x, epsilon, affine, &mut out),
-        RowNorm::RootMeanSquare => rows_root_mean_square(&x, epsilon, affine, &mut out),
+        RowNorm::Variance => by_variance(&x, epsilon, affine, is_streamed, &mut out),
+        RowNorm::RootMeanSquare => by_root_mean_square(&x, epsilon, affine, is_streamed, &mut out),
     }
 }
 
