@@ -194,6 +194,14 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     /// Returns how many compute tasks can run at the same time.
     fn parallelism(&self) -> usize;
 
+    /// Returns which of the queue's workers the calling thread is: a number below
+    /// [`parallelism`](Self::parallelism), or `None` if it is none of them.
+    ///
+    /// A hint, by which a worker is given again what is in its caches.
+    fn worker_index(&self) -> Option<usize> {
+        None
+    }
+
     /// Returns how many workers have nothing to do and are awake, looking for work. What is added
     /// now, one of them takes at once, for the price of a few cache lines.
     ///

@@ -536,8 +536,8 @@ impl ExecutionContext {
         Part::new(recorder, of)
     }
 
-    /// Runs `body(start, end)` for each tile of `range`, on the queue's workers and for the first
-    /// tile on the calling thread, unless the request is cancelled before: see
+    /// Runs `body(start, end)` for each tile of `range`, on the queue's workers and for one tile on
+    /// the calling thread, unless the request is cancelled before: see
     /// [`parallel_for`](crate::parallel_for). What is done counts as a part of the kernel.
     ///
     /// # Errors

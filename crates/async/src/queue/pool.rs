@@ -224,6 +224,10 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         self.n_workers
     }
 
+    fn worker_index(&self) -> Option<usize> {
+        worker::index_in(&self.core)
+    }
+
     fn idle_workers(&self) -> usize {
         self.core.n_idle().0
     }

@@ -695,6 +695,39 @@ fn loop_stops_between_tiles() {
 }
 
 #[test]
+fn loop_of_a_worker_begins_at_its_place() {
+    let queue = multi(4, 0);
+    assert_eq!(queue.worker_index(), None);
+    for n_tiles in [1, 2, 3, 4, 5, 100, 103] {
+        let (sender, receiver) = channel();
+        let shared: Queue = queue.clone();
+        queue.add_task(Task::new(move || {
+            let (caller, index) = (thread::current().id(), shared.worker_index());
+            let body = move |tile, _| {
+                let is_here = thread::current().id() == caller;
+                sender.send((tile, index.filter(|_| is_here))).unwrap();
+            };
+            drop(parallel_for(
+                &shared,
+                0..n_tiles,
+                NonZeroUsize::MIN,
+                || false,
+                body,
+            ));
+        }));
+        queue.quiesce().unwrap();
+        let mut told: Vec<(usize, Option<usize>)> = receiver.try_iter().collect();
+        let (first, index) = told
+            .iter()
+            .find_map(|(tile, index)| Some((*tile, (*index)?)))
+            .unwrap();
+        assert_eq!(first, (n_tiles * index / 4).min(n_tiles - 1));
+        told.sort_unstable();
+        assert!(told.iter().map(|(tile, _)| *tile).eq(0..n_tiles));
+    }
+}
+
+#[test]
 fn loop_on_a_queue_that_is_gone_fails() {
     let queue = multi(1, 0);
     queue.shut_down();

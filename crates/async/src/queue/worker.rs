@@ -3,8 +3,8 @@
 //!
 //! A worker takes its own newest task, else some from the injector, else half of what another
 //! worker has, oldest first. Now and then it takes a task from outside, or its oldest one, first,
-//! so that no task waits forever behind newer ones. Finding nothing it searches for a moment, and
-//! then sleeps; the protocol for that is in [`idle`](super::idle).
+//! so that no task waits forever behind newer ones. Finding nothing it searches for a moment, for
+//! longer while other tasks run, and then sleeps; the protocol for that is in [`idle`](super::idle).
 //!
 //! # Invariants
 //!
@@ -40,6 +40,15 @@ const OUTSIDE_INTERVAL: u32 = 64;
 const OLDEST_INTERVAL: u32 = 64 * 64;
 /// How long a worker searches before it sleeps: about twice what waking it would take.
 const SEARCH_TIME: Duration = Duration::from_micros(25);
+/// How long it searches while tasks are in flight, which may bring more. A network is loop after
+/// loop, and between two of them a worker has nothing to do for as long as another takes for its last
+/// tile, or for what is not a loop. If it slept, each loop would begin with a system call, and with
+/// some 50 microseconds on one thread less.
+const SEARCH_TIME_IN_FLIGHT: Duration = Duration::from_millis(1);
+/// A worker that waits for its processor for so long shares it with others, ...
+const AWAY_TIME: Duration = Duration::from_micros(50);
+/// ... who are better off if it sleeps: so many searches are short then.
+const SHORT_SEARCHES: u32 = 64;
 
 /// What workers, blocking threads and handles share.
 pub(super) struct Core {
@@ -79,6 +88,8 @@ struct Local {
     deque: Owner<Task>,
     tick: Cell<u32>,
     random: Cell<u32>,
+    /// How many searches are to be short, since somebody else wants the processor.
+    short_searches: Cell<u32>,
     track: Option<Track>,
 }
 
@@ -95,6 +106,13 @@ thread_local! {
 #[inline]
 pub(super) fn is_thread_of(core: &Core) -> bool {
     ptr::eq(WORKER_OF.get(), core)
+}
+
+/// The number of the worker of `core` that the calling thread is.
+pub(super) fn index_in(core: &Core) -> Option<usize> {
+    is_thread_of(core)
+        .then(|| LOCAL.with(|local| local.get().map(|local| local.index)))
+        .flatten()
 }
 
 /// Tells whether the calling thread runs a blocking task for `core`.
@@ -138,6 +156,7 @@ pub(super) fn start(
                         deque,
                         tick,
                         random,
+                        short_searches: Cell::new(0),
                     })
                     .work();
             });
@@ -380,16 +399,35 @@ impl Local {
             // Going to sleep tells those who wait for the queue to come to rest, but later.
             self.core.rest.notify();
         }
+        let short_searches = self.short_searches.get();
+        self.short_searches.set(short_searches.saturating_sub(1));
         let begin = Instant::now();
+        let mut searched = Duration::ZERO;
         loop {
             if let Some(task) = self.steal().or_else(|| self.take_injected()) {
                 return Some(task);
             }
-            if self.core.idle.peek().is_closed() || begin.elapsed() > SEARCH_TIME {
+            let before = std::mem::replace(&mut searched, begin.elapsed());
+            if searched - before > AWAY_TIME {
+                self.short_searches.set(SHORT_SEARCHES);
+            }
+            let is_late = searched > SEARCH_TIME;
+            if self.core.idle.peek().is_closed() || (is_late && self.is_vain(searched)) {
                 return None;
             }
             (0..16).for_each(|_| spin_loop());
+            if is_late {
+                // Whoever is to bring the work may be waiting for this processor.
+                thread::yield_now();
+            }
         }
+    }
+
+    /// Tells whether to search for longer than usual is in vain.
+    fn is_vain(&self, searched: Duration) -> bool {
+        self.short_searches.get() > 0
+            || searched > SEARCH_TIME_IN_FLIGHT
+            || self.core.tally.in_flight() == 0
     }
 
     /// Tries each of the other workers once, starting anywhere.
