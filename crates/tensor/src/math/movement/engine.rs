@@ -397,7 +397,10 @@ impl Turn {
             .take(n_rows)
             .enumerate()
         {
-            *out = columns.map(|column| column[row]);
+            // A loop, since mapping an array calls for each of its elements.
+            for (out, column) in out.iter_mut().zip(&columns) {
+                *out = column[row];
+            }
         }
     }
 

@@ -61,6 +61,9 @@ fn deal<const GROUPS: usize>(x: &[f32], out: &mut [f32]) {
     let groups: [&[f32]; GROUPS] = std::array::from_fn(|group| &x[group * own..][..own]);
     let dealt = out.as_chunks_mut::<GROUPS>().0.iter_mut();
     for (index, out) in dealt.take(own).enumerate() {
-        *out = groups.map(|group| group[index]);
+        // A loop, since mapping an array calls for each of its elements.
+        for (out, group) in out.iter_mut().zip(&groups) {
+            *out = group[index];
+        }
     }
 }

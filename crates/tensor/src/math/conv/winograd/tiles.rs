@@ -49,30 +49,34 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
             }
             let mut telling = simd.splat_f32s(0.0);
             for channel in (0..channels).step_by(S::F32_LANES) {
-                let mut patch = [[simd.splat_f32s(0.0); PATCH]; PATCH];
-                for y in 0..PATCH {
-                    for x in 0..PATCH {
-                        let Some(start) = starts[y][x] else { continue };
-                        let elements = &self.input[start + channel..start + channels];
-                        patch[y][x] = match channel < whole {
-                            true => S::as_simd_f32s(&elements[..S::F32_LANES]).0[0],
-                            false => simd.partial_load_f32s(elements),
-                        };
-                    }
-                }
-                for x in 0..PATCH {
-                    let column: [S::f32s; PATCH] = std::array::from_fn(
-                        #[inline(always)]
-                        |y| patch[y][x],
-                    );
-                    let column = T::patch(simd, column);
-                    for y in 0..PATCH {
-                        patch[y][x] = column[y];
-                    }
-                }
+                let columns: [[S::f32s; PATCH]; PATCH] = std::array::from_fn(
+                    #[inline(always)]
+                    |x| {
+                        let column = std::array::from_fn(
+                            #[inline(always)]
+                            |y| {
+                                let Some(start) = starts[y][x] else {
+                                    return simd.splat_f32s(0.0);
+                                };
+                                let elements = &self.input[start + channel..start + channels];
+                                match channel < whole {
+                                    true => S::as_simd_f32s(&elements[..S::F32_LANES]).0[0],
+                                    false => simd.partial_load_f32s(elements),
+                                }
+                            },
+                        );
+                        T::patch(simd, column)
+                    },
+                );
                 let v = &mut self.v[tile * self.lay.row + channel..];
                 for y in 0..PATCH {
-                    let line = T::patch(simd, patch[y]);
+                    let line = T::patch(
+                        simd,
+                        std::array::from_fn(
+                            #[inline(always)]
+                            |x| columns[x][y],
+                        ),
+                    );
                     for x in 0..PATCH {
                         if T::TELLING[y] && T::TELLING[x] {
                             telling = multiply_add(simd, line[x], simd.splat_f32s(WILD), telling);
@@ -132,24 +136,29 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
             }
             for column in (0..self.n_columns).step_by(S::F32_LANES) {
                 let m = &self.m[tile * self.lay.row + column..];
-                let mut patch = [[simd.splat_f32s(0.0); PATCH]; TILE];
-                for x in 0..PATCH {
-                    let line: [S::f32s; PATCH] = std::array::from_fn(
-                        #[inline(always)]
-                        |y| {
-                            let from = &m[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];
-                            S::as_simd_f32s(from).0[0]
-                        },
-                    );
-                    let line = T::outputs(simd, line);
-                    for y in 0..TILE {
-                        patch[y][x] = line[y];
-                    }
-                }
+                let columns: [[S::f32s; TILE]; PATCH] = std::array::from_fn(
+                    #[inline(always)]
+                    |x| {
+                        let column = std::array::from_fn(
+                            #[inline(always)]
+                            |y| {
+                                let from = &m[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];
+                                S::as_simd_f32s(from).0[0]
+                            },
+                        );
+                        T::outputs(simd, column)
+                    },
+                );
                 let width = S::F32_LANES.min(self.n_columns - column);
                 let per_column = finish.per_column(column, width);
                 for y in 0..TILE {
-                    let sums = T::outputs(simd, patch[y]);
+                    let sums = T::outputs(
+                        simd,
+                        std::array::from_fn(
+                            #[inline(always)]
+                            |x| columns[x][y],
+                        ),
+                    );
                     for x in 0..TILE {
                         let Some(row) = rows[y][x] else { continue };
                         let out = &mut self.out[row * self.stride + column..][..width];
