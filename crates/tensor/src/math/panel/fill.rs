@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -33,7 +34,7 @@ pub(crate) fn fill(
     if out.n_elements() == 0 {
         return Ok(AsyncValue::available(Chain));
     }
-    let (buffer, n_blocks) = (out.buffer().clone(), grid.len());
+    let (buffer, n_blocks, turn) = (out.buffer().clone(), grid.len(), Mutex::new(()));
     let make = move |index: usize| {
         let block = grid.block(index);
         after.lend(|after| {
@@ -47,7 +48,11 @@ pub(crate) fn fill(
                     after.activation.finish(part);
                     Ok(())
                 }
-                false => aside(&buffer, n, grid.columns(&block), &block, &after, &body),
+                false => {
+                    let rows = elements(&buffer, block.rows.start * n, block.rows.len() * n);
+                    let columns = grid.columns(&block);
+                    aside(&rows, &turn, n, columns, &block, &after, &body)
+                }
             }
         })
     };
@@ -63,26 +68,34 @@ pub(crate) fn fill(
     )
 }
 
-/// Makes a block of some columns aside, and copies it to its rows: others write to the rest of the rows.
+/// Makes a block of some columns aside, and copies it to its rows: others write to the rest of the rows. They take
+/// turns at that, since to hold a part of each row would take a lock for each.
 fn aside(
-    buffer: &HostBuffer,
+    rows: &HostBuffer,
+    turn: &Mutex<()>,
     n: usize,
     columns: Range<usize>,
     block: &Block,
     after: &After<'_>,
     body: impl Fn(&Block, &After<'_>, &mut [f32], usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let row = |row: usize| elements(buffer, row * n + columns.start, columns.len());
+    let take_turn = || turn.lock().unwrap_or_else(PoisonError::into_inner);
     let mut made = vec![0.0; block.rows.len() * columns.len()];
     if let Added::Result(_) = after.added {
-        for (index, made) in block.rows.clone().zip(made.chunks_exact_mut(columns.len())) {
-            made.copy_from_slice(from_bytes(&row(index).read()?)?);
+        let _turn = take_turn();
+        let reading = rows.read()?;
+        let rows = from_bytes::<f32>(&reading)?.chunks_exact(n);
+        for (made, row) in made.chunks_exact_mut(columns.len()).zip(rows) {
+            made.copy_from_slice(&row[columns.clone()]);
         }
     }
     body(block, after, &mut made, columns.len())?;
     after.activation.finish(&mut made);
-    for (index, made) in block.rows.clone().zip(made.chunks_exact(columns.len())) {
-        from_bytes_mut::<f32>(&mut row(index).write()?)?.copy_from_slice(made);
+    let _turn = take_turn();
+    let mut writing = rows.write()?;
+    let rows = from_bytes_mut::<f32>(&mut writing)?.chunks_exact_mut(n);
+    for (made, row) in made.chunks_exact(columns.len()).zip(rows) {
+        row[columns.clone()].copy_from_slice(made);
     }
     Ok(())
 }
