@@ -8,7 +8,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::broadcast_extents;
 use super::number::Number;
-use super::parallel;
+use super::parallel::{self, Parts};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
@@ -20,13 +20,15 @@ pub use gemm::MatmulElement;
 pub(crate) use gemm::{Matrix, Rows, multiply};
 pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
 
-/// Rows of a result that are made at once at least: the right factor is rearranged for each chunk, which has
-/// to pay. A multiple of six, which are as many as the inner loop of `gemm` makes at once.
-const MIN_ROWS: usize = 30;
-/// Elements of a right factor that is rearranged so often: one that the caches don't hold takes longer ...
-const MAX_NEAR: usize = 1 << 20;
-/// ... and is rearranged for so many chunks.
-const FAR_CHUNKS: usize = 8;
+/// Rows that the inner loop of `gemm` makes at once.
+const STRIP: usize = 6;
+/// Rows of a result that are made at once at least: each part goes through the right factor, which has to pay.
+const MIN_ROWS: usize = 5 * STRIP;
+/// Elements of a right factor that the second cache holds. One that it does not is rearranged, which pays for more
+/// rows ...
+const MAX_NEAR: usize = 1 << 19;
+/// ... so there are no more parts than this.
+const FAR_PARTS: usize = 8;
 
 /// What becomes of the product and of what stood in the result before: `product * of_product + before *
 /// of_result`. Where `of_result` is 0, what stood there is not looked at.
@@ -118,9 +120,9 @@ pub fn matmul_into<T: MatmulElement>(
         (&b_seen.0, &b_seen.1),
         &out.shape().to_dims(),
     )?;
-    let chunk = plan.chunk_len();
+    let parts = plan.parts();
     let (a, b) = (a.clone(), b.clone());
-    parallel::fill(execution, out, chunk, move |first, part| {
+    parallel::fill_parts(execution, out, parts, move |first, part| {
         let (a, b) = (a.read()?, b.read()?);
         plan.run(scale, a.elements()?, b.elements()?, first, part);
         Ok(())
@@ -206,17 +208,26 @@ impl Plan {
         })
     }
 
-    fn chunk_len(&self) -> std::num::NonZeroUsize {
-        let rows = match self.m {
-            // Parts of one row: the product of a vector and a matrix.
-            1 => return parallel::chunk_len(self.k / 4, 64),
-            m if self.k.saturating_mul(self.n) > MAX_NEAR => {
-                let share = m.div_ceil(FAR_CHUNKS).next_multiple_of(6);
-                share.max(MIN_ROWS).min(m)
-            }
-            m => MIN_ROWS.min(m),
+    /// How the result is cut: into strips of rows, or parts of one if matrices have but one.
+    fn parts(&self) -> Parts {
+        // Where one extent is 0, the others may be of any size.
+        let times = |product: usize, extent: &usize| product.saturating_mul(*extent);
+        let n_matrices = self.batch.iter().fold(1, times);
+        let n_rows = n_matrices.saturating_mul(self.m);
+        let n_elements = n_rows.saturating_mul(self.n);
+        if self.m == 1 {
+            return Parts::of_chunks(n_elements, parallel::chunk_len(self.k / 4, 64));
+        }
+        let most = match self.k.saturating_mul(self.n) > MAX_NEAR {
+            true => n_matrices.saturating_mul(FAR_PARTS),
+            false => usize::MAX,
         };
-        parallel::chunk_len(self.k / 16, rows.saturating_mul(self.n))
+        let strip = match self.m < MIN_ROWS {
+            true => self.m,
+            false => STRIP,
+        };
+        let most = most.min(n_rows / MIN_ROWS);
+        Parts::even(n_elements, strip.saturating_mul(self.n), self.k / 16, most)
     }
 
     /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, for as

@@ -1,6 +1,7 @@
 //! An output made in chunks, on the workers of a queue.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -18,6 +19,89 @@ pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize
     let wanted = CHUNK_OPERATIONS / operations_per_element.max(1);
     let len = wanted.next_multiple_of(multiple).max(multiple);
     NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// How a result is cut into parts; it depends on the problem alone, never on the number of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    n_elements: usize,
+    /// Elements that are not cut, but for the last ones.
+    unit: usize,
+    // Invariant: at least one.
+    n_parts: usize,
+}
+
+impl Parts {
+    /// Parts that are as even as whole units allow, `most` at most, if each element takes about so many
+    /// operations. Of an even number, so that two threads get the same share.
+    pub(crate) fn even(
+        n_elements: usize,
+        unit: usize,
+        operations_per_element: usize,
+        most: usize,
+    ) -> Parts {
+        let unit = unit.max(1);
+        let operations = n_elements.saturating_mul(operations_per_element.max(1));
+        let wanted = (operations / CHUNK_OPERATIONS).min(n_elements / unit);
+        let n_parts = match wanted.min(most) {
+            n @ ..2 => n.max(1),
+            n => n - n % 2,
+        };
+        Parts {
+            n_elements,
+            unit,
+            n_parts,
+        }
+    }
+
+    /// Parts of so many elements each, but for the last one.
+    pub(crate) fn of_chunks(n_elements: usize, chunk: NonZeroUsize) -> Parts {
+        Parts {
+            n_elements,
+            unit: chunk.get(),
+            n_parts: n_elements.div_ceil(chunk.get()).max(1),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.n_parts
+    }
+
+    /// The elements of a part.
+    pub(crate) fn part(&self, index: usize) -> Range<usize> {
+        self.start(index)..self.start(index + 1)
+    }
+
+    fn start(&self, index: usize) -> usize {
+        let n_units = self.n_elements.div_ceil(self.unit);
+        let (each, more) = (n_units / self.n_parts, n_units % self.n_parts);
+        let units = each * index + more.min(index);
+        units.saturating_mul(self.unit).min(self.n_elements)
+    }
+}
+
+/// As [`fill`], in parts.
+///
+/// # Errors
+///
+/// As of [`fill`].
+pub(crate) fn fill_parts<T: Element>(
+    execution: &ExecutionContext,
+    output: &DenseHostTensor,
+    parts: Parts,
+    body: impl Fn(usize, &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(output.metadata())?;
+    if parts.len() == 1 {
+        if output.n_elements() > 0 {
+            body(0, output.write()?.elements_mut()?)?;
+        }
+        return Ok(AsyncValue::available(Chain));
+    }
+    let body = move |first, bytes: &mut [u8]| body(first, from_bytes_mut(bytes)?);
+    let size = size_of::<T>();
+    Ok(spread(execution, output, size, parts, Box::new(body)))
 }
 
 /// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
@@ -47,13 +131,9 @@ pub fn fill<T: Element>(
         return Ok(AsyncValue::available(Chain));
     }
     let body = move |first, bytes: &mut [u8]| body(first, from_bytes_mut(bytes)?);
-    Ok(chunks(
-        execution,
-        output,
-        size_of::<T>(),
-        chunk,
-        Box::new(body),
-    ))
+    let parts = Parts::of_chunks(n_elements, chunk);
+    let size = size_of::<T>();
+    Ok(spread(execution, output, size, parts, Box::new(body)))
 }
 
 /// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
@@ -77,24 +157,75 @@ pub fn fill_bytes(
         }
         return Ok(AsyncValue::available(Chain));
     }
-    Ok(chunks(execution, output, size, chunk, Box::new(body)))
+    let parts = Parts::of_chunks(n_elements, chunk);
+    Ok(spread(execution, output, size, parts, Box::new(body)))
 }
 
 /// What makes the bytes of elements from one on.
 type Body = Box<dyn Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync>;
 
-/// Fills a tensor of elements of so many bytes in chunks. Compiled once, whatever fills it: there are
+/// Fills a tensor of elements of so many bytes in parts. Compiled once, whatever fills it: there are
 /// thousands of kinds.
-fn chunks(
+fn spread(
     execution: &ExecutionContext,
     output: &DenseHostTensor,
     size: usize,
-    chunk: NonZeroUsize,
+    parts: Parts,
     body: Body,
 ) -> AsyncValue<Chain> {
     let buffer = output.buffer().clone();
-    execution.parallel_for(0..output.n_elements(), chunk, move |start, end| {
-        let part = buffer.slice(start * size..end * size);
-        body(start, &mut part.expect("chunks are within").write()?)
+    execution.parallel_for(0..parts.len(), NonZeroUsize::MIN, move |index, _| {
+        let elements = parts.part(index);
+        let part = buffer.slice(elements.start * size..elements.end * size);
+        body(
+            elements.start,
+            &mut part.expect("parts are within").write()?,
+        )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_all_elements_in_order_and_whole_units() {
+        for n_elements in [0, 1, 5, 6, 7, 100, 1 << 16, 100_003] {
+            for unit in [0, 1, 6, 64, 1 << 20] {
+                for operations in [0, 1, 100, usize::MAX] {
+                    for most in [0, 1, 2, 7, usize::MAX] {
+                        let parts = Parts::even(n_elements, unit, operations, most);
+                        let n = parts.len();
+                        assert!(n == 1 || n.is_multiple_of(2) && n <= most);
+                        let mut next = 0;
+                        for index in 0..n {
+                            let part = parts.part(index);
+                            assert_eq!(part.start, next);
+                            assert!(n == 1 || (1..n_elements).contains(&part.len()));
+                            assert!(part.end == n_elements || part.end.is_multiple_of(unit.max(1)));
+                            next = part.end;
+                        }
+                        assert_eq!(next, n_elements);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_differ_by_a_unit_at_most() {
+        let parts = Parts::even(1000, 6, 1 << 20, 8);
+        let lens: Vec<usize> = (0..parts.len())
+            .map(|index| parts.part(index).len())
+            .collect();
+        assert_eq!(lens, [126, 126, 126, 126, 126, 126, 126, 118]);
+    }
+
+    #[test]
+    fn chunks_are_of_one_length_but_for_the_last() {
+        let parts = Parts::of_chunks(10, NonZeroUsize::new(4).unwrap());
+        let all: Vec<_> = (0..parts.len()).map(|index| parts.part(index)).collect();
+        assert_eq!(all, [0..4, 4..8, 8..10]);
+        assert_eq!(Parts::of_chunks(0, NonZeroUsize::MIN).part(0), 0..0);
+    }
 }

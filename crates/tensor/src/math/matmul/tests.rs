@@ -134,6 +134,46 @@ fn stacks_are_multiplied_matrix_by_matrix() {
 }
 
 #[test]
+fn parts_of_products_are_the_product() {
+    for [batch, m, k, n] in [
+        [1, 1, 64, 5000],
+        [1, 61, 40, 300],
+        [1, 256, 16, 64],
+        [1, 70, 1024, 513],
+        [7, 5, 200, 90],
+        [9, 29, 33, 64],
+        [3, 100, 17, 60],
+        [2, 0, 3, 4],
+        [4, 50, 0, 90],
+    ] {
+        let numbers =
+            |len: usize, modulus: usize| (0..len).map(move |x| (x % modulus) as f32 - 2.0);
+        let a: Vec<f32> = numbers(batch * m * k, 7).collect();
+        let b: Vec<f32> = numbers(batch * k * n, 5).collect();
+        let (a_shape, b_shape, out_shape) = ([batch, m, k], [batch, k, n], [batch, m, n]);
+        let a = TensorView::new(&a, &a_shape).unwrap();
+        let b = TensorView::new(&b, &b_shape).unwrap();
+        let plan = Plan::new(
+            (a.extents(), a.strides()),
+            (b.extents(), b.strides()),
+            &out_shape,
+        )
+        .unwrap();
+        let scale = Scale::default();
+        let mut whole = vec![f32::NAN; batch * m * n];
+        plan.run(scale, a.elements(), b.elements(), 0, &mut whole);
+        let (mut made, parts) = (vec![f32::NAN; batch * m * n], plan.parts());
+        for index in 0..parts.len() {
+            let part = parts.part(index);
+            let first = part.start;
+            plan.run(scale, a.elements(), b.elements(), first, &mut made[part]);
+        }
+        // Sums of small whole numbers are exact in any order.
+        assert_eq!(made, whole, "{batch} times {m}x{k}x{n}, {parts:?}");
+    }
+}
+
+#[test]
 fn matrices_that_do_not_fit_are_told() {
     let x = TensorView::new(&[1.0_f32, 2.0], &[1, 2]).unwrap();
     let row = TensorView::new(&[1.0_f32, 2.0], &[2]).unwrap();
