@@ -54,6 +54,8 @@ mod parallel;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod share;
+#[cfg(not(loom))]
 mod single;
 #[cfg(not(loom))]
 mod timer;
@@ -79,6 +81,7 @@ pub use self::{
         BlockSize, Stop, TileResult, block_size, parallel_for, parallel_reduce, reduce_tree,
     },
     pool::{MultiThreadedWorkQueue, PoolOptions, Spawner},
+    share::share,
     single::SingleThreadedWorkQueue,
     timer::{TimerHandle, TimerQueue},
 };

@@ -24,11 +24,11 @@
 use std::sync::Arc;
 
 #[cfg(not(loom))]
-pub use tfrt_async::queue::parallel_for;
-#[cfg(not(loom))]
 use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
 };
+#[cfg(not(loom))]
+pub use tfrt_async::queue::{parallel_for, share};
 #[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,

@@ -1,12 +1,13 @@
 //! Requests and executions: cancellation, deadlines, data, resources, and a kernel's place.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, Task, TileResult, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, Error, Promise, SourceLocation, Value};
@@ -560,6 +561,39 @@ impl ExecutionContext {
         )
     }
 
+    /// Runs `body(index)` for each index below `n_parts`, on the calling thread and on workers that are awake and have
+    /// nothing to do, unless the request is cancelled before: see [`share`](crate::share). What is done counts as a
+    /// part of the kernel.
+    ///
+    /// `cost` is what the loop takes on one thread, about. Workers that sleep are woken if it is long, or if the calling
+    /// thread has had many such loops just before: who is woken stays awake for the next one.
+    ///
+    /// # Errors
+    ///
+    /// The value fails with the error of the last part that failed, or with the reason of the cancellation.
+    pub fn share(
+        &self,
+        n_parts: usize,
+        cost: Duration,
+        body: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> AsyncValue<Chain> {
+        let queue = self.queue();
+        let n_idle = match (queue.idle_workers(), queue.sleeping_workers()) {
+            (0, n_sleeping) if n_sleeping > 0 && is_worth_waking(cost) => n_sleeping,
+            (n_awake, _) => n_awake,
+        };
+        // The calling thread works, too, whether it is the queue's or not.
+        let n_helpers = n_idle.min(queue.parallelism().saturating_sub(1));
+        let (request, part) = (self.request.clone(), self.part());
+        crate::share(
+            queue,
+            n_parts,
+            n_helpers,
+            move || request.cancellation().cloned(),
+            move |index| part.run(|| body(index)),
+        )
+    }
+
     /// Runs `f` as a task of the work queue.
     pub fn enqueue<T: Value>(
         &self,
@@ -613,6 +647,30 @@ impl ExecutionContext {
             Err(_) => AsyncValue::from_error(Error::resource_exhausted(refused)),
         }
     }
+}
+
+/// Loops that together take so long are worth waking a worker, which costs the caller some ten microseconds, and
+/// comes that much later.
+const WORTH_WAKING: Duration = Duration::from_micros(80);
+/// Loops that begin further apart than this would not find awake who helped with the one before.
+const APART: Duration = Duration::from_micros(50);
+
+thread_local! {
+    /// When the thread last had a loop that nobody helped with, and how long those took that came one after the other.
+    static ALONE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+}
+
+/// Whether to wake a worker for a loop.
+fn is_worth_waking(cost: Duration) -> bool {
+    let now = Instant::now();
+    let before = match ALONE.get() {
+        Some((last, cost)) if now.saturating_duration_since(last) < APART => cost,
+        _ => Duration::ZERO,
+    };
+    let total = before.saturating_add(cost);
+    let is_worth = total >= WORTH_WAKING;
+    ALONE.set((!is_worth).then_some((now, total)));
+    is_worth
 }
 
 fn settle<T: Value>(promise: Promise<T>, f: impl FnOnce() -> Result<T, Error>) {

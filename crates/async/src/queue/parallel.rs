@@ -152,10 +152,7 @@ pub fn parallel_for<S: Stop, R: TileResult>(
             cancelled: move || cancelled().into_error(),
             body: move |start, end| body(start, end).into_settling(),
         }),
-        end: End {
-            missing: AtomicUsize::new(n_tiles),
-            state: Mutex::new((Some(promise), None)),
-        },
+        end: End::new(n_tiles, promise),
         tiles,
     };
     Arc::new(shared).start(n_tiles);
@@ -253,7 +250,7 @@ impl Tiles {
 }
 
 /// What a loop does.
-trait Work: Send + Sync {
+pub(super) trait Work: Send + Sync {
     /// The error that stops it, if it is to stop.
     fn stopped(&self) -> Option<Error>;
     /// Runs a tile: see [`TileResult::into_settling`].
@@ -261,9 +258,9 @@ trait Work: Send + Sync {
 }
 
 /// What a loop does, as closures.
-struct Closures<C, B> {
-    cancelled: C,
-    body: B,
+pub(super) struct Closures<C, B> {
+    pub(super) cancelled: C,
+    pub(super) body: B,
 }
 
 impl<C, B> Work for Closures<C, B>
@@ -289,7 +286,7 @@ struct Loop {
 }
 
 /// Why tiles failed: the error of the last tile that failed, or of those left out.
-enum Failure {
+pub(super) enum Failure {
     LeftOut(Error),
     Tile(usize, Error),
 }
@@ -306,15 +303,23 @@ impl Failure {
 }
 
 /// Settles the chain when the last tile is done.
-struct End {
+pub(super) struct End {
     missing: AtomicUsize,
     // Invariant: the promise is there until `missing` reaches zero.
     state: Mutex<(Option<Promise<Chain>>, Option<Failure>)>,
 }
 
 impl End {
+    /// Waits for so many tiles.
+    pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> End {
+        End {
+            missing: AtomicUsize::new(n_tiles),
+            state: Mutex::new((Some(promise), None)),
+        }
+    }
+
     /// Counts tiles as done.
-    fn arrive(&self, n: usize, failure: Option<Failure>) {
+    pub(super) fn arrive(&self, n: usize, failure: Option<Failure>) {
         if let Some(failure) = failure {
             let (_, worst) = &mut *lock(&self.state);
             if worst.as_ref().is_none_or(|worst| failure.outranks(worst)) {
@@ -338,9 +343,9 @@ impl End {
 }
 
 /// Counts a tile as failed if its body panics.
-struct Unwinding<'a> {
-    end: &'a End,
-    index: usize,
+pub(super) struct Unwinding<'a> {
+    pub(super) end: &'a End,
+    pub(super) index: usize,
 }
 
 impl Drop for Unwinding<'_> {
