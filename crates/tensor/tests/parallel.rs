@@ -161,17 +161,34 @@ impl Bed {
                 all.push(self.bits(done, &out));
             }
         }
-        let (a, b) = (self.random(&[230, 200], 12), self.random(&[200, 190], 13));
-        let reading = b.read().unwrap();
-        let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
-        let out = self.zeros(&[230, 190]);
-        for activation in [Activation::None, Activation::Gelu] {
-            let after = TensorAfter {
-                activation,
-                ..TensorAfter::default()
-            };
-            let done = matmul_packed_into(e, &a, &right, after, &out);
-            all.push(self.bits(done, &out));
+        for [m, k, n] in [
+            [230, 200, 190],
+            [1, 700, 520],
+            [3, 300, 1030],
+            [9, 512, 260],
+        ] {
+            let (a, b) = (self.random(&[m, k], 12), self.random(&[k, n], 13));
+            let reading = b.read().unwrap();
+            let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
+            let out = self.random(&[m, n], 14);
+            for (activation, added) in [
+                (Activation::None, AddedTensor::Nothing),
+                (Activation::Gelu, AddedTensor::Nothing),
+                (Activation::Relu, AddedTensor::Result),
+                (
+                    Activation::Relu,
+                    AddedTensor::Tensor(self.random(&[m, n], 15)),
+                ),
+            ] {
+                let after = TensorAfter {
+                    shift: Some(self.random(&[n], 16)),
+                    added,
+                    activation,
+                    ..TensorAfter::default()
+                };
+                let done = matmul_packed_into(e, &a, &right, after, &out);
+                all.push(self.bits(done, &out));
+            }
         }
         all
     }

@@ -10,6 +10,7 @@
 //!
 //! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
 //! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache holds all panels, it is the other way around.
+//! Of few rows several panels are gone through at once (`few`).
 //! Blocks are what threads divide among themselves (`Grid`).
 
 use std::ops::Range;
@@ -19,9 +20,11 @@ use smallvec::SmallVec;
 mod after;
 #[allow(unsafe_code, reason = "a listed module")]
 mod ahead;
+mod few;
 mod fill;
 mod instructions;
 mod layout;
+mod made;
 mod tile;
 pub(crate) mod vectors;
 
@@ -31,7 +34,8 @@ pub use instructions::InstructionSet;
 use instructions::Processor;
 use layout::Panel;
 pub(crate) use layout::{Layout, Panels, lay_all_again, pack};
-use tile::{Beside, Parts, Source, Tile};
+use made::Made;
+use tile::{Beside, Parts, Source};
 pub(crate) use tile::{Finish, Residual, finish, multiply_add};
 
 /// A left side: rows of as many elements as the right side is deep, in parts of one length.
@@ -120,13 +124,8 @@ pub(crate) fn multiply(
     let (n_parts, part_len) = left.parts();
     let layout = right.layout;
     let max_rows = max_rows(layout.set, left.row_stride());
-    let processor = layout.set.processor();
     let at_once = (MAX_PARTS / n_parts.max(1)).max(max_rows);
-    let panels: SmallVec<[Panel; 8]> = block
-        .panels
-        .clone()
-        .map(|index| layout.panel(index))
-        .collect();
+    let right = Right::new(right, block.panels.clone());
     let (mut first, rows) = (block.rows.start, block.rows.clone());
     let mut copies = Vec::new();
     while first < rows.end {
@@ -145,20 +144,20 @@ pub(crate) fn multiply(
             n_parts,
             part_len,
             first: first - rows.start,
-            column: panels.first().map_or(0, |panel| panel.own.start),
-            processor,
         };
+        if n_parts > 0 && few::n_panels(layout.set, part.len()) > 1 {
+            laid.times_all(&right, part.len(), finishing, out, stride);
         // What stays in the second cache is gone through in the inner loop.
-        if size_of_val(right.elements) > NEAR_BYTES {
-            for panel in &panels {
+        } else if size_of_val(right.elements) > NEAR_BYTES {
+            for panel in &right.panels {
                 for tile in tiles.ranges() {
-                    laid.times(right, (tile, panel), finishing, out, stride);
+                    laid.times(&right, (tile, panel), finishing, out, stride);
                 }
             }
         } else {
             for tile in tiles.ranges() {
-                for panel in &panels {
-                    laid.times(right, (tile.clone(), panel), finishing, out, stride);
+                for panel in &right.panels {
+                    laid.times(&right, (tile.clone(), panel), finishing, out, stride);
                 }
             }
         }
@@ -180,20 +179,18 @@ pub(crate) fn multiply_rows<'l>(
     parts.clear();
     parts.extend(rows.chunks_exact(row_len).map(|row| &row[..layout.depth]));
     let tiles = Tiles::of(parts.len(), max_rows(layout.set, row_len));
-    let columns = layout.columns_of(&panels);
+    let stride = layout.columns_of(&panels).len();
+    let right = Right::new(right, panels);
     let laid = Laid {
         parts,
         n_parts: 1,
         part_len: layout.depth,
         first: 0,
-        column: columns.start,
-        processor: layout.set.processor(),
     };
-    for index in panels {
-        let panel = layout.panel(index);
+    for panel in &right.panels {
         for tile in tiles.ranges() {
             let finishing = Finishing::default();
-            laid.times(right, (tile, &panel), &finishing, out, columns.len());
+            laid.times(&right, (tile, panel), &finishing, out, stride);
         }
     }
 }
@@ -224,16 +221,13 @@ struct Laid<'l> {
     part_len: usize,
     /// The first row, by its number in the block.
     first: usize,
-    /// The first column of the block.
-    column: usize,
-    processor: Processor,
 }
 
 impl Laid<'_> {
     /// Makes the tile of some rows and a panel; `out` begins with the block's first element.
     fn times(
         &self,
-        right: Panels<'_>,
+        right: &Right<'_>,
         (rows, panel): (Range<usize>, &Panel),
         finishing: &Finishing<'_>,
         out: &mut [f32],
@@ -244,8 +238,7 @@ impl Laid<'_> {
             part_len: self.part_len,
         };
         let rows = self.first + rows.start..self.first + rows.end;
-        let place = (rows, panel, self.column);
-        right.tile(self.processor, source, place, finishing, out, stride);
+        right.tile(source, (rows, panel), finishing, out, stride);
     }
 }
 
@@ -259,61 +252,76 @@ pub(crate) struct Line<'l> {
     pub rows: Range<usize>,
 }
 
-/// Makes a part of a block of a product; `out` and `stride` are those of the block.
-pub(crate) fn multiply_line(
-    line: &Line<'_>,
-    right: Panels<'_>,
-    panels: &Range<usize>,
-    finishing: &Finishing<'_>,
-    out: &mut [f32],
-    stride: usize,
-) {
-    let layout = right.layout;
-    let processor = layout.set.processor();
-    let first = layout.panel(panels.start).own.start;
-    for index in panels.clone() {
-        let panel = layout.panel(index);
-        for tile in Tiles::of(line.rows.len(), layout.set.max_rows()).ranges() {
-            let source = Beside {
-                elements: &line.elements[tile.start..],
-                offsets: line.offsets,
-            };
-            let rows = line.rows.start + tile.start..line.rows.start + tile.end;
-            let place = (rows, &panel, first);
-            right.tile(processor, source, place, finishing, out, stride);
-        }
-    }
+/// The panels of a block.
+#[derive(Clone, Debug)]
+pub(crate) struct Right<'p> {
+    elements: &'p [f32],
+    panels: SmallVec<[Panel; 8]>,
+    /// The first column.
+    column: usize,
+    /// Columns of the whole product, if they are one panel.
+    n_columns: Option<usize>,
+    processor: Processor,
 }
 
-impl Panels<'_> {
-    /// Makes the tile of some rows and a panel. Rows are counted from the block's first; `out` begins with its
-    /// first column, which is given with the place.
-    fn tile(
-        self,
-        processor: Processor,
-        source: impl Source,
-        (rows, panel, first): (Range<usize>, &Panel, usize),
+impl<'p> Right<'p> {
+    /// Finds the panels of a block.
+    pub(crate) fn new(right: Panels<'p>, panels: Range<usize>) -> Self {
+        let layout = right.layout;
+        let panels: SmallVec<_> = panels.map(|index| layout.panel(index)).collect();
+        Right {
+            elements: right.elements,
+            column: panels.first().map_or(0, |panel: &Panel| panel.own.start),
+            panels,
+            n_columns: (layout.n_panels() == 1).then_some(layout.n_columns),
+            processor: layout.set.processor(),
+        }
+    }
+
+    /// Makes a part of a block of a product; `out` and `stride` are those of the block.
+    pub(crate) fn multiply_line(
+        &self,
+        line: &Line<'_>,
         finishing: &Finishing<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
-        let (own, held) = (panel.own.clone(), panel.held());
+        let tiles = Tiles::of(line.rows.len(), self.processor.set().max_rows());
+        for panel in &self.panels {
+            for tile in tiles.ranges() {
+                let source = Beside {
+                    elements: &line.elements[tile.start..],
+                    offsets: line.offsets,
+                };
+                let rows = line.rows.start + tile.start..line.rows.start + tile.end;
+                self.tile(source, (rows, panel), finishing, out, stride);
+            }
+        }
+    }
+
+    /// Makes the tile of some rows and a panel. Rows are counted from the block's first, with which `out` begins.
+    fn tile(
+        &self,
+        source: impl Source,
+        (rows, panel): (Range<usize>, &Panel),
+        finishing: &Finishing<'_>,
+        out: &mut [f32],
+        stride: usize,
+    ) {
+        let (own, held, first) = (panel.own.clone(), panel.held(), self.column);
         let row = rows.start;
         let made = Made {
-            processor,
+            processor: self.processor,
             source,
             n_rows: rows.len(),
             panel: &self.elements[panel.elements.clone()],
             n_columns: held.len(),
             n_again: own.start - held.start,
             width: panel.width,
-            may_spill: self.layout.n_panels() == 1 && stride == self.layout.n_columns,
+            may_spill: self.n_columns == Some(stride),
         };
         let finish = finishing.of(row, held.clone());
-        // What is made again is the same, unless what stood there before goes into it.
-        let is_same = made.n_again == 0
-            || (held.start >= first && !matches!(finish.residual, Residual::Result(_)));
-        match is_same && made.n_columns == made.width {
+        match panel.is_whole(first, finish.residual) {
             true => made.whole(
                 finish,
                 &mut out[row * stride + held.start - first..],
@@ -321,6 +329,16 @@ impl Panels<'_> {
             ),
             false => made.cut(finish, &mut out[row * stride + own.start - first..], stride),
         }
+    }
+}
+
+impl Panel {
+    /// Whether all its sums can be written in their places in a block that begins at a column.
+    fn is_whole(&self, first: usize, residual: Residual<'_>) -> bool {
+        // What is made again is the same, unless what stood there before goes into it.
+        let is_same = self.first == self.own.start
+            || (self.first >= first && !matches!(residual, Residual::Result(_)));
+        is_same && self.held().len() == self.width
     }
 }
 
@@ -343,113 +361,6 @@ impl Tiles {
     }
 }
 
-/// The rows and columns of a tile that is to be made.
-#[derive(Clone, Copy, Debug)]
-struct Made<'t, R> {
-    processor: Processor,
-    source: R,
-    n_rows: usize,
-    panel: &'t [f32],
-    /// Columns that are there.
-    n_columns: usize,
-    /// How many of these another panel has, too.
-    n_again: usize,
-    /// Columns of the panel.
-    width: usize,
-    /// Whether what lies behind the columns of a row are those of the next, which is made later.
-    may_spill: bool,
-}
-
-/// Elements of the largest tile.
-const MAX_TILE: usize = 14 * 32;
-/// Columns of the widest panel.
-const MAX_WIDTH: usize = 32;
-
-impl<R: Source> Made<'_, R> {
-    fn whole(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
-        let tile = Tile {
-            rows: self.source,
-            n_rows: self.n_rows,
-            panel: self.panel,
-            finish,
-            out,
-            stride,
-        };
-        tile.make(self.processor, self.width);
-    }
-
-    /// Makes a tile, and keeps the columns that no other panel has: `out` begins with these. Some columns are not
-    /// there, or `out` has no place for those that another panel has, too; so it is made aside and copied, unless
-    /// what is too much may be written where later rows will be.
-    fn cut(self, finish: Finish<'_>, out: &mut [f32], stride: usize) {
-        let Made {
-            n_columns,
-            n_again,
-            width,
-            ..
-        } = self;
-        let n_own = n_columns - n_again;
-        let mut per_column = [[0.0; MAX_WIDTH]; 2];
-        let [scale, shift] = &mut per_column;
-        let scale = finish.scale.map(|list| &*padded(list, scale));
-        let shift = finish.shift.map(|list| &*padded(list, shift));
-        let fits = (self.n_rows - 1) * stride + width <= out.len();
-        if self.may_spill && fits && matches!(finish.residual, Residual::None) {
-            let finish = Finish {
-                scale,
-                shift,
-                ..finish
-            };
-            return self.whole(finish, out, stride);
-        }
-        let mut aside = [0.0; MAX_TILE];
-        let mut added;
-        let residual = match finish.residual {
-            Residual::None => Residual::None,
-            Residual::Result(factor) => {
-                for (aside, out) in aside
-                    .chunks_mut(width)
-                    .zip(out.chunks(stride))
-                    .take(self.n_rows)
-                {
-                    aside[n_again..n_columns].copy_from_slice(&out[..n_own]);
-                }
-                Residual::Result(factor)
-            }
-            Residual::Rows(rows, apart) => {
-                added = [0.0; MAX_TILE];
-                for (added, row) in added
-                    .chunks_mut(width)
-                    .zip(rows.chunks(apart))
-                    .take(self.n_rows)
-                {
-                    added[..n_columns].copy_from_slice(&row[..n_columns]);
-                }
-                Residual::Rows(&added, width)
-            }
-        };
-        let finish = Finish {
-            scale,
-            shift,
-            residual,
-            ..finish
-        };
-        self.whole(finish, &mut aside, width);
-        for (aside, out) in aside
-            .chunks(width)
-            .zip(out.chunks_mut(stride))
-            .take(self.n_rows)
-        {
-            out[..n_own].copy_from_slice(&aside[n_again..n_columns]);
-        }
-    }
-}
-
-fn padded<'p>(list: &[f32], padded: &'p mut [f32; MAX_WIDTH]) -> &'p mut [f32] {
-    padded[..list.len()].copy_from_slice(list);
-    padded
-}
-
 /// How a result is cut into blocks; it depends on shapes alone.
 pub(crate) trait Cuts {
     /// How many blocks there are.
@@ -463,6 +374,11 @@ pub(crate) trait Cuts {
 
     /// Whether blocks have all columns.
     fn has_whole_rows(&self) -> bool;
+
+    /// Nanoseconds that all blocks together take on one thread, about.
+    fn cost_ns(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// How a product is cut into blocks.
@@ -473,6 +389,8 @@ pub(crate) struct Grid {
     /// Blocks of as many rows as can be.
     n_row_blocks: usize,
     n_panel_blocks: usize,
+    /// Products side by side, all of which are in each block.
+    n_groups: usize,
 }
 
 /// Multiplications of a block, about: some 100 microseconds.
@@ -488,6 +406,14 @@ const BLOCK_BYTES: usize = 192 << 10;
 const ROW_BLOCKS: usize = 8;
 /// Multiplications of such a block, at least: some 20 microseconds, more than it costs to wake another worker.
 const SHARE_OPERATIONS: usize = 1 << 20;
+/// Elements of the right side for a block of few rows, at least: one to two microseconds.
+const FEW_ELEMENTS: usize = 1 << 15;
+/// Blocks that the columns of few rows are cut into, at most.
+const FEW_BLOCKS: usize = 32;
+/// Elements of a right side that arrive in a nanosecond, about, from the second cache and the third.
+const ELEMENTS_PER_NS: usize = 24;
+/// Rows whose products take as long as their right side takes to arrive.
+const FEW_ROWS: usize = 3;
 
 impl Grid {
     /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
@@ -514,12 +440,21 @@ impl Grid {
             1..ROW_BLOCKS => operations / COLUMN_BLOCK_OPERATIONS / n_row_blocks,
             _ => 1,
         };
+        let n_panel_blocks = match n_rows <= tile {
+            true => {
+                let elements = per_row.saturating_mul(n_rows.div_ceil(FEW_ROWS));
+                let n_blocks = (elements / FEW_ELEMENTS).min(n_panels / few::MAX_PANELS);
+                n_panel_blocks.max(n_blocks.min(FEW_BLOCKS))
+            }
+            false => n_panel_blocks,
+        };
         let n_panel_blocks = n_panel_blocks.clamp(1, n_panels.max(1));
         Grid {
             n_rows,
             layout,
             n_row_blocks,
             n_panel_blocks,
+            n_groups: 1,
         }
     }
 
@@ -536,6 +471,7 @@ impl Grid {
         };
         Grid {
             n_row_blocks: self.n_row_blocks.max(wanted),
+            n_groups,
             ..self.with_whole_rows()
         }
     }
@@ -560,6 +496,15 @@ impl Cuts for Grid {
 
     fn has_whole_rows(&self) -> bool {
         self.n_panel_blocks == 1
+    }
+
+    fn cost_ns(&self) -> usize {
+        let elements = self.layout.depth.saturating_mul(self.layout.n_columns);
+        let n_times = self.n_rows.div_ceil(FEW_ROWS);
+        elements
+            .saturating_mul(n_times)
+            .saturating_mul(self.n_groups)
+            / ELEMENTS_PER_NS
     }
 
     fn block(&self, index: usize) -> Block {

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -10,6 +11,9 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::after::{Added, After, TensorAfter};
 use super::{Block, Cuts};
 use crate::{DenseHostTensor, from_bytes, from_bytes_mut};
+
+/// What takes less is finished by who begins it.
+const SHORT_NS: usize = 100_000;
 
 /// Makes a tensor whose rows are `n` columns: `body(block, after, out, stride)` makes a block, from its first
 /// element on, in rows that are `stride` apart. What is added by `after` is as seen from the block's first row.
@@ -34,31 +38,36 @@ pub(crate) fn fill(
     if out.n_elements() == 0 {
         return Ok(AsyncValue::available(Chain));
     }
-    let (buffer, n_blocks, turn) = (out.buffer().clone(), grid.len(), Mutex::new(()));
+    let (buffer, n_blocks, cost_ns) = (out.buffer().clone(), grid.len(), grid.cost_ns());
+    let turn = Mutex::new(());
     let make = move |index: usize| {
         let block = grid.block(index);
         after.lend(|after| {
             let after = after.from(block.rows.start * n);
-            match grid.has_whole_rows() {
-                true => {
-                    let part = elements(&buffer, block.rows.start * n, block.rows.len() * n);
-                    let mut writing = part.write()?;
-                    let part = from_bytes_mut(&mut writing)?;
-                    body(&block, &after, part, n)?;
-                    after.activation.finish(part);
-                    Ok(())
-                }
-                false => {
-                    let rows = elements(&buffer, block.rows.start * n, block.rows.len() * n);
-                    let columns = grid.columns(&block);
-                    aside(&rows, &turn, n, columns, &block, &after, &body)
-                }
+            let columns = match grid.has_whole_rows() {
+                true => 0..n,
+                false => grid.columns(&block),
+            };
+            if columns.len() < n && block.rows.len() > 1 {
+                let rows = elements(&buffer, block.rows.start * n, block.rows.len() * n);
+                return aside(&rows, &turn, n, columns, &block, &after, &body);
             }
+            let (first, stride) = (block.rows.start * n + columns.start, columns.len());
+            let part = elements(&buffer, first, block.rows.len() * stride);
+            let mut writing = part.write()?;
+            let part = from_bytes_mut(&mut writing)?;
+            body(&block, &after, part, stride)?;
+            after.activation.finish(part);
+            Ok(())
         })
     };
     if n_blocks == 1 {
         make(0)?;
         return Ok(AsyncValue::available(Chain));
+    }
+    if cost_ns < SHORT_NS {
+        let cost = Duration::from_nanos(u64::try_from(cost_ns).unwrap_or(u64::MAX));
+        return Ok(execution.share(n_blocks, cost, make));
     }
     let blocks = 0..n_blocks;
     Ok(

@@ -2,6 +2,7 @@
 
 use tfrt_host::Error;
 
+use super::few::Few;
 #[cfg(target_arch = "x86_64")]
 use super::tile::Halves;
 use super::tile::{Sized, Source, Vectors};
@@ -121,7 +122,7 @@ pub(crate) use processor::Processor;
 mod processor {
     use pulp::x86::{V3, V4};
 
-    use super::{Halves, InstructionSet, Sized, Source, Vectors};
+    use super::{Few, Halves, InstructionSet, Sized, Source, Vectors};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -151,6 +152,16 @@ mod processor {
             match self {
                 Processor::Plain | Processor::Avx2(_) => self.run(tile),
                 Processor::Avx512(wide) => tile.with_wide(Halves { wide, half: *wide }),
+            }
+        }
+
+        /// Multiplies few rows.
+        #[inline]
+        pub(in super::super) fn run_few(self, few: Few<'_>) {
+            match self {
+                Processor::Plain => few.with(Vectors(pulp::Scalar128b)),
+                Processor::Avx2(simd) => few.with(Vectors(simd)),
+                Processor::Avx512(simd) => few.with(Vectors(simd)),
             }
         }
 
@@ -195,7 +206,7 @@ mod processor {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod processor {
-    use super::{InstructionSet, Sized, Source, Vectors};
+    use super::{Few, InstructionSet, Sized, Source, Vectors};
 
     /// An instruction set that the processor has.
     #[derive(Clone, Copy, Debug)]
@@ -215,6 +226,11 @@ mod processor {
         /// Makes a tile of half a vector: there is none.
         pub(in super::super) fn run_half<R: Source>(self, tile: Sized<'_, R, 1>) {
             self.run(tile);
+        }
+
+        /// Multiplies few rows.
+        pub(in super::super) fn run_few(self, few: Few<'_>) {
+            few.with(Vectors(pulp::Scalar128b));
         }
 
         /// Does something by vectors.

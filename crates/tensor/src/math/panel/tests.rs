@@ -39,8 +39,8 @@ fn numbers(n: usize, factor: usize) -> Vec<f32> {
 }
 
 /// Makes a product with what follows it by blocks of so many panels, and compares it with the definition.
-fn check(set: InstructionSet, n: usize, each: usize, residual: Residual<'_>) {
-    let (n_rows, depth) = (9, 5);
+fn check(set: InstructionSet, [n_rows, n]: [usize; 2], each: usize, residual: Residual<'_>) {
+    let depth = 5;
     let (left, right) = (numbers(n_rows * depth, 5), numbers(depth * n, 7));
     let layout = Layout {
         set,
@@ -103,9 +103,94 @@ fn blocks_of_any_panels_are_those_of_the_product() {
         .filter(|set| set.is_available())
     {
         for (n, each) in (1..80).flat_map(|n| [(n, 1), (n, 2), (n, 99)]) {
-            check(set, n, each, Residual::None);
-            check(set, n, each, Residual::Result(2.0));
-            check(set, n, each, Residual::Rows(&added, 80));
+            check(set, [9, n], each, Residual::None);
+            check(set, [9, n], each, Residual::Result(2.0));
+            check(set, [9, n], each, Residual::Rows(&added, 80));
         }
+    }
+}
+
+#[test]
+fn few_rows_are_multiplied_by_several_panels_at_once() {
+    let added = numbers(4 * 300, 8);
+    for set in InstructionSet::ALL
+        .into_iter()
+        .filter(|set| set.is_available())
+    {
+        for n_rows in 1..5 {
+            for n in [
+                1, 8, 31, 33, 64, 90, 100, 127, 128, 129, 140, 160, 200, 257, 300,
+            ] {
+                for each in [1, 3, 4, 99] {
+                    check(set, [n_rows, n], each, Residual::None);
+                    check(set, [n_rows, n], each, Residual::Result(2.0));
+                    check(set, [n_rows, n], each, Residual::Rows(&added, 300));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn few_rows_have_the_bits_of_many() {
+    let (depth, n) = (37, 150);
+    let of = |n: usize, factor: f32| -> Vec<f32> {
+        (0..n)
+            .map(|i| ((i * 7 % 23) as f32 - 11.3) * factor)
+            .collect()
+    };
+    let (left, right) = (of(9 * depth, 0.37), of(depth * n, 0.0123));
+    for set in InstructionSet::ALL
+        .into_iter()
+        .filter(|set| set.is_available())
+    {
+        let layout = Layout {
+            set,
+            depth,
+            n_columns: n,
+        };
+        let mut packed = vec![f32::NAN; layout.n_elements().unwrap()];
+        pack(layout, &right, 0, [n, 1], &mut packed);
+        let panels = Panels {
+            layout,
+            elements: &packed,
+        };
+        let made = |n_rows: usize| {
+            let block = Block {
+                rows: 0..n_rows,
+                panels: 0..layout.n_panels(),
+            };
+            let mut out = vec![0.0; n_rows * n];
+            let left = Whole(&left, depth);
+            multiply(&left, panels, &block, &Finishing::default(), &mut out, n);
+            out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let wanted = made(9);
+        for n_rows in 1..9 {
+            assert_eq!(made(n_rows), wanted[..n_rows * n], "{set:?}: {n_rows} rows");
+        }
+    }
+}
+
+#[test]
+fn few_rows_are_cut_by_columns() {
+    let set = InstructionSet::Avx512;
+    for (n_rows, depth, n_columns) in [(1, 784, 512), (3, 512, 512), (14, 300, 1000), (1, 9, 9)] {
+        let layout = Layout {
+            set,
+            depth,
+            n_columns,
+        };
+        let grid = Grid::new(n_rows, layout, depth);
+        let is_much = n_rows * depth * n_columns > 1 << 17;
+        assert_eq!(grid.len() > 1, is_much, "{layout:?}");
+        let mut next = 0;
+        for index in 0..grid.len() {
+            let block = grid.block(index);
+            assert_eq!(block.rows, 0..n_rows);
+            assert_eq!(block.panels.start, next);
+            next = block.panels.end;
+        }
+        assert_eq!(next, layout.n_panels());
     }
 }

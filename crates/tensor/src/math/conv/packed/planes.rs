@@ -5,7 +5,7 @@
 //! each channel first what stands at multiples of the stride, then what stands one further, and so on.
 
 use crate::math::conv::Plan;
-use crate::math::panel::{Block, Finishing, Line, Panels, multiply_line};
+use crate::math::panel::{Block, Finishing, Line, Panels, Right};
 use crate::math::scratch;
 use crate::math::window::{Laid, Window};
 
@@ -88,6 +88,7 @@ impl<'p> Planes<'p> {
         let room = (MAX_COPIED / self.line_len).saturating_sub(self.height.window.extent);
         let at_once = 1 + room / self.height.window.stride;
         let copied = self.n_copied(at_once.min(n_lines));
+        let right = Right::new(right, block.panels.clone());
         scratch::with(copied * self.line_len, |lines| {
             let mut next = block.rows.start;
             while next < block.rows.end {
@@ -111,7 +112,7 @@ impl<'p> Planes<'p> {
                         offsets: &self.offsets,
                         rows: next - block.rows.start..end - block.rows.start,
                     };
-                    multiply_line(&line, right, &block.panels, finishing, out, stride);
+                    right.multiply_line(&line, finishing, out, stride);
                     next = end;
                 }
             }
