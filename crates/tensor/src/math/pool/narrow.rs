@@ -3,6 +3,11 @@
 //! Vectors are read and written as a whole where there is room: what they hold too many of is that of the pixels
 //! behind, which are made later.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over registers, whose numbers are known"
+)]
+
 use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
@@ -43,10 +48,14 @@ impl WithSimd for Narrow<'_> {
         let (mut x, rest) = (first % width.output, first / width.output);
         let (mut y, mut z) = (rest % height.output, rest / height.output);
         let mut seen: Vec<usize> = Vec::new();
-        for pixel in 0..self.rows.len() {
+        let mut pixel = 0;
+        while pixel < self.rows.len() {
             let start = image * n_inputs * channels;
-            let (first, taps) = match whole.first([z, y, x]) {
-                Some(place) => (start + place * channels, &whole.offsets[..]),
+            let (first, taps, n_alike) = match whole.first([z, y, x]) {
+                Some(place) => {
+                    let n_alike = (whole.outputs[2].end - x).min(self.rows.len() - pixel);
+                    (start + place * channels, &whole.offsets[..], n_alike)
+                }
                 None => {
                     seen.clear();
                     let output = (z * height.output + y) * width.output + x;
@@ -54,7 +63,7 @@ impl WithSimd for Narrow<'_> {
                         let first = place * channels;
                         seen.extend((0..n_run).map(|index| first + index * step));
                     });
-                    (start, &seen[..])
+                    (start, &seen[..], 1)
                 }
             };
             let n = match pooling {
@@ -64,15 +73,16 @@ impl WithSimd for Narrow<'_> {
             };
             #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
             let divisor = n.map(|n| n as f32);
-            let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
-            // Taps come in order.
-            let end = taps.last().map_or(0, |tap| tap + S::F32_LANES);
-            let n_written = match end <= input.len() && S::F32_LANES <= out.len() {
-                true => S::F32_LANES,
-                false => channels,
+            let made = Made {
+                simd,
+                taps,
+                divisor,
+                strides: [width.window.stride.wrapping_mul(channels), channels],
             };
-            make(simd, input, taps, divisor, &mut out[..n_written]);
-            x += 1;
+            let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
+            let n_made = made.some(input, out, n_alike);
+            pixel += n_made;
+            x += n_made;
             if x == width.output {
                 (x, y) = (0, y + 1);
             }
@@ -82,6 +92,84 @@ impl WithSimd for Narrow<'_> {
             if z == depth.output {
                 (z, image) = (0, image + 1);
             }
+        }
+    }
+}
+
+/// Outputs that are made together, of which there are enough.
+const NEIGHBOURS: usize = 4;
+
+/// Outputs that look at elements in the same places, seen from where they begin to.
+struct Made<'p, S> {
+    simd: S,
+    taps: &'p [usize],
+    /// What sums are divided by; the largest element is taken if there is nothing.
+    divisor: Option<f32>,
+    /// How far neighbours are apart in the input, and in the output.
+    strides: [usize; 2],
+}
+
+impl<S: Simd> Made<'_, S> {
+    /// Makes some of `n` outputs, the first of which `input` and `out` begin with; returns how many.
+    #[inline(always)]
+    fn some(&self, input: &[f32], out: &mut [f32], n: usize) -> usize {
+        // Taps come in order.
+        let end = self.taps.last().map_or(0, |tap| tap + S::F32_LANES);
+        let [apart, channels] = self.strides;
+        let has_room = |last: usize| {
+            last * apart + end <= input.len() && last * channels + S::F32_LANES <= out.len()
+        };
+        if n >= NEIGHBOURS && has_room(NEIGHBOURS - 1) {
+            self.whole(input, out);
+            return NEIGHBOURS;
+        }
+        let n_written = match has_room(0) {
+            true => S::F32_LANES,
+            false => channels,
+        };
+        make(
+            self.simd,
+            input,
+            self.taps,
+            self.divisor,
+            &mut out[..n_written],
+        );
+        1
+    }
+
+    /// Makes neighbours by whole vectors.
+    #[inline(always)]
+    fn whole(&self, input: &[f32], out: &mut [f32]) {
+        let (simd, [apart, channels]) = (self.simd, self.strides);
+        let start = match self.divisor {
+            Some(_) => 0.0,
+            None => f32::NEG_INFINITY,
+        };
+        let mut made = [simd.splat_f32s(start); NEIGHBOURS];
+        for &tap in self.taps {
+            let vector = |index: usize| {
+                let elements = &input[tap + index * apart..][..S::F32_LANES];
+                S::as_simd_f32s(elements).0[0]
+            };
+            match self.divisor {
+                Some(_) => {
+                    for index in 0..NEIGHBOURS {
+                        made[index] = simd.add_f32s(made[index], vector(index));
+                    }
+                }
+                None => {
+                    for index in 0..NEIGHBOURS {
+                        made[index] = greatest(simd, made[index], vector(index));
+                    }
+                }
+            }
+        }
+        for (index, made) in made.into_iter().enumerate() {
+            let made = match self.divisor {
+                Some(divisor) => simd.div_f32s(made, simd.splat_f32s(divisor)),
+                None => made,
+            };
+            store(simd, &mut out[index * channels..][..S::F32_LANES], made);
         }
     }
 }
@@ -111,7 +199,11 @@ fn make<S: Simd>(simd: S, input: &[f32], taps: &[usize], divisor: Option<f32>, o
 /// The larger ones; what is no number where one of two is none.
 #[inline(always)]
 fn greatest<S: Simd>(simd: S, before: S::f32s, x: S::f32s) -> S::f32s {
-    let larger = simd.select_f32s(simd.greater_than_f32s(before, x), before, x);
+    let larger = match S::F32_LANES > 4 {
+        // The instruction of x86 gives the second where they are alike, or one is no number.
+        true => simd.max_f32s(before, x),
+        false => simd.select_f32s(simd.greater_than_f32s(before, x), before, x),
+    };
     simd.select_f32s(simd.equal_f32s(before, before), larger, before)
 }
 
