@@ -8,7 +8,7 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{Dims, Tensor};
 
-use super::carried::{Carried, extents, with_word};
+use super::carried::{Carried, extents, reshaped, with_word};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -35,7 +35,13 @@ fn transpose(node: &Node<'_>) -> Result<Outputs, Error> {
         Some(order) => node.dimensions(order, found.len())?,
         None => (0..found.len()).rev().collect(),
     };
-    moved(node, x, &Movement::transpose(&found, &order)?)
+    let movement = Movement::transpose(&found, &order)?;
+    // Elements stay where they are unless dimensions that have several change places.
+    let several = order.iter().filter(|dimension| found[**dimension] != 1);
+    match several.is_sorted() {
+        true => Ok(reshaped(x, movement.extents())?.into()),
+        false => moved(node, x, &movement),
+    }
 }
 
 /// `Expand(x, shape)`: both are broadcast to each other.

@@ -66,6 +66,11 @@ fn elements_move() {
         .of(SIX)
         .with(r#""perm", [0 : i64, 0 : i64]"#)
         .fails("Transpose: axis 0 is named twice in [0, 0]");
+    // Nothing moves.
+    op("Transpose")
+        .of("[[[1],[2]]] 1x2x1xi32")
+        .with(r#""perm", [2 : i64, 0 : i64, 1 : i64]"#)
+        .gives(&["i32 [1, 1, 2] [1, 2]"]);
     op("Expand")
         .of("[[1],[2]] 2x1xi32")
         .of("[2,1,3] 3xi64")
