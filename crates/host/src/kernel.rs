@@ -55,6 +55,7 @@ pub mod returns;
 mod signature;
 mod value;
 
+pub use crate::request::LentContext;
 pub(crate) use code::Entrances;
 pub use control::{Call, Callee, Forward, Loop, Step, Target, Turn, Turns};
 pub(crate) use control::{Flow, looping};
@@ -62,8 +63,8 @@ pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, Leaf, Shape, explain};
 pub use param::{
-    Arguments, Attr, Awaited, Callees, KernelParam, Owned, Rest, RestAttributes, ResultCount,
-    ScalarAttr,
+    Arguments, Attr, Awaited, Callees, KernelParam, Operands, Owned, Rest, RestAttributes,
+    ResultCount, ScalarAttr,
 };
 pub use registry::{KernelEntry, KernelRegistry};
 pub use returns::{KernelResult, KernelReturn, Later, Results};

@@ -21,6 +21,11 @@ use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
+#[allow(unsafe_code, reason = "a listed module")]
+mod lent;
+
+pub use lent::LentContext;
+
 /// Named values that live as long as their creator decides.
 ///
 /// Dropped in the reverse order of creation.
@@ -111,8 +116,8 @@ impl fmt::Debug for ResourceContext {
 pub struct RequestContext {
     id: i64,
     host: HostContext,
-    queue: Arc<dyn ConcurrentWorkQueue>,
-    is_on_queue_of_host: bool,
+    /// Its own, in place of the host's.
+    queue: Option<Arc<dyn ConcurrentWorkQueue>>,
     has_resources: bool,
     // Invariant: set at the latest when somebody asks, if it has any.
     resources: OnceLock<Arc<ResourceContext>>,
@@ -179,8 +184,7 @@ impl RequestContextBuilder {
     pub fn build(self) -> Arc<RequestContext> {
         let request = Arc::new(RequestContext {
             id: self.id,
-            is_on_queue_of_host: self.queue.is_none(),
-            queue: self.queue.unwrap_or_else(|| self.host.queue().clone()),
+            queue: self.queue,
             host: self.host,
             has_resources: self.has_resources,
             resources: self.resources.map_or_else(OnceLock::new, OnceLock::from),
@@ -228,13 +232,13 @@ impl RequestContext {
 
     /// The queue that this request's tasks run on.
     pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
-        &self.queue
+        self.queue.as_ref().unwrap_or_else(|| self.host.queue())
     }
 
     /// Whether its tasks run on the queue of the host.
     #[inline]
     pub(crate) fn is_on_queue_of_host(&self) -> bool {
-        self.is_on_queue_of_host
+        self.queue.is_none()
     }
 
     /// The named resources, if it has any.
@@ -435,6 +439,16 @@ impl Place {
     /// Where it lies in the file's table of places, and the kernel's name.
     fn look_up(&self) -> (u32, &Arc<str>) {
         self.program.place(self.function, self.kernel)
+    }
+}
+
+impl From<Arc<RequestContext>> for ExecutionContext {
+    /// As [`ExecutionContext::new`], for the last who needs the handle.
+    fn from(request: Arc<RequestContext>) -> Self {
+        ExecutionContext {
+            request,
+            place: None,
+        }
     }
 }
 

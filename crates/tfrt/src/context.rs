@@ -113,7 +113,7 @@ impl ContextBuilder {
     /// Makes the context.
     pub fn build(self) -> Context {
         Context {
-            execution: ExecutionContext::new(&self.builder.build()),
+            execution: self.builder.build().into(),
         }
     }
 }

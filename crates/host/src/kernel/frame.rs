@@ -18,7 +18,7 @@ use crate::executor::topology::Topology;
 use crate::executor::{later, locate};
 use crate::function::Function;
 use crate::program::ProgramRef;
-use crate::request::{ExecutionContext, RequestContext};
+use crate::request::{ExecutionContext, LentContext, RequestContext};
 
 /// Why a parameter could not be taken off the frame.
 #[derive(Debug)]
@@ -398,11 +398,12 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     pub fn take_attribute<T>(
         &mut self,
         expected: &'static str,
-        read: impl FnOnce(AttributeView<'_>) -> Option<T>,
+        read: impl FnOnce(AttributeView<'f>) -> Option<T>,
     ) -> Result<T, Mismatch> {
         let index = self.n_attributes_taken as usize;
         let offset = self.next_attribute()?;
-        read(self.program().attribute(offset)).ok_or(Mismatch::Attribute { index, expected })
+        let program: &'f ProgramRef = self.program();
+        read(program.attribute(offset)).ok_or(Mismatch::Attribute { index, expected })
     }
 
     /// Takes the next attribute, a scalar; load has compared its type.
@@ -539,13 +540,26 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
     }
 
     /// The host.
-    pub fn host(&self) -> &HostContext {
-        self.around.request.host()
+    pub fn host(&self) -> &'f HostContext {
+        let request: &'f RequestContext = self.around.request;
+        request.host()
     }
 
     /// The surroundings of this call, with its place in the program.
     pub fn execution_context(&self) -> ExecutionContext {
         self.around.execution_context()
+    }
+
+    /// The same, to be looked at while the kernel runs.
+    #[inline]
+    pub fn lent_context(&self) -> LentContext<'f> {
+        let around = &self.around;
+        LentContext::new(
+            around.program,
+            around.request,
+            around.topology.number,
+            around.kernel,
+        )
     }
 
     #[inline]

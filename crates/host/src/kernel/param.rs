@@ -7,7 +7,8 @@
 //! | [`Owned<T>`] | a strict operand, moved out if this kernel is its last user, else cloned |
 //! | [`AsyncValue<T>`] | a non-strict operand: not waited for |
 //! | [`AnyAsyncValue`] | a strict operand of any type |
-//! | [`Rest`] | all remaining operands, strict, of any type |
+//! | [`Operands`] | all remaining operands, strict, of any type, borrowed for the call |
+//! | [`Rest`] | the same, in a list to be kept |
 //! | [`Awaited`] | the same, only waited for |
 //! | [`Arguments`] | the same, to be handed to a function as they are |
 //! | [`Attr<T>`] | an attribute, read in place |
@@ -28,6 +29,7 @@
 
 use std::ops::Deref;
 
+use smallvec::SmallVec;
 use tfrt_async::{AnyAsyncValue, AsyncValue, Value};
 use tfrt_bef::{AttributeOffset, AttributeSection, AttributeView, BefFile};
 
@@ -36,7 +38,7 @@ use super::frame::{KernelFrame, Mismatch};
 use super::signature::{AttributeSpec, Part};
 use crate::context::HostContext;
 use crate::function::Function;
-use crate::request::ExecutionContext;
+use crate::request::{ExecutionContext, LentContext};
 
 /// Something that a kernel function may declare as a parameter.
 #[diagnostic::on_unimplemented(
@@ -45,8 +47,8 @@ use crate::request::ExecutionContext;
             attributes are `Attr<T>`; see the table in `tfrt_host::kernel`"
 )]
 pub trait KernelParam<M>: Sized {
-    /// What is taken off the frame and lives for the call.
-    type Guard;
+    /// What is taken off the frame and lives for the call; programs and requests live longer, for `'f`.
+    type Guard<'f>;
     /// What the function gets: the parameter with the lifetime of the call.
     type Item<'a>;
 
@@ -54,10 +56,10 @@ pub trait KernelParam<M>: Sized {
     const PART: &'static Part;
 
     /// Takes the parameter off the frame.
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Self::Guard, Mismatch>;
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Self::Guard<'f>, Mismatch>;
 
     /// Lends the parameter to the function.
-    fn item<'a>(guard: &'a mut Self::Guard) -> Self::Item<'a>;
+    fn item<'a>(guard: &'a mut Self::Guard<'_>) -> Self::Item<'a>;
 
     /// How many operands it takes, if [`Self::copy`] can do without taking them.
     #[doc(hidden)]
@@ -69,7 +71,7 @@ pub trait KernelParam<M>: Sized {
 
     /// Gives the parameter if that takes one look at operand `index`, and no more.
     #[doc(hidden)]
-    fn copy(frame: &mut KernelFrame<'_, '_>, index: u32) -> Option<Self::Guard> {
+    fn copy<'f>(frame: &mut KernelFrame<'f, '_>, index: u32) -> Option<Self::Guard<'f>> {
         let _ = (frame, index);
         None
     }
@@ -100,7 +102,7 @@ pub mod kinds {
 use kinds::*;
 
 impl<T: Value + Copy> KernelParam<Copied> for T {
-    type Guard = T;
+    type Guard<'f> = T;
     type Item<'a> = T;
 
     const PART: &'static Part = &Part::operand(Some(T::NAME), true);
@@ -124,7 +126,7 @@ impl<T: Value + Copy> KernelParam<Copied> for T {
 }
 
 impl<T: Value> KernelParam<Borrowed> for &T {
-    type Guard = AsyncValue<T>;
+    type Guard<'f> = AsyncValue<T>;
     type Item<'a> = &'a T;
 
     const PART: &'static Part = &Part::operand(Some(T::NAME), true);
@@ -154,7 +156,7 @@ impl<T> Deref for Owned<T> {
 }
 
 impl<T: Value + Clone> KernelParam<Itself> for Owned<T> {
-    type Guard = Option<T>;
+    type Guard<'f> = Option<T>;
     type Item<'a> = Owned<T>;
 
     const PART: &'static Part = &Part::operand(Some(T::NAME), true);
@@ -176,7 +178,7 @@ impl<T: Value + Clone> KernelParam<Itself> for Owned<T> {
 }
 
 impl<T: Value> KernelParam<Itself> for AsyncValue<T> {
-    type Guard = Option<AsyncValue<T>>;
+    type Guard<'f> = Option<AsyncValue<T>>;
     type Item<'a> = AsyncValue<T>;
 
     const PART: &'static Part = &Part::operand(Some(T::NAME), false);
@@ -200,7 +202,7 @@ impl<T: Value> KernelParam<Itself> for AsyncValue<T> {
 }
 
 impl KernelParam<Itself> for AnyAsyncValue {
-    type Guard = Option<AnyAsyncValue>;
+    type Guard<'f> = Option<AnyAsyncValue>;
     type Item<'a> = AnyAsyncValue;
 
     const PART: &'static Part = &Part::operand(None, true);
@@ -227,7 +229,7 @@ impl Deref for Rest {
 }
 
 impl KernelParam<Itself> for Rest {
-    type Guard = Rest;
+    type Guard<'f> = Rest;
     type Item<'a> = Rest;
 
     const PART: &'static Part = &Part::MoreOperands;
@@ -242,12 +244,48 @@ impl KernelParam<Itself> for Rest {
     }
 }
 
+/// All remaining operands, untyped, for the length of the kernel's run: costs no list of its own for a few of
+/// them.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a>(pub &'a [AnyAsyncValue]);
+
+impl Deref for Operands<'_> {
+    type Target = [AnyAsyncValue];
+
+    fn deref(&self) -> &[AnyAsyncValue] {
+        self.0
+    }
+}
+
+/// So many operands take no list.
+const FEW_OPERANDS: usize = 4;
+
+impl KernelParam<Itself> for Operands<'_> {
+    type Guard<'f> = SmallVec<[AnyAsyncValue; FEW_OPERANDS]>;
+    type Item<'a> = Operands<'a>;
+
+    const PART: &'static Part = &Part::MoreOperands;
+
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Self::Guard<'f>, Mismatch> {
+        let n_left = frame.n_operands_left();
+        let mut rest = SmallVec::with_capacity(n_left);
+        for _ in 0..n_left {
+            rest.push(frame.take_value()?);
+        }
+        Ok(rest)
+    }
+
+    fn item<'a>(guard: &'a mut Self::Guard<'_>) -> Operands<'a> {
+        Operands(guard)
+    }
+}
+
 /// All remaining operands, which the kernel waits for and does not look at.
 #[derive(Debug)]
 pub struct Awaited(());
 
 impl KernelParam<Itself> for Awaited {
-    type Guard = Awaited;
+    type Guard<'f> = Awaited;
     type Item<'a> = Awaited;
 
     const PART: &'static Part = &Part::MoreOperands;
@@ -278,7 +316,7 @@ impl KernelParam<Itself> for Awaited {
 pub struct Arguments(());
 
 impl KernelParam<Itself> for Arguments {
-    type Guard = Arguments;
+    type Guard<'f> = Arguments;
     type Item<'a> = Arguments;
 
     const PART: &'static Part = &Part::MoreOperands;
@@ -380,7 +418,7 @@ scalar_attributes! {
 }
 
 impl<T: ScalarAttr> KernelParam<ScalarAttribute> for Attr<T> {
-    type Guard = T;
+    type Guard<'f> = T;
     type Item<'a> = Attr<T>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
@@ -421,7 +459,7 @@ impl HeldAttribute {
 }
 
 impl KernelParam<TextAttribute> for Attr<&str> {
-    type Guard = HeldAttribute;
+    type Guard<'f> = &'f str;
     type Item<'a> = Attr<&'a str>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
@@ -429,17 +467,17 @@ impl KernelParam<TextAttribute> for Attr<&str> {
         readable: |view| view.as_str().is_some(),
     });
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
-        frame.hold_attribute("string", |view| view.as_str().is_some())
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<&'f str, Mismatch> {
+        frame.take_attribute("string", |view| view.as_str())
     }
 
-    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<&'a str> {
-        Attr(guard.view().as_str().expect("take() read it"))
+    fn item<'a>(guard: &'a mut &str) -> Attr<&'a str> {
+        Attr(guard)
     }
 }
 
 impl<T: ScalarAttr> KernelParam<ArrayAttribute> for Attr<&[T]> {
-    type Guard = HeldAttribute;
+    type Guard<'f> = &'f [T];
     type Item<'a> = Attr<&'a [T]>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
@@ -447,17 +485,17 @@ impl<T: ScalarAttr> KernelParam<ArrayAttribute> for Attr<&[T]> {
         readable: |view| T::read_array(view).is_some(),
     });
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
-        frame.hold_attribute(T::ARRAY_KIND, |view| T::read_array(view).is_some())
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<&'f [T], Mismatch> {
+        frame.take_attribute(T::ARRAY_KIND, T::read_array)
     }
 
-    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<&'a [T]> {
-        Attr(T::read_array(guard.view()).expect("take() read it"))
+    fn item<'a>(guard: &'a mut &[T]) -> Attr<&'a [T]> {
+        Attr(guard)
     }
 }
 
 impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
-    type Guard = HeldAttribute;
+    type Guard<'f> = AttributeView<'f>;
     type Item<'a> = Attr<AttributeView<'a>>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
@@ -465,12 +503,12 @@ impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
         readable: |_| true,
     });
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HeldAttribute, Mismatch> {
-        frame.hold_attribute("any", |_| true)
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<AttributeView<'f>, Mismatch> {
+        frame.take_attribute("any", Some)
     }
 
-    fn item<'a>(guard: &'a mut HeldAttribute) -> Attr<AttributeView<'a>> {
-        Attr(guard.view())
+    fn item<'a>(guard: &'a mut AttributeView<'_>) -> Attr<AttributeView<'a>> {
+        Attr(*guard)
     }
 }
 
@@ -479,21 +517,21 @@ impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
 pub struct RestAttributes<'a>(pub Vec<AttributeView<'a>>);
 
 impl KernelParam<Itself> for RestAttributes<'_> {
-    type Guard = Vec<HeldAttribute>;
+    type Guard<'f> = Vec<AttributeView<'f>>;
     type Item<'a> = RestAttributes<'a>;
 
     const PART: &'static Part = &Part::MoreAttributes;
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Vec<HeldAttribute>, Mismatch> {
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Vec<AttributeView<'f>>, Mismatch> {
         let mut rest = Vec::with_capacity(frame.n_attributes_left());
         while frame.n_attributes_left() > 0 {
-            rest.push(frame.hold_attribute("any", |_| true)?);
+            rest.push(frame.take_attribute("any", Some)?);
         }
         Ok(rest)
     }
 
-    fn item<'a>(guard: &'a mut Vec<HeldAttribute>) -> RestAttributes<'a> {
-        RestAttributes(guard.iter().map(HeldAttribute::view).collect())
+    fn item<'a>(guard: &'a mut Vec<AttributeView<'_>>) -> RestAttributes<'a> {
+        RestAttributes(guard.iter().copied().collect())
     }
 }
 
@@ -505,7 +543,7 @@ impl HeldAttribute {
 }
 
 impl KernelParam<Itself> for Function {
-    type Guard = Option<Function>;
+    type Guard<'f> = Option<Function>;
     type Item<'a> = Function;
 
     const PART: &'static Part = &Part::Function;
@@ -520,7 +558,7 @@ impl KernelParam<Itself> for Function {
 }
 
 impl KernelParam<Itself> for Callee {
-    type Guard = Callee;
+    type Guard<'f> = Callee;
     type Item<'a> = Callee;
 
     const PART: &'static Part = &Part::Function;
@@ -548,7 +586,7 @@ impl KernelParam<Itself> for Callee {
 pub struct Callees(pub Vec<Callee>);
 
 impl KernelParam<Itself> for Callees {
-    type Guard = Callees;
+    type Guard<'f> = Callees;
     type Item<'a> = Callees;
 
     const PART: &'static Part = &Part::MoreFunctions;
@@ -571,7 +609,7 @@ impl KernelParam<Itself> for Callees {
 pub struct ResultCount(pub usize);
 
 impl KernelParam<Itself> for ResultCount {
-    type Guard = ResultCount;
+    type Guard<'f> = ResultCount;
     type Item<'a> = ResultCount;
 
     const PART: &'static Part = &Part::Surroundings;
@@ -586,31 +624,31 @@ impl KernelParam<Itself> for ResultCount {
 }
 
 impl KernelParam<Host> for &HostContext {
-    type Guard = HostContext;
+    type Guard<'f> = &'f HostContext;
     type Item<'a> = &'a HostContext;
 
     const PART: &'static Part = &Part::Surroundings;
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<HostContext, Mismatch> {
-        Ok(frame.host().clone())
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<&'f HostContext, Mismatch> {
+        Ok(frame.host())
     }
 
-    fn item<'a>(guard: &'a mut HostContext) -> &'a HostContext {
+    fn item<'a>(guard: &'a mut &HostContext) -> &'a HostContext {
         guard
     }
 }
 
 impl KernelParam<Execution> for &ExecutionContext {
-    type Guard = ExecutionContext;
+    type Guard<'f> = LentContext<'f>;
     type Item<'a> = &'a ExecutionContext;
 
     const PART: &'static Part = &Part::Surroundings;
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<ExecutionContext, Mismatch> {
-        Ok(frame.execution_context())
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<LentContext<'f>, Mismatch> {
+        Ok(frame.lent_context())
     }
 
-    fn item<'a>(guard: &'a mut ExecutionContext) -> &'a ExecutionContext {
-        guard
+    fn item<'a>(guard: &'a mut LentContext<'_>) -> &'a ExecutionContext {
+        guard.get()
     }
 }

@@ -1,7 +1,7 @@
 //! Attention between products, without transposing anything.
 
 use tfrt_host::ExecutionContext;
-use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::kernel::{Attr, Operands};
 use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into};
 
 use super::{Made, dense, made, memory};
@@ -14,7 +14,7 @@ use super::{Made, dense, made, memory};
 /// `q: [batch, queries, heads * depth]`, `k: [batch, keys, heads * depth]`, `v: [batch, keys, heads * width]`;
 /// `mask` broadcasts to `[batch, heads, queries, keys]`; `y: [batch, queries, heads * width]`.
 pub(super) fn attend(
-    operands: Rest,
+    operands: Operands<'_>,
     heads: Attr<i64>,
     scale: Attr<f32>,
     execution: &ExecutionContext,

@@ -1,6 +1,6 @@
 //! Images whose channels are multiplied by factors, divided by what is near, or dealt out.
 
-use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::movement::{concat_extents, shuffle_into};
@@ -16,7 +16,11 @@ use super::{Made, activation, dense, made, memory};
 /// # Shapes
 ///
 /// `factors`, `summands`: `[channels]`; images `[.., own]`, alike but for that; `y: [.., channels]`.
-pub(super) fn scale(operands: Rest, name: Attr<&str>, execution: &ExecutionContext) -> Made {
+pub(super) fn scale(
+    operands: Operands<'_>,
+    name: Attr<&str>,
+    execution: &ExecutionContext,
+) -> Made {
     let lists = [dense(&operands, 0)?, dense(&operands, 1)?];
     let parts = (2..operands.len()).map(|index| dense(&operands, index));
     let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
@@ -36,7 +40,7 @@ pub(super) fn scale(operands: Rest, name: Attr<&str>, execution: &ExecutionConte
 ///
 /// `x`, `y`: `[.., channels]`.
 pub(super) fn near(
-    operands: Rest,
+    operands: Operands<'_>,
     alpha: Attr<f32>,
     beta: Attr<f32>,
     bias: Attr<f32>,
@@ -67,7 +71,11 @@ pub(super) fn near(
 /// # Shapes
 ///
 /// `x`, `y`: `[.., channels]`.
-pub(super) fn shuffle(operands: Rest, groups: Attr<i64>, execution: &ExecutionContext) -> Made {
+pub(super) fn shuffle(
+    operands: Operands<'_>,
+    groups: Attr<i64>,
+    execution: &ExecutionContext,
+) -> Made {
     let x = dense(&operands, 0)?;
     let groups = usize::try_from(*groups).unwrap_or(0);
     let out = memory::output(execution, &x.shape().to_dims())?;

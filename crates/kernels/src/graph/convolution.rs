@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
 use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
@@ -116,7 +116,7 @@ const DEPTHWISE: &str = "depthwise";
 ///
 /// `filter: [filters, channels / groups, rows, columns]`, all others `[filters]`.
 pub(super) fn pack(
-    operands: Rest,
+    operands: Operands<'_>,
     dilations: Attr<&[i64]>,
     epsilon: Attr<f32>,
     groups: Attr<i64>,
@@ -244,7 +244,7 @@ fn normalisation(
 ///
 /// All `[channels]`.
 pub(super) fn pack_norm(
-    operands: Rest,
+    operands: Operands<'_>,
     epsilon: Attr<f32>,
     host: &HostContext,
 ) -> Result<(Tensor, Tensor), Error> {
@@ -274,7 +274,7 @@ pub(super) fn pack_norm(
 ///
 /// `x: [n, h, w, c]`, `y: [n, oh, ow, f]`, what is added as `y`.
 pub(super) fn convolve(
-    operands: Rest,
+    operands: Operands<'_>,
     name: Attr<&str>,
     dilations: Attr<&[i64]>,
     pads: Attr<&[i64]>,
@@ -323,7 +323,7 @@ pub(super) fn convolve(
 ///
 /// Images `[n, h, w, own]`, alike; `y: [n, h, w, f]`.
 pub(super) fn convolve_joined(
-    operands: Rest,
+    operands: Operands<'_>,
     name: Attr<&str>,
     execution: &ExecutionContext,
 ) -> Made {

@@ -1,6 +1,6 @@
 //! Pools of images whose channels come last.
 
-use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into};
 
@@ -14,7 +14,7 @@ use super::{Made, Placement, dense, made, memory};
 ///
 /// `x: [n, h, w, c]`, `y: [n, oh, ow, c]`.
 pub(super) fn pool(
-    operands: Rest,
+    operands: Operands<'_>,
     dilations: Attr<&[i64]>,
     kernel: Attr<&[i64]>,
     kind: Attr<&str>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_host::kernel::{Attr, Rest};
+use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
@@ -68,7 +68,7 @@ const MATRIX: &str = "matrix";
 ///
 /// `b: [k, n]`, transposed `[n, k]`; `bias`: `n` elements, or one for all.
 pub(super) fn pack(
-    operands: Rest,
+    operands: Operands<'_>,
     transposed: Attr<i64>,
     host: &HostContext,
 ) -> Result<Matrix, Error> {
@@ -113,7 +113,11 @@ pub(super) fn pack(
 /// # Shapes
 ///
 /// `a: [.., k]`, `y: [.., n]`, what is added as `y`.
-pub(super) fn multiply(operands: Rest, name: Attr<&str>, execution: &ExecutionContext) -> Made {
+pub(super) fn multiply(
+    operands: Operands<'_>,
+    name: Attr<&str>,
+    execution: &ExecutionContext,
+) -> Made {
     let left = dense(&operands, 0)?;
     let right = operands.get(1).and_then(|value| value.get::<Matrix>());
     let right = right.ok_or_else(|| Error::invalid_argument("operand 1: expected a matrix"))?;

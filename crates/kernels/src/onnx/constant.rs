@@ -90,7 +90,7 @@ impl fmt::Debug for HeldAttributes {
 }
 
 impl KernelParam<kinds::Itself> for HeldAttributes {
-    type Guard = HeldAttributes;
+    type Guard<'f> = HeldAttributes;
     type Item<'a> = HeldAttributes;
 
     const PART: &'static Part = &Part::MoreAttributes;

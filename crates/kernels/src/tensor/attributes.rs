@@ -93,7 +93,7 @@ pub(super) fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Erro
 }
 
 impl<T: Listed> KernelParam<kinds::Itself> for Values<'_, T> {
-    type Guard = HeldAttribute;
+    type Guard<'f> = HeldAttribute;
     type Item<'a> = Values<'a, T>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
