@@ -59,7 +59,7 @@ pub(crate) mod registers;
 mod sequence;
 pub(crate) mod shape;
 pub(crate) mod slots;
-mod stack;
+pub(crate) mod stack;
 pub(crate) mod straight;
 pub(crate) mod topology;
 pub(crate) mod wiring;
@@ -67,6 +67,7 @@ pub(crate) mod wiring;
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
 use slots::{Activation, Aside, Cursor, Outcome};
+use stack::Left;
 use topology::Topology;
 
 /// Continuations nest on the thread's stack to this depth; deeper ones become tasks.
@@ -77,6 +78,24 @@ pub(crate) fn execute(frame: &Arc<Frame>, arguments: Vec<AnyAsyncValue>) {
     let mut executor = Executor::default();
     executor.enter(frame.clone(), arguments, Returns::Nowhere);
     executor.drive();
+}
+
+/// Goes on with a call of which some kernels have run in order, in a new frame of it, as far as it goes. Its
+/// results may then be taken.
+#[cold]
+fn go_on_counting(frame: &Arc<Frame>, left: Left) {
+    let mut list = ReadyList::new(frame.clone(), frame.shape().root_stream());
+    let begun = list.begin_given(left.arguments);
+    assert!(begun.is_ok(), "one stream, and no marked kernels");
+    let mut results = left.results.into_iter();
+    for kernel in 0..left.n_kernels {
+        let running = list.skip(kernel);
+        let n_results = frame.shape().record(kernel).n_results() as usize;
+        let given = results.by_ref().take(n_results).collect();
+        // What came before the last kernel is settled, and has its place.
+        finish(&mut list, running, given, None);
+    }
+    Executor::with(list).drive();
 }
 
 /// Hands a new frame to the work queue. Its results may be taken at once.
@@ -608,7 +627,7 @@ fn run_in_order(
 ) -> Result<bool, Error> {
     function.check_arguments(values)?;
     if !function.runs_straight(request, depth) {
-        return Ok(false);
+        return try_order(function, request, depth, values);
     }
     if values.iter().all(AnyAsyncValue::is_settled) {
         function.run_straight(request, depth, values);
@@ -616,6 +635,33 @@ fn run_in_order(
         *values = function.run_later(request, depth, std::mem::take(values));
     } else {
         return Ok(false);
+    }
+    Ok(true)
+}
+
+/// As [`run_in_order`], for a function some of whose kernels may give results to come: counts from the first
+/// that does.
+#[inline]
+fn try_order(
+    function: &Function,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<bool, Error> {
+    let is_given = values.iter().all(AnyAsyncValue::is_settled);
+    if !is_given || !function.tries_order(request) {
+        return Ok(false);
+    }
+    if let Some(left) = function.attempt(request, depth, values)? {
+        let frame = function.frame(request, depth)?;
+        let mut left = Some(left);
+        // As in `call`.
+        request.queue().run_here(&mut || {
+            if let Some(left) = left.take() {
+                go_on_counting(&frame, left);
+            }
+        });
+        *values = frame.take_results();
     }
     Ok(true)
 }

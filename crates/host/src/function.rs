@@ -8,6 +8,7 @@ use tfrt_async::{AnyAsyncValue, Error, run_when_settled};
 use tfrt_bef::FunctionKind;
 
 use crate::executor::frame::Frame;
+use crate::executor::stack::Left;
 use crate::executor::topology::{Manner, Topology};
 use crate::executor::{self, straight};
 use crate::program::ProgramRef;
@@ -177,6 +178,33 @@ impl Function {
         if let Err(error) = straight::run(&self.program, self.index, request, depth, values) {
             *values = self.all_failed(&error);
         }
+    }
+
+    /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
+    /// once for each call.
+    #[inline]
+    pub(crate) fn tries_order(&self, request: &RequestContext) -> bool {
+        !request.host().counts_always() && straight::may_run() && self.topology().tries_order()
+    }
+
+    /// Runs such a call. The values are its arguments, which are settled, and then its results; unless one is
+    /// to come: then this gives what is left of it, which is to be counted.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory, or the depth is beyond the limit.
+    #[inline]
+    pub(crate) fn attempt(
+        &self,
+        request: &Arc<RequestContext>,
+        depth: u32,
+        values: &mut Vec<AnyAsyncValue>,
+    ) -> Result<Option<Left>, Error> {
+        let left = straight::attempt(&self.program, self.index, request, depth, values)?;
+        if left.is_some() {
+            self.topology().has_tried();
+        }
+        Ok(left)
     }
 
     /// Runs a call in order, as a task, when its arguments are there.

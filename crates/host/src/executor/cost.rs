@@ -6,7 +6,7 @@
 //! it were worth it, and its kernels are timed; later ones as that has shown. All calls in order are
 //! timed again, so that a function whose arguments grow changes over.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Calls that take less in all are not worth waking a thread for.
@@ -53,5 +53,34 @@ impl Cost {
         let known = Duration::from_nanos(self.0.load(Ordering::Relaxed));
         let n_kernels = u32::try_from(n_kernels).unwrap_or(u32::MAX);
         !known.is_zero() && (known < MIN_CALL || known < MIN_KERNEL * n_kernels)
+    }
+}
+
+/// After a call that was begun in order and had to be counted, so many are counted at once: what is to come
+/// mostly is again.
+const PAUSE: u32 = 15;
+
+/// Which calls of a function are begun in order that may have to be counted.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    /// How many calls are counted at once before the next is tried.
+    n_counted: AtomicU32,
+}
+
+impl Tries {
+    /// Whether the next call is tried.
+    #[inline]
+    pub(super) fn is_next(&self) -> bool {
+        // Ordering: an estimate, here and below.
+        let n_left = self.n_counted.load(Ordering::Relaxed);
+        if n_left > 0 {
+            self.n_counted.store(n_left - 1, Ordering::Relaxed);
+        }
+        n_left == 0
+    }
+
+    /// A call that was tried had to be counted.
+    pub(super) fn pause(&self) {
+        self.n_counted.store(PAUSE, Ordering::Relaxed);
     }
 }

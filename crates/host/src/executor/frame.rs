@@ -12,6 +12,7 @@ use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
 use super::shape::Shape;
+use super::slots::Cursor;
 use super::topology::{Manner, Topology};
 use crate::kernel::{Scratch, Status, Surroundings};
 use crate::program::ProgramRef;
@@ -668,6 +669,32 @@ impl ReadyList {
             queue.push_here(ready);
         }
         pause
+    }
+
+    /// Starts a ready kernel that ran before the call was counted: releases its operands, and gives the right to
+    /// its results.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel is not ready, or is marked.
+    pub(crate) fn skip(&mut self, kernel: u32) -> Running {
+        let registers = &self.frame.registers;
+        if !self.confined.stack.is_empty() {
+            // SAFETY: the stack's rights are those of the frame.
+            let below = unsafe { registers.unstack(&mut self.confined.stack) };
+            self.queue.put_below(below);
+        }
+        let ready = self.queue.take(|ready| ready.kernel() == kernel);
+        let ready = ready.expect("the kernels in front of it have their results");
+        let record = registers.shape().record(kernel);
+        // SAFETY: the list's rights are those of its frame; the record is the kernel's.
+        let (started, activation) = unsafe { registers.start(ready, record) };
+        let activation = activation.expect("the kernel is not marked");
+        drop(Cursor::new(activation));
+        Running {
+            call: self.frame.number,
+            started,
+        }
     }
 
     /// The right to the results of the kernel that has panicked in [`Self::run`].

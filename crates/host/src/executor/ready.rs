@@ -78,6 +78,12 @@ impl<R> ReadyQueue<R> {
         self.here.pop()
     }
 
+    /// Takes the next kernel to run here that is the one wanted.
+    pub(crate) fn take(&mut self, is_wanted: impl Fn(&R) -> bool) -> Option<R> {
+        let place = self.here.iter().rposition(is_wanted)?;
+        Some(self.here.remove(place))
+    }
+
     /// Tells whether kernels of other streams wait for the next turn.
     #[inline]
     pub(crate) fn has_others(&self) -> bool {

@@ -28,6 +28,7 @@ use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
 use super::reason_to_skip;
 use super::records::Record;
+use super::shape::Output;
 use super::slots::{Activation, Slot, Slots};
 use super::topology::{Manner, Topology};
 use crate::kernel::{Scratch, Status, Surroundings};
@@ -129,6 +130,16 @@ pub(super) struct Stack<'f> {
     full: Vec<Chunk>,
     /// One that is not in use.
     spare: Chunk,
+}
+
+/// What is left of a call of which some kernels have run, the first in the order of the sequence: the values that
+/// somebody is still to read, each with one reference, and nothing in place of the others.
+pub(crate) struct Left {
+    /// So many have run. The results of the last may be to come.
+    pub(crate) n_kernels: u32,
+    pub(crate) arguments: Vec<AnyAsyncValue>,
+    /// Of those kernels, one after the other.
+    pub(crate) results: Vec<AnyAsyncValue>,
 }
 
 /// Why [`Stack::run`] has returned.
@@ -350,6 +361,9 @@ impl<'f> Stack<'f> {
                     if is_usual && self.try_call(program, around.scratch) {
                         continue;
                     }
+                    if *status == Status::PUT && self.try_settle() {
+                        continue;
+                    }
                     self.state = match status.is_call() {
                         true => State::Left(around.scratch.n_taken),
                         false => State::Put(around.scratch.n_put),
@@ -411,6 +425,30 @@ impl<'f> Stack<'f> {
             }
         }
         Pause::End
+    }
+
+    /// Gives the results of the last kernel, all of which it has put, each with one reference, to their
+    /// readers, if they are values.
+    #[inline(always)]
+    fn try_settle(&mut self) -> bool {
+        let (slots, record) = self.record();
+        let is_plain = |output: &Output| {
+            // SAFETY: put, and nobody else reads it before it is settled.
+            unsafe { slots.peek(output.register) }.is_plain()
+        };
+        if !record.outputs().iter().all(is_plain) {
+            return false;
+        }
+        for output in record.outputs() {
+            match output.n_references() {
+                // SAFETY: as above; nobody is going to read it.
+                0 => drop(unsafe { slots.take(output.register) }),
+                // SAFETY: as above.
+                n => unsafe { slots.peek(output.register) }.retain(n as usize - 1),
+            }
+        }
+        self.state = State::Settled;
+        true
     }
 
     /// Begins the call that the last kernel asks for, all of whose arguments are values in place, if
@@ -535,6 +573,66 @@ impl<'f> Stack<'f> {
             unsafe { slots.put(output.register, values()) };
         }
         self.state = State::Put(record.n_results());
+    }
+
+    /// Whether the results of the last kernel, all of which were put, are there.
+    pub(super) fn is_put_settled(&self) -> bool {
+        let (slots, record) = self.record();
+        assert!(
+            self.state == State::Put(record.n_results()),
+            "all results are put"
+        );
+        record.outputs().iter().all(|output| {
+            // SAFETY: put before, with a reference that nobody has taken.
+            unsafe { slots.peek(output.register) }.is_settled()
+        })
+    }
+
+    /// Ends the only call, all results of whose last kernel were put: gives what its kernels have made.
+    #[cold]
+    pub(super) fn leave(&mut self) -> Left {
+        let (slots, record) = self.record();
+        assert!(
+            self.state == State::Put(record.n_results()) && self.callers.is_empty(),
+            "all results of the only call are put"
+        );
+        self.state = State::Over;
+        let (topology, next) = (self.top.topology, self.top.next);
+        let sequence = topology.sequence();
+        let mut held: Vec<AnyAsyncValue> = Vec::new();
+        held.resize_with(sequence.n_slots(), AnyAsyncValue::empty);
+        let is_new = |slot: &u32| {
+            record
+                .outputs()
+                .iter()
+                .any(|output| output.register == *slot)
+        };
+        for slot in sequence
+            .left_at(next)
+            .into_iter()
+            .filter(|slot| !is_new(slot))
+        {
+            // SAFETY: filled (S2), and taken once for each reference. One is kept.
+            held[slot as usize] = unsafe { slots.take(slot) };
+        }
+        for output in record.outputs() {
+            // SAFETY: put with one reference.
+            held[output.register as usize] = unsafe { slots.take(output.register) };
+        }
+        // What lies in a slot is of the last kernel that has filled it.
+        let mut taken =
+            |register: u32| std::mem::replace(&mut held[register as usize], AnyAsyncValue::empty());
+        let kernels = (0..next).rev();
+        let outputs = kernels.flat_map(|kernel| sequence.record(kernel).outputs().iter().rev());
+        let mut results: Vec<AnyAsyncValue> =
+            outputs.map(|output| taken(output.register)).collect();
+        results.reverse();
+        let arguments = sequence.arguments().outputs().iter();
+        Left {
+            n_kernels: next,
+            arguments: arguments.map(|output| taken(output.register)).collect(),
+            results,
+        }
     }
 
     /// Goes through the results of the last kernel, all of which were put, each with one reference: what

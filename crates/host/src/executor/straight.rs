@@ -16,7 +16,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::guarded;
-use super::stack::{Kept, LocalSlots, Pause, Stack};
+use super::stack::{Kept, Left, LocalSlots, Pause, Stack};
 use super::topology::{Manner, Topology};
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
@@ -47,6 +47,52 @@ pub(crate) fn run(
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
 ) -> Result<(), Error> {
+    let end = run_to(End::OfKernels, program, function, request, depth, values)?;
+    debug_assert!(end.is_none(), "it runs to the end of its kernels");
+    Ok(())
+}
+
+/// Whether one more function may run on the thread's stack.
+#[inline]
+pub(crate) fn may_run() -> bool {
+    Nesting::may_enter()
+}
+
+/// As [`run`], for a function whose topology [tries that](Topology::tries_order), as long as the results of
+/// kernels are there: else gives what is left of the call, which is to be counted.
+///
+/// # Errors
+///
+/// As for [`run`].
+#[inline]
+pub(crate) fn attempt(
+    program: &ProgramRef,
+    function: u32,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<Option<Left>, Error> {
+    run_to(End::OfValues, program, function, request, depth, values)
+}
+
+/// How far a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Through all kernels, which give values.
+    OfKernels,
+    /// Up to the first kernel one of whose results is to come.
+    OfValues,
+}
+
+#[inline]
+fn run_to(
+    end: End,
+    program: &ProgramRef,
+    function: u32,
+    request: &Arc<RequestContext>,
+    depth: u32,
+    values: &mut Vec<AnyAsyncValue>,
+) -> Result<Option<Left>, Error> {
     let _nesting = Nesting::enter()?;
     let topology = program.topology(function);
     let mut scratch = Scratch::default();
@@ -67,11 +113,15 @@ pub(crate) fn run(
         },
         depth,
         first_error: None,
+        end,
+        has_paused: false,
     };
     if !straight.stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }
-    let is_timed = topology.manner < Manner::Ordered && request.queue().parallelism() > 1;
+    let is_timed = end == End::OfKernels
+        && topology.manner < Manner::Ordered
+        && request.queue().parallelism() > 1;
     let started = is_timed.then(Instant::now);
     if request.is_watched() {
         straight.drive::<true>()?;
@@ -81,8 +131,11 @@ pub(crate) fn run(
     if let Some(started) = started {
         topology.cost.learn(started.elapsed());
     }
+    if straight.has_paused {
+        return Ok(Some(straight.stack.leave()));
+    }
     straight.stack.take_results(values);
-    Ok(())
+    Ok(None)
 }
 
 /// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
@@ -110,6 +163,12 @@ fn begin_call(
 struct Nesting(u32);
 
 impl Nesting {
+    /// Whether there is room for one more.
+    #[inline]
+    fn may_enter() -> bool {
+        NESTING.get() < MAX_NESTING
+    }
+
     #[inline]
     fn enter() -> Result<Self, Error> {
         let nesting = NESTING.get();
@@ -157,10 +216,13 @@ struct Straight<'f> {
     depth: u32,
     /// Of the last kernel, if its function is marked synchronous.
     first_error: Option<Error>,
+    end: End,
+    /// A result of the last kernel is to come, and this is to end there.
+    has_paused: bool,
 }
 
 impl<'f> Straight<'f> {
-    /// Runs until the kernels of the outermost call have ended.
+    /// Runs until the kernels of the outermost call have ended, or the end that was asked for.
     fn drive<const WATCHED: bool>(&mut self) -> Result<(), Error> {
         loop {
             match guarded(|| self.advance::<WATCHED>()) {
@@ -173,6 +235,9 @@ impl<'f> Straight<'f> {
                 Ok(Advance::Turned(turn)) => self.end_turn(Ok(turn)),
                 Err(panic) if self.stack.is_over() => self.end_turn(Err(panic)),
                 Err(panic) => self.fail(panic),
+            }
+            if self.has_paused {
+                return Ok(());
             }
             if let Some(error) = self.first_error.take() {
                 self.end_with(error)?;
@@ -247,6 +312,10 @@ impl<'f> Straight<'f> {
 
     /// Gives the results of the last kernel, which are put, to their readers.
     fn settle(&mut self) {
+        if self.end == End::OfValues && !self.stack.is_put_settled() {
+            self.has_paused = true;
+            return;
+        }
         let is_sync = self.stack.topology().kind() == FunctionKind::Sync;
         let (around, first_error) = (&self.around, &mut self.first_error);
         self.stack.settle(|value| {

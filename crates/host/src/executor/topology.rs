@@ -7,7 +7,7 @@ use tfrt_async::Origin;
 use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
-use super::cost::Cost;
+use super::cost::{Cost, Tries};
 use super::records::Record;
 use super::sequence::Sequence;
 use super::shape::Shape;
@@ -83,6 +83,9 @@ pub(crate) struct Topology {
     /// A call of it may make another, through whatever functions.
     pub(crate) is_recursive: bool,
     pub(crate) cost: Cost,
+    /// Its calls may run in order as long as all results are there: it is counted only because some may be to
+    /// come, and one thread would run all of its kernels.
+    tries: Option<Tries>,
     /// Nobody can see in which order its kernels, and those of the functions that it calls, run.
     is_silent: bool,
     /// Some kernel may start with a handle to a value that is to come.
@@ -118,7 +121,7 @@ impl Topology {
         let wiring = BodyWiring::new(function, body, entries);
         let known = wiring.known;
         let is_textual = function.kind() == FunctionKind::Sync;
-        let sequence = match known.ends || is_textual {
+        let sequence = match known.ends || known.only_return || is_textual {
             true => Sequence::new(&wiring)?,
             false => None,
         };
@@ -127,6 +130,7 @@ impl Topology {
             manner: Manner::Counted,
             is_recursive: false,
             cost: Cost::default(),
+            tries: None,
             is_silent: false,
             known,
             has_early_users: wiring.has_early_users,
@@ -157,6 +161,7 @@ impl Topology {
             manner: Manner::Counted,
             is_recursive: false,
             cost: Cost::default(),
+            tries: None,
             is_silent: false,
             has_early_users: false,
             n_arguments: n_arguments as usize,
@@ -215,16 +220,37 @@ impl Topology {
         shape.is_some_and(|shape| shape.definition(register).1.has_early())
     }
 
+    /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
+    /// once for each call.
+    #[inline]
+    pub(crate) fn tries_order(&self) -> bool {
+        self.tries.as_ref().is_some_and(Tries::is_next)
+    }
+
+    /// A call that was tried had to be counted.
+    pub(crate) fn has_tried(&self) {
+        if let Some(tries) = &self.tries {
+            tries.pause();
+        }
+    }
+
     /// Its manner is known: makes what calls are going to need, and gives back what none does.
     ///
     /// # Errors
     ///
     /// As for [`Self::new`].
     pub(crate) fn settle(&mut self, function: &FunctionView<'_>) -> Result<(), Malformed> {
-        if self.manner == Manner::Counted && self.kind != FunctionKind::Sync {
-            self.shape_of(function)?;
-            self.sequence = None;
+        if self.manner != Manner::Counted || self.kind == FunctionKind::Sync {
+            return Ok(());
         }
+        let has_one_stream = |sequence: &Sequence| sequence.has_one_stream();
+        let is_ordered = self.sequence.as_ref().is_some_and(has_one_stream);
+        if is_ordered && self.known.only_return && self.kind == FunctionKind::Async {
+            self.tries = Some(Tries::default());
+            return Ok(());
+        }
+        self.shape_of(function)?;
+        self.sequence = None;
         Ok(())
     }
 
@@ -307,6 +333,8 @@ impl Topology {
 struct Known {
     /// All end when they return.
     ends: bool,
+    /// All that is to be done for them is to wait for their results.
+    only_return: bool,
     /// Nobody can see in which order they run.
     is_silent: bool,
     /// Not even errors tell that.
@@ -319,6 +347,7 @@ impl Known {
     /// Of no kernels.
     const NOTHING: Known = Known {
         ends: true,
+        only_return: true,
         is_silent: true,
         leaves_no_trace: true,
         calls: false,
@@ -327,6 +356,7 @@ impl Known {
     fn of(signature: &Signature) -> Known {
         Known {
             ends: signature.ends_when_it_returns(),
+            only_return: signature.only_returns(),
             is_silent: signature.is_silent(),
             leaves_no_trace: signature.leaves_no_trace(),
             calls: signature.completion == Completion::Calls,
@@ -335,6 +365,7 @@ impl Known {
 
     fn add(&mut self, kernel: Known) {
         self.ends &= kernel.ends;
+        self.only_return &= kernel.only_return;
         self.is_silent &= kernel.is_silent;
         self.leaves_no_trace &= kernel.leaves_no_trace;
         self.calls |= kernel.calls;

@@ -74,6 +74,8 @@ impl Status {
     pub(crate) const PLAIN: Status = Status(0);
     /// All results are put, but some of them are counted, errors, or to come.
     const COUNTED: u32 = 1;
+    /// All results are put, and that is all; but some of them are counted, errors, or to come.
+    pub(crate) const PUT: Status = Status(Self::COUNTED);
     /// Results from [`Scratch::n_put`] on are to become [`Scratch::failure`], the kernel's own.
     const FAILED: u32 = 2;
     /// The kernel did not run: all results are to become [`Scratch::failure`], an operand's.

@@ -67,6 +67,8 @@ pub struct Signature {
     pub completion: Completion,
     /// Whether the kernel may go on after it has returned, as its [`Step`](super::Step)s do.
     pub detaches: bool,
+    /// Whether a task of the work queue brings the result, of which [`Later`](super::Later) tells the executor.
+    pub queues: bool,
     /// Whether the kernel gets at its host or its request.
     pub sees_surroundings: bool,
     /// Whether the kernel may answer with an error of its own.
@@ -77,6 +79,12 @@ impl Signature {
     /// Tells whether the results are there, or called for, when the kernel returns.
     pub(crate) fn ends_when_it_returns(&self) -> bool {
         self.completion != Completion::Asynchronous && !self.detaches
+    }
+
+    /// Tells whether the executor has nothing to do for the kernel once it has returned, if its results are
+    /// there then.
+    pub(crate) fn only_returns(&self) -> bool {
+        self.completion != Completion::Calls && !self.detaches && !self.queues
     }
 
     /// Tells whether nobody can see in which order this kernel and others run: it neither takes nor
@@ -130,6 +138,7 @@ impl Signature {
             Part::Surroundings => return self.sees_surroundings = true,
             Part::Detaches => return self.detaches = true,
             Part::Queues => {
+                self.queues = true;
                 // The closure may hold anything.
                 self.sees_surroundings = true;
                 Completion::Asynchronous
