@@ -56,7 +56,7 @@ mod tests;
 ///
 /// Code that is `unsafe` writes to what `allocate` returns. So it must be a block of the layout's
 /// size and alignment, valid for reads and writes, that nobody else uses until `deallocate` takes it
-/// back; and neither function may unwind.
+/// back; and neither function may unwind. `is_system` is what it says.
 pub unsafe trait HostAllocator: Send + Sync + 'static {
     /// Returns a block with the given layout, or `None` if memory is exhausted.
     ///
@@ -73,6 +73,12 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
 
     /// Returns the allocator's name, such as `system`.
     fn name(&self) -> &'static str;
+
+    /// Returns true if this is a [`SystemAllocator`]. They are all the same, so that what one has allocated any
+    /// other takes back: blocks need not keep theirs.
+    fn is_system(&self) -> bool {
+        false
+    }
 
     /// Returns what the allocator has counted, if it counts.
     fn stats(&self) -> Option<AllocatorStats> {
@@ -132,6 +138,10 @@ unsafe impl HostAllocator for SystemAllocator {
 
     fn name(&self) -> &'static str {
         "system"
+    }
+
+    fn is_system(&self) -> bool {
+        true
     }
 }
 

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::HostAllocator;
+use super::{HostAllocator, SystemAllocator};
 use crate::state::References;
 
 /// A value that several hold, and bytes that go with it.
@@ -44,8 +44,8 @@ pub struct SharedBlock<T> {
 
 struct Header<T> {
     references: References,
-    // Invariant: the block came from this allocator with this layout.
-    allocator: Arc<dyn HostAllocator>,
+    // Invariant: the block came from this allocator with this layout; from the system's if there is none.
+    allocator: Option<Arc<dyn HostAllocator>>,
     layout: Layout,
     value: T,
 }
@@ -67,10 +67,14 @@ impl<T> SharedBlock<T> {
         let align = bytes.align().max(align_of::<Header<T>>());
         let size = Self::offset(align).checked_add(bytes.size())?;
         let layout = Layout::from_size_align(size, align).ok()?;
-        let header = allocator.allocate(layout)?.cast::<Header<T>>();
+        let (allocator, block) = match allocator.is_system() {
+            true => (None, SystemAllocator::new().allocate(layout)?),
+            false => (Some(allocator.clone()), allocator.allocate(layout)?),
+        };
+        let header = block.cast::<Header<T>>();
         let content = Header {
             references: References::one(),
-            allocator: allocator.clone(),
+            allocator,
             layout,
             value,
         };
@@ -152,12 +156,16 @@ impl<T> Drop for SharedBlock<T> {
 /// It was made by `allocate`, and nobody else has it.
 unsafe fn free<T>(header: NonNull<Header<T>>) {
     /// Gives the block back even if the value's destructor panics.
-    struct Free(Arc<dyn HostAllocator>, NonNull<u8>, Layout);
+    struct Free(Option<Arc<dyn HostAllocator>>, NonNull<u8>, Layout);
 
     impl Drop for Free {
         fn drop(&mut self) {
-            // SAFETY: the block came from there with this layout, by the header's invariant.
-            unsafe { self.0.deallocate(self.1, self.2) };
+            match &self.0 {
+                // SAFETY: the block came from there with this layout, by the header's invariant.
+                Some(allocator) => unsafe { allocator.deallocate(self.1, self.2) },
+                // SAFETY: as above.
+                None => unsafe { SystemAllocator::new().deallocate(self.1, self.2) },
+            }
         }
     }
 
@@ -180,6 +188,8 @@ impl<T: fmt::Debug> fmt::Debug for SharedBlock<T> {
             value,
             ..
         } = self.header();
+        let system = SystemAllocator::new();
+        let allocator = allocator.as_deref().unwrap_or(&system);
         f.debug_struct("SharedBlock")
             .field("value", value)
             .field("allocator", &allocator.name())

@@ -11,7 +11,7 @@
 //!   through its handles only.
 //! * B2. A part's range lies in its memory.
 //! * B3. Bytes are read by holders of a right for reading, written by holders of one for writing, or
-//!   by the only handle of the memory. Memory of a foreign owner is never written.
+//!   by the only handle of the memory. Memory of a foreign owner is never written, and read without a right.
 //!
 //! Bytes of an allocator lie in one block with their lock and their count, which take the line of the
 //! cache before them.
@@ -63,7 +63,6 @@ enum Memory {
 struct Foreign {
     bytes: NonNull<u8>,
     len_bytes: usize,
-    lock: RangeLock,
     /// Counted rather than boxed: moving a box claims what is in it for itself.
     #[expect(dead_code, reason = "it is dropped")]
     owner: Arc<dyn Send + Sync>,
@@ -104,7 +103,6 @@ impl HostBuffer {
         let memory = Memory::Foreign(Arc::new(Foreign {
             bytes: NonNull::from(bytes).cast(),
             len_bytes: bytes.len(),
-            lock: RangeLock::new(),
             owner,
         }));
         HostBuffer { memory, range }
@@ -125,8 +123,10 @@ impl HostBuffer {
         if range.start > range.end || range.end > self.len_bytes() {
             return None;
         }
-        if range.len() < self.memory.len_bytes() {
-            self.memory.lock().divide();
+        if let Memory::Own(lock) = &self.memory
+            && range.len() < self.memory.len_bytes()
+        {
+            lock.divide();
         }
         Some(HostBuffer {
             memory: self.memory.clone(),
@@ -147,13 +147,14 @@ impl HostBuffer {
     /// `FailedPrecondition` if somebody is writing some of them.
     #[inline]
     pub fn read(&self) -> Result<Reading<'_>, Error> {
-        match self.memory.lock().try_read(self.range.clone()) {
-            Some(hold) => Ok(Reading {
-                buffer: self,
-                hold: Some(hold),
-            }),
-            None => Err(busy("written")),
-        }
+        let hold = match &self.memory {
+            Memory::Own(lock) => match lock.try_read(self.range.clone()) {
+                Some(hold) => Some(hold),
+                None => return Err(busy("written")),
+            },
+            Memory::Foreign(_) => None,
+        };
+        Ok(Reading { buffer: self, hold })
     }
 
     /// Lends the bytes for writing.
@@ -164,8 +165,7 @@ impl HostBuffer {
     /// owner's.
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>, Error> {
-        self.writable()?;
-        match self.memory.lock().try_write(self.range.clone()) {
+        match self.writable()?.try_write(self.range.clone()) {
             Some(hold) => Ok(Writing {
                 buffer: self,
                 hold: Some(hold),
@@ -174,9 +174,10 @@ impl HostBuffer {
         }
     }
 
-    fn writable(&self) -> Result<(), Error> {
-        match self.memory {
-            Memory::Own(_) => Ok(()),
+    /// The lock of memory that may be written.
+    fn writable(&self) -> Result<&RangeLock, Error> {
+        match &self.memory {
+            Memory::Own(lock) => Ok(lock),
             Memory::Foreign(_) => Err(Error::failed_precondition(
                 "the buffer is for reading only: its bytes belong to a file or to the caller",
             )),
@@ -217,11 +218,12 @@ impl Memory {
         }
     }
 
+    /// Gives back a right to its bytes.
     #[inline]
-    fn lock(&self) -> &RangeLock {
-        match self {
-            Memory::Own(block) => block,
-            Memory::Foreign(foreign) => &foreign.lock,
+    fn release(&self, hold: Hold) {
+        // Only such memory gives rights.
+        if let Memory::Own(lock) = self {
+            lock.release(hold);
         }
     }
 
@@ -233,9 +235,14 @@ impl Memory {
         }
     }
 
-    /// Whether two handles lead to the same bytes. Locks are told apart by where they are.
+    /// Whether two handles lead to the same bytes.
     fn is(&self, other: &Memory) -> bool {
-        std::ptr::eq(self.lock(), other.lock())
+        match (self, other) {
+            // Locks are told apart by where they are.
+            (Memory::Own(lock), Memory::Own(other)) => std::ptr::eq::<RangeLock>(&**lock, &**other),
+            (Memory::Foreign(foreign), Memory::Foreign(other)) => Arc::ptr_eq(foreign, other),
+            _ => false,
+        }
     }
 
     /// # Safety
@@ -291,7 +298,8 @@ impl Value for HostBuffer {
 /// The bytes of a buffer, for reading.
 pub struct Reading<'b> {
     buffer: &'b HostBuffer,
-    // Invariant: a right for reading the buffer's range, there until this is dropped.
+    // Invariant: a right for reading the buffer's range, there until this is dropped; none of memory that is
+    // never written.
     hold: Option<Hold>,
 }
 
@@ -300,7 +308,7 @@ impl Deref for Reading<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: in range (B2); the right keeps writers away (B3).
+        // SAFETY: in range (B2); the right keeps writers away, or nobody writes (B3).
         unsafe { self.buffer.memory.bytes(&self.buffer.range) }
     }
 }
@@ -309,7 +317,7 @@ impl Drop for Reading<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(hold) = self.hold.take() {
-            self.buffer.memory.lock().release(hold);
+            self.buffer.memory.release(hold);
         }
     }
 }
@@ -344,7 +352,7 @@ impl Drop for Writing<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(hold) = self.hold.take() {
-            self.buffer.memory.lock().release(hold);
+            self.buffer.memory.release(hold);
         }
     }
 }
