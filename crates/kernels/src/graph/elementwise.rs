@@ -4,8 +4,9 @@
 //! the kernel, `s0` the result of the first step, anything else a number. `["Multiply a0 2.0", "Add s0 a1",
 //! "Relu s1"]` is `relu(a * 2 + b)`.
 
-use tfrt_host::kernel::{Attr, AttributeView, Rest};
-use tfrt_host::{Error, ExecutionContext, Heap, Value};
+use smallvec::SmallVec;
+use tfrt_host::kernel::{Attr, AttributeView, Operands};
+use tfrt_host::{AsyncValue, Error, ExecutionContext, Heap, Record, Value};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
 use tfrt_tensor::{DenseHostTensor, TensorShape};
@@ -19,6 +20,10 @@ pub(super) struct Program(Fused);
 impl Value for Program {
     const NAME: &'static str = "!cpu.graph.program";
     type Storage = Heap;
+    const RECORD: &'static Record<Self> = {
+        static RECORD: Record<Program> = Record::new();
+        &RECORD
+    };
 }
 
 /// `%p = "cpu.pack.program"() {inputs = 2 : i64, steps = ["Add a0 a1", "Relu s0"]}`
@@ -76,13 +81,15 @@ fn operand(word: &str) -> Option<Operand> {
 /// # Shapes
 ///
 /// The result is of the shape that the inputs are broadcast to.
-pub(super) fn run(operands: Rest, execution: &ExecutionContext) -> Made {
+pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made {
     let program = operands.first().and_then(|value| value.get::<Program>());
     let program =
         program.ok_or_else(|| Error::invalid_argument("operand 0: expected a program"))?;
-    let inputs = (1..operands.len()).map(|index| dense(&operands, index));
-    let inputs: Vec<&DenseHostTensor> = inputs.collect::<Result<_, _>>()?;
-    let out = match spread(&inputs) {
+    let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::new();
+    for index in 1..operands.len() {
+        inputs.push(dense(&operands, index)?);
+    }
+    let mut out = match spread(&inputs) {
         Some(shape) => memory::output_of(execution, shape.clone())?,
         None => {
             let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
@@ -90,12 +97,19 @@ pub(super) fn run(operands: Rest, execution: &ExecutionContext) -> Made {
             memory::output(execution, &broadcast_extents(&shapes)?)?
         }
     };
+    if program.0.run_if_small::<f32>(&inputs, &mut out)? {
+        return Ok(AsyncValue::available(out.into()));
+    }
     let chain = program.0.run_into::<f32>(execution, &inputs, &out)?;
     Ok(made(out, chain))
 }
 
 /// The shape that all are broadcast to, where they have it, or one element.
 fn spread<'a>(inputs: &[&'a DenseHostTensor]) -> Option<&'a TensorShape> {
+    let first = inputs.first()?.shape();
+    if inputs.iter().all(|input| input.shape() == first) {
+        return Some(first);
+    }
     let size = |input: &&&DenseHostTensor| (input.n_elements(), input.shape().rank());
     let shape = inputs.iter().max_by_key(size)?.shape();
     let is_spread = |input: &&DenseHostTensor| {

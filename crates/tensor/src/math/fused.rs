@@ -13,7 +13,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::elementwise::broadcast_extents;
 use super::number::Floating;
 use super::parallel;
-use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+use crate::{DenseHostTensor, Dims, TensorShape, TensorView, TensorViewMut};
 
 mod function;
 mod input;
@@ -21,6 +21,7 @@ mod run;
 
 pub use function::{BinaryFunction, UnaryFunction};
 use input::Input;
+use run::{FEW_INPUTS, LEAST};
 
 /// What a step takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,6 +94,8 @@ pub struct Fused {
     /// this step or one behind it reads.
     blocks: Arc<[usize]>,
     n_blocks: usize,
+    /// About how many additions an element costs.
+    cost: usize,
 }
 
 impl Fused {
@@ -121,7 +124,9 @@ impl Fused {
             }
         }
         let (blocks, n_blocks) = blocks(steps);
+        let costs = steps.iter().map(Step::cost);
         Ok(Fused {
+            cost: costs.fold(0, usize::saturating_add),
             n_inputs,
             steps: steps.into(),
             blocks: blocks.into(),
@@ -176,22 +181,11 @@ impl Fused {
         inputs: &[&DenseHostTensor],
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        for input in inputs {
-            crate::dense::expect_dtype::<T>(input.metadata())?;
-        }
-        if inputs.len() != self.n_inputs || !is_spread_of(inputs, out) {
-            let shapes: Vec<Dims> = inputs.iter().map(|input| input.shape().to_dims()).collect();
-            let extents: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-            self.expect_shapes(&extents, &out.shape().to_dims())?;
-        }
-        let cost = self
-            .steps
-            .iter()
-            .map(Step::cost)
-            .fold(0, usize::saturating_add);
-        let chunk = parallel::chunk_len(cost, 1);
+        self.expect::<T>(inputs, out)?;
+        let chunk = parallel::chunk_len(self.cost, 1);
         if out.n_elements() <= chunk.get() {
-            self.at_once::<T>(inputs, out)?;
+            let mut writing = out.write()?;
+            self.at_once::<T>(inputs, out.shape(), writing.elements_mut()?)?;
             return Ok(AsyncValue::available(Chain));
         }
         let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
@@ -212,24 +206,76 @@ impl Fused {
         })
     }
 
+    /// As [`run_into`](Self::run_into), if that would be done when it returns, and if nobody else holds the
+    /// result, which then needs no lock; or else nothing. Tells which.
+    ///
+    /// # Errors
+    ///
+    /// As of [`run_into`](Self::run_into).
+    pub fn run_if_small<T: Floating>(
+        &self,
+        inputs: &[&DenseHostTensor],
+        out: &mut DenseHostTensor,
+    ) -> Result<bool, Error> {
+        let chunk = parallel::chunk_len(self.cost, 1);
+        if out.n_elements() > chunk.get() {
+            return Ok(false);
+        }
+        self.expect::<T>(inputs, out)?;
+        let shape = out.shape().clone();
+        let Some(elements) = out.elements_mut::<T>()? else {
+            return Ok(false);
+        };
+        self.at_once(inputs, &shape, elements)?;
+        Ok(true)
+    }
+
+    /// Checks types and shapes.
+    fn expect<T: Floating>(
+        &self,
+        inputs: &[&DenseHostTensor],
+        out: &DenseHostTensor,
+    ) -> Result<(), Error> {
+        for input in inputs {
+            crate::dense::expect_dtype::<T>(input.metadata())?;
+        }
+        crate::dense::expect_dtype::<T>(out.metadata())?;
+        if inputs.len() != self.n_inputs || !is_spread_of(inputs, out) {
+            let shapes: Vec<Dims> = inputs.iter().map(|input| input.shape().to_dims()).collect();
+            let extents: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+            self.expect_shapes(&extents, &out.shape().to_dims())?;
+        }
+        Ok(())
+    }
+
     /// Runs the program on this thread, without a word to others: for a few elements those cost more than
     /// what is to be done.
     fn at_once<T: Floating>(
         &self,
         inputs: &[&DenseHostTensor],
-        out: &DenseHostTensor,
+        shape: &TensorShape,
+        out: &mut [T],
     ) -> Result<(), Error> {
-        crate::dense::expect_dtype::<T>(out.metadata())?;
-        if out.n_elements() == 0 {
+        let n = out.len();
+        if n == 0 {
             return Ok(());
         }
-        let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
+        if n < LEAST && inputs.len() <= FEW_INPUTS {
+            let mut copies = [[T::ZERO; LEAST]; FEW_INPUTS];
+            for (input, copy) in inputs.iter().zip(&mut copies) {
+                let reading = input.read()?;
+                *copy = Input::of(input.shape(), shape).few(reading.elements()?, 0, n);
+            }
+            self.few(&copies[..inputs.len()], out);
+            return Ok(());
+        }
+        let bound = inputs.iter().map(|x| Input::of(x.shape(), shape));
         let bound: SmallVec<[Input; 4]> = bound.collect();
         let readings = inputs.iter().map(|input| input.read());
         let readings: SmallVec<[_; 4]> = readings.collect::<Result<_, _>>()?;
         let elements = readings.iter().map(|reading| reading.elements::<T>());
         let elements: SmallVec<[&[T]; 4]> = elements.collect::<Result<_, _>>()?;
-        self.part(&bound, &elements, 0, out.write()?.elements_mut()?);
+        self.part(&bound, &elements, 0, out);
         Ok(())
     }
 

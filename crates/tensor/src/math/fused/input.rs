@@ -1,7 +1,9 @@
 //! [`Input`]: how blocks of an input are read as it is broadcast.
 
+use super::run::LEAST;
 use crate::TensorShape;
 use crate::math::broadcast::Broadcast;
+use crate::math::number::Floating;
 
 /// How an input lies by the result's elements.
 #[derive(Clone, Debug)]
@@ -35,6 +37,20 @@ impl Input {
             return Input::One;
         }
         Input::new(&own.to_dims(), &own.strides(), &out.to_dims())
+    }
+
+    /// Copies the elements for `n` of the result, from the `first` on, at least one and at most [`LEAST`]. The
+    /// last stands for those that are not there.
+    pub(super) fn few<T: Floating>(&self, x: &[T], first: usize, n: usize) -> [T; LEAST] {
+        let mut copy = [T::ZERO; LEAST];
+        match self {
+            Input::Dense => copy[..n].copy_from_slice(&x[first..first + n]),
+            Input::One => copy[..n].fill(x[0]),
+            Input::Spread(walk) => Input::copy(walk, x, first, &mut copy[..n]),
+        }
+        let last = copy[n - 1];
+        copy[n..].fill(last);
+        copy
     }
 
     /// Copies the elements for those of the result from the `first` on.

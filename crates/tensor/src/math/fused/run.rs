@@ -13,7 +13,10 @@ const BLOCK: usize = 1024;
 
 /// Fewer elements are made as if they were as many: a whole vector takes less time than some of its elements one
 /// by one.
-const LEAST: usize = 16;
+pub(super) const LEAST: usize = 16;
+
+/// Most programs have no more inputs.
+pub(super) const FEW_INPUTS: usize = 4;
 
 /// Blocks of so few elements that most programs do with.
 const FEW_BLOCKS: usize = 4;
@@ -28,7 +31,9 @@ impl Fused {
         out: &mut [T],
     ) {
         if (1..LEAST).contains(&out.len()) {
-            return self.few(bound, elements, first, out);
+            let copy = |(input, x): (&Input, &&[T])| input.few(x, first, out.len());
+            let copies: SmallVec<[_; FEW_INPUTS]> = bound.iter().zip(elements).map(copy).collect();
+            return self.few(&copies, out);
         }
         let n = BLOCK.min(out.len());
         let mut blocks = vec![T::ZERO; n * self.n_blocks];
@@ -54,30 +59,22 @@ impl Fused {
         }
     }
 
-    /// The same for less than [`LEAST`] elements; the last one stands for those that are not there.
-    fn few<T: Floating>(&self, bound: &[Input], elements: &[&[T]], first: usize, out: &mut [T]) {
-        let n = out.len();
-        let mut blocks: SmallVec<[T; FEW_BLOCKS * LEAST]> =
-            SmallVec::from_elem(T::ZERO, self.n_blocks * LEAST);
-        let copy = |(input, x): (&Input, &&[T])| {
-            let mut copy = [T::ZERO; LEAST];
-            match input {
-                Input::Dense => copy[..n].copy_from_slice(&x[first..first + n]),
-                Input::One => {}
-                Input::Spread(walk) => Input::copy(walk, x, first, &mut copy[..n]),
+    /// The same for less than [`LEAST`] elements, given those of each input; the last ones stand for those that
+    /// are not there.
+    pub(super) fn few<T: Floating>(&self, inputs: &[[T; LEAST]], out: &mut [T]) {
+        let n_elements = self.n_blocks * LEAST;
+        let mut here = [T::ZERO; FEW_BLOCKS * LEAST];
+        let mut more = Vec::new();
+        let blocks = match here.get_mut(..n_elements) {
+            Some(blocks) => blocks,
+            None => {
+                more.resize(n_elements, T::ZERO);
+                &mut more[..]
             }
-            let last = copy[n - 1];
-            copy[n..].fill(last);
-            copy
-        };
-        let copies: SmallVec<[[T; LEAST]; 4]> = bound.iter().zip(elements).map(copy).collect();
-        let input = |index: usize| match bound[index] {
-            Input::One => Source::One(elements[index][0]),
-            _ => Source::Each(&copies[index][..]),
         };
         let mut made = [T::ZERO; LEAST];
-        self.block(&input, &mut blocks, &mut made);
-        out.copy_from_slice(&made[..n]);
+        self.block(&|index| Source::Each(&inputs[index][..]), blocks, &mut made);
+        out.copy_from_slice(&made[..out.len()]);
     }
 
     fn block<'a, T: Floating>(

@@ -287,3 +287,56 @@ fn what_does_not_fit_is_told() {
     let mut none = TensorViewMut::new(&mut [], &large).unwrap();
     program.run(&[empty.clone(), empty], &mut none).unwrap();
 }
+
+#[test]
+fn small_results_need_no_lock_where_nobody_else_holds_them() {
+    let host = tfrt_host::HostContext::builder(tfrt_host::kernel::KernelRegistry::new()).build();
+    let tensor = |extents: &[usize], elements: &[f32]| {
+        DenseHostTensor::from_slice(host.allocator(), extents, elements).unwrap()
+    };
+    let steps = [Step::Binary(
+        BinaryFunction::Subtract,
+        [Operand::Input(0), Operand::Input(1)],
+    )];
+    let program = Fused::new(2, &steps).unwrap();
+    let (x, y) = (
+        tensor(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        tensor(&[3], &[1.0, 0.5, 2.0]),
+    );
+    let mut out = tensor(&[2, 3], &[9.0; 6]);
+    let other = out.clone();
+    assert!(!program.run_if_small::<f32>(&[&x, &y], &mut out).unwrap());
+    drop(other);
+    assert!(program.run_if_small::<f32>(&[&x, &y], &mut out).unwrap());
+    let made = out.read().unwrap().elements::<f32>().unwrap().to_vec();
+    assert_eq!(made, [0.0, 1.5, 1.0, 3.0, 4.5, 4.0]);
+    // What reads and writes the same elements is refused, as are other shapes and types.
+    assert!(
+        !program
+            .run_if_small::<f32>(&[&out.clone(), &y], &mut out)
+            .unwrap()
+    );
+    assert!(
+        program
+            .run_if_small::<f32>(&[&x, &y], &mut tensor(&[6], &[0.0; 6]))
+            .is_err()
+    );
+    assert!(program.run_if_small::<f32>(&[&x], &mut out).is_err());
+    assert!(program.run_if_small::<f64>(&[&x, &y], &mut out).is_err());
+    let (large, mut out) = (
+        tensor(&[1 << 16], &vec![1.0; 1 << 16]),
+        tensor(&[1 << 16], &vec![0.0; 1 << 16]),
+    );
+    assert!(
+        !program
+            .run_if_small::<f32>(&[&large, &large], &mut out)
+            .unwrap()
+    );
+    let mut nothing = tensor(&[0], &[]);
+    let empty = tensor(&[0], &[]);
+    assert!(
+        program
+            .run_if_small::<f32>(&[&empty, &empty], &mut nothing)
+            .unwrap()
+    );
+}
