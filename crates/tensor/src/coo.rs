@@ -24,7 +24,13 @@ use crate::{DenseHostTensor, Element, TensorMetadata, TensorShape, with_element}
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct CooHostTensor {
+pub struct CooHostTensor(
+    // Behind one address, so that tensors of any format are small: few are of this one.
+    Arc<Parts>,
+);
+
+#[derive(Debug)]
+struct Parts {
     metadata: TensorMetadata,
     // Invariant: i64, `[n_values, rank]`.
     indices: DenseHostTensor,
@@ -76,11 +82,11 @@ impl CooHostTensor {
                 }
             }
         }
-        Ok(CooHostTensor {
+        Ok(CooHostTensor(Arc::new(Parts {
             metadata: TensorMetadata::new(values.dtype(), shape),
             indices,
             values,
-        })
+        })))
     }
 
     /// Lists the elements of a dense tensor that are not 0, in row-major order.
@@ -129,11 +135,11 @@ impl CooHostTensor {
     /// `ResourceExhausted` if there is no memory for it, `InvalidArgument` if there never could be or if
     /// an index was overwritten by one that is out of the shape.
     pub fn to_dense(&self, allocator: &Arc<dyn HostAllocator>) -> Result<DenseHostTensor, Error> {
-        let mut dense = DenseHostTensor::zeroed(allocator, self.metadata.clone())?;
-        let strides = self.metadata.shape.strides();
-        let (indices, values) = (self.indices.read()?, self.values.read()?);
+        let mut dense = DenseHostTensor::zeroed(allocator, self.0.metadata.clone())?;
+        let strides = self.0.metadata.shape.strides();
+        let (indices, values) = (self.0.indices.read()?, self.0.values.read()?);
         let indices = indices.elements::<i64>()?;
-        with_element!(self.metadata.dtype, T => {
+        with_element!(self.0.metadata.dtype, T => {
             if let Some(elements) = dense.elements_mut::<T>()? {
                 for (position, value) in values.elements::<T>()?.iter().enumerate() {
                     let coordinates = &indices[position * strides.len()..][..strides.len()];
@@ -157,17 +163,17 @@ impl CooHostTensor {
 
     /// Type and shape, as if the tensor were dense.
     pub fn metadata(&self) -> &TensorMetadata {
-        &self.metadata
+        &self.0.metadata
     }
 
     /// The coordinates: `i64 [n_values, rank]`.
     pub fn indices(&self) -> &DenseHostTensor {
-        &self.indices
+        &self.0.indices
     }
 
     /// The values: `[n_values]`.
     pub fn values(&self) -> &DenseHostTensor {
-        &self.values
+        &self.0.values
     }
 
     /// Returns the tensor as it is printed, with a line break at the end as the original has it:
@@ -177,9 +183,9 @@ impl CooHostTensor {
     ///
     /// `FailedPrecondition` if somebody is writing the tensor.
     pub fn to_text(&self) -> Result<String, Error> {
-        let TensorMetadata { dtype, shape } = &self.metadata;
+        let TensorMetadata { dtype, shape } = &self.0.metadata;
         let mut text = format!("CooHostTensor dtype = {dtype}, shape = {shape}, indices = ");
-        let (indices, values) = (self.indices.read()?, self.values.read()?);
+        let (indices, values) = (self.0.indices.read()?, self.0.values.read()?);
         let indices = indices.elements::<i64>()?;
         let infallible = "a string takes all";
         print_elements(indices, indices.len(), &mut text).expect(infallible);
