@@ -76,15 +76,14 @@ impl Call {
     /// # Errors
     ///
     /// `FailedPrecondition` on a worker of the queue, which must not wait.
-    pub fn wait_each(self) -> Result<Vec<AnyAsyncValue>, Error> {
+    pub fn wait_each(mut self) -> Result<Vec<AnyAsyncValue>, Error> {
         self.queue
             .await_all(&self.results)
             .map_err(|refused| Error::failed_precondition(refused.to_string()))?;
-        Ok(self
-            .results
-            .into_iter()
-            .map(AnyAsyncValue::settled)
-            .collect())
+        for result in &mut self.results {
+            *result = std::mem::replace(result, AnyAsyncValue::empty()).settled();
+        }
+        Ok(self.results)
     }
 
     /// The result `index`, to be awaited on its own.

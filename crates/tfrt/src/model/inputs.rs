@@ -26,7 +26,10 @@ pub struct Input(pub(super) Given);
 
 impl ModelInput for Datum {
     fn into_input(self) -> Input {
-        Input(Given::Now(self))
+        Input(match self {
+            Datum::Tensor(tensor) => Given::Tensor(AnyAsyncValue::new(tensor)),
+            other => Given::Other(Box::new(other)),
+        })
     }
 }
 
@@ -42,7 +45,7 @@ impl ModelInput for AsyncValue<Tensor> {
     }
 }
 
-/// Repeats `impl ModelInput for Tensor { .. Datum::from(self) .. }` over types.
+/// Repeats `impl ModelInput for Sequence { .. Datum::from(self) .. }` over types.
 macro_rules! input_of {
     ($($type:ty)*) => {$(
         impl ModelInput for $type {
@@ -53,7 +56,32 @@ macro_rules! input_of {
     )*};
 }
 
-input_of!(Tensor &Tensor DenseHostTensor StringHostTensor Sequence Optional Map);
+input_of!(Sequence Optional Map);
+
+impl ModelInput for Tensor {
+    fn into_input(self) -> Input {
+        Input(Given::Tensor(AnyAsyncValue::new(self)))
+    }
+}
+
+/// Repeats `impl ModelInput for DenseHostTensor { .. Tensor::from(self) .. }` over types.
+macro_rules! tensor_input_of {
+    ($($type:ty)*) => {$(
+        impl ModelInput for $type {
+            fn into_input(self) -> Input {
+                Tensor::from(self).into_input()
+            }
+        }
+    )*};
+}
+
+tensor_input_of!(DenseHostTensor StringHostTensor);
+
+impl ModelInput for &Tensor {
+    fn into_input(self) -> Input {
+        self.clone().into_input()
+    }
+}
 
 /// The inputs of a call, in the order of the model or by their names.
 ///

@@ -6,6 +6,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ErrorCode};
 use tfrt_ir::similar;
 use tfrt_tensor::Tensor;
@@ -97,13 +98,16 @@ impl Future for OutputsFuture {
 pub struct Outputs {
     model: Model,
     /// Invariant: as many as the model's outputs.
-    data: Vec<Datum>,
+    data: SmallVec<[Datum; 1]>,
 }
 
 impl Outputs {
     fn new(model: Model, values: Values) -> Result<Outputs, Error> {
-        let data = values.into_inner().into_iter().map(Datum::try_from);
-        let data = data.collect::<Result<_, Error>>()?;
+        let values = values.into_inner();
+        let mut data = SmallVec::with_capacity(values.len());
+        for value in values {
+            data.push(Datum::try_from(value)?);
+        }
         Ok(Outputs { model, data })
     }
 
@@ -128,12 +132,12 @@ impl Outputs {
     /// The results with their names, in the order of the model.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Datum)> {
         let names = self.model.outputs().iter();
-        names.map(|output| output.name.as_str()).zip(&self.data)
+        names.map(|output| output.name.as_str()).zip(&self.data[..])
     }
 
     /// The results, in the order of the model.
     pub fn into_data(self) -> Vec<Datum> {
-        self.data
+        self.data.into_vec()
     }
 }
 

@@ -71,7 +71,13 @@ impl Signature {
         let mut arguments = Vec::with_capacity(given.len() + room);
         for (index, given) in given.into_iter().enumerate() {
             let value = match (given, &self.inputs[index].kind) {
-                (Some(Given::Now(datum)), _) => {
+                (Some(Given::Tensor(value)), _) => {
+                    if let Some(tensor) = value.get::<Tensor>() {
+                        self.check_tensor(index, tensor.metadata(), &mut bound)?;
+                    }
+                    value
+                }
+                (Some(Given::Other(datum)), _) => {
                     self.check(index, &datum, &mut bound)?;
                     datum.into_value()
                 }
@@ -166,7 +172,10 @@ impl Signature {
 
 /// What a call gives for an input.
 pub(super) enum Given {
-    Now(Datum),
+    /// A tensor that is there.
+    Tensor(AnyAsyncValue),
+    /// Something else that is there.
+    Other(Box<Datum>),
     Later(AnyAsyncValue),
 }
 
@@ -182,7 +191,8 @@ pub struct Slots<'m> {
 
 impl<'m> Slots<'m> {
     pub(super) fn new(signature: &'m Signature) -> Slots<'m> {
-        let given = signature.inputs.iter().map(|_| None).collect();
+        let mut given = Places::new();
+        given.resize_with(signature.inputs.len(), || None);
         Slots {
             signature,
             given,
