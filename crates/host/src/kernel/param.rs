@@ -531,7 +531,7 @@ impl KernelParam<Itself> for RestAttributes<'_> {
     }
 
     fn item<'a>(guard: &'a mut Vec<AttributeView<'_>>) -> RestAttributes<'a> {
-        RestAttributes(guard.iter().copied().collect())
+        RestAttributes(guard.to_vec())
     }
 }
 
