@@ -10,7 +10,8 @@
 //!
 //! # The story of a call
 //!
-//! 1. [`call`] takes the straight road if the function allows it and all arguments are there. Else
+//! 1. [`call`] takes the straight road if the function allows it and all arguments are there, and goes
+//!    on from where that ends, should a result still be to come ([`go_on_counting`]). Else
 //!    [`Executor::enter`] lists the kernels without operands and fills the arguments.
 //! 2. [`ReadyList::run`] runs ready kernels of the current stream, the last to become ready first. As
 //!    long as they return values, it fills registers and counts their users down by itself.
@@ -66,6 +67,7 @@ pub(crate) mod wiring;
 
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
+use live::Busier;
 use slots::{Activation, Aside, Cursor, Outcome};
 use stack::Left;
 use topology::Topology;
@@ -576,7 +578,7 @@ fn cancelled(frame: &Frame) -> Option<Error> {
 enum Begun {
     /// It is to be run, with these arguments.
     Frame(Arc<Frame>, Vec<AnyAsyncValue>),
-    /// It ran to its end at once, on the straight road.
+    /// It ran on the straight road, as far as it goes at once: these are its results.
     Ended(Vec<AnyAsyncValue>),
 }
 
@@ -652,17 +654,20 @@ fn try_order(
     if !is_given || !function.tries_order(request) {
         return Ok(false);
     }
-    if let Some(left) = function.attempt(request, depth, values)? {
-        let frame = function.frame(request, depth)?;
+    let busy = Busier::new(request.host());
+    let left = function.attempt(request, depth, values)?;
+    if let Some(left) = left {
+        let frame = function.numbered_frame(request, depth, left.number)?;
         let mut left = Some(left);
         // As in `call`.
         request.queue().run_here(&mut || {
             if let Some(left) = left.take() {
                 go_on_counting(&frame, left);
+                *values = frame.take_results();
             }
         });
-        *values = frame.take_results();
     }
+    drop(busy);
     Ok(true)
 }
 

@@ -260,8 +260,21 @@ impl Function {
         request: &Arc<RequestContext>,
         depth: u32,
     ) -> Result<Arc<Frame>, Error> {
+        self.numbered_frame(request, depth, None)
+    }
+
+    /// As [`frame`](Self::frame), of a call that has a number already: of [`next_call_number`].
+    ///
+    /// [`next_call_number`]: crate::executor::frame
+    pub(crate) fn numbered_frame(
+        &self,
+        request: &Arc<RequestContext>,
+        depth: u32,
+        number: Option<u64>,
+    ) -> Result<Arc<Frame>, Error> {
         request.check_depth(depth as usize)?;
-        Frame::new(self.program.clone(), self.index, request.clone(), depth)
+        let program = self.program.clone();
+        Frame::new(program, self.index, request.clone(), depth, number)
     }
 
     /// Compares the number of arguments with that of the function.

@@ -1,11 +1,14 @@
 //! What a recorder keeps of a program: its kernels, by name and place, and its tasks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tfrt::asynchronous::queue::PoolOptions;
+use tfrt::host::ExecutionContext;
 use tfrt::host::record::{EventKind, Recorder, Recording};
 use tfrt::{
-    ConcurrentWorkQueue, MultiThreadedWorkQueue, Program, Runtime, SingleThreadedWorkQueue,
+    AsyncValue, ConcurrentWorkQueue, MultiThreadedWorkQueue, Program, Runtime,
+    SingleThreadedWorkQueue,
 };
 
 const PROGRAM: &str = "\
@@ -73,6 +76,46 @@ fn kernels_are_recorded_with_names_and_places() {
         "square: tfrt.add.i32 at p.mlir:2:8",
     ];
     assert_eq!(kernels(&program, &recording), expected);
+}
+
+/// A program whose function begins in order, until a result is still to come.
+#[test]
+fn call_that_waits_in_the_middle_is_recorded_as_one() {
+    let recorder = Arc::new(Recorder::new());
+    let runtime = Runtime::builder()
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .recorder(recorder.clone())
+        .kernels(|registry| {
+            registry.add("my.there", |x: i32| {
+                Ok::<_, tfrt::Error>(AsyncValue::available(x + 1))
+            });
+            registry.add("my.later", |x: i32, execution: &ExecutionContext| {
+                Ok::<_, tfrt::Error>(execution.enqueue(move || Ok(x + 1)))
+            });
+        })
+        .build();
+    let text = r#"func.func @main(%x: i32) -> i32 {
+  %a = "my.there"(%x) : (i32) -> i32
+  %b = "my.later"(%a) : (i32) -> i32
+  %c = "my.there"(%b) : (i32) -> i32
+  tfrt.return %c : i32
+}"#;
+    let program = runtime.compile("p.mlir", text).unwrap();
+    let main = program.function("main").unwrap();
+    for _ in 0..3 {
+        let values = main.call(&runtime.context(), (1,)).wait().unwrap();
+        assert_eq!(*values.get::<i32>(0).unwrap(), 4);
+    }
+    runtime.quiesce().unwrap();
+    let recording = recorder.recording();
+    let mut n_kernels: BTreeMap<u64, usize> = BTreeMap::new();
+    for event in recording.threads.iter().flat_map(|thread| &thread.events) {
+        if let EventKind::Kernel { call, .. } = event.kind {
+            *n_kernels.entry(call).or_default() += 1;
+        }
+    }
+    let n_kernels: Vec<usize> = n_kernels.into_values().collect();
+    assert_eq!(n_kernels, [3, 3, 3]);
 }
 
 #[test]

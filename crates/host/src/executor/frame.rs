@@ -67,6 +67,7 @@ impl Frame {
         function: u32,
         request: Arc<RequestContext>,
         depth: u32,
+        number: Option<u64>,
     ) -> Result<Arc<Frame>, Error> {
         let shape = program.shape(function)?.clone();
         let size_bytes = Registers::size_bytes(&shape);
@@ -80,7 +81,7 @@ impl Frame {
         Ok(Arc::new(Frame {
             busy: is_timed.then(AtomicU64::default),
             registers,
-            number: next_call_number(),
+            number: number.unwrap_or_else(next_call_number),
             program,
             function,
             request,
@@ -317,7 +318,7 @@ impl WeakFrame {
 }
 
 /// Numbers calls: none is given twice.
-fn next_call_number() -> u64 {
+pub(super) fn next_call_number() -> u64 {
     /// So many numbers are taken at once for one thread.
     const BLOCK: u64 = 1 << 24;
     static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);

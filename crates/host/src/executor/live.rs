@@ -78,6 +78,30 @@ impl Drop for ExternalGuard {
     }
 }
 
+/// A thread that runs kernels in order; it counts as busy until this is dropped, unless that is known of it: a
+/// worker's task does.
+pub(super) struct Busier<'h>(Option<&'h LiveFrames>);
+
+impl<'h> Busier<'h> {
+    #[inline]
+    pub(super) fn new(host: &'h HostContext) -> Self {
+        if host.queue().is_worker_thread() {
+            return Busier(None);
+        }
+        host.live_frames().enter();
+        Busier(Some(host.live_frames()))
+    }
+}
+
+impl Drop for Busier<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(live) = self.0 {
+            live.leave();
+        }
+    }
+}
+
 impl LiveFrames {
     /// A thread enters the executor.
     #[inline]

@@ -1,5 +1,6 @@
 //! The order in which one thread would run the kernels of a function whose kernels all end when
-//! they return, and whose arguments are all there.
+//! they return, and whose arguments are all there; or, of one that is only tried, would run them if
+//! all results were there.
 //!
 //! It is found by doing what the executor does, with [`ReadyQueue`] and a queue of tasks, but for
 //! running kernels. The order is topological, and effects that no chain orders come out as they

@@ -121,6 +121,8 @@ pub(super) struct Stack<'f> {
     allocator: &'f Arc<dyn HostAllocator>,
     /// More calls than these are refused.
     max_levels: usize,
+    /// The number by which those who watch know the outermost call; without one calls are known by their slots.
+    number: Option<u64>,
     top: Level<'f>,
     state: State,
     /// The calls below the topmost, the outermost first (S4).
@@ -135,6 +137,8 @@ pub(super) struct Stack<'f> {
 /// What is left of a call of which some kernels have run, the first in the order of the sequence: the values that
 /// somebody is still to read, each with one reference, and nothing in place of the others.
 pub(crate) struct Left {
+    /// The number of the call, if somebody was told of its kernels.
+    pub(crate) number: Option<u64>,
     /// So many have run. The results of the last may be to come.
     pub(crate) n_kernels: u32,
     pub(crate) arguments: Vec<AnyAsyncValue>,
@@ -166,6 +170,7 @@ impl<'f> Stack<'f> {
         Stack {
             allocator,
             max_levels,
+            number: None,
             top: Level {
                 topology,
                 slots: NonNull::dangling(),
@@ -184,6 +189,11 @@ impl<'f> Stack<'f> {
             full: Vec::new(),
             spare: Chunk::EMPTY,
         }
+    }
+
+    /// The outermost call, which makes none itself, is to be known by a number to those who watch.
+    pub(super) fn number(&mut self, number: u64) {
+        self.number = Some(number);
     }
 
     /// Begins the outermost call with these arguments, of the right number, and leaves the list
@@ -389,7 +399,7 @@ impl<'f> Stack<'f> {
         // SAFETY: S1.
         let slots: Slots<'f> = unsafe { Slots::new(self.top.slots) };
         // Calls in progress at the same time have slots of their own.
-        let call = self.top.slots.addr().get() as u64;
+        let call = self.number.unwrap_or(self.top.slots.addr().get() as u64);
         let request: &RequestContext = around.request;
         if WATCHED {
             request.begin_watch();
@@ -629,6 +639,7 @@ impl<'f> Stack<'f> {
         results.reverse();
         let arguments = sequence.arguments().outputs().iter();
         Left {
+            number: self.number,
             n_kernels: next,
             arguments: arguments.map(|output| taken(output.register)).collect(),
             results,

@@ -5,6 +5,9 @@
 //! asks for a call gets the next level. Loops keep their level's memory from turn to turn. The
 //! results, values or errors, are there when the outermost call ends.
 //!
+//! A function whose kernels return, but may return results that are still to come, is [tried](attempt)
+//! the same way: mostly they are there. Where one is not, what is [left](Left) of the call is counted.
+//!
 //! Functions marked synchronous run the same way, in the order in which they are written; the
 //! first error ends them.
 
@@ -15,6 +18,7 @@ use std::time::Instant;
 use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
+use super::frame::next_call_number;
 use super::guarded;
 use super::stack::{Kept, Left, LocalSlots, Pause, Stack};
 use super::topology::{Manner, Topology};
@@ -116,6 +120,9 @@ fn run_to(
         end,
         has_paused: false,
     };
+    if end == End::OfValues && request.is_watched() {
+        straight.stack.number(next_call_number());
+    }
     if !straight.stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }

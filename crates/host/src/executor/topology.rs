@@ -63,7 +63,8 @@ impl Entries {
 /// was found at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Manner {
-    /// By counting: some kernel may end after it has returned.
+    /// By counting: some kernel may end after it has returned, or its results may. In the second case calls may
+    /// begin in order nevertheless: see [`Topology::tries_order`].
     Counted,
     /// In order on one thread, unless a function makes the call: that would go on while streams of
     /// this one wait, and what both print would tell.
@@ -221,10 +222,10 @@ impl Topology {
     }
 
     /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
-    /// once for each call.
+    /// once for each call. Where size matters most, no call is: what there is to it is not even built.
     #[inline]
     pub(crate) fn tries_order(&self) -> bool {
-        self.tries.as_ref().is_some_and(Tries::is_next)
+        !cfg!(tfrt_for_size) && self.tries.as_ref().is_some_and(Tries::is_next)
     }
 
     /// A call that was tried had to be counted.

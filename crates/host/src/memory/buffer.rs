@@ -3,7 +3,8 @@
 //! A kernel that fills a tensor writes into memory that others hold too, and only chains order them.
 //! A program may get that wrong, so nobody touches the bytes without a right from the memory's
 //! [`RangeLock`]: who comes at the wrong time is refused, and the kernel fails with an error that
-//! says so. The only holder needs no right ([`HostBuffer::as_bytes_mut`]).
+//! says so. The only holder needs no right ([`HostBuffer::as_bytes_mut`]), nor does who reads memory
+//! that is never written: that of a foreign owner.
 //!
 //! # Invariants
 //!
