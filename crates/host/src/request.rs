@@ -1,7 +1,6 @@
 //! Requests and executions: cancellation, deadlines, data, resources, and a kernel's place.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -21,10 +20,13 @@ use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
+mod helpers;
 #[allow(unsafe_code, reason = "a listed module")]
 mod lent;
 
-pub use lent::LentContext;
+pub use self::lent::LentContext;
+
+use self::helpers::is_worth_waking;
 
 /// Named values that live as long as their creator decides.
 ///
@@ -661,30 +663,6 @@ impl ExecutionContext {
             Err(_) => AsyncValue::from_error(Error::resource_exhausted(refused)),
         }
     }
-}
-
-/// Loops that together take so long are worth waking a worker, which costs the caller some ten microseconds, and
-/// comes that much later.
-const WORTH_WAKING: Duration = Duration::from_micros(80);
-/// Loops that begin further apart than this would not find awake who helped with the one before.
-const APART: Duration = Duration::from_micros(50);
-
-thread_local! {
-    /// When the thread last had a loop that nobody helped with, and how long those took that came one after the other.
-    static ALONE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
-}
-
-/// Whether to wake a worker for a loop.
-fn is_worth_waking(cost: Duration) -> bool {
-    let now = Instant::now();
-    let before = match ALONE.get() {
-        Some((last, cost)) if now.saturating_duration_since(last) < APART => cost,
-        _ => Duration::ZERO,
-    };
-    let total = before.saturating_add(cost);
-    let is_worth = total >= WORTH_WAKING;
-    ALONE.set((!is_worth).then_some((now, total)));
-    is_worth
 }
 
 fn settle<T: Value>(promise: Promise<T>, f: impl FnOnce() -> Result<T, Error>) {
