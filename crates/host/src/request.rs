@@ -26,8 +26,6 @@ mod lent;
 
 pub use self::lent::LentContext;
 
-use self::helpers::is_worth_waking;
-
 /// Named values that live as long as their creator decides.
 ///
 /// Dropped in the reverse order of creation.
@@ -581,8 +579,9 @@ impl ExecutionContext {
     /// nothing to do, unless the request is cancelled before: see [`share`](crate::share). What is done counts as a
     /// part of the kernel.
     ///
-    /// `cost` is what the loop takes on one thread, about. Workers that sleep are woken if it is long, or if the calling
-    /// thread has had many such loops just before: who is woken stays awake for the next one.
+    /// `cost` is what the loop takes on one thread, about. The longer, the more are asked to help. Workers that sleep
+    /// are woken if it is long, or if the calling thread has had many such loops just before: who is woken stays awake
+    /// for the next one.
     ///
     /// # Errors
     ///
@@ -594,12 +593,7 @@ impl ExecutionContext {
         body: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
     ) -> AsyncValue<Chain> {
         let queue = self.queue();
-        let n_idle = match (queue.idle_workers(), queue.sleeping_workers()) {
-            (0, n_sleeping) if n_sleeping > 0 && is_worth_waking(cost) => n_sleeping,
-            (n_awake, _) => n_awake,
-        };
-        // The calling thread works, too, whether it is the queue's or not.
-        let n_helpers = n_idle.min(queue.parallelism().saturating_sub(1));
+        let n_helpers = helpers::n_helpers(&**queue, cost);
         let (request, part) = (self.request.clone(), self.part());
         crate::share(
             queue,

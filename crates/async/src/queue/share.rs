@@ -76,10 +76,11 @@ pub fn share<S: Stop>(
         }),
         end: End::new(n_parts, promise),
     });
-    for _ in 0..n_helpers.min(n_parts - 1) {
+    let helper = |_| {
         let shared = shared.clone();
-        queue.add_task(Task::new(move || shared.help(Left::take_last)));
-    }
+        Task::new(move || shared.help(Left::take_last))
+    };
+    queue.add_tasks(&mut (0..n_helpers.min(n_parts - 1)).map(helper));
     shared.help(Left::take_first);
     if !done.is_settled() {
         let begin = Instant::now();

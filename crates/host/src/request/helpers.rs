@@ -1,4 +1,7 @@
-//! Whether a short loop is worth waking somebody for.
+//! Who helps with a short loop, and whether it is worth waking somebody for.
+//!
+//! A helper is worth what it takes off the caller: of a short loop there is something to take for a few only, however
+//! many workers there are.
 //!
 //! Waking a worker costs the caller some ten microseconds, and the worker comes that much later: too much for one
 //! short loop, little for many of them, since who is woken stays awake for the next one. So each thread keeps in mind
@@ -7,6 +10,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use tfrt_async::queue::ConcurrentWorkQueue;
+
+/// What a helper is to take off the caller, about: some times what it costs to tell one that is awake.
+const WORTH_A_HELPER: Duration = Duration::from_micros(20);
 /// Loops that together take so long are worth waking a worker.
 const WORTH_WAKING: Duration = Duration::from_micros(80);
 /// With more than this between the end of one loop and the beginning of the next, who helped with one may be asleep at
@@ -40,8 +47,26 @@ impl Alone {
     }
 }
 
+/// How many workers are to help with a loop that the calling thread begins now, and takes so long for alone.
+pub(super) fn n_helpers(queue: &dyn ConcurrentWorkQueue, cost: Duration) -> usize {
+    let n_idle = match (queue.idle_workers(), queue.sleeping_workers()) {
+        (0, n_sleeping) if n_sleeping > 0 && is_worth_waking(cost) => n_sleeping,
+        (n_awake, _) => n_awake,
+    };
+    // The calling thread works, too, whether it is the queue's or not.
+    n_idle
+        .min(queue.parallelism().saturating_sub(1))
+        .min(max_helpers(cost))
+}
+
+/// The most helpers that a loop has work for. One that is awake costs next to nothing, and is asked in any case.
+fn max_helpers(cost: Duration) -> usize {
+    let n = cost.as_nanos().div_ceil(WORTH_A_HELPER.as_nanos());
+    usize::try_from(n).unwrap_or(usize::MAX).max(1)
+}
+
 /// Whether to wake a worker for a loop that the calling thread begins now, and takes so long for alone.
-pub(super) fn is_worth_waking(cost: Duration) -> bool {
+fn is_worth_waking(cost: Duration) -> bool {
     let alone = Alone::and(ALONE.get(), Instant::now(), cost);
     ALONE.set(alone);
     alone.is_none()
@@ -49,6 +74,10 @@ pub(super) fn is_worth_waking(cost: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use tfrt_async::queue::MultiThreadedWorkQueue;
+
     use super::*;
 
     /// Which of ten loops of `cost_us` microseconds wakes first, with `gap_us` between the end of one and the beginning
@@ -90,6 +119,26 @@ mod tests {
         let alone = Alone::and(None, now, Duration::from_micros(79));
         let at_once = Alone::and(alone, now, Duration::from_micros(1));
         assert!(alone.is_some() && at_once.is_none());
+    }
+
+    #[test]
+    fn as_many_help_as_the_loop_has_work_for() {
+        let of = |cost_us| max_helpers(Duration::from_micros(cost_us));
+        let n_helpers = [0, 1, 20, 21, 80, 400].map(of);
+        assert_eq!(n_helpers, [1, 1, 1, 2, 4, 20]);
+        assert!(max_helpers(Duration::MAX) >= of(u64::MAX));
+    }
+
+    #[test]
+    fn short_loop_does_not_wake_everybody() {
+        let queue = MultiThreadedWorkQueue::new(8, 0).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while queue.sleeping_workers() < 8 {
+            assert!(Instant::now() < deadline, "workers stay awake without work");
+            thread::yield_now();
+        }
+        let n_helpers = |cost_us| n_helpers(&queue, Duration::from_micros(cost_us));
+        assert_eq!([0, 79, 80, 100, 400].map(n_helpers), [0, 0, 4, 5, 7]);
     }
 
     #[test]
