@@ -4,8 +4,8 @@
 //! last tile was. That costs more than some microseconds of work are worth. Here parts are taken one by one: the
 //! calling thread takes them until none is left, and so do the workers that come in time. Those that come late find
 //! nothing, and hold nothing. The caller begins at the front and helpers at the end, so that of a loop that is run again
-//! and again each finds in its cache what it has read before. Parts that others are at are waited for, for a moment: they are as short as those that
-//! the caller has just done, so mostly the loop is over when the call returns.
+//! and again each finds in its cache what it has read before. Parts that others are at are waited for, for a moment:
+//! they are as short as those that the caller has just done, so mostly the loop is over when the call returns.
 
 use std::mem;
 use std::ops::Range;
