@@ -515,11 +515,11 @@ fn loom_queue_quiesce_child_on_other_worker() {
 fn loom_queue_quiesce_blocking_finish() {
     model(|| {
         let resting = Resting::new(1);
-        resting.tally.shared().add(1);
+        resting.tally.blocking().add(1);
         let shared = resting.clone();
         let blocking = spawn(move || {
             shared.touch();
-            shared.tally.shared().finish();
+            shared.tally.blocking().finish();
             if shared.idle.read().is_watched() {
                 shared.rest.notify();
             }

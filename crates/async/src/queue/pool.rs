@@ -195,9 +195,9 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
     }
 
     fn add_blocking_task(&self, task: Task, allow_queuing: bool) -> Result<(), Task> {
-        self.core.count_added();
+        self.core.count_blocking_added();
         self.blocking.add(task, allow_queuing).inspect_err(|_| {
-            self.core.count_gone();
+            self.core.count_blocking_refused();
         })
     }
 

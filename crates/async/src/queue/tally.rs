@@ -1,7 +1,8 @@
 //! Counts of tasks, cheap to keep and exact about zero.
 //!
 //! Each worker has a *lane* of three counters that only it writes, with plain loads and stores.
-//! Threads that own no lane share one, with read-modify-writes. The counters only grow.
+//! Threads that own no lane share one, with read-modify-writes, and another one is for tasks that may
+//! block, on whatever thread. The counters only grow.
 //!
 //! A task is *added* before anybody can see it, and *finished* after it was dropped. Its add
 //! therefore happens before its finish, whichever threads did the two.
@@ -24,7 +25,7 @@ const OFF_BY_ONE: u64 = if cfg!(tfrt_planted = "quiesce-off-by-one") {
     0
 };
 
-/// The counters of one worker, or of all threads that are not workers.
+/// The counters of one worker, of all threads that are not workers, or of tasks that may block.
 #[derive(Debug)]
 pub(super) struct Lane {
     added: AtomicU64,
@@ -82,15 +83,17 @@ impl Lane {
 pub(super) struct Tally {
     workers: Box<[Padded<Lane>]>,
     shared: Padded<Lane>,
+    blocking: Padded<Lane>,
 }
 
 impl Tally {
-    /// Makes one lane per worker, and the shared one.
+    /// Makes one lane per worker, the shared one, and that of tasks that may block.
     pub(super) fn new(n_workers: usize) -> Tally {
         let workers = (0..n_workers).map(|_| Padded(Lane::new(false))).collect();
         Tally {
             workers,
             shared: Padded(Lane::new(true)),
+            blocking: Padded(Lane::new(true)),
         }
     }
 
@@ -100,32 +103,37 @@ impl Tally {
         &self.workers[index].0
     }
 
-    /// The lane for all other threads.
+    /// The lane for compute tasks on all other threads.
     #[inline]
     pub(super) fn shared(&self) -> &Lane {
         &self.shared.0
     }
 
-    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+    /// The lane for tasks that may block, from their add to their finish.
+    #[inline]
+    pub(super) fn blocking(&self) -> &Lane {
+        &self.blocking.0
+    }
+
+    fn compute_lanes(&self) -> impl Iterator<Item = &Lane> + Clone {
         self.workers
             .iter()
             .chain([&self.shared])
             .map(|lane| &lane.0)
     }
 
+    fn lanes(&self) -> impl Iterator<Item = &Lane> + Clone {
+        self.compute_lanes().chain([&self.blocking.0])
+    }
+
     /// Returns the number of tasks added and not finished; never too low.
     pub(super) fn in_flight(&self) -> u64 {
-        // Ordering: pairs with the release in `finish`; see the module's documentation.
-        let finished: u64 = self
-            .lanes()
-            .map(|lane| lane.finished.load(Ordering::Acquire))
-            .sum();
-        // Ordering: the acquires above keep these loads behind them.
-        let added: u64 = self
-            .lanes()
-            .map(|lane| lane.added.load(Ordering::Relaxed))
-            .sum();
-        (added - finished).saturating_sub(OFF_BY_ONE)
+        in_flight(self.lanes())
+    }
+
+    /// Returns the number of compute tasks added and not finished; never too low.
+    pub(super) fn compute_in_flight(&self) -> u64 {
+        in_flight(self.compute_lanes())
     }
 
     /// Returns a number that changes whenever a task starts or ends.
@@ -146,6 +154,18 @@ impl Tally {
     }
 }
 
+/// What is in flight of tasks that are counted on these lanes only.
+fn in_flight<'a>(lanes: impl Iterator<Item = &'a Lane> + Clone) -> u64 {
+    // Ordering: pairs with the release in `finish`; see the module's documentation.
+    let finished: u64 = lanes
+        .clone()
+        .map(|lane| lane.finished.load(Ordering::Acquire))
+        .sum();
+    // Ordering: the acquires above keep these loads behind them.
+    let added: u64 = lanes.map(|lane| lane.added.load(Ordering::Relaxed)).sum();
+    (added - finished).saturating_sub(OFF_BY_ONE)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -163,5 +183,18 @@ mod tests {
         tally.worker(1).finish();
         tally.shared().finish();
         assert_eq!((tally.in_flight(), tally.started()), (0, 1));
+    }
+
+    #[test]
+    fn counts_tasks_that_may_block_apart() {
+        let tally = Tally::new(1);
+        tally.blocking().add(1);
+        tally.blocking().start();
+        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (1, 0));
+        tally.shared().add(1);
+        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (2, 1));
+        tally.blocking().finish();
+        tally.worker(0).finish();
+        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (0, 0));
     }
 }

@@ -40,7 +40,7 @@ const OUTSIDE_INTERVAL: u32 = 64;
 const OLDEST_INTERVAL: u32 = 64 * 64;
 /// How long a worker searches before it sleeps: about twice what waking it would take.
 const SEARCH_TIME: Duration = Duration::from_micros(25);
-/// How long it searches while tasks are in flight, which may bring more. A network is loop after
+/// How long it searches while compute tasks are in flight, which may bring more. A network is loop after
 /// loop, and between two of them a worker has nothing to do for as long as another takes for its last
 /// tile, or for what is not a loop. If it slept, each loop would begin with a system call, and with
 /// some 50 microseconds on one thread less.
@@ -249,18 +249,24 @@ impl Core {
         track.iter().for_each(Track::mark);
         let begin = track.as_ref().map(Track::last).unwrap_or_default();
         let ended = || track.iter().for_each(|track| track.task(begin));
-        self.run(self.tally.shared(), task, ended);
+        self.run(self.tally.blocking(), task, ended);
         BLOCKING_FOR.set(std::ptr::null());
         self.notify_watchers();
     }
 
-    /// Counts a task that is about to be offered to threads outside of the workers.
-    pub(super) fn count_added(&self) {
-        self.tally.shared().add(1);
+    /// Counts a blocking task that is about to be offered to threads outside of the workers.
+    pub(super) fn count_blocking_added(&self) {
+        self.tally.blocking().add(1);
     }
 
-    /// Counts a task as gone that did not run.
-    pub(super) fn count_gone(&self) {
+    /// Counts a blocking task as gone that no thread took.
+    pub(super) fn count_blocking_refused(&self) {
+        self.tally.blocking().finish();
+        self.notify_watchers();
+    }
+
+    /// Counts a compute task as gone that was added from outside and did not run.
+    fn count_gone(&self) {
         self.tally.shared().finish();
         self.notify_watchers();
     }
@@ -427,7 +433,7 @@ impl Local {
     fn is_vain(&self, searched: Duration) -> bool {
         self.short_searches.get() > 0
             || searched > SEARCH_TIME_IN_FLIGHT
-            || self.core.tally.in_flight() == 0
+            || self.core.tally.compute_in_flight() == 0
     }
 
     /// Tries each of the other workers once, starting anywhere.
