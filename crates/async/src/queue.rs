@@ -54,6 +54,8 @@ mod parallel;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod search;
+#[cfg(not(loom))]
 mod share;
 #[cfg(not(loom))]
 mod single;

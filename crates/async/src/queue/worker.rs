@@ -4,7 +4,8 @@
 //! A worker takes its own newest task, else some from the injector, else half of what another
 //! worker has, oldest first. Now and then it takes a task from outside, or its oldest one, first,
 //! so that no task waits forever behind newer ones. Finding nothing it searches for a moment, for
-//! longer while other tasks run, and then sleeps; the protocol for that is in [`idle`](super::idle).
+//! longer while other tasks run (see [`search`](super::search)), and then sleeps; the protocol for
+//! that is in [`idle`](super::idle).
 //!
 //! # Invariants
 //!
@@ -14,13 +15,14 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::ptr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::blocking::Spawner;
 use super::deque::{Owner, Steal, Thief, deque};
 use super::idle::Idle;
 use super::injector::Injector;
 use super::rest::Rest;
+use super::search::{Next, Search};
 use super::tally::{Lane, Tally};
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
@@ -38,17 +40,6 @@ const OUTSIDE_INTERVAL: u32 = 64;
 /// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
 /// oldest task of a tree brings many others, and they cost more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
-/// How long a worker searches before it sleeps: about twice what waking it would take.
-const SEARCH_TIME: Duration = Duration::from_micros(25);
-/// How long it searches while compute tasks are in flight, which may bring more. A network is loop after
-/// loop, and between two of them a worker has nothing to do for as long as another takes for its last
-/// tile, or for what is not a loop. If it slept, each loop would begin with a system call, and with
-/// some 50 microseconds on one thread less.
-const SEARCH_TIME_IN_FLIGHT: Duration = Duration::from_millis(1);
-/// A worker that waits for its processor for so long shares it with others, ...
-const AWAY_TIME: Duration = Duration::from_micros(50);
-/// ... who are better off if it sleeps: so many searches are short then.
-const SHORT_SEARCHES: u32 = 64;
 
 /// What workers, blocking threads and handles share.
 pub(super) struct Core {
@@ -405,35 +396,25 @@ impl Local {
             // Going to sleep tells those who wait for the queue to come to rest, but later.
             self.core.rest.notify();
         }
-        let short_searches = self.short_searches.get();
-        self.short_searches.set(short_searches.saturating_sub(1));
         let begin = Instant::now();
-        let mut searched = Duration::ZERO;
-        loop {
-            if let Some(task) = self.steal().or_else(|| self.take_injected()) {
-                return Some(task);
+        let mut search = Search::new(self.short_searches.get());
+        let in_flight = || self.core.tally.compute_in_flight() > 0;
+        let task = loop {
+            let task = self.steal().or_else(|| self.take_injected());
+            if task.is_some() || self.core.idle.peek().is_closed() {
+                break task;
             }
-            let before = std::mem::replace(&mut searched, begin.elapsed());
-            if searched - before > AWAY_TIME {
-                self.short_searches.set(SHORT_SEARCHES);
+            match search.next(begin.elapsed(), in_flight) {
+                Next::Again => (0..16).for_each(|_| spin_loop()),
+                Next::Yield => {
+                    (0..16).for_each(|_| spin_loop());
+                    thread::yield_now();
+                }
+                Next::Sleep => break None,
             }
-            let is_late = searched > SEARCH_TIME;
-            if self.core.idle.peek().is_closed() || (is_late && self.is_vain(searched)) {
-                return None;
-            }
-            (0..16).for_each(|_| spin_loop());
-            if is_late {
-                // Whoever is to bring the work may be waiting for this processor.
-                thread::yield_now();
-            }
-        }
-    }
-
-    /// Tells whether to search for longer than usual is in vain.
-    fn is_vain(&self, searched: Duration) -> bool {
-        self.short_searches.get() > 0
-            || searched > SEARCH_TIME_IN_FLIGHT
-            || self.core.tally.compute_in_flight() == 0
+        };
+        self.short_searches.set(search.short_searches_left());
+        task
     }
 
     /// Tries each of the other workers once, starting anywhere.
