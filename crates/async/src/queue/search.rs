@@ -4,7 +4,8 @@
 //! between two of them a worker has nothing to do for as long as another takes for its last tile, or for what is not a
 //! loop. If it slept, each loop would begin with a system call, and with some 50 microseconds on one thread less.
 //!
-//! A long search must not cost others anything. So it gives its processor away after each round. And it seldom asks
+//! A long search must not cost others anything. So it gives its processor away after each round, and ends once it has
+//! lost it: a worker that is counted as searching and doesn't run keeps others from being woken. And it seldom asks
 //! what is in flight, since that takes the counters out of the caches of those who work.
 
 use std::time::Duration;
@@ -15,6 +16,8 @@ const SHORT: Duration = Duration::from_micros(25);
 const LONG: Duration = Duration::from_millis(1);
 /// How often it asks then whether they are.
 const ASKING_INTERVAL: Duration = Duration::from_micros(50);
+/// Giving the processor away takes less than this if nobody takes it.
+const LOST_TIME: Duration = Duration::from_micros(10);
 /// A worker that waits for its processor for so long shares it with others, ...
 const AWAY_TIME: Duration = Duration::from_micros(50);
 /// ... who are better off if it sleeps: so many searches are short then.
@@ -27,6 +30,8 @@ pub(super) struct Search {
     ask_at: Duration,
     /// How many searches are to be short, this one included.
     short_searches: u32,
+    /// Whether somebody took the processor when it was given away.
+    lost: bool,
 }
 
 /// What to do after a round in vain.
@@ -47,6 +52,7 @@ impl Search {
             searched: Duration::ZERO,
             ask_at: Duration::ZERO,
             short_searches,
+            lost: false,
         }
     }
 
@@ -66,7 +72,7 @@ impl Search {
         if searched <= SHORT {
             return Next::Again;
         }
-        if self.short_searches > 0 || searched > LONG {
+        if self.short_searches > 0 || self.lost || searched > LONG {
             return Next::Sleep;
         }
         if searched >= self.ask_at {
@@ -76,6 +82,11 @@ impl Search {
             self.ask_at = searched + ASKING_INTERVAL;
         }
         Next::Yield
+    }
+
+    /// The processor was given away, and was back after so long.
+    pub(super) fn yielded(&mut self, away: Duration) {
+        self.lost |= away > LOST_TIME;
     }
 }
 
@@ -113,6 +124,17 @@ mod tests {
     fn search_is_long_while_tasks_are_in_flight_and_seldom_asks() {
         assert_eq!(run(&mut Search::new(0), 1, u64::MAX), (1001, 20));
         assert_eq!(run(&mut Search::new(0), 1, 100), (126, 3));
+    }
+
+    #[test]
+    fn long_search_ends_once_the_processor_was_lost() {
+        let mut search = Search::new(0);
+        assert_eq!(search.next(us(30), || true), Next::Yield);
+        search.yielded(us(10));
+        assert_eq!(search.next(us(45), || true), Next::Yield);
+        search.yielded(us(11));
+        assert_eq!(search.next(us(60), || unreachable!()), Next::Sleep);
+        assert_eq!(search.short_searches_left(), 0);
     }
 
     #[test]

@@ -408,7 +408,9 @@ impl Local {
                 Next::Again => (0..16).for_each(|_| spin_loop()),
                 Next::Yield => {
                     (0..16).for_each(|_| spin_loop());
+                    let before = Instant::now();
                     thread::yield_now();
+                    search.yielded(before.elapsed());
                 }
                 Next::Sleep => break None,
             }
