@@ -222,11 +222,17 @@ impl Plan {
             true => n_matrices.saturating_mul(FAR_PARTS),
             false => usize::MAX,
         };
-        let strip = match self.m < MIN_ROWS {
+        let is_short = self.m < MIN_ROWS;
+        let strip = match is_short {
             true => self.m,
             false => STRIP,
         };
-        let most = most.min(n_rows / MIN_ROWS);
+        // Short matrices that share a right factor go through it together; those that have their own can't.
+        let has_own_right = self.b.batch.iter().any(|stride| *stride != 0);
+        let most = match is_short && has_own_right {
+            true => most.min(n_matrices),
+            false => most.min(n_rows / MIN_ROWS),
+        };
         Parts::even(n_elements, strip.saturating_mul(self.n), self.k / 16, most)
     }
 

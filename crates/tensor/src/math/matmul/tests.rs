@@ -174,6 +174,26 @@ fn parts_of_products_are_the_product() {
 }
 
 #[test]
+fn short_matrices_are_parts_where_each_has_its_own_right_factor() {
+    let n_parts = |a: &[usize], b: &[usize]| {
+        let strides = |extents: &[usize]| crate::TensorShape::new(extents).unwrap().strides();
+        let mut out = a.to_vec();
+        out[a.len() - 1] = b[b.len() - 1];
+        Plan::new((a, &strides(a)), (b, &strides(b)), &out)
+            .unwrap()
+            .parts()
+            .len()
+    };
+    assert_eq!(n_parts(&[14, 2, 4096], &[14, 4096, 4096]), 14);
+    assert_eq!(n_parts(&[25, 2, 1024], &[25, 1024, 1024]), 24);
+    assert_eq!(n_parts(&[12, 4, 64], &[12, 64, 1024]), 6);
+    assert_eq!(n_parts(&[3, 4, 29, 1024], &[4, 1024, 1024]), 12);
+    // A shared one is gone through for as many rows as pay.
+    assert_eq!(n_parts(&[14, 2, 4096], &[4096, 4096]), 1);
+    assert_eq!(n_parts(&[60, 2, 4096], &[1, 4096, 4096]), 4);
+}
+
+#[test]
 fn matrices_that_do_not_fit_are_told() {
     let x = TensorView::new(&[1.0_f32, 2.0], &[1, 2]).unwrap();
     let row = TensorView::new(&[1.0_f32, 2.0], &[2]).unwrap();
