@@ -63,7 +63,10 @@ pub fn rows<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let is_streamed = is_streamed(size_of_val(out.as_mut_slice()));
+    let is_streamed = is_streamed::<T>(
+        out.as_mut_slice().len(),
+        x.extents().last().copied().unwrap_or(0),
+    );
     by_variance(x, epsilon, affine, is_streamed, out)
 }
 
@@ -109,7 +112,10 @@ pub fn rows_root_mean_square<T: Floating>(
     affine: Affine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let is_streamed = is_streamed(size_of_val(out.as_mut_slice()));
+    let is_streamed = is_streamed::<T>(
+        out.as_mut_slice().len(),
+        x.extents().last().copied().unwrap_or(0),
+    );
     by_root_mean_square(x, epsilon, affine, is_streamed, out)
 }
 

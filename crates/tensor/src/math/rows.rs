@@ -1,8 +1,10 @@
 //! Rows that are made one by one.
 
 use std::mem::size_of_val;
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 
-use super::vectorized;
+use super::{parallel, vectorized};
 use crate::{Element, to_bytes, to_bytes_mut};
 
 /// How far ahead memory is asked for, in bytes, at least: so long does it take to arrive.
@@ -15,8 +17,9 @@ const N_PASSES: usize = 2;
 pub(crate) const SEGMENT: usize = 256;
 /// Results of more bytes are streamed: no cache holds them until somebody reads them.
 const STREAMED_BYTES: usize = 32 << 20;
-/// Rows of more bytes are not: what is between their passes is to stay near.
-const STREAMED_ROW_BYTES: usize = 64 << 10;
+/// Bytes of rows that are streamed. Of shorter ones much is parts of lines, which are not streamed; of longer ones
+/// what is between their passes would not stay near.
+const STREAMED_ROW_BYTES: RangeInclusive<usize> = 8 * LINE..=64 << 10;
 
 /// What will be read and written after a row.
 ///
@@ -149,9 +152,24 @@ impl<'r, T: Element> Row<'r, T> {
     }
 }
 
-/// Whether a result of so many bytes is streamed.
-pub(crate) fn is_streamed(n_bytes: usize) -> bool {
-    n_bytes > STREAMED_BYTES
+/// Whether a result of so many elements, in rows of `row`, is streamed.
+pub(crate) fn is_streamed<T>(n_elements: usize, row: usize) -> bool {
+    let bytes = |n: usize| n.saturating_mul(size_of::<T>());
+    bytes(n_elements) > STREAMED_BYTES && STREAMED_ROW_BYTES.contains(&bytes(row))
+}
+
+/// How many elements a chunk of whole rows has, as of [`parallel::chunk_len`]. Of what is streamed it has more: each
+/// chunk needs memory for a row, and waits for the end of its streams.
+pub(crate) fn chunk_len(
+    is_streamed: bool,
+    operations_per_element: usize,
+    row: usize,
+) -> NonZeroUsize {
+    let operations = match is_streamed {
+        true => 1,
+        false => operations_per_element,
+    };
+    parallel::chunk_len(operations, row)
 }
 
 /// Makes each row of `out`, which is the whole or a part of a result that is streamed or not, of that of `x`. What is
@@ -167,12 +185,11 @@ pub(crate) fn each_row<T: Element>(
     is_streamed: bool,
     mut make: impl FnMut(Row<'_, T>),
 ) {
-    let row_bytes = row.saturating_mul(size_of::<T>());
-    let is_streamed = is_streamed && row_bytes <= STREAMED_ROW_BYTES;
-    let mut near = match is_streamed {
-        true => x[..row.min(x.len())].to_vec(),
-        false => Vec::new(),
+    let n_near = match is_streamed {
+        true => row.min(x.len()),
+        false => 0,
     };
+    let mut near = vec![T::ZERO; n_near];
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
     let (rows, out) = (x.chunks_exact(row), out.chunks_exact_mut(row));
@@ -301,6 +318,25 @@ mod tests {
                 });
             },
         );
+    }
+
+    #[test]
+    fn large_results_are_streamed_but_for_short_and_long_rows() {
+        let n = STREAMED_BYTES / size_of::<f32>();
+        for (n_elements, row, wanted) in [
+            (n + 1, 127, false),
+            (n + 1, 128, true),
+            (n + 1, 1 << 14, true),
+            (n + 1, (1 << 14) + 1, false),
+            (n, 128, false),
+            (usize::MAX, usize::MAX, false),
+            (n + 1, 0, false),
+        ] {
+            let found = is_streamed::<f32>(n_elements, row);
+            assert_eq!(found, wanted, "{n_elements} in rows of {row}");
+        }
+        assert!(chunk_len(true, 32, 2000).get() >= 10 * 2000);
+        assert_eq!(chunk_len(false, 32, 2000).get(), 2000);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::functions::Float;
 use super::number::Floating;
 use super::reduce::{BLOCK, Reduction, Sum, block, block_by};
-use super::rows::{Row, each_row, is_streamed};
+use super::rows::{Row, chunk_len, each_row, is_streamed};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
@@ -54,7 +54,7 @@ pub fn softmax<T: Floating>(
     match x.as_slice() {
         Some(x) => {
             let out = out.as_mut_slice();
-            rows(kind, row, x, is_streamed(size_of_val(out)), out);
+            rows(kind, row, x, is_streamed::<T>(out.len(), row), out);
         }
         None => {
             super::elementwise::unary::<super::elementwise::Identity, T>(x, out)?;
@@ -79,8 +79,8 @@ pub fn softmax_into<T: Floating>(
     crate::dense::expect_dtype::<T>(x.metadata())?;
     let row = row_len(&x.shape().to_dims(), &out.shape().to_dims())?;
     let x = x.clone();
-    let chunk = parallel::chunk_len(32, row);
-    let is_streamed = is_streamed(out.n_elements().saturating_mul(size_of::<T>()));
+    let is_streamed = is_streamed::<T>(out.n_elements(), row);
+    let chunk = chunk_len(is_streamed, 32, row);
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let reading = x.read()?;
         let x = &reading.elements::<T>()?[first..first + part.len()];

@@ -7,7 +7,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::{Affine, by_root_mean_square, by_variance};
 use crate::math::number::{Floating, Real};
 use crate::math::parallel;
-use crate::math::rows::is_streamed;
+use crate::math::rows::{chunk_len, is_streamed};
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What rows are divided by.
@@ -53,11 +53,12 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
         return Err(Error::invalid_argument(message));
     }
     let (x, scale, shift) = (x.clone(), scale.cloned(), shift.cloned());
-    let is_streamed = is_streamed(out.n_elements().saturating_mul(size_of::<T>()));
+    let is_wide = T::DTYPE == <T::Wide as crate::Element>::DTYPE;
+    let is_streamed = is_wide && is_streamed::<T>(out.n_elements(), row);
     parallel::fill(
         execution,
         out,
-        parallel::chunk_len(8, row),
+        chunk_len(is_streamed, 8, row),
         move |first, part: &mut [T]| {
             let reading = x.read()?;
             let x = &reading.elements::<T>()?[first..first + part.len()];
@@ -69,7 +70,7 @@ pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
             let (scale, shift) = (scale.transpose()?, shift.transpose()?);
             let scale = scale.as_ref().map(|one| one.elements::<T>()).transpose()?;
             let shift = shift.as_ref().map(|one| one.elements::<T>()).transpose()?;
-            if T::DTYPE == <T::Wide as crate::Element>::DTYPE {
+            if is_wide {
                 return make(
                     (norm, is_streamed),
                     row,
