@@ -120,7 +120,8 @@ pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
     );
 }
 
-/// The largest, where all are numbers: what is none is left to the sum, and may be taken for any number here.
+/// The largest of those that are numbers; `LOWEST` where there are none. What is no number is passed over: the sum
+/// tells of it.
 struct Largest;
 
 impl<T: Floating> Reduction<T> for Largest {
@@ -221,6 +222,31 @@ mod tests {
                     prop_assert!((wide(&soft[index]) - exact).abs() <= exact * 1e-5 + 1e-37);
                     let exact = wide(&values[index]) - largest - sum.ln();
                     prop_assert!((wide(&logarithms[index]) - exact).abs() <= exact.abs() * 1e-5 + 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_with_what_is_no_number_have_no_numbers() {
+        for n in [3, 40, BLOCK + 9] {
+            let numbers: Vec<f32> = (0..n).map(|x| (x % 7) as f32 - 3.0).collect();
+            for places in [vec![0], vec![n / 2], vec![n - 1], (0..n).collect()] {
+                for beside in [None, Some(f32::NEG_INFINITY), Some(f32::INFINITY)] {
+                    // Rows before and behind are not touched by it.
+                    let mut x = numbers.repeat(3);
+                    let row = &mut x[n..2 * n];
+                    row.iter_mut().for_each(|x| *x = beside.unwrap_or(*x));
+                    places.iter().for_each(|place| row[*place] = f32::NAN);
+                    for kind in [Kind::Softmax, Kind::LogSoftmax] {
+                        let found = of(kind, &x, &[3, n]);
+                        let is_right = |(index, x): (usize, &f32)| x.is_nan() == (index / n == 1);
+                        let told = format!("{kind:?} of {n}, at {places:?}, beside {beside:?}");
+                        assert!(found.iter().enumerate().all(is_right), "{told}");
+                        let mut row = x[n..2 * n].to_vec();
+                        row_in_place(kind, &mut row);
+                        assert!(row.iter().all(|x| x.is_nan()), "{told}, in place");
+                    }
                 }
             }
         }
