@@ -122,18 +122,8 @@ pub fn fill<T: Element>(
     chunk: NonZeroUsize,
     body: impl Fn(usize, &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(output.metadata())?;
-    let n_elements = output.n_elements();
-    if n_elements <= chunk.get() {
-        if n_elements > 0 {
-            body(0, output.write()?.elements_mut()?)?;
-        }
-        return Ok(AsyncValue::available(Chain));
-    }
-    let body = move |first, bytes: &mut [u8]| body(first, from_bytes_mut(bytes)?);
-    let parts = Parts::of_chunks(n_elements, chunk);
-    let size = size_of::<T>();
-    Ok(spread(execution, output, size, parts, Box::new(body)))
+    let parts = Parts::of_chunks(output.n_elements(), chunk);
+    fill_parts(execution, output, parts, body)
 }
 
 /// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
