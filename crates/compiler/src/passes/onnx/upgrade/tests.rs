@@ -226,6 +226,10 @@ fn what_is_wrong_with_learned_models_is_told() {
         "attribute 'imputed_value_floats' is expected to have 1 element or 4, found 2",
     );
     told(
+        r#"Imputer"(%x) {imputed_value_int64s = [1, 2, 3]}"#,
+        "attribute 'imputed_value_int64s' is expected to have 1 element or 4, found 3",
+    );
+    told(
         r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], targets = -1}"#,
         "attribute 'targets' is expected to be at least 1, found -1",
     );
@@ -241,6 +245,14 @@ fn what_is_wrong_with_learned_models_is_told() {
         r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], post_transform = "CUBE"}"#,
         "attribute 'post_transform' is expected to be 'NONE', 'LOGISTIC' or 'SOFTMAX', found 'CUBE'",
     );
+    for name in ["PROBIT", "SOFTMAX_ZERO"] {
+        told(
+            &format!(
+                r#"LinearRegressor"(%x) {{coefficients = [1.0 : f32], post_transform = "{name}"}}"#
+            ),
+            &format!("attribute 'post_transform' is '{name}', which is not supported"),
+        );
+    }
     told(
         r#"FeatureVectorizer"(%x) {inputdimensions = [1, 2]}"#,
         "attribute 'inputdimensions' is expected to have 1 elements, found 2",

@@ -44,17 +44,16 @@ impl Operator<'_> {
     fn imputer(&self) -> Option<String> {
         let [n_floats, n_integers] =
             ["imputed_value_floats", "imputed_value_int64s"].map(|name| self.len(name));
-        let name = match (n_floats, n_integers) {
+        let (name, n) = match (n_floats, n_integers) {
             (0, 0) => {
                 return self.attribute(
                     "imputed_value_floats",
                     "have elements, or 'imputed_value_int64s'",
                 );
             }
-            (0, _) => "imputed_value_int64s",
-            _ => "imputed_value_floats",
+            (0, n) => ("imputed_value_int64s", n),
+            (n, _) => ("imputed_value_floats", n),
         };
-        let n = n_floats.max(usize::from(n_floats == 0) * n_integers);
         let found = self.last_extent()?;
         let fits = n == 1 || i64::try_from(n) == Ok(found);
         match fits {
@@ -89,11 +88,14 @@ impl Operator<'_> {
             return self.attribute("intercepts", expected);
         }
         if Transform::of(self.module, self.op).is_none() {
-            let found = node::text(self.module, self.op, "post_transform");
-            return self.attribute(
-                "post_transform",
-                named("'NONE', 'LOGISTIC' or 'SOFTMAX'", found),
-            );
+            let name = "post_transform";
+            return match node::text(self.module, self.op, name) {
+                // They have a meaning, which no operator here stands for.
+                found @ ("PROBIT" | "SOFTMAX_ZERO") => Some(format!(
+                    "attribute '{name}' is '{found}', which is not supported"
+                )),
+                found => self.attribute(name, named("'NONE', 'LOGISTIC' or 'SOFTMAX'", found)),
+            };
         }
         let x = node::operand(self.module, self.op, 0)?;
         let rank = node::shape(self.module, x)?.len();
