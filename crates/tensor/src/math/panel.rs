@@ -9,7 +9,8 @@
 //! looks at padding; no matrix of patches is made.
 //!
 //! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
-//! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache holds all panels, it is the other way around.
+//! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache
+//! holds all panels, it is the other way around.
 //! Of few rows several panels are gone through at once (`few`).
 //! Blocks are what threads divide among themselves (`Grid`).
 
@@ -401,8 +402,8 @@ const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
 const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
-/// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel that
-/// comes from afar is used more than once.
+/// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel
+/// that comes from afar is used more than once.
 const ROW_BLOCKS: usize = 8;
 /// Multiplications of such a block, at least: some 20 microseconds, more than it costs to wake another worker.
 const SHARE_OPERATIONS: usize = 1 << 20;

@@ -12,7 +12,7 @@ use super::after::{Added, After, TensorAfter};
 use super::{Block, Cuts};
 use crate::{DenseHostTensor, from_bytes, from_bytes_mut};
 
-/// What takes less is finished by who begins it.
+/// What takes less is shared with workers that have nothing to do, rather than handed out as tasks.
 const SHORT_NS: usize = 100_000;
 
 /// Makes a tensor whose rows are `n` columns: `body(block, after, out, stride)` makes a block, from its first
