@@ -14,7 +14,6 @@ use super::narrow::Narrow;
 use super::{Plan, Pooling, pool_into};
 use crate::DenseHostTensor;
 use crate::math::lines::Lines;
-use crate::math::panel::vectors::{load, store};
 use crate::math::panel::{InstructionSet, TensorAfter, fill};
 use crate::math::window::Window;
 
@@ -68,7 +67,7 @@ pub fn pool_f32_into(
     })
 }
 
-/// Outputs that are to be made.
+/// Outputs that are to be made, of as many channels as a vector has elements, or more.
 struct Pixels<'p> {
     plan: &'p Plan,
     input: &'p [f32],
@@ -189,6 +188,7 @@ struct Line<'p, S: Simd> {
     taps: &'p [usize],
     /// How far what an output looks at lies behind that of the one before.
     stride: usize,
+    // Invariant: as many as a vector has elements, or more.
     channels: usize,
     /// Begins with the first output.
     out: &'p mut [f32],
@@ -206,12 +206,9 @@ impl<S: Simd> Line<'_, S> {
             self.column::<1>(by, channel);
             channel += S::F32_LANES;
         }
-        // Channels that were made are made again with the rest where that fills a vector: they become the same.
+        // Channels that were made are made again with the rest, so that they fill a vector: they become the same.
         if channel < channels {
-            match channel > 0 {
-                true => self.column::<1>(by, channels - S::F32_LANES),
-                false => self.part(by, channel),
-            }
+            self.column::<1>(by, channels - S::F32_LANES);
         }
     }
 
@@ -255,22 +252,6 @@ impl<S: Simd> Line<'_, S> {
             for vector in 0..N {
                 out[vector] = by.end(simd, made[index][vector]);
             }
-        }
-    }
-
-    /// Makes channels that don't fill a vector.
-    #[inline(always)]
-    fn part(&mut self, by: &impl Gathered, channel: usize) {
-        let n = self.channels - channel;
-        for pixel in 0..self.out.len() / self.channels {
-            let first = pixel * self.stride + channel;
-            let mut made = by.start(self.simd);
-            for &x in self.taps {
-                let x = load(self.simd, &self.input[x + first..][..n]);
-                made = by.with(self.simd, made, x);
-            }
-            let out = &mut self.out[pixel * self.channels + channel..][..n];
-            store(self.simd, out, by.end(self.simd, made));
         }
     }
 }
