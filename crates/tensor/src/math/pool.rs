@@ -13,6 +13,7 @@ use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod channels_first;
+mod gathered;
 mod general;
 mod gradient;
 mod narrow;

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::gathered::{Gathered, Greatest, Mean};
 use super::{Plan, Pooling};
 use crate::math::panel::vectors::{load, store};
 use crate::math::window::{Laid, Window, Windows};
@@ -66,21 +67,20 @@ impl WithSimd for Narrow<'_> {
                     (start, &seen[..], 1)
                 }
             };
-            let n = match pooling {
-                Pooling::Maximum => None,
-                Pooling::Mean => Some(taps.len().max(1)),
-                Pooling::MeanWithPadding => Some(windows.n_taps()),
-            };
-            #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
-            let divisor = n.map(|n| n as f32);
             let made = Made {
                 simd,
                 taps,
-                divisor,
                 strides: [width.window.stride.wrapping_mul(channels), channels],
             };
             let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
-            let n_made = made.some(input, out, n_alike);
+            #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
+            let n_made = match pooling {
+                Pooling::Maximum => made.some(&Greatest, input, out, n_alike),
+                Pooling::Mean => made.some(&Mean(taps.len().max(1) as f32), input, out, n_alike),
+                Pooling::MeanWithPadding => {
+                    made.some(&Mean(windows.n_taps() as f32), input, out, n_alike)
+                }
+            };
             pixel += n_made;
             x += n_made;
             if x == width.output {
@@ -103,8 +103,6 @@ const NEIGHBOURS: usize = 4;
 struct Made<'p, S> {
     simd: S,
     taps: &'p [usize],
-    /// What sums are divided by; the largest element is taken if there is nothing.
-    divisor: Option<f32>,
     /// How far neighbours are apart in the input, and in the output.
     strides: [usize; 2],
 }
@@ -112,7 +110,7 @@ struct Made<'p, S> {
 impl<S: Simd> Made<'_, S> {
     /// Makes some of `n` outputs, the first of which `input` and `out` begin with; returns how many.
     #[inline(always)]
-    fn some(&self, input: &[f32], out: &mut [f32], n: usize) -> usize {
+    fn some(&self, by: &impl Gathered, input: &[f32], out: &mut [f32], n: usize) -> usize {
         // Taps come in order.
         let end = self.taps.last().map_or(0, |tap| tap + S::F32_LANES);
         let [apart, channels] = self.strides;
@@ -120,91 +118,43 @@ impl<S: Simd> Made<'_, S> {
             last * apart + end <= input.len() && last * channels + S::F32_LANES <= out.len()
         };
         if n >= NEIGHBOURS && has_room(NEIGHBOURS - 1) {
-            self.whole(input, out);
+            self.whole(by, input, out);
             return NEIGHBOURS;
         }
         let n_written = match has_room(0) {
             true => S::F32_LANES,
             false => channels,
         };
-        make(
-            self.simd,
-            input,
-            self.taps,
-            self.divisor,
-            &mut out[..n_written],
-        );
+        make(self.simd, by, input, self.taps, &mut out[..n_written]);
         1
     }
 
     /// Makes neighbours by whole vectors.
     #[inline(always)]
-    fn whole(&self, input: &[f32], out: &mut [f32]) {
+    fn whole(&self, by: &impl Gathered, input: &[f32], out: &mut [f32]) {
         let (simd, [apart, channels]) = (self.simd, self.strides);
-        let start = match self.divisor {
-            Some(_) => 0.0,
-            None => f32::NEG_INFINITY,
-        };
-        let mut made = [simd.splat_f32s(start); NEIGHBOURS];
+        let mut made = [by.start(simd); NEIGHBOURS];
         for &tap in self.taps {
-            let vector = |index: usize| {
+            for index in 0..NEIGHBOURS {
                 let elements = &input[tap + index * apart..][..S::F32_LANES];
-                S::as_simd_f32s(elements).0[0]
-            };
-            match self.divisor {
-                Some(_) => {
-                    for index in 0..NEIGHBOURS {
-                        made[index] = simd.add_f32s(made[index], vector(index));
-                    }
-                }
-                None => {
-                    for index in 0..NEIGHBOURS {
-                        made[index] = greatest(simd, made[index], vector(index));
-                    }
-                }
+                made[index] = by.with(simd, made[index], S::as_simd_f32s(elements).0[0]);
             }
         }
         for (index, made) in made.into_iter().enumerate() {
-            let made = match self.divisor {
-                Some(divisor) => simd.div_f32s(made, simd.splat_f32s(divisor)),
-                None => made,
-            };
-            store(simd, &mut out[index * channels..][..S::F32_LANES], made);
+            let out = &mut out[index * channels..][..S::F32_LANES];
+            store(simd, out, by.end(simd, made));
         }
     }
 }
 
-/// Makes an output of the elements at `taps`: their sum divided by a number, or the largest.
+/// Makes an output of the elements at `taps`.
 #[inline(always)]
-fn make<S: Simd>(simd: S, input: &[f32], taps: &[usize], divisor: Option<f32>, out: &mut [f32]) {
-    let made = match divisor {
-        Some(divisor) => {
-            let mut sum = simd.splat_f32s(0.0);
-            for &tap in taps {
-                sum = simd.add_f32s(sum, load(simd, &input[tap..][..out.len()]));
-            }
-            simd.div_f32s(sum, simd.splat_f32s(divisor))
-        }
-        None => {
-            let mut made = simd.splat_f32s(f32::NEG_INFINITY);
-            for &tap in taps {
-                made = greatest(simd, made, load(simd, &input[tap..][..out.len()]));
-            }
-            made
-        }
-    };
-    store(simd, out, made);
-}
-
-/// The larger ones; what is no number where one of two is none.
-#[inline(always)]
-fn greatest<S: Simd>(simd: S, before: S::f32s, x: S::f32s) -> S::f32s {
-    let larger = match S::F32_LANES > 4 {
-        // The instruction of x86 gives the second where they are alike, or one is no number.
-        true => simd.max_f32s(before, x),
-        false => simd.select_f32s(simd.greater_than_f32s(before, x), before, x),
-    };
-    simd.select_f32s(simd.equal_f32s(before, before), larger, before)
+fn make<S: Simd>(simd: S, by: &impl Gathered, input: &[f32], taps: &[usize], out: &mut [f32]) {
+    let mut made = by.start(simd);
+    for &tap in taps {
+        made = by.with(simd, made, load(simd, &input[tap..][..out.len()]));
+    }
+    store(simd, out, by.end(simd, made));
 }
 
 /// Windows that lie in the input as a whole.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+use super::gathered::{Gathered, Greatest, Mean};
 use super::narrow::Narrow;
 use super::{Plan, Pooling, pool_into};
 use crate::DenseHostTensor;
@@ -122,61 +123,6 @@ impl WithSimd for Pixels<'_> {
             }
             output += n;
         }
-    }
-}
-
-/// What is made of the elements of windows.
-trait Gathered {
-    /// What there is before the first.
-    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2];
-
-    /// With one more.
-    fn with<S: Simd>(&self, simd: S, before: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2];
-
-    /// What is made of all.
-    fn end<S: Simd>(&self, simd: S, made: [S::f32s; 2]) -> S::f32s;
-}
-
-/// The largest; what is no number where one of them is none, which is kept beside.
-struct Greatest;
-
-impl Gathered for Greatest {
-    #[inline(always)]
-    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2] {
-        [f32::NEG_INFINITY, 0.0].map(|start| simd.splat_f32s(start))
-    }
-
-    #[inline(always)]
-    fn with<S: Simd>(&self, simd: S, [before, none]: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2] {
-        [
-            simd.max_f32s(before, x),
-            simd.select_f32s(simd.equal_f32s(x, x), none, x),
-        ]
-    }
-
-    #[inline(always)]
-    fn end<S: Simd>(&self, simd: S, [greatest, none]: [S::f32s; 2]) -> S::f32s {
-        simd.select_f32s(simd.equal_f32s(none, none), greatest, none)
-    }
-}
-
-/// The sum divided by so many.
-struct Mean(f32);
-
-impl Gathered for Mean {
-    #[inline(always)]
-    fn start<S: Simd>(&self, simd: S) -> [S::f32s; 2] {
-        [simd.splat_f32s(0.0); 2]
-    }
-
-    #[inline(always)]
-    fn with<S: Simd>(&self, simd: S, [before, none]: [S::f32s; 2], x: S::f32s) -> [S::f32s; 2] {
-        [simd.add_f32s(before, x), none]
-    }
-
-    #[inline(always)]
-    fn end<S: Simd>(&self, simd: S, [sum, _]: [S::f32s; 2]) -> S::f32s {
-        simd.div_f32s(sum, simd.splat_f32s(self.0))
     }
 }
 
