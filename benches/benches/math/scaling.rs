@@ -1,18 +1,19 @@
 //! How many times faster products are on two threads than on one, beside `gemm`, called by two threads for half of
 //! the rows each.
 //!
-//! Wall time. The peer's second thread waits in a loop, so that its start costs nothing, and sleeps while we are
-//! measured; our workers sleep between products, as they do.
+//! Wall time of some products, one after the other, as a program has them. The peer's second thread waits in a loop,
+//! so that its start costs nothing, and sleeps while we are measured; our workers sleep until the first product, and
+//! are woken for it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use tfrt_async::AsyncValue;
 use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, Task,
 };
+use tfrt_async::{AsyncValue, Promise};
 use tfrt_benches::measure::{Clock, Times};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Chain, ExecutionContext, HostContext, RequestContext};
@@ -28,7 +29,11 @@ pub(super) fn all() {
     }
 }
 
+/// About so many multiplications are measured together, some milliseconds of work.
+const MULTIPLICATIONS: usize = 1 << 28;
+
 fn one(name: &str, n: usize) {
+    let n_each = (MULTIPLICATIONS / (n * n * n)).max(1);
     let (alone, together) = (Ours::new(1, n), Ours::new(2, n));
     let (mut ours, mut peer) = (
         [(); 2].map(|()| Times::default()),
@@ -37,8 +42,11 @@ fn one(name: &str, n: usize) {
     let mut whole = Peer::new(n, n);
     let mut halves = Halves::new(n);
     for round in 0..=15 {
-        let times = [alone.time(), together.time()];
-        let peer_times = [whole.time(), halves.time()];
+        let times = [alone.time(n_each), together.time(n_each)];
+        let peer_times = [
+            (0..n_each).map(|_| whole.time()).sum(),
+            (0..n_each).map(|_| halves.time()).sum(),
+        ];
         // The first one warms up.
         if round > 0 {
             ours.iter_mut()
@@ -60,8 +68,10 @@ fn one(name: &str, n: usize) {
 /// A product of ours, on a queue.
 struct Ours {
     host: HostContext,
-    work: Arc<dyn Fn() -> AsyncValue<Chain> + Send + Sync>,
+    work: Work,
 }
+
+type Work = Arc<dyn Fn() -> AsyncValue<Chain> + Send + Sync>;
 
 impl Ours {
     fn new(n_threads: usize, n: usize) -> Self {
@@ -88,18 +98,25 @@ impl Ours {
         Ours { host, work }
     }
 
-    fn time(&self) -> Duration {
+    fn time(&self, n_products: usize) -> Duration {
         let (promise, done) = AsyncValue::pending();
         let work = self.work.clone();
         let start = Clock::Wall.now();
         // As in a program: on the workers.
-        self.host.queue().add_task(Task::new(move || {
-            work().and_then(move || promise.resolve(Chain));
-        }));
+        let queue = self.host.queue();
+        queue.add_task(Task::new(move || repeat(work, n_products, promise)));
         let waited = self.host.queue().await_all(&[done.into_any()]);
         waited.expect("this is no worker");
         Clock::Wall.now().saturating_sub(start)
     }
+}
+
+/// Does some work so often, one after the other, and resolves a promise at the end.
+fn repeat(work: Work, n_left: usize, promise: Promise<Chain>) {
+    if n_left == 0 {
+        return promise.resolve(Chain);
+    }
+    work().and_then(move || repeat(work, n_left - 1, promise));
 }
 
 /// A product by `gemm`, of some rows.
