@@ -20,9 +20,9 @@ use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
-mod helpers;
 #[allow(unsafe_code, reason = "a listed module")]
 mod lent;
+mod sharing;
 
 pub use self::lent::LentContext;
 
@@ -593,7 +593,7 @@ impl ExecutionContext {
         body: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
     ) -> AsyncValue<Chain> {
         let queue = self.queue();
-        let n_helpers = helpers::n_helpers(&**queue, cost);
+        let n_helpers = sharing::n_helpers(&**queue, cost);
         let (request, part) = (self.request.clone(), self.part());
         crate::share(
             queue,
