@@ -59,6 +59,51 @@ impl<T> Ahead<'_, T> {
     }
 }
 
+/// Where a row goes from memory that stays near.
+#[derive(Debug)]
+struct Streams<'r, T> {
+    /// What is still to be written: whole lines, but for the first and the last of a chunk.
+    to: &'r mut [T],
+    /// Where that stands, or will stand, in the memory that is near. Before the row is the end of the one before,
+    /// which shares a line with it.
+    next: usize,
+}
+
+impl<T: Element> Streams<'_, T> {
+    /// Streams what is complete of memory that is near, by whole lines.
+    #[inline(always)]
+    fn advance(&mut self, near: &[T]) {
+        let n_complete = near.len().saturating_sub(self.next);
+        let n = match n_complete < self.to.len() {
+            true => whole_lines(self.to, n_complete),
+            false => self.to.len(),
+        };
+        let (to, rest) = std::mem::take(&mut self.to).split_at_mut(n);
+        stream(&near[self.next..][..n], to);
+        self.to = rest;
+        self.next += n;
+    }
+}
+
+/// How many of the first so many elements lie before the last line that begins among them, or that begins right after
+/// them.
+#[inline(always)]
+fn whole_lines<T>(elements: &[T], n: usize) -> usize {
+    let head = elements.as_ptr().align_offset(LINE);
+    match n.checked_sub(head) {
+        Some(n_after) => n - n_after % line_len::<T>(),
+        None => 0,
+    }
+}
+
+/// Elements of a line.
+const fn line_len<T>() -> usize {
+    match size_of::<T>() {
+        size @ 1..=LINE => LINE / size,
+        _ => 1,
+    }
+}
+
 /// A row that is made of another, or of itself, in passes, all of them within what is [`vectorized`].
 ///
 /// It is written by a pass that calculates, rather than copied first: so the processor fetches the lines that are
@@ -66,12 +111,14 @@ impl<T> Ahead<'_, T> {
 /// what it makes to where it belongs: these lines are not fetched at all.
 #[derive(Debug)]
 pub(crate) struct Row<'r, T> {
-    // Invariant: as long as `out`.
+    // Invariant: as long as `out` without what is before the row.
     x: Option<&'r [T]>,
+    /// The row, and what is before it.
     out: &'r mut [T],
+    /// Where the row begins.
+    first: usize,
     /// Where the last pass copies what it wrote.
-    // Invariant: as long as `out`.
-    streamed: Option<&'r mut [T]>,
+    streams: Option<Streams<'r, T>>,
     ahead: Ahead<'r, T>,
 }
 
@@ -81,72 +128,81 @@ impl<'r, T: Element> Row<'r, T> {
         Row {
             x: None,
             out,
-            streamed: None,
+            first: 0,
+            streams: None,
             ahead: Ahead::none(),
         }
     }
 
     /// The elements, as they are now.
     pub(crate) fn elements(&self) -> &[T] {
-        self.x.unwrap_or(self.out)
+        self.x.unwrap_or(&self.out[self.first..])
     }
 
     /// The elements, as they are now, and what comes after the row.
     pub(crate) fn parts(&mut self) -> (&[T], &mut Ahead<'r, T>) {
-        (self.x.unwrap_or(self.out), &mut self.ahead)
+        let elements = self.x.unwrap_or(&self.out[self.first..]);
+        (elements, &mut self.ahead)
     }
 
     /// Writes a function of each element: these are the elements from now on.
     #[inline(always)]
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
-        self.pass(&mut [], function);
+        self.pass(&mut None, function);
     }
 
     /// Writes a function of each element, for the last time.
     #[inline(always)]
     pub(crate) fn finish(mut self, function: impl Fn(T) -> T + Copy) {
-        let streamed = self.streamed.take().unwrap_or_default();
-        self.pass(streamed, function);
+        let mut streams = self.streams.take();
+        self.pass(&mut streams, function);
     }
 
-    /// Writes a function of each element, and copies it to memory that is as long, or empty.
+    /// Writes a function of each element, and streams it.
     #[inline(always)]
-    fn pass(&mut self, streamed: &mut [T], function: impl Fn(T) -> T + Copy) {
-        let mut x = self.x.take().map(|x| x.chunks(SEGMENT));
-        let mut streamed = streamed.chunks_mut(SEGMENT);
-        for out in self.out.chunks_mut(SEGMENT) {
-            self.ahead.step();
-            match x.as_mut().and_then(Iterator::next) {
+    fn pass(&mut self, streams: &mut Option<Streams<'_, T>>, function: impl Fn(T) -> T + Copy) {
+        let x = self.x.take();
+        self.segments(
+            streams,
+            #[inline(always)]
+            |first, out| match x {
                 Some(x) => {
-                    for (out, x) in out.iter_mut().zip(x) {
+                    for (out, x) in out.iter_mut().zip(&x[first..]) {
                         *out = function(*x);
                     }
                 }
                 None => {
-                    for x in &mut *out {
+                    for x in out {
                         *x = function(*x);
                     }
                 }
-            }
-            if let Some(to) = streamed.next() {
-                stream(out, to);
-            }
-        }
+            },
+        );
     }
 
     /// Changes the elements, once all are written, for the last time: `make` is given segment by segment, each with
     /// the number of its first element.
     #[inline(always)]
-    pub(crate) fn finish_segments(self, mut make: impl FnMut(usize, &mut [T])) {
+    pub(crate) fn finish_segments(mut self, make: impl FnMut(usize, &mut [T])) {
         debug_assert!(self.x.is_none(), "something was written");
-        let mut ahead = self.ahead;
-        let streamed = self.streamed.unwrap_or_default();
-        let mut streamed = streamed.chunks_mut(SEGMENT);
-        for (number, segment) in self.out.chunks_mut(SEGMENT).enumerate() {
-            ahead.step();
-            make(number * SEGMENT, segment);
-            if let Some(to) = streamed.next() {
-                stream(segment, to);
+        let mut streams = self.streams.take();
+        self.segments(&mut streams, make);
+    }
+
+    /// Makes segment by segment, each with the number of its first element, and streams them.
+    #[inline(always)]
+    fn segments(
+        &mut self,
+        streams: &mut Option<Streams<'_, T>>,
+        mut make: impl FnMut(usize, &mut [T]),
+    ) {
+        let len = self.out.len() - self.first;
+        for start in (0..len).step_by(SEGMENT) {
+            let segment = self.first + start..self.first + len.min(start + SEGMENT);
+            self.ahead.step();
+            make(start, &mut self.out[segment.clone()]);
+            if let Some(streams) = streams {
+                streams.advance(&self.out[..segment.end]);
             }
         }
     }
@@ -185,37 +241,62 @@ pub(crate) fn each_row<T: Element>(
     is_streamed: bool,
     mut make: impl FnMut(Row<'_, T>),
 ) {
-    let n_near = match is_streamed {
-        true => row.min(x.len()),
-        false => 0,
+    let line_len = line_len::<T>();
+    let n_rows = (x.len() / row).min(out.len() / row);
+    let mut near = match is_streamed {
+        true => vec![T::ZERO; 2 * line_len + row],
+        false => Vec::new(),
     };
-    let mut near = vec![T::ZERO; n_near];
+    // The row begins where a line begins, and before it is place for a part of a line.
+    let near_first = line_len + near.as_ptr().align_offset(LINE).min(line_len);
+    let mut n_left = 0;
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
-    let (rows, out) = (x.chunks_exact(row), out.chunks_exact_mut(row));
     vectorized(
         #[inline(always)]
         || {
-            for (index, (from, out)) in rows.zip(out).enumerate() {
+            let mut out = out;
+            for (index, from) in x.chunks_exact(row).take(n_rows).enumerate() {
                 let after = &x[(index + 1) * row..];
                 let skipped = distance.min(after.len());
-                let next = out.as_ptr().wrapping_add(row + skipped);
-                let ahead = Ahead {
+                let mut ahead = Ahead {
                     x: &after[skipped..],
-                    out: (!is_streamed).then_some(next),
+                    out: None,
                     n_asked: 0,
                     n_each,
                 };
-                let (out, streamed) = match is_streamed {
-                    true => (&mut near[..], Some(out)),
-                    false => (out, None),
+                let is_last = index + 1 == n_rows;
+                let n = match is_streamed && !is_last {
+                    true => whole_lines(out, n_left + row),
+                    false => n_left + row,
                 };
+                let (to, rest) = std::mem::take(&mut out).split_at_mut(n);
+                out = rest;
+                let x = Some(from);
+                if !is_streamed {
+                    ahead.out = Some(to.as_ptr().wrapping_add(row + skipped));
+                    make(Row {
+                        x,
+                        out: to,
+                        first: 0,
+                        streams: None,
+                        ahead,
+                    });
+                    continue;
+                }
+                let end = near_first + row;
                 make(Row {
-                    x: Some(from),
-                    out,
-                    streamed,
+                    x,
+                    out: &mut near[..end],
+                    first: near_first,
+                    streams: Some(Streams {
+                        to,
+                        next: near_first - n_left,
+                    }),
                     ahead,
                 });
+                n_left = n_left + row - n;
+                near.copy_within(end - n_left..end, near_first - n_left);
             }
         },
     );
@@ -229,8 +310,6 @@ pub(crate) fn each_row<T: Element>(
 fn stream<T: Element>(from: &[T], to: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{__m128i, _mm_stream_si128};
-        const WIDTH: usize = size_of::<__m128i>();
         let (from, to) = (to_bytes(from), to_bytes_mut(to));
         // Of a line that is not streamed as a whole memory would be asked for the rest.
         let head = to.as_ptr().align_offset(LINE).min(to.len());
@@ -239,19 +318,39 @@ fn stream<T: Element>(from: &[T], to: &mut [T]) {
         to_head.copy_from_slice(from_head);
         let (from, from_tail) = from.as_chunks::<LINE>();
         let (to, to_tail) = to.as_chunks_mut::<LINE>();
-        let from = from.as_flattened().as_chunks::<WIDTH>().0;
-        let to = to.as_flattened_mut().as_chunks_mut::<WIDTH>().0;
-        for (from, to) in from.iter().zip(to) {
-            // SAFETY: a vector has as many bytes, and they may be any.
-            let vector = unsafe { std::mem::transmute::<[u8; WIDTH], __m128i>(*from) };
-            // SAFETY: these bytes of the slice are aligned, since lines begin at the first byte that a line begins
-            // at. SSE2 is part of the architecture. Nobody looks at them before `end_of_streams`, as is written there.
-            unsafe { _mm_stream_si128(to.as_mut_ptr().cast::<__m128i>(), vector) };
-        }
+        stream_lines(from, to);
         to_tail.copy_from_slice(from_tail);
     }
     #[cfg(not(target_arch = "x86_64"))]
     to.copy_from_slice(from);
+}
+
+/// Copies lines past the caches, to as many, which begin where lines begin. By one store for each where there is one:
+/// by several a line may leave in parts, when others come in between.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn stream_lines(from: &[[u8; LINE]], to: &mut [[u8; LINE]]) {
+    use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
+    const WIDTH: usize = size_of::<__m128i>();
+    if let Some(simd) = pulp::x86::V4::try_new() {
+        for (from, to) in from.iter().zip(to) {
+            let line: __m512i = pulp::cast(*from);
+            // SAFETY: these bytes are a line, and so aligned as the caller says. Nobody looks at them before
+            // `end_of_streams`, as is written there.
+            unsafe {
+                simd.avx512f
+                    ._mm512_stream_si512(to.as_mut_ptr().cast(), line)
+            };
+        }
+        return;
+    }
+    let from = from.as_flattened().as_chunks::<WIDTH>().0;
+    let to = to.as_flattened_mut().as_chunks_mut::<WIDTH>().0;
+    for (from, to) in from.iter().zip(to) {
+        let vector: __m128i = pulp::cast(*from);
+        // SAFETY: as above, a part of a line. SSE2 is part of the architecture.
+        unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), vector) };
+    }
 }
 
 /// What was streamed stands before all that this thread reads or writes from now on: [`each_row`] ends so, which has
