@@ -189,7 +189,7 @@ fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine
     let mean_square = T::mean(squares, row.elements().len());
     let root = mean_square.plus(epsilon).map(f32::sqrt, f64::sqrt);
     let factor = T::ONE.over(root);
-    row.finish_segments(
+    row.finish_parts(
         #[inline(always)]
         |first, segment| {
             let columns = first..first + segment.len();

@@ -2,7 +2,7 @@
 
 use std::mem::size_of_val;
 use std::num::NonZeroUsize;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::{parallel, vectorized};
 use crate::{Element, to_bytes, to_bytes_mut};
@@ -15,6 +15,10 @@ const LINE: usize = 64;
 const N_PASSES: usize = 2;
 /// Elements between which it is told what will be read next.
 pub(crate) const SEGMENT: usize = 256;
+/// Elements that are streamed together: whole lines of them, whatever their size is.
+const GROUP: usize = LINE;
+/// Processors take a load to be of what an earlier store writes if these lowest bits of their addresses are the same.
+const ALIASES: usize = 4096;
 /// Results of more bytes are streamed: no cache holds them until somebody reads them.
 const STREAMED_BYTES: usize = 32 << 20;
 /// Bytes of rows that are streamed. Of shorter ones much is parts of lines, which are not streamed; of longer ones
@@ -62,27 +66,10 @@ impl<T> Ahead<'_, T> {
 /// Where a row goes from memory that stays near.
 #[derive(Debug)]
 struct Streams<'r, T> {
-    /// What is still to be written: whole lines, but for the first and the last of a chunk.
+    /// Whole lines, but for the first and the last of a chunk.
     to: &'r mut [T],
-    /// Where that stands, or will stand, in the memory that is near. Before the row is the end of the one before,
-    /// which shares a line with it.
-    next: usize,
-}
-
-impl<T: Element> Streams<'_, T> {
-    /// Streams what is complete of memory that is near, by whole lines.
-    #[inline(always)]
-    fn advance(&mut self, near: &[T]) {
-        let n_complete = near.len().saturating_sub(self.next);
-        let n = match n_complete < self.to.len() {
-            true => whole_lines(self.to, n_complete),
-            false => self.to.len(),
-        };
-        let (to, rest) = std::mem::take(&mut self.to).split_at_mut(n);
-        stream(&near[self.next..][..n], to);
-        self.to = rest;
-        self.next += n;
-    }
+    /// How many elements that go there stand before the row: the end of the one before, which shares a line with it.
+    n_before: usize,
 }
 
 /// How many of the first so many elements lie before the last line that begins among them, or that begins right after
@@ -117,7 +104,7 @@ pub(crate) struct Row<'r, T> {
     out: &'r mut [T],
     /// Where the row begins.
     first: usize,
-    /// Where the last pass copies what it wrote.
+    /// Where the last pass writes what fills lines.
     streams: Option<Streams<'r, T>>,
     ahead: Ahead<'r, T>,
 }
@@ -148,26 +135,12 @@ impl<'r, T: Element> Row<'r, T> {
     /// Writes a function of each element: these are the elements from now on.
     #[inline(always)]
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
-        self.pass(&mut None, function);
-    }
-
-    /// Writes a function of each element, for the last time.
-    #[inline(always)]
-    pub(crate) fn finish(mut self, function: impl Fn(T) -> T + Copy) {
-        let mut streams = self.streams.take();
-        self.pass(&mut streams, function);
-    }
-
-    /// Writes a function of each element, and streams it.
-    #[inline(always)]
-    fn pass(&mut self, streams: &mut Option<Streams<'_, T>>, function: impl Fn(T) -> T + Copy) {
-        let x = self.x.take();
-        self.segments(
-            streams,
-            #[inline(always)]
-            |first, out| match x {
+        let mut x = self.x.take().map(|x| x.chunks(SEGMENT));
+        for out in self.out[self.first..].chunks_mut(SEGMENT) {
+            self.ahead.step();
+            match x.as_mut().and_then(Iterator::next) {
                 Some(x) => {
-                    for (out, x) in out.iter_mut().zip(&x[first..]) {
+                    for (out, x) in out.iter_mut().zip(x) {
                         *out = function(*x);
                     }
                 }
@@ -176,35 +149,92 @@ impl<'r, T: Element> Row<'r, T> {
                         *x = function(*x);
                     }
                 }
-            },
-        );
-    }
-
-    /// Changes the elements, once all are written, for the last time: `make` is given segment by segment, each with
-    /// the number of its first element.
-    #[inline(always)]
-    pub(crate) fn finish_segments(mut self, make: impl FnMut(usize, &mut [T])) {
-        debug_assert!(self.x.is_none(), "something was written");
-        let mut streams = self.streams.take();
-        self.segments(&mut streams, make);
-    }
-
-    /// Makes segment by segment, each with the number of its first element, and streams them.
-    #[inline(always)]
-    fn segments(
-        &mut self,
-        streams: &mut Option<Streams<'_, T>>,
-        mut make: impl FnMut(usize, &mut [T]),
-    ) {
-        let len = self.out.len() - self.first;
-        for start in (0..len).step_by(SEGMENT) {
-            let segment = self.first + start..self.first + len.min(start + SEGMENT);
-            self.ahead.step();
-            make(start, &mut self.out[segment.clone()]);
-            if let Some(streams) = streams {
-                streams.advance(&self.out[..segment.end]);
             }
         }
+    }
+
+    /// Writes a function of each element, for the last time.
+    #[inline(always)]
+    pub(crate) fn finish(mut self, function: impl Fn(T) -> T + Copy) {
+        match self.streams.take() {
+            Some(streams) => self.stream(
+                streams,
+                #[inline(always)]
+                |_, part| {
+                    for x in part {
+                        *x = function(*x);
+                    }
+                },
+            ),
+            None => self.write(function),
+        }
+    }
+
+    /// Changes the elements, once all are written, for the last time: `make` is given part by part, each with the
+    /// number of its first element.
+    #[inline(always)]
+    pub(crate) fn finish_parts(mut self, mut make: impl FnMut(usize, &mut [T])) {
+        debug_assert!(self.x.is_none(), "something was written");
+        match self.streams.take() {
+            Some(streams) => self.stream(streams, make),
+            None => {
+                for (number, segment) in self.out.chunks_mut(SEGMENT).enumerate() {
+                    self.ahead.step();
+                    make(number * SEGMENT, segment);
+                }
+            }
+        }
+    }
+
+    /// Changes the elements, and streams those that fill lines. The others are left where they are near.
+    ///
+    /// What is streamed is made in registers: stores to memory that is near would wait for the streams before them.
+    #[inline(always)]
+    fn stream<F: FnMut(usize, &mut [T])>(self, streams: Streams<'r, T>, mut make: F) {
+        let Row {
+            x,
+            out,
+            first,
+            mut ahead,
+            ..
+        } = self;
+        let Streams { to, n_before } = streams;
+        let (before, len) = (first - n_before, out.len() - first);
+        let make_near = |out: &mut [T], part: Range<usize>, make: &mut F| {
+            let near = &mut out[first..][part.clone()];
+            if let Some(x) = x {
+                near.copy_from_slice(&x[part.clone()]);
+            }
+            make(part.start, near);
+        };
+        // Up to where a line begins.
+        let head = to.as_ptr().align_offset(LINE).wrapping_sub(n_before) % line_len::<T>();
+        let head = head.min(len);
+        make_near(out, 0..head, &mut make);
+        let n_head = to.len().min(n_before + head);
+        let (to_head, to) = to.split_at_mut(n_head);
+        stream(&out[before..][..n_head], to_head);
+        // Whole lines.
+        let groups = match to.as_ptr().align_offset(LINE) {
+            0 => to.as_chunks_mut::<GROUP>().0,
+            _ => &mut [],
+        };
+        let mut place = head;
+        for (index, to) in groups.iter_mut().enumerate() {
+            if index % (SEGMENT / GROUP) == 0 {
+                ahead.step();
+            }
+            let from = x.unwrap_or(&out[first..]);
+            let mut made = [T::ZERO; GROUP];
+            made.copy_from_slice(&from[place..][..GROUP]);
+            make(place, &mut made);
+            stream_lines(&made, to);
+            place += GROUP;
+        }
+        // What is less.
+        make_near(out, place..len, &mut make);
+        let to = &mut to[place - head..];
+        stream(&out[first + place..][..to.len()], to);
     }
 }
 
@@ -244,11 +274,14 @@ pub(crate) fn each_row<T: Element>(
     let line_len = line_len::<T>();
     let n_rows = (x.len() / row).min(out.len() / row);
     let mut near = match is_streamed {
-        true => vec![T::ZERO; 2 * line_len + row],
+        true => vec![T::ZERO; line_len + ALIASES / size_of::<T>().max(1) + row],
         false => Vec::new(),
     };
-    // The row begins where a line begins, and before it is place for a part of a line.
-    let near_first = line_len + near.as_ptr().align_offset(LINE).min(line_len);
+    // The row begins where a line begins, and half way between addresses that are taken for those of what is read.
+    // Before it is place for a part of a line.
+    let line = (x.as_ptr().addr() + ALIASES / 2) / LINE * LINE;
+    let skipped = line.wrapping_sub(near[line_len.min(near.len())..].as_ptr().addr()) % ALIASES;
+    let near_first = line_len + skipped / size_of::<T>().max(1);
     let mut n_left = 0;
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
@@ -291,7 +324,7 @@ pub(crate) fn each_row<T: Element>(
                     first: near_first,
                     streams: Some(Streams {
                         to,
-                        next: near_first - n_left,
+                        n_before: n_left,
                     }),
                     ahead,
                 });
@@ -318,39 +351,45 @@ fn stream<T: Element>(from: &[T], to: &mut [T]) {
         to_head.copy_from_slice(from_head);
         let (from, from_tail) = from.as_chunks::<LINE>();
         let (to, to_tail) = to.as_chunks_mut::<LINE>();
-        stream_lines(from, to);
+        stream_lines(from.as_flattened(), to.as_flattened_mut());
         to_tail.copy_from_slice(from_tail);
     }
     #[cfg(not(target_arch = "x86_64"))]
     to.copy_from_slice(from);
 }
 
-/// Copies lines past the caches, to as many, which begin where lines begin. By one store for each where there is one:
-/// by several a line may leave in parts, when others come in between.
-#[cfg(target_arch = "x86_64")]
+/// Copies whole lines past the caches, to as many, the first of which begins where a line begins. By one store for
+/// each line where there is one: by several a line may leave in parts, when others come in between.
 #[inline(always)]
-fn stream_lines(from: &[[u8; LINE]], to: &mut [[u8; LINE]]) {
-    use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
-    const WIDTH: usize = size_of::<__m128i>();
-    if let Some(simd) = pulp::x86::V4::try_new() {
-        for (from, to) in from.iter().zip(to) {
-            let line: __m512i = pulp::cast(*from);
-            // SAFETY: these bytes are a line, and so aligned as the caller says. Nobody looks at them before
-            // `end_of_streams`, as is written there.
-            unsafe {
-                simd.avx512f
-                    ._mm512_stream_si512(to.as_mut_ptr().cast(), line)
-            };
+fn stream_lines<T: Element>(from: &[T], to: &mut [T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
+        const WIDTH: usize = size_of::<__m128i>();
+        let (from, to) = (to_bytes(from), to_bytes_mut(to));
+        debug_assert!(to.as_ptr().addr().is_multiple_of(LINE) && to.len().is_multiple_of(LINE));
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            let (from, to) = (from.as_chunks::<LINE>().0, to.as_chunks_mut::<LINE>().0);
+            for (from, to) in from.iter().zip(to) {
+                let line: __m512i = pulp::cast(*from);
+                // SAFETY: these bytes are a line, and so aligned as the caller says. Nobody looks at them before
+                // `end_of_streams`, as is written there.
+                unsafe {
+                    simd.avx512f
+                        ._mm512_stream_si512(to.as_mut_ptr().cast(), line)
+                };
+            }
+            return;
         }
-        return;
+        let (from, to) = (from.as_chunks::<WIDTH>().0, to.as_chunks_mut::<WIDTH>().0);
+        for (from, to) in from.iter().zip(to) {
+            let vector: __m128i = pulp::cast(*from);
+            // SAFETY: as above, a part of a line. SSE2 is part of the architecture.
+            unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), vector) };
+        }
     }
-    let from = from.as_flattened().as_chunks::<WIDTH>().0;
-    let to = to.as_flattened_mut().as_chunks_mut::<WIDTH>().0;
-    for (from, to) in from.iter().zip(to) {
-        let vector: __m128i = pulp::cast(*from);
-        // SAFETY: as above, a part of a line. SSE2 is part of the architecture.
-        unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), vector) };
-    }
+    #[cfg(not(target_arch = "x86_64"))]
+    to.copy_from_slice(from);
 }
 
 /// What was streamed stands before all that this thread reads or writes from now on: [`each_row`] ends so, which has
@@ -410,7 +449,7 @@ mod tests {
                 row.write(|x| x * 2.0);
                 row.write(|x| x + 1.0);
                 #[expect(clippy::cast_precision_loss, reason = "few")]
-                row.finish_segments(|first, segment| {
+                row.finish_parts(|first, segment| {
                     for (index, x) in segment.iter_mut().enumerate() {
                         *x += (first + index) as f32 - 1.0;
                     }
