@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::panel::{Block, Cuts};
+use super::parallel::part_start;
 
 /// Operations of a block, about: some 10 microseconds.
 const BLOCK_OPERATIONS: usize = 1 << 18;
@@ -39,9 +40,7 @@ impl Cuts for Lines {
     }
 
     fn block(&self, index: usize) -> Block {
-        let (each, more) = (self.n_rows / self.n_blocks, self.n_rows % self.n_blocks);
-        // The first blocks have a row more.
-        let row = |index: usize| each * index + more.min(index);
+        let row = |index: usize| part_start(self.n_rows, self.n_blocks, index);
         Block {
             rows: row(index)..row(index + 1),
             panels: 0..1,

@@ -18,6 +18,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::parallel::part_start;
+
 mod after;
 #[allow(unsafe_code, reason = "a listed module")]
 mod ahead;
@@ -511,15 +513,8 @@ impl Cuts for Grid {
     fn block(&self, index: usize) -> Block {
         let (row, panel) = (index / self.n_panel_blocks, index % self.n_panel_blocks);
         let n_panels = self.layout.n_panels();
-        let cut = |index: usize| n_panels * index / self.n_panel_blocks;
-        // Without columns there may be any number of rows, none of which is made.
-        let rows = |index: usize| {
-            let (each, more) = (
-                self.n_rows / self.n_row_blocks,
-                self.n_rows % self.n_row_blocks,
-            );
-            each * index + more * index / self.n_row_blocks
-        };
+        let cut = |index: usize| part_start(n_panels, self.n_panel_blocks, index);
+        let rows = |index: usize| part_start(self.n_rows, self.n_row_blocks, index);
         Block {
             rows: rows(row)..rows(row + 1),
             panels: cut(panel)..cut(panel + 1),

@@ -21,6 +21,18 @@ pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize
     NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
 }
 
+/// Returns where part `index` begins if so many units are cut into `n_parts`, of which there is one at least; where
+/// the last one ends, if `index` is their number.
+///
+/// Any two runs of as many parts differ by one unit at most: the longer parts are spread over all, so that threads
+/// which begin with halves, or quarters, end at the same time.
+pub(crate) fn part_start(n_units: usize, n_parts: usize, index: usize) -> usize {
+    let (each, more) = (n_units / n_parts, n_units % n_parts);
+    // Neither factor is above the number of parts, nor is the quotient; the product may be too large.
+    let n_longer = more as u128 * index as u128 / n_parts as u128;
+    each * index + n_longer as usize
+}
+
 /// How a result is cut into parts; it depends on the problem alone, never on the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
@@ -75,9 +87,9 @@ impl Parts {
 
     fn start(&self, index: usize) -> usize {
         let n_units = self.n_elements.div_ceil(self.unit);
-        let (each, more) = (n_units / self.n_parts, n_units % self.n_parts);
-        let units = each * index + more.min(index);
-        units.saturating_mul(self.unit).min(self.n_elements)
+        part_start(n_units, self.n_parts, index)
+            .saturating_mul(self.unit)
+            .min(self.n_elements)
     }
 }
 
@@ -208,7 +220,29 @@ mod tests {
         let lens: Vec<usize> = (0..parts.len())
             .map(|index| parts.part(index).len())
             .collect();
-        assert_eq!(lens, [126, 126, 126, 126, 126, 126, 126, 118]);
+        assert_eq!(lens, [120, 126, 126, 126, 126, 126, 126, 124]);
+    }
+
+    #[test]
+    fn runs_of_as_many_parts_differ_by_a_unit_at_most() {
+        for n_units in [0, 1, 7, 43, 86, 171, 1000, usize::MAX] {
+            for n_parts in [1, 2, 3, 8, 16, 100] {
+                let start = |index| part_start(n_units, n_parts, index);
+                assert_eq!((start(0), start(n_parts)), (0, n_units));
+                for n_together in 1..=n_parts {
+                    let lens = (0..=n_parts - n_together)
+                        .map(|first| start(first + n_together) - start(first));
+                    let (least, most) = (lens.clone().min(), lens.max());
+                    assert!(
+                        least
+                            .zip(most)
+                            .is_some_and(|(least, most)| most - least <= 1)
+                    );
+                }
+            }
+        }
+        let most = usize::MAX;
+        assert_eq!(part_start(most - 1, most, most), most - 1);
     }
 
     #[test]

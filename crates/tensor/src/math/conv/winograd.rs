@@ -21,6 +21,7 @@ use super::{Convolution, Plan};
 use crate::math::panel::{
     Block, Cuts, Finishing, InstructionSet, Layout, Panels, multiply_rows, pack,
 };
+use crate::math::parallel::part_start;
 use crate::math::scratch;
 
 mod tiles;
@@ -269,14 +270,8 @@ impl Cuts for Tiling {
         // Blocks of some rows may be larger than others, those of some panels are not: threads get these.
         let (panel, row) = (index / self.n_row_blocks, index % self.n_row_blocks);
         let n_panels = self.layout.n_panels();
-        let tile_row = |index: usize| {
-            let (each, more) = (
-                self.n_tile_rows / self.n_row_blocks,
-                self.n_tile_rows % self.n_row_blocks,
-            );
-            each * index + more * index / self.n_row_blocks
-        };
-        let panels = |index: usize| n_panels * index / self.n_panel_blocks;
+        let tile_row = |index: usize| part_start(self.n_tile_rows, self.n_row_blocks, index);
+        let panels = |index: usize| part_start(n_panels, self.n_panel_blocks, index);
         Block {
             rows: self.first_output(tile_row(row))..self.first_output(tile_row(row + 1)),
             panels: panels(panel)..panels(panel + 1),
