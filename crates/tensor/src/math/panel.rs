@@ -451,7 +451,11 @@ impl Grid {
             }
             false => n_panel_blocks,
         };
-        let n_panel_blocks = n_panel_blocks.clamp(1, n_panels.max(1));
+        let n_panel_blocks = match n_panel_blocks.clamp(1, n_panels.max(1)) {
+            // As above, unless a panel is a block already.
+            n if n_row_blocks == 1 && n > 1 && n < n_panels => n - n % 2,
+            n => n,
+        };
         Grid {
             n_rows,
             layout,

@@ -173,6 +173,44 @@ fn few_rows_have_the_bits_of_many() {
 }
 
 #[test]
+fn two_threads_get_the_same_share() {
+    for (n_rows, depth, n_columns) in [
+        (49, 4608, 512),
+        (49, 2048, 1000),
+        (20, 3000, 3000),
+        (100, 512, 512),
+        (1, 784, 512),
+        (3, 1000, 700),
+        (2000, 64, 64),
+    ] {
+        let set = InstructionSet::Avx512;
+        let layout = Layout {
+            set,
+            depth,
+            n_columns,
+        };
+        let grid = Grid::new(n_rows, layout, depth);
+        assert!(grid.len() > 1 && grid.len().is_multiple_of(2), "{grid:?}");
+        let share = |indexes: Range<usize>| {
+            let of_block = |index| {
+                let Block { rows, panels } = grid.block(index);
+                rows.len() * panels.len()
+            };
+            indexes.map(of_block).sum::<usize>()
+        };
+        let (first, second) = (share(0..grid.len() / 2), share(grid.len() / 2..grid.len()));
+        let unit = grid
+            .n_rows
+            .div_ceil(grid.n_row_blocks)
+            .max(layout.n_panels());
+        assert!(
+            first.abs_diff(second) <= unit,
+            "{grid:?}: {first}, {second}"
+        );
+    }
+}
+
+#[test]
 fn few_rows_are_cut_by_columns() {
     let set = InstructionSet::Avx512;
     for (n_rows, depth, n_columns) in [(1, 784, 512), (3, 512, 512), (14, 300, 1000), (1, 9, 9)] {
