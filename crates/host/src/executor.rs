@@ -712,9 +712,13 @@ fn stream_of(frame: &Frame, kernel: u32) -> u32 {
     }
 }
 
-/// Calls into a kernel; a panic becomes an error.
+/// Calls into code of a kernel's author.
+///
+/// # Errors
+///
+/// `Internal`, with the message of its panic, if it panics.
 #[inline]
-pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
+pub fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
     let inside = IN_KERNEL.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
     IN_KERNEL.set(inside);

@@ -100,9 +100,9 @@ pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};
 #[cfg(not(loom))]
 pub use device::{Device, DeviceManager};
 #[cfg(not(loom))]
-pub use executor::is_in_kernel;
-#[cfg(not(loom))]
 pub use executor::live::ExternalGuard;
+#[cfg(not(loom))]
+pub use executor::{guarded, is_in_kernel};
 #[cfg(not(loom))]
 pub use function::Function;
 #[cfg(not(loom))]
@@ -110,7 +110,9 @@ pub use output::{Captured, Output};
 #[cfg(not(loom))]
 pub use program::{LoadError, LoadProblem, Program};
 #[cfg(not(loom))]
-pub use request::{ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext};
+pub use request::{
+    CancellationHook, ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext,
+};
 
 #[cfg(not(loom))]
 /// The default number of threads for tasks that block.

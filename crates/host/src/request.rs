@@ -20,10 +20,12 @@ use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
+mod hooks;
 #[allow(unsafe_code, reason = "a listed module")]
 mod lent;
 mod sharing;
 
+pub use self::hooks::CancellationHook;
 pub use self::lent::LentContext;
 
 /// Named values that live as long as their creator decides.
@@ -126,6 +128,7 @@ pub struct RequestContext {
     cancellation: OnceLock<Error>,
     // Invariant: set after `cancellation`; unset if what is awaited is left to its producers.
     is_abandoned: AtomicBool,
+    hooks: hooks::Hooks,
     n_steps: AtomicU64,
     deadline: Mutex<Option<TimerHandle>>,
 }
@@ -191,6 +194,7 @@ impl RequestContextBuilder {
             data: Mutex::new(self.data),
             cancellation: OnceLock::new(),
             is_abandoned: AtomicBool::new(false),
+            hooks: hooks::Hooks::default(),
             n_steps: AtomicU64::new(0),
             deadline: Mutex::new(None),
         });
@@ -284,6 +288,7 @@ impl RequestContext {
             let again = self.is_abandoned.swap(true, Ordering::SeqCst);
             if !again {
                 live::abandon(self, reason);
+                self.hooks.run(reason);
             }
         }
     }

@@ -195,6 +195,12 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
+    /// Whether nobody else holds the memory of the elements, and it may be written.
+    #[inline]
+    pub fn is_sole(&mut self) -> bool {
+        self.buffer.as_bytes_mut().is_some()
+    }
+
     /// The same elements with another shape, in the same buffer.
     ///
     /// # Errors

@@ -16,9 +16,11 @@ use crate::{
 
 mod functions;
 mod map;
+mod short;
 
 pub use functions::*;
 pub use map::{fold_into, map_into, select_into};
+pub use short::{SHORT, binary_short, binary_short_in_place, unary_short, unary_short_in_place};
 
 /// A function of one element.
 pub trait Unary<T>: 'static {

@@ -1,0 +1,248 @@
+//! [`Call`]: what an operation is given when it runs.
+
+use smallvec::smallvec;
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_tensor::math::elementwise::{
+    Binary, Unary, binary_in_place, binary_into, binary_short, binary_short_in_place,
+    unary_in_place, unary_into, unary_short, unary_short_in_place,
+};
+use tfrt_tensor::{DenseHostTensor, Element, Tensor, TensorMetadata};
+
+use crate::attributes::OpAttrsRef;
+use crate::definition::{Output, Outputs};
+use crate::inputs::Inputs;
+
+/// A function that is handed its elements the other way round.
+struct Swapped<F>(std::marker::PhantomData<fn() -> F>);
+
+impl<F: Binary<T>, T> Binary<T> for Swapped<F> {
+    type Output = F::Output;
+    const COST: usize = F::COST;
+
+    #[inline(always)]
+    fn apply(x: T, y: T) -> F::Output {
+        F::apply(y, x)
+    }
+}
+
+/// One run of an operation: all of its inputs are there.
+pub struct Call<'a> {
+    pub(crate) op: &'a str,
+    pub(crate) execution: &'a ExecutionContext,
+    // Invariant: settled, none failed, and of formats that the operation takes.
+    pub(crate) inputs: Inputs<'a>,
+    pub(crate) attrs: OpAttrsRef<'a>,
+    pub(crate) metadata: &'a [TensorMetadata],
+}
+
+impl<'a> Call<'a> {
+    /// The operation.
+    pub fn op(&self) -> &'a str {
+        self.op
+    }
+
+    /// The request that it runs for.
+    pub fn execution(&self) -> &'a ExecutionContext {
+        self.execution
+    }
+
+    /// The attributes.
+    pub fn attrs(&self) -> OpAttrsRef<'a> {
+        self.attrs
+    }
+
+    /// The number of inputs.
+    pub fn n_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// The input at `index`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is none.
+    #[inline]
+    pub fn tensor(&self, index: usize) -> Result<&Tensor, Error> {
+        if index < self.inputs.len()
+            && let Some(Ok(tensor)) = self.inputs.get(index).tensor()
+        {
+            return Ok(tensor);
+        }
+        Err(self.no_input(index))
+    }
+
+    /// The input at `index`, which is dense.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is none, or if it is not dense.
+    #[inline]
+    pub fn dense(&self, index: usize) -> Result<&DenseHostTensor, Error> {
+        self.tensor(index)?.as_dense()
+    }
+
+    /// Takes a dense input of this type and shape if it was given for good and nobody else holds its memory: to be
+    /// written over.
+    #[inline]
+    pub fn take_like(&mut self, index: usize, like: &TensorMetadata) -> Option<DenseHostTensor> {
+        match self.inputs.get_mut(index)?.metadata()? == like {
+            true => self.take_sole(index),
+            false => None,
+        }
+    }
+
+    /// Takes a dense input if it was given for good and nobody else holds its memory: to be written over.
+    #[inline]
+    pub fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
+        self.inputs.get_mut(index)?.take_sole()
+    }
+
+    /// Type and shape of the result at `index`, as the metadata function said.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` if it said nothing of it.
+    #[inline]
+    pub fn result(&self, index: usize) -> Result<&'a TensorMetadata, Error> {
+        match self.metadata.get(index) {
+            Some(metadata) => Ok(metadata),
+            None => {
+                let op = self.op;
+                let message = format!("nothing is known of result {index} of {op}");
+                Err(Error::internal(message))
+            }
+        }
+    }
+
+    /// A tensor for the result at `index`, of zeros.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, and those of [`result`](Self::result).
+    #[inline]
+    pub fn output(&self, index: usize) -> Result<DenseHostTensor, Error> {
+        self.allocate(self.result(index)?.clone())
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it.
+    #[inline]
+    pub fn allocate(&self, metadata: TensorMetadata) -> Result<DenseHostTensor, Error> {
+        DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
+    }
+
+    /// The only output: a tensor that is there when the chain is.
+    ///
+    /// # Errors
+    ///
+    /// The chain's, if it has failed.
+    #[inline]
+    pub fn made(
+        &self,
+        tensor: DenseHostTensor,
+        chain: AsyncValue<Chain>,
+    ) -> Result<Outputs, Error> {
+        Ok(smallvec![made(tensor, chain)?])
+    }
+
+    /// Calculates a function of each element of the only input, in its memory if nobody else holds it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the input is of another type.
+    #[inline]
+    pub fn unary<F: Unary<T, Output = T>, T: Element>(&mut self) -> Result<Outputs, Error> {
+        if let Some(mut out) = self.take_sole(0) {
+            if unary_short_in_place::<F, T>(&mut out)? {
+                return Ok(smallvec![out.into()]);
+            }
+            let chain = unary_in_place::<F, T>(self.execution, &out)?;
+            return self.made(out, chain);
+        }
+        let (x, allocator) = (self.dense(0)?, self.execution.host().allocator());
+        if let Some(out) = unary_short::<F, T>(allocator, x)? {
+            return Ok(smallvec![out.into()]);
+        }
+        let out = self.allocate(x.metadata().clone())?;
+        let chain = unary_into::<F, T>(self.execution, x, &out)?;
+        self.made(out, chain)
+    }
+
+    /// Calculates a function of each pair of elements of the two inputs, in the memory of one of them if nobody else
+    /// holds that and it is of the result's shape.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the inputs are of another type, or can't be broadcast.
+    #[inline]
+    pub fn binary<F: Binary<T, Output = T>, T: Element>(&mut self) -> Result<Outputs, Error> {
+        let result = self.result(0)?;
+        if let Some(mut out) = self.take_like(0, result) {
+            if binary_short_in_place::<F, T>(&mut out, self.dense(1)?, false)? {
+                return Ok(smallvec![out.into()]);
+            }
+            let chain = binary_in_place::<F, T>(self.execution, &out, self.dense(1)?)?;
+            return self.made(out, chain);
+        }
+        if let Some(mut out) = self.take_like(1, result) {
+            if binary_short_in_place::<F, T>(&mut out, self.dense(0)?, true)? {
+                return Ok(smallvec![out.into()]);
+            }
+            let chain = binary_in_place::<Swapped<F>, T>(self.execution, &out, self.dense(0)?)?;
+            return self.made(out, chain);
+        }
+        self.binary_to::<F, T>()
+    }
+
+    /// Calculates a function of each pair of elements of the two inputs.
+    ///
+    /// # Errors
+    ///
+    /// As of [`binary`](Self::binary).
+    #[inline]
+    pub fn binary_to<F: Binary<T>, T: Element>(&mut self) -> Result<Outputs, Error> {
+        let allocator = self.execution.host().allocator();
+        let (x, y) = (self.dense(0)?, self.dense(1)?);
+        if let Some(out) = binary_short::<F, T>(allocator, x, y)? {
+            return Ok(smallvec![out.into()]);
+        }
+        let out = self.allocate(self.result(0)?.clone())?;
+        let chain = binary_into::<F, T>(self.execution, x, y, &out)?;
+        self.made(out, chain)
+    }
+
+    #[cold]
+    fn no_input(&self, index: usize) -> Error {
+        let (op, n) = (self.op, self.inputs.len());
+        Error::invalid_argument(format!(
+            "{op} has no input {index}: it was given {n}, or has taken it"
+        ))
+    }
+}
+
+impl std::fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call")
+            .field("op", &self.op)
+            .field("inputs", &self.inputs)
+            .field("attrs", &self.attrs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tensor that is there when the chain is.
+///
+/// # Errors
+///
+/// The chain's, if it has failed.
+#[inline]
+pub fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Result<Output, Error> {
+    match chain.get() {
+        Some(Ok(_)) => Ok(Output::Ready(tensor.into())),
+        Some(Err(error)) => Err(error.clone()),
+        None => Ok(Output::Later(chain.map(move |_| tensor.into()))),
+    }
+}

@@ -1,0 +1,167 @@
+//! [`CoreRuntime::composite`]: an operation that is a function of a program.
+
+use std::sync::Arc;
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Promise, Value};
+use tfrt_tensor::Tensor;
+
+use crate::TensorHandle;
+use crate::handle::{Described, Home, Later, LaterMetadata};
+use crate::op::{CoreRuntimeOp, Handles, Op, OpCall};
+use crate::runtime::CoreRuntime;
+
+/// A function `(chain, tensorhandle...) -> (chain, tensorhandle...)` as an operation.
+struct CompositeOp {
+    function: Function,
+    home: Home,
+}
+
+impl CoreRuntime {
+    /// Makes an operation of a function of a program that takes a chain and handles, and gives a chain and handles. It
+    /// has no attributes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the function takes or gives anything else.
+    pub fn composite(&self, function: Function) -> Result<CoreRuntimeOp, Error> {
+        check(&function, "takes", function.argument_types())?;
+        check(&function, "gives", function.result_types())?;
+        let op = Arc::new(CompositeOp {
+            function,
+            home: self.home(),
+        });
+        Ok(CoreRuntimeOp::new(op, "composite".into(), self.id()))
+    }
+}
+
+fn check<'a>(
+    function: &Function,
+    verb: &str,
+    types: impl Iterator<Item = &'a str>,
+) -> Result<(), Error> {
+    let mut n = 0;
+    for (index, found) in types.enumerate() {
+        let expected = if index == 0 {
+            Chain::NAME
+        } else {
+            TensorHandle::NAME
+        };
+        if found != expected {
+            let name = function.name();
+            return Err(Error::invalid_argument(format!(
+                "the function @{name} {verb} {found} at place {index}: an operation {verb} {expected} there"
+            )));
+        }
+        n += 1;
+    }
+    if n > 0 {
+        return Ok(());
+    }
+    let name = function.name();
+    Err(Error::invalid_argument(format!(
+        "the function @{name} {verb} nothing: an operation {verb} {} first",
+        Chain::NAME
+    )))
+}
+
+impl Op for CompositeOp {
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    fn n_results(&self) -> Option<usize> {
+        Some(self.function.n_results() - 1)
+    }
+
+    fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
+        let (name, expected, found) = (
+            self.name(),
+            self.function.n_arguments() - 1,
+            call.inputs.len(),
+        );
+        if expected != found {
+            let message = format!("{name} expects {expected} inputs, found {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        if let Some((attribute, _)) = call.attrs.iter().next() {
+            let attribute = attribute.escape_debug();
+            let message = format!(
+                "{name} has no attribute '{attribute}': it is a function, which takes none"
+            );
+            return Err(Error::invalid_argument(message));
+        }
+        if let Some(expected) = call.n_results
+            && Some(expected) != self.n_results()
+        {
+            let n = self.function.n_results() - 1;
+            let message = format!("{name} has {n} results, the caller expects {expected}");
+            return Err(Error::invalid_argument(message));
+        }
+        let before = call.chain.as_ref().map(|chain| (**chain).clone());
+        let mut arguments = vec![
+            before
+                .unwrap_or_else(|| AsyncValue::available(Chain))
+                .into_any(),
+        ];
+        let inputs: Vec<TensorHandle> = call.inputs.into_vec();
+        arguments.extend(inputs.into_iter().map(handle_as_value));
+        let mut results = self.function.execute(call.execution, arguments).into_iter();
+        if let (Some(after), Some(chain)) = (results.next(), call.chain) {
+            *chain = after.downcast::<Chain>().unwrap_or_else(|_| {
+                AsyncValue::from_error(Error::internal(
+                    "the first result of a function is no chain",
+                ))
+            });
+        }
+        let request = call.execution.request();
+        let to_handle = |value: AnyAsyncValue| match value.downcast::<TensorHandle>() {
+            Ok(value) => value_as_handle(value, self.home, request),
+            Err(_) => {
+                let error = Error::internal("a result of a function is no tensor handle");
+                TensorHandle::of_error(self.home, error)
+            }
+        };
+        Ok(results.map(to_handle).collect())
+    }
+}
+
+/// A handle as the value of a register: settled when its tensor is.
+pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
+    match handle.tensor() {
+        Some(Ok(_)) => return AnyAsyncValue::new(handle),
+        Some(Err(error)) => return AnyAsyncValue::from_error(error.clone()),
+        None => (),
+    }
+    let (promise, value): (Promise<TensorHandle>, _) = AsyncValue::pending();
+    handle
+        .to_async()
+        .when_settled(move |tensor| match tensor.error() {
+            Some(error) => promise.fail(error.clone()),
+            None => promise.resolve(handle),
+        });
+    value.into_any()
+}
+
+/// The value of a register as a handle.
+fn value_as_handle(
+    value: AsyncValue<TensorHandle>,
+    home: Home,
+    request: &Arc<tfrt_host::RequestContext>,
+) -> TensorHandle {
+    match value.get() {
+        Some(Ok(handle)) => return handle.clone(),
+        Some(Err(error)) => return TensorHandle::of_error(home, error.clone()),
+        None => (),
+    }
+    let described = value.clone().and_then_value(TensorHandle::described);
+    let tensor: AsyncValue<Tensor> = value.and_then_value(TensorHandle::to_async);
+    let metadata: AsyncValue<Described> = described;
+    TensorHandle::of_later(
+        home,
+        Later {
+            tensor,
+            metadata: LaterMetadata::Before(metadata),
+            request: request.clone(),
+        },
+    )
+}

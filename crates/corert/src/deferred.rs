@@ -1,0 +1,282 @@
+//! [`Deferred`]: an operation whose inputs are to come, or that is left to a worker.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, Promise};
+use tfrt_tensor::Tensor;
+
+use crate::TensorHandle;
+use crate::attributes::FrozenOpAttrs;
+use crate::caller::Caller;
+use crate::context::InFlightGuard;
+use crate::definition::{OpDefinition, Output, ResultMetadata};
+use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata};
+use crate::handle::{Described, Home, LaterMetadata};
+use crate::inputs::Inputs;
+use crate::op::{Handles, OpCall};
+
+/// An operation that waits, with all that it needs.
+pub(crate) struct Deferred {
+    definition: Arc<OpDefinition>,
+    inputs: SmallVec<[TensorHandle; 2]>,
+    attrs: FrozenOpAttrs,
+    execution: ExecutionContext,
+    caller: Caller,
+    /// What the results will be, once it is known.
+    metadata: Option<ResultMetadata>,
+    /// For those who want to know that before the results are there.
+    described: SmallVec<[Promise<Described>; 1]>,
+    results: SmallVec<[Promise<Tensor>; 1]>,
+    /// What comes before, and who waits for what comes after.
+    chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
+    /// Counted until it is done. None of a call by a kernel, which runs what is ready itself.
+    guard: Option<InFlightGuard>,
+}
+
+impl Deferred {
+    /// Leaves an operation for later, and gives its results. `chain` is what comes before its side effects, and becomes
+    /// what comes after them.
+    pub(crate) fn start(
+        definition: &Arc<OpDefinition>,
+        home: Home,
+        call: OpCall<'_>,
+        metadata: Option<ResultMetadata>,
+        chain: Option<&mut AsyncValue<Chain>>,
+        guard: Option<InFlightGuard>,
+    ) -> Handles {
+        let n_results = definition.n_results();
+        let (results, tensors): (SmallVec<[_; 1]>, SmallVec<[_; 1]>) =
+            (0..n_results).map(|_| AsyncValue::pending()).unzip();
+        let mut described = SmallVec::new();
+        let known: SmallVec<[LaterMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
+            (Some(metadata), Some(_)) => {
+                metadata.iter().cloned().map(LaterMetadata::Known).collect()
+            }
+            (None, Some(_)) => {
+                let pending = |_| {
+                    let (promise, value) = AsyncValue::pending();
+                    described.push(promise);
+                    LaterMetadata::Before(value)
+                };
+                (0..n_results).map(pending).collect()
+            }
+            _ => (0..n_results).map(|_| LaterMetadata::WithTensor).collect(),
+        };
+        let handles = later_handles(home, tensors.into_iter().zip(known), call.execution);
+        let chain = chain.map(|chain| {
+            let (promise, after) = AsyncValue::pending();
+            (std::mem::replace(chain, after), promise)
+        });
+        let deferred = Box::new(Deferred {
+            definition: definition.clone(),
+            attrs: call.attrs.freeze(),
+            inputs: call.inputs.into_vec(),
+            execution: call.execution.clone(),
+            caller: call.caller,
+            metadata,
+            described,
+            results,
+            chain,
+            guard,
+        });
+        deferred.describe();
+        handles
+    }
+
+    /// Finds out what the results will be when that of the inputs is known.
+    fn describe(mut self: Box<Self>) {
+        if self.described.is_empty() {
+            return self.wait();
+        }
+        let unknown = self
+            .inputs
+            .iter()
+            .filter(|input| input.metadata().is_none());
+        let awaited: Vec<AnyAsyncValue> =
+            unknown.map(|input| input.described().into_any()).collect();
+        run_when_settled(awaited, move || {
+            if let Some(error) = self.failed_input() {
+                return self.fail(error);
+            }
+            let (inputs, definition) = (Inputs::owned(&mut self.inputs), &*self.definition);
+            let known = known_metadata(&inputs);
+            if known.len() < inputs.len() {
+                // Whoever knows the type of an input late knows it with the tensor; the request may have ended.
+                drop(known);
+                return self.wait();
+            }
+            let found = result_metadata(definition, &known, self.attrs.as_ref(), &self.execution);
+            drop(known);
+            match found {
+                Ok(metadata) => {
+                    for (promise, metadata) in self.described.drain(..).zip(&metadata) {
+                        promise.resolve(Described(metadata.clone()));
+                    }
+                    self.metadata = Some(metadata);
+                    self.wait();
+                }
+                Err(error) => self.report(error),
+            }
+        });
+    }
+
+    /// Goes on when the inputs are there, and what comes before.
+    fn wait(self: Box<Self>) {
+        let mut awaited: Vec<AnyAsyncValue> = self
+            .inputs
+            .iter()
+            .filter_map(TensorHandle::awaited)
+            .cloned()
+            .collect();
+        if let Some((before, _)) = &self.chain
+            && !before.is_settled()
+        {
+            awaited.push(before.as_any().clone());
+        }
+        run_when_settled(awaited, move || self.begin());
+    }
+
+    /// Runs the operation, here or on a worker.
+    fn begin(mut self: Box<Self>) {
+        if let Some(error) = self.failed_input() {
+            return self.fail(error);
+        }
+        if let Some(error) = self.chain.as_ref().and_then(|(before, _)| before.error()) {
+            let error = error.clone();
+            return self.fail(error);
+        }
+        let results = self.metadata.as_deref().unwrap_or_default();
+        let inputs = Inputs::owned(&mut self.inputs);
+        if self.guard.is_some() && dispatch::is_long(&self.definition, &inputs, results) {
+            let execution = self.execution.clone();
+            // What it gives nobody waits for: the operation's own promises are kept.
+            let _done = execution.enqueue(move || {
+                self.run();
+                Ok(Chain)
+            });
+            return;
+        }
+        self.run();
+    }
+
+    fn run(mut self: Box<Self>) {
+        if let Some(reason) = self.execution.request().cancellation() {
+            let reason = reason.clone();
+            return self.fail(reason);
+        }
+        let definition = self.definition.clone();
+        match converted(
+            &definition,
+            &Inputs::owned(&mut self.inputs),
+            &self.execution,
+        ) {
+            Ok(Some(converted)) => self.inputs = converted.into_iter().collect(),
+            Ok(None) => (),
+            Err(error) => return self.report(error),
+        }
+        let metadata = self.metadata.take();
+        let attrs = self.attrs.clone();
+        let inputs = Inputs::owned(&mut self.inputs);
+        let metadata = match metadata {
+            Some(metadata) => Ok(metadata),
+            None => result_metadata(
+                &definition,
+                &known_metadata(&inputs),
+                attrs.as_ref(),
+                &self.execution,
+            ),
+        };
+        let made = metadata.and_then(|metadata| {
+            dispatch::run(
+                &definition,
+                &self.execution,
+                inputs,
+                attrs.as_ref(),
+                &metadata,
+            )
+        });
+        // Memory of inputs goes before those who wait for the results run.
+        self.inputs.clear();
+        match made {
+            Ok(outputs) => self.settle(outputs),
+            Err(error) => self.report(error),
+        }
+    }
+
+    fn settle(mut self: Box<Self>, outputs: SmallVec<[Output; 1]>) {
+        let mut pending = Vec::new();
+        drop(self.guard.take());
+        let results = std::mem::take(&mut self.results);
+        for (promise, output) in results.into_iter().zip(outputs) {
+            match output {
+                Output::Ready(tensor) => promise.resolve(tensor),
+                Output::Later(tensor) => {
+                    pending.push(tensor.as_any().clone());
+                    let (definition, execution) = (self.definition.clone(), self.execution.clone());
+                    let caller = self.caller;
+                    tensor.when_settled(move |tensor| match tensor.error() {
+                        Some(error) => {
+                            let error = error.clone();
+                            promise.fail(caller.report(definition.name(), error, &execution));
+                        }
+                        None => promise.forward(tensor),
+                    });
+                }
+            }
+        }
+        if let Some((_, after)) = self.chain.take() {
+            after.forward(tfrt_host::when_all(&pending));
+        }
+    }
+
+    /// The error of the last input that has failed.
+    fn failed_input(&self) -> Option<Error> {
+        self.inputs
+            .iter()
+            .rev()
+            .find_map(TensorHandle::error)
+            .cloned()
+    }
+
+    /// Fails the results with an error that nobody has told yet.
+    #[cold]
+    fn report(self: Box<Self>, error: Error) {
+        let error = self
+            .caller
+            .report(self.definition.name(), error, &self.execution);
+        self.fail(error);
+    }
+
+    /// Fails the results with an error of somebody else.
+    #[cold]
+    fn fail(self: Box<Self>, error: Error) {
+        let Deferred {
+            described,
+            results,
+            chain,
+            guard,
+            inputs,
+            ..
+        } = *self;
+        drop((guard, inputs));
+        for promise in described {
+            promise.fail(error.clone());
+        }
+        for promise in results {
+            promise.fail(error.clone());
+        }
+        if let Some((_, after)) = chain {
+            after.fail(error);
+        }
+    }
+}
+
+/// Runs `work` when all values are settled.
+fn run_when_settled(values: Vec<AnyAsyncValue>, work: impl FnOnce() + Send + 'static) {
+    match <[AnyAsyncValue; 1]>::try_from(values) {
+        Ok([only]) => only.when_settled(move |_| work()),
+        Err(values) if values.is_empty() => work(),
+        Err(values) => tfrt_host::when_all(&values).when_settled(move |_| work()),
+    }
+}

@@ -1,0 +1,522 @@
+//! [`OpDefinition`]: an operation as its author writes it: what it takes, what its result will be, and how that is
+//! made; [`OpRegistry`]: operations by name.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::{AsyncValue, DType, Error, HostAllocator};
+use tfrt_tensor::{
+    CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
+    TensorMetadata,
+};
+
+use crate::attributes::{self, OpAttrsRef};
+use crate::call::Call;
+use crate::inputs::Inputs;
+
+/// What is known of the results before they are made.
+pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
+
+/// What an operation has made.
+pub type Outputs = SmallVec<[Output; 1]>;
+
+/// A tensor that an operation has made, or will have made.
+#[derive(Debug)]
+pub enum Output {
+    /// It is there.
+    Ready(Tensor),
+    /// It is to come.
+    Later(AsyncValue<Tensor>),
+}
+
+/// `outputs!(DenseHostTensor)` makes a dense tensor the only output.
+macro_rules! outputs {
+    ($($type:ty),*) => {$(
+        impl From<$type> for Output {
+            #[inline]
+            fn from(tensor: $type) -> Output {
+                Output::Ready(tensor.into())
+            }
+        }
+    )*};
+}
+
+outputs!(
+    Tensor,
+    DenseHostTensor,
+    ScalarHostTensor,
+    CooHostTensor,
+    StringHostTensor
+);
+
+impl From<AsyncValue<Tensor>> for Output {
+    fn from(tensor: AsyncValue<Tensor>) -> Output {
+        Output::Later(tensor)
+    }
+}
+
+/// What the metadata function of an operation is given.
+#[derive(Clone, Copy, Debug)]
+pub struct MetadataCall<'a> {
+    /// The operation.
+    pub op: &'a str,
+    /// Types and shapes of the inputs.
+    pub inputs: &'a [&'a TensorMetadata],
+    /// The attributes.
+    pub attrs: OpAttrsRef<'a>,
+}
+
+impl MetadataCall<'_> {
+    /// Says that an attribute is missing.
+    pub fn missing(&self, name: &str) -> Error {
+        attributes::missing(self.op, name)
+    }
+}
+
+/// Finds types and shapes of the results. It is called before anything runs, and takes no long time.
+pub type MetadataFn = dyn Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync;
+
+/// Makes the results.
+pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync;
+
+/// Makes the only result at once if the inputs are short and need nothing but a look at their types and shapes; `None`
+/// leaves it to the long way, which also says what is wrong.
+pub type ShortFn =
+    fn(&mut Inputs<'_>, &Arc<dyn HostAllocator>) -> Result<Option<DenseHostTensor>, Error>;
+
+/// About how many additions an operation takes.
+pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
+
+/// Which formats of tensors an operation takes, beside dense ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formats {
+    /// Tensors whose elements are all the same.
+    pub scalar: bool,
+    /// Tensors of strings.
+    pub string: bool,
+    /// Tensors of which most elements are 0.
+    pub coo: bool,
+}
+
+impl Formats {
+    /// Dense tensors alone; others are converted if they can be.
+    pub const DENSE: Formats = Formats {
+        scalar: false,
+        string: false,
+        coo: false,
+    };
+    /// And scalar ones.
+    pub const SCALAR: Formats = Formats {
+        scalar: true,
+        string: false,
+        coo: false,
+    };
+    /// And strings.
+    pub const STRING: Formats = Formats {
+        scalar: false,
+        string: true,
+        coo: false,
+    };
+    /// All.
+    pub const ALL: Formats = Formats {
+        scalar: true,
+        string: true,
+        coo: true,
+    };
+
+    /// Whether an operation takes tensors of this format as they are.
+    #[inline]
+    pub fn takes(self, format: TensorFormat) -> bool {
+        match format {
+            TensorFormat::DenseHost => true,
+            TensorFormat::ScalarHost => self.scalar,
+            TensorFormat::StringHost => self.string,
+            TensorFormat::CooHost => self.coo,
+        }
+    }
+}
+
+/// Of which kind an attribute is, for documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttrKind {
+    /// A truth value.
+    Bool,
+    /// An integer of any width.
+    Integer,
+    /// A floating-point number.
+    Float,
+    /// A list of integers of any width.
+    Integers,
+    /// A number of any type.
+    Number,
+    /// A list of numbers of any type.
+    Numbers,
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// A type of elements.
+    Type,
+    /// A shape, or a list of extents.
+    Shape,
+    /// A dense tensor.
+    Dense,
+}
+
+impl AttrKind {
+    /// As the documentation has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AttrKind::Bool => "truth value",
+            AttrKind::Integer => "integer",
+            AttrKind::Float => "float",
+            AttrKind::Integers => "integers",
+            AttrKind::Number => "number",
+            AttrKind::Numbers => "numbers",
+            AttrKind::Text => "text",
+            AttrKind::Texts => "texts",
+            AttrKind::Type => "type",
+            AttrKind::Shape => "shape",
+            AttrKind::Dense => "dense tensor",
+        }
+    }
+}
+
+/// An attribute that an operation knows.
+#[derive(Clone, Debug)]
+pub struct AttrDef {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: AttrKind,
+    /// What it is for.
+    pub summary: &'static str,
+}
+
+/// An operation.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_corert::{OpDefinition, same_metadata};
+/// use tfrt_tensor::math::elementwise::{Unary, unary_into};
+///
+/// struct Cube;
+/// impl Unary<f32> for Cube {
+///     type Output = f32;
+///     fn apply(x: f32) -> f32 { x * x * x }
+/// }
+///
+/// let cube = OpDefinition::new("my.cube", |call| call.unary::<Cube, f32>())
+///     .summary("The third power of each element.")
+///     .inputs(1)
+///     .metadata(same_metadata)
+///     .pure();
+/// assert_eq!(cube.name(), "my.cube");
+/// ```
+pub struct OpDefinition {
+    name: Cow<'static, str>,
+    summary: &'static str,
+    n_inputs: RangeInclusive<usize>,
+    n_results: usize,
+    formats: Formats,
+    is_pure: bool,
+    attributes: Option<Vec<AttrDef>>,
+    elements: &'static str,
+    metadata: Option<Box<MetadataFn>>,
+    dispatch: Box<DispatchFn>,
+    cost: Option<Box<CostFn>>,
+    short: Option<ShortFn>,
+}
+
+impl OpDefinition {
+    /// Begins to define an operation. Unless said otherwise it takes any number of dense tensors, gives one whose
+    /// shape is known when it is there, takes any attributes, and has side effects.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
+    ) -> OpDefinition {
+        OpDefinition {
+            name: name.into(),
+            summary: "",
+            n_inputs: 0..=usize::MAX,
+            n_results: 1,
+            formats: Formats::DENSE,
+            is_pure: false,
+            attributes: None,
+            elements: "",
+            metadata: None,
+            dispatch: Box::new(dispatch),
+            cost: None,
+            short: None,
+        }
+    }
+
+    /// Says in a sentence what it does.
+    pub fn summary(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
+    }
+
+    /// Says of which types its elements may be, for the documentation.
+    pub fn elements(mut self, elements: &'static str) -> Self {
+        self.elements = elements;
+        self
+    }
+
+    /// How many inputs it takes.
+    pub fn inputs(self, n: usize) -> Self {
+        self.inputs_from(n..=n)
+    }
+
+    /// How many inputs it may take.
+    pub fn inputs_from(mut self, range: RangeInclusive<usize>) -> Self {
+        self.n_inputs = range;
+        self
+    }
+
+    /// How many results it gives.
+    pub fn results(mut self, n: usize) -> Self {
+        self.n_results = n;
+        self
+    }
+
+    /// Which formats it takes as they are.
+    pub fn formats(mut self, formats: Formats) -> Self {
+        self.formats = formats;
+        self
+    }
+
+    /// It has no side effects.
+    pub fn pure(mut self) -> Self {
+        self.is_pure = true;
+        self
+    }
+
+    /// Takes no attributes but those that are named by this and [`attribute`](Self::attribute).
+    pub fn no_attributes(mut self) -> Self {
+        self.attributes.get_or_insert_default();
+        self
+    }
+
+    /// Takes an attribute; those that are not named are refused, but for names that begin with `_`.
+    pub fn attribute(mut self, name: &'static str, kind: AttrKind, summary: &'static str) -> Self {
+        let attribute = AttrDef {
+            name,
+            kind,
+            summary,
+        };
+        self.attributes.get_or_insert_default().push(attribute);
+        self
+    }
+
+    /// Finds types and shapes of the results before they are made.
+    pub fn metadata(
+        mut self,
+        metadata: impl Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.metadata = Some(Box::new(metadata));
+        self
+    }
+
+    /// Says what it takes, about, in additions. Default: one for each element of inputs and results.
+    pub fn cost(
+        mut self,
+        cost: impl Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.cost = Some(Box::new(cost));
+        self
+    }
+
+    /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
+    pub fn short(mut self, short: ShortFn) -> Self {
+        self.short = Some(short);
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it does.
+    pub fn description(&self) -> &'static str {
+        self.summary
+    }
+
+    /// Of which types its elements may be.
+    pub fn element_types(&self) -> &'static str {
+        self.elements
+    }
+
+    /// How many inputs it may take.
+    pub fn input_range(&self) -> &RangeInclusive<usize> {
+        &self.n_inputs
+    }
+
+    /// How many results it gives.
+    pub fn n_results(&self) -> usize {
+        self.n_results
+    }
+
+    /// Which formats it takes as they are.
+    pub fn input_formats(&self) -> Formats {
+        self.formats
+    }
+
+    /// Whether it has no side effects.
+    pub fn is_pure(&self) -> bool {
+        self.is_pure
+    }
+
+    /// The attributes that it knows; `None` if it takes any.
+    pub fn attributes(&self) -> Option<&[AttrDef]> {
+        self.attributes.as_deref()
+    }
+
+    /// Whether types and shapes of its results are known before they are there.
+    pub fn has_metadata(&self) -> bool {
+        self.metadata.is_some()
+    }
+
+    pub(crate) fn metadata_fn(&self) -> Option<&MetadataFn> {
+        self.metadata.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn short_fn(&self) -> Option<ShortFn> {
+        self.short
+    }
+
+    pub(crate) fn dispatch_fn(&self) -> &DispatchFn {
+        &*self.dispatch
+    }
+
+    #[inline]
+    pub(crate) fn cost_of(&self, inputs: &[&TensorMetadata], results: &[TensorMetadata]) -> u64 {
+        if let Some(cost) = &self.cost {
+            return cost(inputs, results);
+        }
+        let size =
+            |metadata: &TensorMetadata| metadata.shape.n_elements().unwrap_or(usize::MAX) as u64;
+        let inputs = inputs.iter().map(|metadata| size(metadata));
+        inputs
+            .chain(results.iter().map(size))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Tells whether there are as many inputs as it takes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are not.
+    #[inline]
+    pub(crate) fn check_inputs(&self, found: usize) -> Result<(), Error> {
+        if self.n_inputs.contains(&found) {
+            return Ok(());
+        }
+        let (least, most) = (*self.n_inputs.start(), *self.n_inputs.end());
+        let expected = match (least, most) {
+            (least, usize::MAX) => format!("{least} or more inputs"),
+            (1, 1) => "1 input".to_owned(),
+            (least, most) if least == most => format!("{least} inputs"),
+            (least, most) => format!("{least} to {most} inputs"),
+        };
+        let name = &self.name;
+        Err(Error::invalid_argument(format!(
+            "{name} expects {expected}, found {found}"
+        )))
+    }
+
+    /// Tells whether it knows all of these attributes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it does not.
+    #[inline]
+    pub(crate) fn check_attributes(&self, attrs: OpAttrsRef<'_>) -> Result<(), Error> {
+        let Some(known) = &self.attributes else {
+            return Ok(());
+        };
+        for (name, _) in attrs.iter() {
+            if !known.iter().any(|attribute| attribute.name == name) && !name.starts_with('_') {
+                return Err(self.unknown_attribute(name, known));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown_attribute(&self, name: &str, known: &[AttrDef]) -> Error {
+        let (op, name) = (&self.name, name.escape_debug());
+        let names: Vec<&str> = known.iter().map(|attribute| attribute.name).collect();
+        let expected = match &names[..] {
+            [] => "it takes none".to_owned(),
+            names => format!("expected {}", names.join(", ")),
+        };
+        Error::invalid_argument(format!("{op} has no attribute '{name}': {expected}"))
+    }
+}
+
+impl fmt::Debug for OpDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpDefinition")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The metadata function of operations whose result is like the first input.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is no input.
+pub fn same_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    match call.inputs.first() {
+        Some(first) => Ok(smallvec::smallvec![TensorMetadata::clone(first)]),
+        None => Err(Error::invalid_argument(format!(
+            "{} expects an input",
+            call.op
+        ))),
+    }
+}
+
+/// Says that an operation does not calculate with elements of a type.
+#[cold]
+pub(crate) fn unsupported(op: &str, dtype: DType) -> Error {
+    Error::invalid_argument(format!("unsupported dtype for {op}: {dtype}"))
+}
+
+/// Operations by name.
+#[derive(Clone, Debug, Default)]
+pub struct OpRegistry {
+    ops: BTreeMap<String, Arc<OpDefinition>>,
+}
+
+impl OpRegistry {
+    /// Returns a registry without operations.
+    pub fn new() -> OpRegistry {
+        OpRegistry::default()
+    }
+
+    /// Adds an operation. One that has its name is replaced.
+    pub fn add(&mut self, definition: OpDefinition) -> &mut Self {
+        let name = definition.name().to_owned();
+        self.ops.insert(name, Arc::new(definition));
+        self
+    }
+
+    /// Finds an operation.
+    pub fn get(&self, name: &str) -> Option<&Arc<OpDefinition>> {
+        self.ops.get(name)
+    }
+
+    /// All operations, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<OpDefinition>> {
+        self.ops.values()
+    }
+}

@@ -1,0 +1,462 @@
+//! From a call to results: the way of every operation of a registry.
+//!
+//! 1. The call is looked at: number of inputs, runtime, device, attributes. What is wrong is the caller's to hear.
+//! 2. An input that has failed fails the results, the last one first.
+//! 3. With inputs that are there the metadata function says what the results will be, and the operation runs: on the
+//!    caller's thread if it is short, else on a worker of the queue.
+//! 4. With inputs that are to come the results are to come, too ([`Deferred`]); what is known of them is said at once.
+
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+use tfrt_host::trace::{Level, Scope};
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, guarded};
+use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert};
+
+use crate::TensorHandle;
+use crate::attributes::OpAttrsRef;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::deferred::Deferred;
+use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultMetadata};
+use crate::device::DeviceId;
+use crate::handle::{Home, Later, LaterMetadata};
+use crate::inputs::Inputs;
+use crate::op::{Handles, Op, OpCall};
+
+/// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
+const LONG: u64 = 1 << 16;
+
+/// Types and shapes of inputs.
+pub(crate) type InputMetadata<'a> = SmallVec<[&'a TensorMetadata; 4]>;
+
+/// An operation of a registry on a device.
+pub(crate) struct RegisteredOp {
+    pub(crate) definition: Arc<OpDefinition>,
+    pub(crate) device: DeviceId,
+}
+
+impl Op for RegisteredOp {
+    fn name(&self) -> &str {
+        self.definition.name()
+    }
+
+    fn is_pure(&self) -> bool {
+        self.definition.is_pure()
+    }
+
+    fn n_results(&self) -> Option<usize> {
+        Some(self.definition.n_results())
+    }
+
+    #[inline]
+    fn call(&self, mut call: OpCall<'_>) -> Result<Handles, Error> {
+        let definition = &*self.definition;
+        definition.check_inputs(call.inputs.len())?;
+        if !call.attrs.is_empty() {
+            definition.check_attributes(call.attrs)?;
+        }
+        if let Some(expected) = call.n_results
+            && expected != definition.n_results()
+        {
+            return Err(wrong_results(definition, expected));
+        }
+        let home = Home {
+            runtime: call.runtime,
+            device: self.device,
+        };
+        let mut is_settled = true;
+        for index in (0..call.inputs.len()).rev() {
+            let input = call.inputs.get(index);
+            if input.home() != home {
+                check_home(definition.name(), index, input, home)?;
+            }
+            if input.is_there() {
+                continue;
+            }
+            match input.tensor() {
+                Some(Ok(_)) => (),
+                Some(Err(error)) => return Ok(failed(definition, home, error.clone(), call.chain)),
+                None => is_settled = false,
+            }
+        }
+        let request = call.execution.request();
+        if let Some(reason) = request.cancellation() {
+            return Err(reason.clone());
+        }
+        if let Some(short) = definition.short_fn()
+            && is_settled
+            && call.attrs.is_empty()
+            && request.host().trace().is_none()
+        {
+            let allocator = request.host().allocator();
+            if let Some(tensor) = short(&mut call.inputs, allocator)? {
+                let mut results = Handles::new();
+                results.push(TensorHandle::of_tensor(home, tensor.into()));
+                return Ok(results);
+            }
+        }
+        if !definition.is_pure() {
+            return self.call_in_order(home, call, is_settled);
+        }
+        match is_settled {
+            true => self.run(home, call),
+            false => self.defer(home, call, None),
+        }
+    }
+}
+
+impl RegisteredOp {
+    /// An operation with side effects comes after what came before.
+    fn call_in_order(
+        &self,
+        home: Home,
+        mut call: OpCall<'_>,
+        is_settled: bool,
+    ) -> Result<Handles, Error> {
+        let Some(chain) = call.chain.take() else {
+            let name = self.definition.name();
+            return Err(Error::invalid_argument(format!(
+                "{name} has side effects, so that the call needs a chain: corert.executeop.seq gives it one"
+            )));
+        };
+        match chain.get() {
+            Some(Err(error)) => {
+                let error = error.clone();
+                Ok(failed(&self.definition, home, error, Some(chain)))
+            }
+            Some(Ok(_)) if is_settled => {
+                let results = self.run(home, call)?;
+                *chain = after(&results);
+                Ok(results)
+            }
+            _ => self.defer(home, call, Some(chain)),
+        }
+    }
+
+    /// Runs with inputs that are there.
+    #[inline]
+    fn run(&self, home: Home, call: OpCall<'_>) -> Result<Handles, Error> {
+        match converted(&self.definition, &call.inputs, call.execution)? {
+            None => self.run_converted(home, call),
+            Some(mut converted) => {
+                let inputs = Inputs::owned(&mut converted);
+                self.run_converted(home, OpCall { inputs, ..call })
+            }
+        }
+    }
+
+    #[inline]
+    fn run_converted(&self, home: Home, call: OpCall<'_>) -> Result<Handles, Error> {
+        let definition = &*self.definition;
+        let inputs = known_metadata(&call.inputs);
+        let metadata = result_metadata(definition, &inputs, call.attrs, call.execution)?;
+        if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata) > LONG {
+            drop(inputs);
+            return self.defer_with(home, call, Some(metadata), None);
+        }
+        drop(inputs);
+        let OpCall {
+            inputs,
+            attrs,
+            execution,
+            caller,
+            ..
+        } = call;
+        let outputs = run(definition, execution, inputs, attrs, &metadata)?;
+        Ok(handles(
+            definition,
+            home,
+            outputs,
+            metadata,
+            (execution, caller),
+        ))
+    }
+
+    /// Leaves the operation for when its inputs are there.
+    fn defer(
+        &self,
+        home: Home,
+        call: OpCall<'_>,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
+        let definition = &*self.definition;
+        let inputs: Option<InputMetadata<'_>> =
+            call.inputs.iter().map(TensorHandle::metadata).collect();
+        let metadata = match (definition.metadata_fn(), inputs) {
+            (Some(_), Some(inputs)) => Some(result_metadata(
+                definition,
+                &inputs,
+                call.attrs,
+                call.execution,
+            )?),
+            _ => None,
+        };
+        self.defer_with(home, call, metadata, chain)
+    }
+
+    fn defer_with(
+        &self,
+        home: Home,
+        call: OpCall<'_>,
+        metadata: Option<ResultMetadata>,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
+        let guard = match call.in_flight {
+            Some(in_flight) => Some(in_flight.begin()?),
+            None => None,
+        };
+        Ok(Deferred::start(
+            &self.definition,
+            home,
+            call,
+            metadata,
+            chain,
+            guard,
+        ))
+    }
+}
+
+/// Types and shapes of inputs that are there.
+#[inline]
+pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
+    let mut all = InputMetadata::new();
+    for index in 0..inputs.len() {
+        if let Some(metadata) = inputs.get(index).metadata() {
+            all.push(metadata);
+        }
+    }
+    all
+}
+
+/// Asks the metadata function, if there is one.
+#[inline]
+pub(crate) fn result_metadata(
+    definition: &OpDefinition,
+    inputs: &[&TensorMetadata],
+    attrs: OpAttrsRef<'_>,
+    execution: &ExecutionContext,
+) -> Result<ResultMetadata, Error> {
+    let Some(function) = definition.metadata_fn() else {
+        return Ok(ResultMetadata::new());
+    };
+    let sink = execution.host().trace();
+    let _scope =
+        sink.map(|sink| Scope::new(sink, Level::Verbose, || "RunMetadataFunction".to_owned()));
+    let call = MetadataCall {
+        op: definition.name(),
+        inputs,
+        attrs,
+    };
+    guarded(|| function(&call)).and_then(|result| result)
+}
+
+/// Whether an operation takes long.
+pub(crate) fn is_long(
+    definition: &OpDefinition,
+    inputs: &Inputs<'_>,
+    results: &[TensorMetadata],
+) -> bool {
+    definition.cost_of(&known_metadata(inputs), results) > LONG
+}
+
+/// Calls the operation's author's code.
+#[inline]
+pub(crate) fn run(
+    definition: &OpDefinition,
+    execution: &ExecutionContext,
+    inputs: Inputs<'_>,
+    attrs: OpAttrsRef<'_>,
+    metadata: &[TensorMetadata],
+) -> Result<Outputs, Error> {
+    let sink = execution.host().trace();
+    let _scope = sink.map(|sink| {
+        Scope::new(sink, Level::Debug, || {
+            format!("RunDispatch: {}", definition.name())
+        })
+    });
+    let mut call = Call {
+        op: definition.name(),
+        execution,
+        inputs,
+        attrs,
+        metadata,
+    };
+    let outputs = guarded(|| (definition.dispatch_fn())(&mut call)).and_then(|result| result)?;
+    if outputs.len() == definition.n_results() {
+        return Ok(outputs);
+    }
+    let (name, expected, found) = (definition.name(), definition.n_results(), outputs.len());
+    Err(Error::internal(format!(
+        "{name} has made {found} results: expected {expected}"
+    )))
+}
+
+/// The outputs as handles.
+#[inline]
+fn handles(
+    definition: &OpDefinition,
+    home: Home,
+    outputs: Outputs,
+    metadata: ResultMetadata,
+    (execution, caller): (&ExecutionContext, Caller),
+) -> Handles {
+    let mut results = Handles::new();
+    let mut metadata = metadata.into_iter();
+    for output in outputs {
+        let metadata = metadata.next();
+        results.push(match output {
+            Output::Ready(tensor) => TensorHandle::of_tensor(home, tensor),
+            Output::Later(tensor) => {
+                let known = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
+                TensorHandle::of_later(
+                    home,
+                    Later {
+                        tensor: told(definition, tensor, execution, caller),
+                        metadata: known,
+                        request: execution.request().clone(),
+                    },
+                )
+            }
+        });
+    }
+    results
+}
+
+/// An error that comes later is told to the diagnostic handler.
+fn told(
+    definition: &OpDefinition,
+    tensor: AsyncValue<Tensor>,
+    execution: &ExecutionContext,
+    caller: Caller,
+) -> AsyncValue<Tensor> {
+    let (name, execution) = (definition.name().to_owned(), execution.clone());
+    let (promise, result) = AsyncValue::pending();
+    tensor.when_settled(move |tensor| match tensor.error() {
+        Some(error) => promise.fail(caller.report(&name, error.clone(), &execution)),
+        None => promise.forward(tensor),
+    });
+    result
+}
+
+/// The inputs in formats that the operation takes, if they are not yet.
+#[inline]
+pub(crate) fn converted(
+    definition: &OpDefinition,
+    inputs: &Inputs<'_>,
+    execution: &ExecutionContext,
+) -> Result<Option<SmallVec<[TensorHandle; 4]>>, Error> {
+    let formats = definition.input_formats();
+    let fits = |handle: &TensorHandle| match handle.tensor() {
+        Some(Ok(tensor)) => formats.takes(tensor.format()),
+        _ => true,
+    };
+    for index in 0..inputs.len() {
+        if !fits(inputs.get(index)) {
+            return convert_inputs(definition, inputs, execution).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+#[cold]
+fn convert_inputs(
+    definition: &OpDefinition,
+    inputs: &Inputs<'_>,
+    execution: &ExecutionContext,
+) -> Result<SmallVec<[TensorHandle; 4]>, Error> {
+    let convert = |handle: &TensorHandle| match handle.tensor() {
+        Some(Ok(tensor)) if !definition.input_formats().takes(tensor.format()) => {
+            let (from, to) = (tensor.format(), TensorFormat::DenseHost);
+            if !matches!(from, TensorFormat::ScalarHost | TensorFormat::CooHost) {
+                let message = format!("Cannot implictly convert {from} to {to}");
+                return Err(Error::invalid_argument(message));
+            }
+            let tensor = convert::to_format(tensor, to, execution.host().allocator())?;
+            Ok(TensorHandle::of_tensor(handle.home(), tensor))
+        }
+        _ => Ok(handle.clone()),
+    };
+    inputs.iter().map(convert).collect()
+}
+
+/// Results that have all failed, and the chain with them.
+#[cold]
+fn failed(
+    definition: &OpDefinition,
+    home: Home,
+    error: Error,
+    chain: Option<&mut AsyncValue<Chain>>,
+) -> Handles {
+    if let Some(chain) = chain
+        && !definition.is_pure()
+    {
+        *chain = AsyncValue::from_error(error.clone());
+    }
+    let n = definition.n_results();
+    (0..n)
+        .map(|_| TensorHandle::of_error(home, error.clone()))
+        .collect()
+}
+
+/// What comes after side effects that are done when the results are there.
+fn after(results: &[TensorHandle]) -> AsyncValue<Chain> {
+    let pending: Vec<_> = results
+        .iter()
+        .filter_map(TensorHandle::awaited)
+        .cloned()
+        .collect();
+    match pending.is_empty() {
+        true => AsyncValue::available(Chain),
+        false => tfrt_host::when_all(&pending),
+    }
+}
+
+#[cold]
+fn wrong_results(definition: &OpDefinition, expected: usize) -> Error {
+    let (name, n) = (definition.name(), definition.n_results());
+    let s = if n == 1 { "" } else { "s" };
+    Error::invalid_argument(format!(
+        "{name} has {n} result{s}, the caller expects {expected}"
+    ))
+}
+
+/// Says what is wrong with the place of an input.
+#[cold]
+fn check_home(op: &str, index: usize, input: &TensorHandle, home: Home) -> Result<(), Error> {
+    let found = input.home();
+    let message = if found.runtime != home.runtime {
+        format!("input {index} of {op} belongs to another runtime")
+    } else if found.device != home.device {
+        format!(
+            "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
+            found.device.device().name(),
+            home.device.device().name()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid_argument(message))
+}
+
+/// The results as a list of handles that are to come.
+pub(crate) fn later_handles(
+    home: Home,
+    tensors: impl Iterator<Item = (AsyncValue<Tensor>, LaterMetadata)>,
+    execution: &ExecutionContext,
+) -> Handles {
+    let handle = |(tensor, metadata)| {
+        let request = execution.request().clone();
+        TensorHandle::of_later(
+            home,
+            Later {
+                tensor,
+                metadata,
+                request,
+            },
+        )
+    };
+    let mut all: Handles = smallvec![];
+    all.extend(tensors.map(handle));
+    all
+}

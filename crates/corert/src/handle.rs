@@ -1,0 +1,378 @@
+//! [`TensorHandle`]: a tensor that may be still to come, of which some things are known already.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Device, Error, Heap, Record, RequestContext, Value};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
+
+use crate::device::DeviceId;
+use crate::runtime::RuntimeId;
+
+/// A tensor, one that is to come, or why there will be none.
+///
+/// Type and shape are known at once wherever they can be, the device always. Clones lead to the same tensor.
+/// An operation that is given the only handle to a tensor may write its result into the memory of that tensor.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_corert::CoreRuntime;
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+/// let handle = runtime.dense(&[2], &[1.0_f32, 2.0])?;
+/// assert_eq!(handle.metadata().unwrap().to_string(), "f32 [2]");
+/// assert_eq!(handle.to_string(), "DenseHostTensor dtype = f32, shape = [2], values = [1.000000e+00, 2.000000e+00]");
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TensorHandle {
+    state: State,
+    home: Home,
+    traced: Option<Traced>,
+}
+
+/// Where a tensor belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) device: DeviceId,
+}
+
+/// Which value of which recording a handle stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traced {
+    pub(crate) recording: u32,
+    pub(crate) value: u32,
+}
+
+#[derive(Clone)]
+enum State {
+    Tensor(Tensor),
+    Later(Arc<Later>),
+    Failed(Error),
+    /// An operation took it for good. Nobody else sees that.
+    Taken,
+}
+
+/// A tensor that is to come.
+pub(crate) struct Later {
+    pub(crate) tensor: AsyncValue<Tensor>,
+    pub(crate) metadata: LaterMetadata,
+    /// Whose cancellation is the end of the wait.
+    pub(crate) request: Arc<RequestContext>,
+}
+
+/// What is known of a tensor that is to come.
+pub(crate) enum LaterMetadata {
+    Known(TensorMetadata),
+    /// It will be known before the tensor is there.
+    Before(AsyncValue<Described>),
+    /// It will be known when the tensor is there.
+    WithTensor,
+}
+
+/// Type and shape as a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Described(pub(crate) TensorMetadata);
+
+impl Value for Described {
+    const NAME: &'static str = "!corert.tensor_metadata";
+    type Storage = Heap;
+}
+
+impl TensorHandle {
+    #[inline]
+    pub(crate) fn of_tensor(home: Home, tensor: Tensor) -> TensorHandle {
+        TensorHandle {
+            state: State::Tensor(tensor),
+            home,
+            traced: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of_error(home: Home, error: Error) -> TensorHandle {
+        TensorHandle {
+            state: State::Failed(error),
+            home,
+            traced: None,
+        }
+    }
+
+    pub(crate) fn of_later(home: Home, later: Later) -> TensorHandle {
+        TensorHandle {
+            state: State::Later(Arc::new(later)),
+            home,
+            traced: None,
+        }
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        self.home
+    }
+
+    pub(crate) fn traced(&self) -> Option<Traced> {
+        self.traced
+    }
+
+    pub(crate) fn set_traced(&mut self, traced: Traced) {
+        self.traced = Some(traced);
+    }
+
+    /// The tensor or why there is none; `None` while it is to come.
+    #[inline]
+    pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
+        match &self.state {
+            State::Tensor(tensor) => Some(Ok(tensor)),
+            State::Later(later) => later.get(),
+            State::Failed(error) => Some(Err(error)),
+            State::Taken => None,
+        }
+    }
+
+    /// Whether the tensor lies in the handle itself.
+    #[inline(always)]
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self.state, State::Tensor(_))
+    }
+
+    /// The dense tensor in the handle itself.
+    #[inline(always)]
+    pub(crate) fn as_dense(&self) -> Option<&DenseHostTensor> {
+        match &self.state {
+            State::Tensor(Tensor::Dense(dense)) => Some(dense),
+            _ => None,
+        }
+    }
+
+    /// The same, to be written if nobody else holds its memory.
+    #[inline(always)]
+    pub(crate) fn as_dense_mut(&mut self) -> Option<&mut DenseHostTensor> {
+        match &mut self.state {
+            State::Tensor(Tensor::Dense(dense)) => Some(dense),
+            _ => None,
+        }
+    }
+
+    /// Whether the tensor is there, or will never be.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.tensor().is_some()
+    }
+
+    /// Why there is no tensor, if that is known.
+    pub fn error(&self) -> Option<&Error> {
+        self.tensor()?.err()
+    }
+
+    /// Type and shape, if they are known.
+    #[inline]
+    pub fn metadata(&self) -> Option<&TensorMetadata> {
+        match &self.state {
+            State::Tensor(tensor) => Some(tensor.metadata()),
+            State::Later(later) => later.metadata(),
+            State::Failed(_) | State::Taken => None,
+        }
+    }
+
+    /// The type of elements, if it is known.
+    pub fn dtype(&self) -> Option<DType> {
+        Some(self.metadata()?.dtype)
+    }
+
+    /// The extents, if they are known.
+    pub fn shape(&self) -> Option<&TensorShape> {
+        Some(&self.metadata()?.shape)
+    }
+
+    /// Where the tensor is, or will be.
+    pub fn device(&self) -> Device {
+        self.home.device.device()
+    }
+
+    /// The tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
+    /// operation was called with.
+    pub fn to_async(&self) -> AsyncValue<Tensor> {
+        match &self.state {
+            State::Tensor(tensor) => AsyncValue::available(tensor.clone()),
+            State::Failed(error) => AsyncValue::from_error(error.clone()),
+            State::Later(later) => later.to_async(),
+            State::Taken => AsyncValue::from_error(taken()),
+        }
+    }
+
+    /// Type and shape as a value to be waited for.
+    pub(crate) fn described(&self) -> AsyncValue<Described> {
+        if let Some(metadata) = self.metadata() {
+            return AsyncValue::available(Described(metadata.clone()));
+        }
+        match &self.state {
+            State::Later(later) => match &later.metadata {
+                LaterMetadata::Before(described) => described.clone(),
+                _ => later
+                    .to_async()
+                    .map(|tensor| Described(tensor.metadata().clone())),
+            },
+            State::Tensor(tensor) => AsyncValue::available(Described(tensor.metadata().clone())),
+            State::Failed(error) => AsyncValue::from_error(error.clone()),
+            State::Taken => AsyncValue::from_error(taken()),
+        }
+    }
+
+    /// What settles when the tensor is there, without regard to cancellation: for operations that wait, which
+    /// look at their own request when they begin. `None` if it is settled.
+    #[inline]
+    pub(crate) fn awaited(&self) -> Option<&AnyAsyncValue> {
+        match &self.state {
+            State::Later(later) if later.get().is_none() => Some(later.tensor.as_any()),
+            _ => None,
+        }
+    }
+
+    /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
+    #[inline]
+    pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
+        if matches!(self.state, State::Later(_)) {
+            self.settle();
+        }
+        let is_sole = match &mut self.state {
+            State::Tensor(Tensor::Dense(dense)) => dense.is_sole(),
+            _ => false,
+        };
+        if !is_sole {
+            return None;
+        }
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Tensor(Tensor::Dense(dense)) => Some(dense),
+            _ => None,
+        }
+    }
+
+    /// Takes the dense tensor that lies in the handle itself, and leaves a handle behind that leads nowhere.
+    #[inline(always)]
+    pub(crate) fn take_dense(&mut self) -> Option<DenseHostTensor> {
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Tensor(Tensor::Dense(dense)) => Some(dense),
+            other => {
+                self.state = other;
+                None
+            }
+        }
+    }
+
+    /// Takes a tensor that has come out of its cell if nobody else can see that.
+    fn settle(&mut self) {
+        let State::Later(later) = std::mem::replace(&mut self.state, State::Taken) else {
+            return;
+        };
+        self.state = match Arc::try_unwrap(later) {
+            Err(shared) => State::Later(shared),
+            Ok(Later {
+                tensor,
+                metadata,
+                request,
+            }) => match tensor.settled().try_into_value() {
+                Ok(tensor) => State::Tensor(tensor),
+                Err(tensor) => State::Later(Arc::new(Later {
+                    tensor,
+                    metadata,
+                    request,
+                })),
+            },
+        };
+    }
+
+    /// Leaves a handle behind that leads nowhere.
+    #[inline]
+    pub(crate) fn take(&mut self) -> TensorHandle {
+        let empty = TensorHandle {
+            state: State::Taken,
+            home: self.home,
+            traced: self.traced,
+        };
+        std::mem::replace(self, empty)
+    }
+}
+
+#[cold]
+fn taken() -> Error {
+    Error::internal("an operation has taken this tensor")
+}
+
+impl Later {
+    #[inline]
+    fn get(&self) -> Option<Result<&Tensor, &Error>> {
+        self.tensor
+            .get()
+            .or_else(|| self.request.cancellation().map(Err))
+    }
+
+    fn metadata(&self) -> Option<&TensorMetadata> {
+        match &self.metadata {
+            LaterMetadata::Known(metadata) => Some(metadata),
+            LaterMetadata::Before(described) => match described.get()? {
+                Ok(described) => Some(&described.0),
+                Err(_) => None,
+            },
+            LaterMetadata::WithTensor => Some(self.tensor.get()?.ok()?.metadata()),
+        }
+    }
+
+    fn to_async(&self) -> AsyncValue<Tensor> {
+        if self.tensor.is_settled() {
+            return self.tensor.clone();
+        }
+        let (promise, value) = AsyncValue::pending();
+        // Whoever comes first takes the promise: the tensor, or the end of the request.
+        let promise = Arc::new(std::sync::Mutex::new(Some(promise)));
+        let take = |promise: &std::sync::Mutex<Option<_>>| {
+            let mut promise = promise.lock().unwrap_or_else(|lock| lock.into_inner());
+            promise.take()
+        };
+        let other = promise.clone();
+        let hook = self.request.on_cancel(move |reason| {
+            if let Some(promise) = take(&other) {
+                tfrt_host::Promise::fail(promise, reason.clone());
+            }
+        });
+        self.tensor.clone().when_settled(move |tensor| {
+            if let Some(promise) = take(&promise) {
+                promise.forward(tensor);
+            }
+            drop(hook);
+        });
+        value
+    }
+}
+
+impl Value for TensorHandle {
+    const NAME: &'static str = "!corert.tensorhandle";
+    type Storage = Heap;
+    const RECORD: &'static Record<Self> = {
+        static RECORD: Record<TensorHandle> = Record::new();
+        &RECORD
+    };
+}
+
+/// The tensor as it is printed, or what is known of it: `f32 [2], to come`.
+impl fmt::Display for TensorHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.tensor(), self.metadata()) {
+            (Some(Ok(tensor)), _) => match tensor.to_text() {
+                Ok(text) => f.write_str(&text),
+                Err(error) => write!(f, "a tensor of {}: {error}", tensor.metadata()),
+            },
+            (Some(Err(error)), _) => write!(f, "Error TensorHandle: '{error}'"),
+            (None, Some(metadata)) => write!(f, "{metadata}, to come"),
+            (None, None) => f.write_str("a tensor to come"),
+        }
+    }
+}
+
+impl fmt::Debug for TensorHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,154 @@
+//! [`OpHandler`]: whoever finds an operation by its name.
+//!
+//! Handlers stand one behind the other: one that does not know an operation asks the next.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_host::{Device, Error, Heap, Value};
+
+use crate::op::Op;
+
+mod cpu;
+mod logging;
+
+pub use cpu::CpuOpHandler;
+pub use logging::LoggingOpHandler;
+
+/// Finds operations by name, for a device.
+///
+/// # Examples
+///
+/// A handler that asks another, and tells of it:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tfrt_corert::{CoreRuntime, Op, OpHandler};
+/// use tfrt_host::{Device, Error, HostContext, kernel::KernelRegistry};
+///
+/// struct Asking(Arc<dyn OpHandler>);
+///
+/// impl OpHandler for Asking {
+///     fn name(&self) -> &str { "asking" }
+///     fn device(&self) -> Device { self.0.device() }
+///     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+///         self.0.find(&format!("tf.{op}"))
+///     }
+/// }
+///
+/// let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+/// let handler: Arc<dyn OpHandler> = Arc::new(Asking(runtime.cpu()));
+/// runtime.register("asking", handler.clone())?;
+/// assert_eq!(runtime.op("Relu", &handler)?.name(), "tf.Relu");
+/// # Ok::<(), Error>(())
+/// ```
+pub trait OpHandler: Send + Sync + 'static {
+    /// Its name, for traces and messages.
+    fn name(&self) -> &str;
+
+    /// The device that the results of its operations are on.
+    fn device(&self) -> Device;
+
+    /// Finds an operation.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if neither this handler nor one behind it knows the operation.
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error>;
+}
+
+/// A handler as a value of programs.
+#[derive(Clone)]
+pub struct OpHandlerRef(pub Arc<dyn OpHandler>);
+
+impl Value for OpHandlerRef {
+    const NAME: &'static str = "!corert.ophandler";
+    type Storage = Heap;
+}
+
+impl fmt::Debug for OpHandlerRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OpHandlerRef").field(&self.0.name()).finish()
+    }
+}
+
+/// The end of a row of handlers: it knows no operation.
+#[derive(Debug)]
+pub struct NullOpHandler {
+    device: Device,
+}
+
+impl NullOpHandler {
+    /// Returns a handler that knows nothing, for a device.
+    pub fn new(device: Device) -> NullOpHandler {
+        NullOpHandler { device }
+    }
+}
+
+impl OpHandler for NullOpHandler {
+    fn name(&self) -> &str {
+        "null"
+    }
+
+    fn device(&self) -> Device {
+        self.device.clone()
+    }
+
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+        let op = op.escape_debug();
+        Err(Error::not_found(format!(
+            "{op} was not supported by NullOpHandler."
+        )))
+    }
+}
+
+/// Handlers in a row: the first that knows an operation has it.
+pub struct FallbackOpHandler {
+    name: String,
+    // Invariant: not empty.
+    handlers: Vec<Arc<dyn OpHandler>>,
+}
+
+impl FallbackOpHandler {
+    /// Returns a handler that asks `first`, then each of `others`.
+    pub fn new(
+        name: &str,
+        first: Arc<dyn OpHandler>,
+        others: impl IntoIterator<Item = Arc<dyn OpHandler>>,
+    ) -> FallbackOpHandler {
+        let mut handlers = vec![first];
+        handlers.extend(others);
+        FallbackOpHandler {
+            name: name.to_owned(),
+            handlers,
+        }
+    }
+}
+
+impl OpHandler for FallbackOpHandler {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn device(&self) -> Device {
+        self.handlers[0].device()
+    }
+
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+        let mut last = None;
+        for handler in &self.handlers {
+            match handler.find(op) {
+                Ok(found) => return Ok(found),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.expect("there is a handler"))
+    }
+}
+
+impl fmt::Debug for FallbackOpHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.handlers.iter().map(|handler| handler.name()).collect();
+        f.debug_tuple("FallbackOpHandler").field(&names).finish()
+    }
+}

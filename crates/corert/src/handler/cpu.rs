@@ -1,0 +1,68 @@
+//! [`CpuOpHandler`]: operations of a registry, on the processor.
+
+use std::sync::Arc;
+
+use tfrt_host::{Device, Error};
+
+use super::OpHandler;
+use crate::definition::OpRegistry;
+use crate::device::DeviceId;
+use crate::dispatch::RegisteredOp;
+use crate::op::Op;
+
+/// Finds operations in a registry; what is not there the next handler is asked for.
+pub struct CpuOpHandler {
+    registry: Arc<OpRegistry>,
+    device: Device,
+    next: Option<Arc<dyn OpHandler>>,
+}
+
+impl CpuOpHandler {
+    /// Returns a handler of the operations in `registry`, whose results are on `device`, in the memory of the host.
+    pub fn new(
+        registry: Arc<OpRegistry>,
+        device: Device,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> CpuOpHandler {
+        CpuOpHandler {
+            registry,
+            device,
+            next,
+        }
+    }
+}
+
+impl OpHandler for CpuOpHandler {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn device(&self) -> Device {
+        self.device.clone()
+    }
+
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+        if let Some(definition) = self.registry.get(op) {
+            let device = DeviceId::of(&self.device);
+            return Ok(Arc::new(RegisteredOp {
+                definition: definition.clone(),
+                device,
+            }));
+        }
+        match &self.next {
+            Some(next) => next.find(op),
+            None => {
+                let op = op.escape_debug();
+                Err(Error::not_found(format!("op '{op}' is not supported")))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for CpuOpHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CpuOpHandler")
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,165 @@
+//! [`LoggingOpHandler`]: says what is called, with what, and what comes of it.
+//!
+//! ```text
+//! [1] dispatch 'tfrt_test.odd_collector' 1 argument, 1 result, no attributes
+//! Inputs for [1]: 'tfrt_test.odd_collector':
+//!   Input for [1] tensor 0: DenseHostTensor dtype = i32, shape = [5], values = [1, 2, 3, 4, 5]
+//! ```
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tfrt_host::{Device, Error, Output};
+
+use super::OpHandler;
+use crate::TensorHandle;
+use crate::op::{Handles, Op, OpCall};
+
+/// Tells of each operation that another handler runs.
+///
+/// A call is told when it is made; inputs and results are told when they are there, which the handler does not wait for:
+/// each is one write, so that lines of several operations don't mix.
+pub struct LoggingOpHandler {
+    next: Arc<dyn OpHandler>,
+    log: Arc<Log>,
+}
+
+/// What the operations of a handler share.
+struct Log {
+    with_results: bool,
+    // A statistic, which numbers the calls.
+    n_calls: AtomicU64,
+    output: Output,
+}
+
+impl LoggingOpHandler {
+    /// Returns a handler that tells what `next` runs on the standard error of `output`; with the results if
+    /// `with_results`.
+    pub fn new(next: Arc<dyn OpHandler>, with_results: bool, output: Output) -> LoggingOpHandler {
+        LoggingOpHandler {
+            next,
+            log: Arc::new(Log {
+                with_results,
+                n_calls: AtomicU64::new(0),
+                output,
+            }),
+        }
+    }
+}
+
+impl OpHandler for LoggingOpHandler {
+    fn name(&self) -> &str {
+        match self.log.with_results {
+            true => "sync_logging",
+            false => "logging",
+        }
+    }
+
+    fn device(&self) -> Device {
+        self.next.device()
+    }
+
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+        let op = self.next.find(op)?;
+        Ok(Arc::new(Logged {
+            op,
+            log: self.log.clone(),
+        }))
+    }
+}
+
+impl std::fmt::Debug for LoggingOpHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LoggingOpHandler")
+            .field(&self.next.name())
+            .finish()
+    }
+}
+
+/// An operation that is told of.
+struct Logged {
+    op: Arc<dyn Op>,
+    log: Arc<Log>,
+}
+
+impl Op for Logged {
+    fn name(&self) -> &str {
+        self.op.name()
+    }
+
+    fn is_pure(&self) -> bool {
+        self.op.is_pure()
+    }
+
+    fn n_results(&self) -> Option<usize> {
+        self.op.n_results()
+    }
+
+    fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
+        // Ordering: a statistic.
+        let number = self.log.n_calls.fetch_add(1, Ordering::Relaxed);
+        let name = self.op.name();
+        let count = |n: usize, what: &str| {
+            let s = if n == 1 { "" } else { "s" };
+            format!("{n} {what}{s}")
+        };
+        let n_results = call.n_results.or(self.op.n_results()).unwrap_or(0);
+        let (arguments, results) = (
+            count(call.inputs.len(), "argument"),
+            count(n_results, "result"),
+        );
+        let attributes = match call.attrs.is_empty() {
+            true => "no attributes\n".to_owned(),
+            false => call.attrs.to_string(),
+        };
+        self.log.tell(&format!(
+            "[{number}] dispatch '{name}' {arguments}, {results}, {attributes}"
+        ));
+        self.log.tell_all(number, name, "Input", call.inputs.iter());
+        let results = self.op.call(call)?;
+        if self.log.with_results {
+            self.log.tell_all(number, name, "Output", results.iter());
+        }
+        Ok(results)
+    }
+}
+
+impl Log {
+    fn tell(&self, text: &str) {
+        self.output.log(text);
+    }
+
+    /// Tells of tensors when all of them are there.
+    fn tell_all<'a>(
+        self: &Arc<Self>,
+        number: u64,
+        name: &str,
+        what: &'static str,
+        handles: impl Iterator<Item = &'a TensorHandle>,
+    ) {
+        let handles: Vec<TensorHandle> = handles.cloned().collect();
+        if handles.is_empty() {
+            return;
+        }
+        let (log, name) = (self.clone(), name.to_owned());
+        let awaited: Vec<_> = handles
+            .iter()
+            .map(|handle| handle.to_async().into_any())
+            .collect();
+        // A handle that is shared is no candidate for being written over, so these are the tensors themselves.
+        let print = move || {
+            let mut text = format!("{what}s for [{number}]: '{name}':\n");
+            for (index, handle) in handles.iter().enumerate() {
+                let _infallible =
+                    writeln!(text, "  {what} for [{number}] tensor {index}: {handle}");
+            }
+            text.push('\n');
+            log.tell(&text);
+        };
+        match awaited.iter().all(|value| value.is_settled()) {
+            true => print(),
+            false => tfrt_host::when_all(&awaited).when_settled(move |_| print()),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The core runtime: one operation at a time, by name, on tensors that may be still to come.
+//!
+//! | To | Look at |
+//! | --- | --- |
+//! | begin | [`CoreRuntime`] |
+//! | call operations | [`CoreRuntimeOp`], with a [`Context`] |
+//! | hold tensors | [`TensorHandle`] |
+//! | tell an operation more than tensors | [`OpAttrs`] |
+//! | know which operations there are | [`ops`] |
+//! | write one | [`OpDefinition`], [`Call`] |
+//! | decide who finds them | [`OpHandler`] |
+//! | keep calls to make a function of them | [`Recording`] |
+//!
+//! An operation whose inputs are there runs at once: on the thread of the caller if it is short, else on a worker.
+//! One whose inputs are to come waits, without a thread. Either way the caller has handles, of which type and shape
+//! are known wherever they can be, and an error about these is his before anything runs.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod call;
+mod caller;
+mod composite;
+mod context;
+mod deferred;
+mod definition;
+mod device;
+mod dispatch;
+mod handle;
+mod handler;
+mod inputs;
+mod op;
+pub mod ops;
+mod record;
+mod runtime;
+mod transfer;
+
+pub use attributes::{AttrValue, FrozenOpAttrs, IntoAttr, Numbers, OpAttrs, OpAttrsRef, Text};
+pub use call::{Call, made};
+pub use caller::Caller;
+pub use context::{Context, DEFAULT_MAX_IN_FLIGHT};
+pub use definition::{
+    AttrDef, AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Output, Outputs,
+    ResultMetadata, same_metadata,
+};
+pub use handle::TensorHandle;
+pub use handler::{
+    CpuOpHandler, FallbackOpHandler, LoggingOpHandler, NullOpHandler, OpHandler, OpHandlerRef,
+};
+pub use inputs::{Inputs, IntoInputs};
+pub use op::{CoreRuntimeOp, Handles, Op, OpCall};
+pub use record::{Recording, Trace, TracedCall};
+pub use runtime::CoreRuntime;
+pub use transfer::default_format;

@@ -1,0 +1,236 @@
+//! [`Op`]: something that can be called with tensors; [`CoreRuntimeOp`]: one that was found, to be called often.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::trace::{Level, Scope};
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+
+use crate::TensorHandle;
+use crate::attributes::OpAttrsRef;
+use crate::caller::Caller;
+use crate::context::{Context, InFlight};
+use crate::inputs::{Inputs, IntoInputs};
+use crate::runtime::{CoreRuntime, RuntimeId};
+
+/// The results of an operation.
+pub type Handles = SmallVec<[TensorHandle; 1]>;
+
+/// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
+/// another operation.
+pub trait Op: Send + Sync + 'static {
+    /// Its name, for messages.
+    fn name(&self) -> &str;
+
+    /// Whether it has no side effects, so that a call needs no chain.
+    fn is_pure(&self) -> bool {
+        false
+    }
+
+    /// The number of its results, if it is always the same.
+    fn n_results(&self) -> Option<usize> {
+        None
+    }
+
+    /// Calls it. What has to do with shapes and types is found now if they are known; the tensors may come later.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the call itself; whatever goes wrong later fails the handles.
+    fn call(&self, call: OpCall<'_>) -> Result<Handles, Error>;
+}
+
+/// A call of an operation.
+#[derive(Debug)]
+pub struct OpCall<'a> {
+    /// The handles that it is given.
+    pub inputs: Inputs<'a>,
+    /// The attributes.
+    pub attrs: OpAttrsRef<'a>,
+    /// What comes before its side effects; becomes what comes after them.
+    pub chain: Option<&'a mut AsyncValue<Chain>>,
+    /// The number of results that the caller expects, if he says so.
+    pub n_results: Option<usize>,
+    pub(crate) execution: &'a ExecutionContext,
+    pub(crate) runtime: RuntimeId,
+    pub(crate) caller: Caller,
+    /// Where operations are counted that wait, if the call was not made by a kernel. Then what takes long is left to the
+    /// queue's workers.
+    pub(crate) in_flight: Option<&'a Arc<InFlight>>,
+}
+
+impl<'a> OpCall<'a> {
+    /// A call by a kernel: long operations run on its thread.
+    pub fn by_kernel(
+        runtime: &CoreRuntime,
+        execution: &'a ExecutionContext,
+        inputs: Inputs<'a>,
+        attrs: OpAttrsRef<'a>,
+    ) -> OpCall<'a> {
+        OpCall {
+            inputs,
+            attrs,
+            chain: None,
+            n_results: None,
+            execution,
+            runtime: runtime.id(),
+            caller: Caller::Kernel,
+            in_flight: None,
+        }
+    }
+
+    /// The request that the call belongs to.
+    pub fn execution(&self) -> &'a ExecutionContext {
+        self.execution
+    }
+
+    /// Who calls.
+    pub fn caller(&self) -> Caller {
+        self.caller
+    }
+}
+
+/// An operation that was found: to be made once and called often.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_corert::{CoreRuntime, OpAttrs};
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+/// let context = runtime.context();
+/// let add = runtime.op("tf.AddV2", &runtime.cpu())?;
+/// let (a, b) = (runtime.dense(&[2], &[1, 2])?, runtime.dense(&[], &[10])?);
+/// let sum = add.call_one(&context, [&a, &b], &OpAttrs::new())?;
+/// assert_eq!(sum.to_string(), "DenseHostTensor dtype = i32, shape = [2], values = [11, 12]");
+///
+/// let wrong = runtime.dense(&[3], &[1, 2, 3])?;
+/// let error = add.call_one(&context, [&a, &wrong], &OpAttrs::new()).unwrap_err();
+/// assert!(error.message().contains("[2]") && error.location().is_some());
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CoreRuntimeOp {
+    op: Arc<dyn Op>,
+    handler: Arc<str>,
+    runtime: RuntimeId,
+}
+
+impl CoreRuntimeOp {
+    pub(crate) fn new(op: Arc<dyn Op>, handler: Arc<str>, runtime: RuntimeId) -> Self {
+        CoreRuntimeOp {
+            op,
+            handler,
+            runtime,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.op.name()
+    }
+
+    /// Whether it has no side effects.
+    #[inline]
+    pub fn is_pure(&self) -> bool {
+        self.op.is_pure()
+    }
+
+    /// The number of its results, if it is always the same.
+    pub fn n_results(&self) -> Option<usize> {
+        self.op.n_results()
+    }
+
+    /// The name of the handler that made it.
+    pub fn handler(&self) -> &str {
+        &self.handler
+    }
+
+    /// Calls it, and gives its results at once: the tensors may come later. Side effects happen in the order of the
+    /// calls with one context.
+    ///
+    /// # Errors
+    ///
+    /// With the place of the caller: `InvalidArgument` for inputs and attributes that don't fit, as far as shapes and
+    /// types are known; the reason of the context's cancellation; `ResourceExhausted` if too many operations wait, see
+    /// [`Context::room`]. Whatever goes wrong later fails the handles, and is told to the host's diagnostic handler.
+    #[inline]
+    #[track_caller]
+    pub fn call<'a>(
+        &self,
+        context: &Context,
+        inputs: impl IntoInputs,
+        attrs: impl Into<OpAttrsRef<'a>>,
+    ) -> Result<Handles, Error> {
+        let (caller, attrs) = (Caller::here(), attrs.into());
+        inputs.with(|inputs| context.call(self, inputs, attrs, caller))
+    }
+
+    /// The same of an operation with one result.
+    ///
+    /// # Errors
+    ///
+    /// As of [`call`](Self::call); `InvalidArgument` if it does not have one result.
+    #[inline]
+    #[track_caller]
+    pub fn call_one<'a>(
+        &self,
+        context: &Context,
+        inputs: impl IntoInputs,
+        attrs: impl Into<OpAttrsRef<'a>>,
+    ) -> Result<TensorHandle, Error> {
+        let (caller, attrs) = (Caller::here(), attrs.into());
+        let mut results = inputs.with(|inputs| context.call(self, inputs, attrs, caller))?;
+        match (results.pop(), results.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                let (name, found) = (self.name(), results.len() + usize::from(last.is_some()));
+                let message = format!("{name} has {found} results: expected one");
+                Err(caller.locate(name, Error::invalid_argument(message)))
+            }
+        }
+    }
+
+    /// Calls it for a kernel.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Op::call`].
+    pub fn run(&self, call: OpCall<'_>) -> Result<Handles, Error> {
+        let host = call.execution.host();
+        let _scope = host.trace().map(|sink| {
+            Scope::new(sink, Level::Default, || {
+                format!("{}#op_handler={}#", self.name(), self.handler)
+            })
+        });
+        self.op.call(call)
+    }
+
+    /// Tells whether a context is of the runtime that made this.
+    #[inline]
+    pub(crate) fn expect_runtime(&self, found: RuntimeId) -> Result<(), Error> {
+        if self.runtime == found {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(Error::invalid_argument(format!(
+            "{name} was made by another runtime than the context"
+        )))
+    }
+}
+
+impl fmt::Debug for CoreRuntimeOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoreRuntimeOp")
+            .field("name", &self.name())
+            .field("handler", &self.handler)
+            .finish_non_exhaustive()
+    }
+}
+
+impl tfrt_host::Value for CoreRuntimeOp {
+    const NAME: &'static str = "!corert.op";
+    type Storage = tfrt_host::Heap;
+}

@@ -1,0 +1,18 @@
+//! The operations that come with this crate.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::definition::OpRegistry;
+
+mod arithmetic;
+
+/// The operations, made when first asked for.
+pub fn registry() -> Arc<OpRegistry> {
+    static REGISTRY: OnceLock<Arc<OpRegistry>> = OnceLock::new();
+    let make = || {
+        let mut registry = OpRegistry::new();
+        arithmetic::register(&mut registry);
+        Arc::new(registry)
+    };
+    REGISTRY.get_or_init(make).clone()
+}

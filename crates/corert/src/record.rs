@@ -1,0 +1,219 @@
+//! [`Recording`]: calls of operations, kept to be made a function.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tfrt_host::Error;
+
+use crate::TensorHandle;
+use crate::attributes::{FrozenOpAttrs, OpAttrsRef};
+use crate::context::Context;
+use crate::handle::Traced;
+use crate::inputs::Inputs;
+use crate::op::{CoreRuntimeOp, Handles};
+
+/// Calls that are made with its [`context`](Recording::context), kept in order.
+///
+/// What a call is given is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
+/// it is a constant of the recorded function.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_corert::{CoreRuntime, OpAttrs, Recording};
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+/// let (x, two) = (runtime.dense(&[1], &[3.0_f32])?, runtime.dense(&[1], &[2.0_f32])?);
+/// let double = runtime.op("tf.Mul", &runtime.cpu())?;
+///
+/// let recording = Recording::begin(&runtime.context());
+/// let x = recording.input(x);
+/// let y = double.call_one(recording.context(), [&x, &two], &OpAttrs::new())?;
+/// let trace = recording.finish(&[y])?;
+/// assert_eq!((trace.inputs.len(), trace.constants.len(), trace.calls.len()), (1, 1, 1));
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+pub struct Recording {
+    context: Context,
+    recorder: Arc<Recorder>,
+}
+
+/// What was recorded. Values are numbered: each is an input, a constant, or a result of one call.
+#[derive(Debug)]
+pub struct Trace {
+    /// The parameters of the function, with the tensors that they stood for.
+    pub inputs: Vec<(u32, TensorHandle)>,
+    /// Tensors from outside.
+    pub constants: Vec<(u32, TensorHandle)>,
+    /// The calls, in order.
+    pub calls: Vec<TracedCall>,
+    /// The results of the function.
+    pub results: Vec<u32>,
+}
+
+/// One call that was recorded.
+#[derive(Debug)]
+pub struct TracedCall {
+    /// The operation.
+    pub op: CoreRuntimeOp,
+    /// What it was given.
+    pub inputs: Vec<u32>,
+    /// Its attributes.
+    pub attrs: FrozenOpAttrs,
+    /// What it gave.
+    pub results: Vec<u32>,
+}
+
+/// Where calls are kept.
+pub(crate) struct Recorder {
+    /// Tells recordings apart.
+    id: u32,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    n_values: u32,
+    inputs: Vec<(u32, TensorHandle)>,
+    constants: Vec<(u32, TensorHandle)>,
+    calls: Vec<TracedCall>,
+}
+
+/// The next number of a recording: a statistic, which tells them apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl Recording {
+    /// Begins to record calls made with a context like this one.
+    pub fn begin(context: &Context) -> Recording {
+        // Ordering: a statistic.
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let recorder = Arc::new(Recorder {
+            id,
+            kept: Mutex::default(),
+        });
+        Recording {
+            context: context.with_recorder(recorder.clone()),
+            recorder,
+        }
+    }
+
+    /// The context whose calls are recorded.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Makes a tensor a parameter of the function: the handle that this returns stands for it.
+    pub fn input(&self, tensor: TensorHandle) -> TensorHandle {
+        let mut kept = self.recorder.lock();
+        let value = kept.next_value();
+        kept.inputs.push((value, tensor.clone()));
+        self.recorder.mark(tensor, value)
+    }
+
+    /// Ends the recording: these are the results of the function.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if one of them is not of this recording.
+    pub fn finish(self, results: &[TensorHandle]) -> Result<Trace, Error> {
+        let value = |(index, result): (usize, &TensorHandle)| {
+            self.recorder.value_of(result).ok_or_else(|| {
+                let message =
+                    format!("result {index} is neither an input nor a result of a recorded call");
+                Error::invalid_argument(message)
+            })
+        };
+        let results = results
+            .iter()
+            .enumerate()
+            .map(value)
+            .collect::<Result<_, _>>()?;
+        let Kept {
+            inputs,
+            constants,
+            calls,
+            ..
+        } = std::mem::take(&mut *self.recorder.lock());
+        Ok(Trace {
+            inputs,
+            constants,
+            calls,
+            results,
+        })
+    }
+}
+
+impl Kept {
+    fn next_value(&mut self) -> u32 {
+        let value = self.n_values;
+        self.n_values += 1;
+        value
+    }
+}
+
+impl Recorder {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a handle's value in this recording.
+    fn value_of(&self, handle: &TensorHandle) -> Option<u32> {
+        let traced = handle.traced()?;
+        (traced.recording == self.id).then_some(traced.value)
+    }
+
+    fn mark(&self, mut handle: TensorHandle, value: u32) -> TensorHandle {
+        handle.set_traced(Traced {
+            recording: self.id,
+            value,
+        });
+        handle
+    }
+
+    /// Makes a call, and keeps it if it is right.
+    pub(crate) fn call(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        call: impl FnOnce(Inputs<'_>) -> Result<Handles, Error>,
+    ) -> Result<Handles, Error> {
+        // Handles that stand for values elsewhere are constants here, and are kept: so none is written over.
+        let given: Vec<TensorHandle> = inputs.iter().cloned().collect();
+        let results = call(inputs)?;
+        let mut kept = self.lock();
+        let mut numbers = Vec::with_capacity(given.len());
+        for handle in given {
+            let number = self.value_of(&handle).unwrap_or_else(|| {
+                let value = kept.next_value();
+                kept.constants.push((value, handle));
+                value
+            });
+            numbers.push(number);
+        }
+        let mark = |handle| {
+            let value = kept.next_value();
+            self.mark(handle, value)
+        };
+        let results: Handles = results.into_iter().map(mark).collect();
+        let values = results.iter().filter_map(|result| self.value_of(result));
+        kept.calls.push(TracedCall {
+            op: op.clone(),
+            inputs: numbers,
+            attrs: attrs.freeze(),
+            results: values.collect(),
+        });
+        Ok(results)
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_calls = self.recorder.lock().calls.len();
+        f.debug_struct("Recording")
+            .field("n_calls", &n_calls)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! [`CoreRuntime`]: the way in: handlers by name, operations, tensors.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use tfrt_host::{Device, Error, HostContext, RequestContext};
+use tfrt_tensor::{DenseHostTensor, Element, Tensor};
+
+use crate::TensorHandle;
+use crate::context::Context;
+use crate::definition::OpRegistry;
+use crate::device::DeviceId;
+use crate::handle::Home;
+use crate::handler::{CpuOpHandler, OpHandler};
+use crate::op::CoreRuntimeOp;
+use crate::ops;
+
+/// The name of the device that every host has.
+const HOST_DEVICE: &str = "CPU:0";
+
+/// Tells runtimes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RuntimeId(u32);
+
+/// Executes operations on the tensors of a host. A counted handle: all of a host lead to one runtime.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_corert::{CoreRuntime, OpAttrs};
+/// use tfrt_host::{HostContext, kernel::KernelRegistry};
+///
+/// let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+/// let relu = runtime.op("tf.Relu", &runtime.cpu())?;
+/// let x = runtime.dense(&[2], &[-1.0_f32, 2.0])?;
+/// let y = relu.call_one(&runtime.context(), [x], &OpAttrs::new())?;
+/// assert_eq!(y.metadata().unwrap().to_string(), "f32 [2]");
+///
+/// let error = runtime.op("tf.Rely", &runtime.cpu()).unwrap_err();
+/// assert_eq!(error.message(), "op 'tf.Rely' is not supported");
+/// # Ok::<(), tfrt_host::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CoreRuntime {
+    host: HostContext,
+    shared: Arc<Shared>,
+}
+
+/// What all runtimes of a host share. It does not lead back to the host, which keeps it.
+struct Shared {
+    id: RuntimeId,
+    host_device: DeviceId,
+    handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
+    cpu: OnceLock<Arc<dyn OpHandler>>,
+}
+
+/// The next number of a runtime: a statistic, which tells them apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl CoreRuntime {
+    /// Returns the runtime of a host.
+    pub fn new(host: &HostContext) -> CoreRuntime {
+        let shared = host.shared(|host| {
+            let device = host.devices().get(HOST_DEVICE);
+            let device = device.unwrap_or_else(|| Device::new("cpu", HOST_DEVICE));
+            Shared {
+                // Ordering: a statistic.
+                id: RuntimeId(NEXT.fetch_add(1, Ordering::Relaxed)),
+                host_device: DeviceId::of(&device),
+                handlers: RwLock::default(),
+                cpu: OnceLock::new(),
+            }
+        });
+        CoreRuntime {
+            host: host.clone(),
+            shared,
+        }
+    }
+
+    pub(crate) fn id(&self) -> RuntimeId {
+        self.shared.id
+    }
+
+    /// The host.
+    pub fn host(&self) -> &HostContext {
+        &self.host
+    }
+
+    /// The host's own device.
+    pub fn device(&self) -> Device {
+        self.shared.host_device.device()
+    }
+
+    /// Returns a new context for calls.
+    pub fn context(&self) -> Context {
+        Context::new(self.clone(), RequestContext::new(&self.host))
+    }
+
+    /// Returns a new context for calls that belong to a request.
+    pub fn context_of(&self, request: &Arc<RequestContext>) -> Context {
+        Context::new(self.clone(), request.clone())
+    }
+
+    /// The handler of the operations that come with this crate ([`ops::registry`]), on the host's device.
+    pub fn cpu(&self) -> Arc<dyn OpHandler> {
+        let make = || -> Arc<dyn OpHandler> {
+            Arc::new(CpuOpHandler::new(ops::registry(), self.device(), None))
+        };
+        self.shared.cpu.get_or_init(make).clone()
+    }
+
+    /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.
+    pub fn handler_of(
+        &self,
+        registry: OpRegistry,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> Arc<dyn OpHandler> {
+        Arc::new(CpuOpHandler::new(Arc::new(registry), self.device(), next))
+    }
+
+    /// Gives a handler a name under which programs find it.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if another handler has the name.
+    pub fn register(&self, name: &str, handler: Arc<dyn OpHandler>) -> Result<(), Error> {
+        let mut handlers = self
+            .shared
+            .handlers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = handlers.get(name) {
+            if Arc::ptr_eq(present, &handler) {
+                return Ok(());
+            }
+            let name = name.escape_debug();
+            return Err(Error::already_exists(format!(
+                "an op handler is called '{name}' already"
+            )));
+        }
+        handlers.insert(name.to_owned(), handler);
+        Ok(())
+    }
+
+    /// The handler of this name. `cpu` is [`cpu`](Self::cpu) unless another has the name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none.
+    pub fn handler(&self, name: &str) -> Result<Arc<dyn OpHandler>, Error> {
+        let handlers = self
+            .shared
+            .handlers
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(handler) = handlers.get(name) {
+            return Ok(handler.clone());
+        }
+        if name == "cpu" {
+            drop(handlers);
+            return Ok(self.cpu());
+        }
+        let name = name.escape_debug();
+        let known: Vec<&str> = handlers.keys().map(String::as_str).collect();
+        let error = Error::not_found(format!("op_handler not found: {name}"));
+        Err(match known.is_empty() {
+            true => error,
+            false => error.with_note(format!("there are {}", known.join(", "))),
+        })
+    }
+
+    /// Finds an operation, to be called often.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the handler does not know it.
+    pub fn op(&self, name: &str, handler: &Arc<dyn OpHandler>) -> Result<CoreRuntimeOp, Error> {
+        let op = handler.find(name)?;
+        Ok(CoreRuntimeOp::new(op, handler.name().into(), self.id()))
+    }
+
+    /// Returns a handle to a tensor on the host's device.
+    pub fn handle(&self, tensor: impl Into<Tensor>) -> TensorHandle {
+        TensorHandle::of_tensor(self.home(), tensor.into())
+    }
+
+    /// Returns a handle without a tensor.
+    pub fn failed(&self, error: Error) -> TensorHandle {
+        TensorHandle::of_error(self.home(), error)
+    }
+
+    /// Returns a handle to a dense tensor of these elements.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`DenseHostTensor::from_slice`].
+    pub fn dense<T: Element>(
+        &self,
+        extents: &[usize],
+        elements: &[T],
+    ) -> Result<TensorHandle, Error> {
+        Ok(self.handle(DenseHostTensor::from_slice(
+            self.host.allocator(),
+            extents,
+            elements,
+        )?))
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        Home {
+            runtime: self.id(),
+            device: self.shared.host_device,
+        }
+    }
+}
+
+impl fmt::Debug for CoreRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoreRuntime")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,380 @@
+//! Operations, called one at a time: what comes back, when, and what is said of what is wrong.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use tfrt_corert::{
+    Call, Context, CoreRuntime, CoreRuntimeOp, Handles, OpAttrs, OpDefinition, OpRegistry, Output,
+    TensorHandle, same_metadata,
+};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AsyncValue, ErrorCode, HostContext, Promise, SourceLocation};
+use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
+
+fn host() -> HostContext {
+    HostContext::builder(KernelRegistry::new()).build()
+}
+
+fn none() -> OpAttrs {
+    OpAttrs::new()
+}
+
+/// A runtime whose host keeps what the diagnostic handler is told.
+fn listening() -> (CoreRuntime, Arc<Mutex<Vec<String>>>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let handler = told.clone();
+    let host = HostContext::builder(KernelRegistry::new())
+        .diagnostics(move |error| handler.lock().unwrap().push(error.to_string()))
+        .build();
+    (CoreRuntime::new(&host), told)
+}
+
+/// The operation `gate`: its results come when the promises that it leaves are kept.
+fn gate(
+    runtime: &CoreRuntime,
+    knows_metadata: bool,
+) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>>) {
+    let (sender, receiver) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let dispatch = move |_: &mut Call<'_>| {
+        let (promise, tensor) = AsyncValue::pending();
+        sender.lock().unwrap().send(promise).unwrap();
+        Ok([Output::Later(tensor)].into())
+    };
+    let mut definition = OpDefinition::new("gate", dispatch).inputs(1).pure();
+    if knows_metadata {
+        definition = definition.metadata(same_metadata);
+    }
+    let mut registry = OpRegistry::new();
+    registry.add(definition);
+    let handler = runtime.handler_of(registry, None);
+    (runtime.op("gate", &handler).unwrap(), receiver)
+}
+
+fn tensor(runtime: &CoreRuntime, elements: &[f32]) -> Tensor {
+    let allocator = runtime.host().allocator();
+    DenseHostTensor::from_slice(allocator, &[elements.len()], elements)
+        .unwrap()
+        .into()
+}
+
+fn values(handle: &TensorHandle) -> Vec<f32> {
+    let tensor = handle
+        .tensor()
+        .expect("it is settled")
+        .expect("it has not failed");
+    tensor
+        .as_dense()
+        .unwrap()
+        .read()
+        .unwrap()
+        .elements::<f32>()
+        .unwrap()
+        .to_vec()
+}
+
+fn add(runtime: &CoreRuntime) -> CoreRuntimeOp {
+    runtime.op("tf.AddV2", &runtime.cpu()).unwrap()
+}
+
+#[test]
+fn errors_about_shapes_are_the_callers_and_have_his_place() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let y = runtime.dense(&[3], &[1.0_f32, 2.0, 3.0]).unwrap();
+    let line = line!() + 1;
+    let error = add(&runtime).call(&context, [&x, &y], &none()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert_eq!(error.kernel(), Some("tf.AddV2"));
+    match error.location() {
+        Some(SourceLocation::FileLineCol {
+            file, line: found, ..
+        }) => {
+            assert!(file.ends_with("calls.rs"), "{file}");
+            assert_eq!(*found, line);
+        }
+        other => panic!("{other:?}"),
+    }
+    // Others go on.
+    let sum = add(&runtime).call_one(&context, [&x, &x], &none()).unwrap();
+    assert_eq!(values(&sum), [2.0, 4.0]);
+}
+
+#[test]
+fn the_last_handle_of_a_tensor_lends_its_memory_to_the_result() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let address = |handle: &TensorHandle| {
+        handle
+            .tensor()
+            .unwrap()
+            .unwrap()
+            .as_dense()
+            .unwrap()
+            .buffer()
+            .address()
+    };
+    let ones = |n: usize| runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
+    // Short, and long enough for workers.
+    for n in [4, 1 << 14, 1 << 18] {
+        let (x, y) = (ones(n), ones(n));
+        let before = address(&x);
+        let sum = add(&runtime).call_one(&context, [x, y], &none()).unwrap();
+        wait(&sum);
+        assert_eq!(address(&sum), before, "{n}");
+        // Somebody else holds it: not written.
+        let kept = sum.clone();
+        let other = add(&runtime)
+            .call_one(&context, [sum, ones(n)], &none())
+            .unwrap();
+        wait(&other);
+        assert_ne!(address(&other), before, "{n}");
+        assert_eq!((values(&kept)[n - 1], values(&other)[n - 1]), (2.0, 3.0));
+        // The second one, if the first can't.
+        let before = address(&other);
+        let third = add(&runtime)
+            .call_one(&context, [kept.clone(), other], &none())
+            .unwrap();
+        wait(&third);
+        assert_eq!(address(&third), before, "{n}");
+        // Lent handles are never written.
+        let fourth = add(&runtime)
+            .call_one(&context, [&third, &third], &none())
+            .unwrap();
+        wait(&fourth);
+        assert_ne!(address(&fourth), address(&third));
+    }
+}
+
+fn wait(handle: &TensorHandle) {
+    let (sender, receiver) = mpsc::channel();
+    handle.to_async().and_then(move || sender.send(()).unwrap());
+    receiver
+        .recv_timeout(Duration::from_secs(20))
+        .expect("it settles");
+}
+
+#[test]
+fn operations_wait_for_what_is_to_come_and_say_what_they_know() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let sum = add(&runtime)
+        .call_one(&context, [&later, &x], &none())
+        .unwrap();
+    assert!(!sum.is_settled());
+    assert_eq!(sum.to_string(), "f32 [2], to come");
+    // What is wrong with shapes is known before anything runs.
+    let wrong = runtime.dense(&[3], &[0.0_f32; 3]).unwrap();
+    assert!(
+        add(&runtime)
+            .call(&context, [&sum, &wrong], &none())
+            .is_err()
+    );
+    promises
+        .recv()
+        .unwrap()
+        .resolve(tensor(&runtime, &[10.0, 20.0]));
+    assert_eq!(values(&sum), [11.0, 22.0]);
+    assert_eq!(context.in_flight(), 0);
+}
+
+#[test]
+fn what_is_known_late_fails_the_handles_and_is_told_once() {
+    let (runtime, told) = listening();
+    let context = runtime.context();
+    let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let (gate, promises) = gate(&runtime, false);
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    assert!(later.metadata().is_none());
+    let sum = add(&runtime)
+        .call_one(&context, [&later, &x], &none())
+        .unwrap();
+    let twice = add(&runtime)
+        .call_one(&context, [&sum, &sum], &none())
+        .unwrap();
+    promises
+        .recv()
+        .unwrap()
+        .resolve(tensor(&runtime, &[1.0, 2.0, 3.0]));
+    let error = sum.error().unwrap();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert!(matches!(
+        error.location(),
+        Some(SourceLocation::FileLineCol { .. })
+    ));
+    assert!(twice.error().unwrap().same(error));
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn cancelling_fails_what_is_to_come_until_reset() {
+    let runtime = CoreRuntime::new(&host());
+    let mut context = runtime.context();
+    let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let sum = add(&runtime)
+        .call_one(&context, [&later, &x], &none())
+        .unwrap();
+    let awaited = sum.to_async();
+    context.cancel();
+    assert_eq!(sum.error().unwrap().code(), ErrorCode::Cancelled);
+    assert_eq!(awaited.error().unwrap().code(), ErrorCode::Cancelled);
+    let error = add(&runtime).call(&context, [&x, &x], &none()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    context.reset();
+    assert_eq!(
+        values(&add(&runtime).call_one(&context, [&x, &x], &none()).unwrap()),
+        [2.0, 4.0]
+    );
+    // A handle that failed fails what it is given to, in the new request too.
+    let failed = add(&runtime)
+        .call_one(&context, [&sum, &x], &none())
+        .unwrap();
+    assert_eq!(failed.error().unwrap().code(), ErrorCode::Cancelled);
+    // Whoever comes too late is not heard.
+    promises
+        .recv()
+        .unwrap()
+        .resolve(tensor(&runtime, &[1.0, 1.0]));
+    assert!(awaited.error().is_some());
+}
+
+#[test]
+fn a_deadline_ends_the_wait() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let (gate, _promises) = gate(&runtime, true);
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    context.set_deadline(std::time::Instant::now() + Duration::from_millis(20));
+    wait(&later);
+    assert_eq!(later.error().unwrap().code(), ErrorCode::DeadlineExceeded);
+}
+
+#[test]
+fn side_effects_keep_the_order_of_the_calls() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let keep = seen.clone();
+    let note = move |call: &mut Call<'_>| {
+        let first = call.dense(0)?.read()?.elements::<f32>()?[0];
+        keep.lock().unwrap().push(first);
+        Ok([].into_iter().collect())
+    };
+    let mut registry = OpRegistry::new();
+    registry.add(OpDefinition::new("note", note).inputs(1).results(0));
+    let note = runtime
+        .op("note", &runtime.handler_of(registry, None))
+        .unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let noted = |handle: &TensorHandle| {
+        let results: Handles = note.call(&context, [handle], &none()).unwrap();
+        assert!(results.is_empty());
+    };
+    noted(&later);
+    noted(&x);
+    assert!(seen.lock().unwrap().is_empty());
+    promises.recv().unwrap().resolve(tensor(&runtime, &[7.0]));
+    noted(&x);
+    assert_eq!(*seen.lock().unwrap(), [7.0, 1.0, 1.0]);
+    assert!(context.effects().is_settled());
+}
+
+#[test]
+fn too_many_operations_that_wait_are_refused_until_there_is_room() {
+    let runtime = CoreRuntime::new(&host());
+    let context: Context = runtime.context().with_max_in_flight(4);
+    let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let mut last = gate.call_one(&context, [&x], &none()).unwrap();
+    for _ in 0..4 {
+        last = add(&runtime)
+            .call_one(&context, [&last, &x], &none())
+            .unwrap();
+    }
+    let error = add(&runtime)
+        .call(&context, [&last, &x], &none())
+        .unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+    let room = context.room();
+    assert!(!room.is_settled());
+    promises.recv().unwrap().resolve(tensor(&runtime, &[1.0]));
+    assert!(room.is_settled() && context.in_flight() == 0);
+    assert_eq!(values(&last), [5.0]);
+}
+
+#[test]
+fn long_rows_of_operations_that_wait_take_no_stack() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let mut last = gate.call_one(&context, [&x], &none()).unwrap();
+    let add = add(&runtime);
+    for _ in 0..100_000 {
+        last = add.call_one(&context, [&last, &x], &none()).unwrap();
+    }
+    promises.recv().unwrap().resolve(tensor(&runtime, &[0.0]));
+    assert_eq!(values(&last), [100_000.0]);
+    // Dropped without being settled, too.
+    let mut last = gate.call_one(&context, [&x], &none()).unwrap();
+    for _ in 0..100_000 {
+        last = add.call_one(&context, [last, x.clone()], &none()).unwrap();
+    }
+    drop(promises.recv().unwrap());
+    assert!(last.error().is_some());
+}
+
+#[test]
+fn handles_of_another_runtime_are_refused() {
+    let (one, other) = (CoreRuntime::new(&host()), CoreRuntime::new(&host()));
+    let x = one.dense(&[1], &[1.0_f32]).unwrap();
+    let error = add(&other)
+        .call(&other.context(), [&x, &x], &none())
+        .unwrap_err();
+    assert_eq!(
+        error.message(),
+        "input 1 of tf.AddV2 belongs to another runtime"
+    );
+    let error = add(&one)
+        .call(&other.context(), [&x, &x], &none())
+        .unwrap_err();
+    assert_eq!(
+        error.message(),
+        "tf.AddV2 was made by another runtime than the context"
+    );
+}
+
+#[test]
+fn formats_are_converted_where_an_operation_needs_it() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let shape = TensorShape::new(&[2]).unwrap();
+    let scalar = runtime.handle(tfrt_tensor::ScalarHostTensor::new(shape, 2.0_f32));
+    let relu = runtime.op("tf.Relu", &runtime.cpu()).unwrap();
+    assert_eq!(
+        values(&relu.call_one(&context, [&scalar], &none()).unwrap()),
+        [2.0, 2.0]
+    );
+}
+
+#[test]
+fn a_panic_of_an_operation_is_its_error() {
+    let runtime = CoreRuntime::new(&host());
+    let mut registry = OpRegistry::new();
+    registry.add(OpDefinition::new("panics", |_| panic!("oh no")).pure());
+    let op = runtime
+        .op("panics", &runtime.handler_of(registry, None))
+        .unwrap();
+    let error = op.call(&runtime.context(), (), &none()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Internal);
+    assert!(error.message().contains("oh no"));
+}
