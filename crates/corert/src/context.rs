@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, Promise, RequestContext};
 
+use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::caller::Caller;
 use crate::inputs::Inputs;
@@ -168,6 +169,37 @@ impl Context {
         result.map_err(|error| caller.locate(op.name(), error))
     }
 
+    /// The same of an operation with one result, which may have a short way.
+    #[inline]
+    pub(crate) fn call_one(
+        &self,
+        op: &CoreRuntimeOp,
+        mut inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        caller: Caller,
+    ) -> Result<TensorHandle, Error> {
+        if self.recorder.is_none() && op.is_of(self.runtime.id()) {
+            let mut call = OpCall {
+                inputs: inputs.reborrow(),
+                attrs,
+                chain: None,
+                n_results: None,
+                execution: &self.execution,
+                runtime: self.runtime.id(),
+                caller,
+                in_flight: Some(&self.in_flight),
+            };
+            match op.run_short(&mut call) {
+                Ok(Some(result)) => return Ok(result),
+                Ok(None) => (),
+                Err(error) => return Err(caller.locate(op.name(), error)),
+            }
+        }
+        self.call(op, inputs, attrs, caller)
+            .and_then(|results| op.only(results))
+            .map_err(|error| caller.locate(op.name(), error))
+    }
+
     #[inline]
     fn call_unrecorded(
         &self,
@@ -176,7 +208,9 @@ impl Context {
         attrs: OpAttrsRef<'_>,
         caller: Caller,
     ) -> Result<Handles, Error> {
-        op.expect_runtime(self.runtime.id())?;
+        if !op.is_of(self.runtime.id()) {
+            return Err(op.of_another_runtime());
+        }
         let mut call = OpCall {
             inputs,
             attrs,

@@ -50,7 +50,23 @@ impl Op for RegisteredOp {
     }
 
     #[inline]
-    fn call(&self, mut call: OpCall<'_>) -> Result<Handles, Error> {
+    fn call_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+        let Some(short) = self.definition.short_fn() else {
+            return Ok(None);
+        };
+        let request = call.execution.request();
+        let home = Home {
+            runtime: call.runtime,
+            device: self.device,
+        };
+        if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(home) {
+            return Ok(None);
+        }
+        let tensor = short(&mut call.inputs, request.host().allocator())?;
+        Ok(tensor.map(|tensor| TensorHandle::of_tensor(home, tensor.into())))
+    }
+
+    fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
         let definition = &*self.definition;
         definition.check_inputs(call.inputs.len())?;
         if !call.attrs.is_empty() {
@@ -80,21 +96,8 @@ impl Op for RegisteredOp {
                 None => is_settled = false,
             }
         }
-        let request = call.execution.request();
-        if let Some(reason) = request.cancellation() {
+        if let Some(reason) = call.execution.request().cancellation() {
             return Err(reason.clone());
-        }
-        if let Some(short) = definition.short_fn()
-            && is_settled
-            && call.attrs.is_empty()
-            && request.host().trace().is_none()
-        {
-            let allocator = request.host().allocator();
-            if let Some(tensor) = short(&mut call.inputs, allocator)? {
-                let mut results = Handles::new();
-                results.push(TensorHandle::of_tensor(home, tensor.into()));
-                return Ok(results);
-            }
         }
         if !definition.is_pure() {
             return self.call_in_order(home, call, is_settled);

@@ -5,6 +5,7 @@ use std::fmt;
 use tfrt_tensor::DenseHostTensor;
 
 use crate::TensorHandle;
+use crate::handle::Home;
 
 /// Handles that an operation is given. Of those that are given for good it may reuse the memory.
 pub struct Inputs<'a>(Given<'a>);
@@ -76,6 +77,16 @@ impl<'a> Inputs<'a> {
         match &mut self.0 {
             Given::Owned(handles) => handles.get_mut(index),
             _ => None,
+        }
+    }
+
+    /// Whether all handles belong to one place.
+    #[inline(always)]
+    pub(crate) fn are_at(&self, home: Home) -> bool {
+        match &self.0 {
+            Given::Lent(handles) => handles.iter().all(|handle| handle.home() == home),
+            Given::LentOneByOne(handles) => handles.iter().all(|handle| handle.home() == home),
+            Given::Owned(handles) => handles.iter().all(|handle| handle.home() == home),
         }
     }
 

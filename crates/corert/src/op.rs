@@ -33,6 +33,17 @@ pub trait Op: Send + Sync + 'static {
         None
     }
 
+    /// The short way of an operation with one result, for inputs so short that what is done around the arithmetic
+    /// matters. `None` if there is none for these inputs, which are as they were then.
+    ///
+    /// # Errors
+    ///
+    /// As of [`call`](Self::call).
+    fn call_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+        let _ = call;
+        Ok(None)
+    }
+
     /// Calls it. What has to do with shapes and types is found now if they are known; the tensors may come later.
     ///
     /// # Errors
@@ -182,14 +193,31 @@ impl CoreRuntimeOp {
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<TensorHandle, Error> {
         let (caller, attrs) = (Caller::here(), attrs.into());
-        let mut results = inputs.with(|inputs| context.call(self, inputs, attrs, caller))?;
+        inputs.with(|inputs| context.call_one(self, inputs, attrs, caller))
+    }
+
+    /// The only result of a call that had to go the long way.
+    pub(crate) fn only(&self, mut results: Handles) -> Result<TensorHandle, Error> {
         match (results.pop(), results.is_empty()) {
             (Some(only), true) => Ok(only),
             (last, _) => {
                 let (name, found) = (self.name(), results.len() + usize::from(last.is_some()));
                 let message = format!("{name} has {found} results: expected one");
-                Err(caller.locate(name, Error::invalid_argument(message)))
+                Err(Error::invalid_argument(message))
             }
+        }
+    }
+
+    /// See [`Op::call_short`].
+    ///
+    /// # Errors
+    ///
+    /// As of [`Op::call`].
+    #[inline]
+    pub fn run_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+        match call.execution.host().trace() {
+            None => self.op.call_short(call),
+            Some(_) => Ok(None),
         }
     }
 
@@ -208,16 +236,18 @@ impl CoreRuntimeOp {
         self.op.call(call)
     }
 
-    /// Tells whether a context is of the runtime that made this.
+    /// Whether a runtime made this.
     #[inline]
-    pub(crate) fn expect_runtime(&self, found: RuntimeId) -> Result<(), Error> {
-        if self.runtime == found {
-            return Ok(());
-        }
+    pub(crate) fn is_of(&self, runtime: RuntimeId) -> bool {
+        self.runtime == runtime
+    }
+
+    #[cold]
+    pub(crate) fn of_another_runtime(&self) -> Error {
         let name = self.name();
-        Err(Error::invalid_argument(format!(
+        Error::invalid_argument(format!(
             "{name} was made by another runtime than the context"
-        )))
+        ))
     }
 }
 

@@ -65,15 +65,46 @@ impl DenseHostTensor {
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for it, and those of [`TensorMetadata::len_bytes`].
+    #[inline]
     pub fn zeroed(
         allocator: &Arc<dyn HostAllocator>,
         metadata: TensorMetadata,
     ) -> Result<Self, Error> {
         let len_bytes = metadata.len_bytes()?;
+        Self::zeroed_bytes(allocator, metadata, len_bytes)
+    }
+
+    /// The same where it is known how many bytes the metadata asks for.
+    #[inline]
+    fn zeroed_bytes(
+        allocator: &Arc<dyn HostAllocator>,
+        metadata: TensorMetadata,
+        len_bytes: usize,
+    ) -> Result<Self, Error> {
         let buffer = UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT)
             .ok_or_else(|| no_memory(&metadata))?
             .fill(0);
         Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// A tensor of zeros of this one's shape, and of another type.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, `InvalidArgument` if there never could be.
+    #[inline]
+    pub(crate) fn zeroed_like<T: Element, U: Element>(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Self, Error> {
+        let metadata = TensorMetadata::new(U::DTYPE, self.shape().clone());
+        let n = self.buffer.len_bytes() / size_of::<T>();
+        match n.checked_mul(size_of::<U>()) {
+            Some(len_bytes) if self.dtype() == T::DTYPE => {
+                Self::zeroed_bytes(allocator, metadata, len_bytes)
+            }
+            _ => Self::zeroed(allocator, metadata),
+        }
     }
 
     /// Returns a tensor of these elements.
@@ -143,6 +174,7 @@ impl DenseHostTensor {
     }
 
     /// The number of elements.
+    #[inline]
     pub fn n_elements(&self) -> usize {
         let size = self.dtype().size_bytes().unwrap_or(1);
         self.buffer.len_bytes() / size
@@ -190,6 +222,7 @@ impl DenseHostTensor {
     /// # Errors
     ///
     /// `InvalidArgument` if they are no `T`s.
+    #[inline]
     pub fn elements_mut<T: Element>(&mut self) -> Result<Option<&mut [T]>, Error> {
         self.metadata.expect_dtype(T::DTYPE)?;
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()

@@ -32,6 +32,7 @@ pub struct TensorMetadata {
 
 impl TensorMetadata {
     /// Puts metadata together.
+    #[inline]
     pub fn new(dtype: DType, shape: TensorShape) -> TensorMetadata {
         TensorMetadata { dtype, shape }
     }
@@ -41,6 +42,7 @@ impl TensorMetadata {
     /// # Errors
     ///
     /// `InvalidArgument` if no memory could hold them.
+    #[inline]
     pub fn n_elements(&self) -> Result<usize, Error> {
         self.shape.n_elements().ok_or_else(|| self.too_large())
     }
@@ -50,6 +52,7 @@ impl TensorMetadata {
     /// # Errors
     ///
     /// `InvalidArgument` if elements have no size, or if no memory could hold them.
+    #[inline]
     pub fn len_bytes(&self) -> Result<usize, Error> {
         let Some(size) = self.dtype.size_bytes() else {
             let message = format!("elements of type {} are not of one size", self.dtype);

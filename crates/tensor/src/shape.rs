@@ -217,6 +217,7 @@ impl Default for TensorShape {
 }
 
 impl PartialEq for TensorShape {
+    #[inline]
     fn eq(&self, other: &TensorShape) -> bool {
         match (&self.0, &other.0) {
             (

@@ -59,6 +59,7 @@ unsafe impl<T: Send + Sync> Sync for SharedBlock<T> {}
 impl<T> SharedBlock<T> {
     /// Returns a block with bytes of this layout, which are not initialised. `None` if the allocator has
     /// none left.
+    #[inline]
     pub fn allocate(
         allocator: &Arc<dyn HostAllocator>,
         bytes: Layout,
@@ -92,6 +93,7 @@ impl<T> SharedBlock<T> {
         size_of::<Header<T>>().wrapping_add(align).wrapping_sub(1) & !align.wrapping_sub(1)
     }
 
+    #[inline]
     fn header(&self) -> &Header<T> {
         // SAFETY: this handle is counted, so the header is there.
         unsafe { self.header.as_ref() }

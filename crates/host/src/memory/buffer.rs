@@ -110,6 +110,7 @@ impl HostBuffer {
     }
 
     /// The number of bytes.
+    #[inline]
     pub fn len_bytes(&self) -> usize {
         self.range.len()
     }
@@ -176,6 +177,7 @@ impl HostBuffer {
     }
 
     /// The lock of memory that may be written.
+    #[inline]
     fn writable(&self) -> Result<&RangeLock, Error> {
         match &self.memory {
             Memory::Own(lock) => Ok(lock),
@@ -198,6 +200,7 @@ impl HostBuffer {
     }
 
     /// Whether this is the only holder of the memory.
+    #[inline]
     pub fn is_unique(&mut self) -> bool {
         self.memory.is_unique()
     }
@@ -212,6 +215,7 @@ impl Memory {
         }
     }
 
+    #[inline]
     fn len_bytes(&self) -> usize {
         match self {
             Memory::Own(block) => block.len_bytes(),
@@ -229,6 +233,7 @@ impl Memory {
     }
 
     /// Whether this is the only handle.
+    #[inline]
     fn is_unique(&mut self) -> bool {
         match self {
             Memory::Own(block) => block.is_unique(),
@@ -249,6 +254,7 @@ impl Memory {
     /// # Safety
     ///
     /// The range is within the memory, and nobody writes it while the result is in use.
+    #[inline]
     unsafe fn bytes(&self, range: &Range<usize>) -> &[u8] {
         // SAFETY: the caller says that the range is within.
         let start = unsafe { self.start().add(range.start) };
@@ -260,6 +266,7 @@ impl Memory {
     ///
     /// The range is within the memory, which is an allocator's, and nobody else uses it while the
     /// result is in use.
+    #[inline]
     #[expect(clippy::mut_from_ref, reason = "the caller says that nobody else does")]
     unsafe fn bytes_mut(&self, range: &Range<usize>) -> &mut [u8] {
         // SAFETY: the caller says that the range is within.
@@ -391,6 +398,7 @@ pub struct UninitBuffer {
 impl UninitBuffer {
     /// Takes so many bytes from `allocator`, aligned to [`BUFFER_ALIGNMENT`] at least. `None` if it has
     /// none left, or if `alignment` is no power of two.
+    #[inline]
     pub fn allocate(
         allocator: &Arc<dyn HostAllocator>,
         len_bytes: usize,
@@ -403,6 +411,7 @@ impl UninitBuffer {
     }
 
     /// The bytes, to be written.
+    #[inline]
     pub fn as_bytes_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         let bytes = self.block.bytes().cast();
         // SAFETY: the block has so many bytes by its layout, nobody else uses them, and they need not
@@ -411,6 +420,7 @@ impl UninitBuffer {
     }
 
     /// Writes one value to all bytes.
+    #[inline]
     pub fn fill(mut self, byte: u8) -> HostBuffer {
         self.as_bytes_mut().fill(MaybeUninit::new(byte));
         // SAFETY: all bytes were just written.

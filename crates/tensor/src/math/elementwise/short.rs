@@ -9,16 +9,20 @@ use tfrt_host::{Error, HostAllocator};
 use super::{Binary, Unary, binary_run, unary_slice, unary_slice_in_place};
 use crate::math::broadcast::Run;
 use crate::math::vectorized;
-use crate::{DenseHostTensor, Element, TensorMetadata};
+use crate::{DenseHostTensor, Element};
 
 /// Tensors of more elements are worth cutting.
 pub const SHORT: usize = 1 << 12;
 
+/// For so few elements the choice of an instruction set takes longer than what it saves.
+const FEW: usize = 16;
+
 /// How two tensors that need no broadcasting by dimensions are walked through: each element by its own, or one for all.
 /// `None` if there is more to it.
 #[inline]
-fn run_of(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)> {
-    let (n_x, n_y) = (x.n_elements(), y.n_elements());
+fn run_of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)> {
+    let n = |tensor: &DenseHostTensor| tensor.buffer().len_bytes() / size_of::<T>();
+    let (n_x, n_y) = (n(x), n(y));
     let len = n_x.max(n_y);
     if len > SHORT {
         return None;
@@ -69,19 +73,31 @@ pub fn binary_short<F: Binary<T>, T: Element>(
     x: &DenseHostTensor,
     y: &DenseHostTensor,
 ) -> Result<Option<DenseHostTensor>, Error> {
-    let Some((run, is_x_first)) = run_of(x, y) else {
+    x.metadata().expect_dtype(T::DTYPE)?;
+    y.metadata().expect_dtype(T::DTYPE)?;
+    let Some((run, is_x_first)) = run_of::<T>(x, y) else {
         return Ok(None);
     };
-    let shape = if is_x_first { x.shape() } else { y.shape() };
-    let metadata = TensorMetadata::new(F::Output::DTYPE, shape.clone());
-    let mut out = DenseHostTensor::zeroed(allocator, metadata)?;
+    let like = if is_x_first { x } else { y };
+    let mut out = like.zeroed_like::<T, F::Output>(allocator)?;
     let (x, y) = (x.read()?, y.read()?);
-    if let Some(out) = out.elements_mut::<F::Output>()?
-        && !out.is_empty()
-    {
-        binary_run::<F, T>(x.elements()?, y.elements()?, &run, out);
+    let (x, y) = (x.elements::<T>()?, y.elements::<T>()?);
+    match out.elements_mut::<F::Output>()? {
+        Some(out) if run.len > FEW => binary_run::<F, T>(x, y, &run, out),
+        Some(out) => few::<F, T>(x, y, run.strides, out),
+        None => (),
     }
     Ok(Some(out))
+}
+
+/// As [`binary_run`], for few elements.
+#[inline(always)]
+fn few<F: Binary<T>, T: Element>(x: &[T], y: &[T], strides: [usize; 2], out: &mut [F::Output]) {
+    for (index, out) in out.iter_mut().enumerate() {
+        if let (Some(x), Some(y)) = (x.get(index * strides[0]), y.get(index * strides[1])) {
+            *out = F::apply(*x, *y);
+        }
+    }
 }
 
 /// Replaces each element of a short tensor, which nobody else holds, by a function of it and another's: the element at
@@ -97,10 +113,10 @@ pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
     other: &DenseHostTensor,
     is_swapped: bool,
 ) -> Result<bool, Error> {
-    let n = target.n_elements();
+    let n = target.buffer().len_bytes() / size_of::<T>();
     let is_each = target.shape() == other.shape();
-    let is_one = other.n_elements() == 1 && other.shape().rank() <= target.shape().rank();
-    if n > SHORT || !(is_each || is_one) {
+    let is_one = || other.n_elements() == 1 && other.shape().rank() <= target.shape().rank();
+    if n > SHORT || !(is_each || is_one()) {
         return Ok(false);
     }
     let other = other.read()?;
@@ -115,16 +131,20 @@ pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
             F::apply(x, y)
         }
     };
-    vectorized(
-        #[inline(always)]
-        || match (is_each, other) {
-            (false, [y]) => target.iter_mut().for_each(|x| *x = apply(*x, *y)),
-            _ => target
-                .iter_mut()
-                .zip(other)
-                .for_each(|(x, y)| *x = apply(*x, *y)),
-        },
-    );
+    let each = |target: &mut [T]| match (is_each, other) {
+        (false, [y]) => target.iter_mut().for_each(|x| *x = apply(*x, *y)),
+        _ => target
+            .iter_mut()
+            .zip(other)
+            .for_each(|(x, y)| *x = apply(*x, *y)),
+    };
+    match n > FEW {
+        true => vectorized(
+            #[inline(always)]
+            || each(target),
+        ),
+        false => each(target),
+    }
     Ok(true)
 }
 
@@ -138,11 +158,10 @@ pub fn unary_short<F: Unary<T>, T: Element>(
     allocator: &Arc<dyn HostAllocator>,
     x: &DenseHostTensor,
 ) -> Result<Option<DenseHostTensor>, Error> {
-    if x.n_elements() > SHORT {
+    if x.buffer().len_bytes() / size_of::<T>() > SHORT {
         return Ok(None);
     }
-    let metadata = TensorMetadata::new(F::Output::DTYPE, x.shape().clone());
-    let mut out = DenseHostTensor::zeroed(allocator, metadata)?;
+    let mut out = x.zeroed_like::<T, F::Output>(allocator)?;
     let x = x.read()?;
     if let Some(out) = out.elements_mut::<F::Output>()? {
         unary_slice::<F, T>(x.elements()?, out);
