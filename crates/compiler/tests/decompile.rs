@@ -167,6 +167,31 @@ fn names_of_function_lists_are_the_strings_that_nothing_refers_to() {
 }
 
 #[test]
+fn ops_come_back_with_their_attributes() {
+    let golden = include_str!("golden/core_runtime.mlir");
+    check(
+        golden,
+        expect![[r#"
+            module {
+              func.func @same(%arg0: !tfrt.chain, %arg1: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {
+                tfrt.return %arg0, %arg1 : !tfrt.chain, !corert.tensorhandle
+              }
+              func.func @main() {
+                %0 = tfrt.new.chain
+                %1 = corert.get_op_handler %0 "cpu"
+                %2 = corert.executeop(%1) "some.op"() {shape = [1, 2], values = [1.000000e+00 : f32], dtype = f32, name = "text"} : 1
+                %3:2 = corert.executeop(%1) "some.op"(%2) {value = dense<[1, 2]> : tensor<2xi32>, like = #corert.shape<1x?>} {f = "function"} : 2
+                %4, %5 = corert.executeop.seq(%1, %0) "some.op"(%3#1) {list = [1 : i32, "two"], none = [], flag = true} : 1
+                %6, %7 = corert.cond %5 @same @same (%4, %5) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+                corert.executeop(%1) "some.op"(%7)
+                tfrt.return
+              }
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn numbers_keep_their_types_where_files_tell() {
     check(
         r#"func.func @main() {

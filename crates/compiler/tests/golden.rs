@@ -55,6 +55,11 @@ fn attributes() {
 }
 
 #[test]
+fn core_runtime() {
+    check("core_runtime", "core_runtime.mlir");
+}
+
+#[test]
 fn locations() {
     check("locations", "locations.mlir");
 }

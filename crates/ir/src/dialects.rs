@@ -9,6 +9,7 @@ mod builtin;
 mod checks;
 mod coo;
 mod corert;
+mod corert_sync;
 mod cpu;
 mod eigen;
 mod func;
@@ -36,6 +37,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("builtin", builtin::definitions),
     ("coo", coo::definitions),
     ("corert", corert::definitions),
+    ("corert_sync", corert_sync::definitions),
     ("cpu", cpu::definitions),
     ("eigen", eigen::definitions),
     ("func", func::definitions),

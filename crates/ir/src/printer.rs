@@ -93,10 +93,7 @@ impl<'m> Printer<'m> {
 
     fn operation(&mut self, op: OpId) {
         let data = self.module.op(op);
-        if let [first, ..] = data.results() {
-            self.value_pack(*first, data.results().len());
-            self.out.push_str(" = ");
-        }
+        self.results(data.results());
         let format = data
             .definition()
             .and_then(|definition| definition.assembly());
@@ -162,10 +159,14 @@ impl<'m> Printer<'m> {
         self.out.push_str(" {");
         for (index, entry) in shown.enumerate() {
             self.separator(index);
-            let text = attributes::Entry(entry);
-            self.show(&text);
+            self.entry(entry);
         }
         self.out.push('}');
+    }
+
+    /// Writes an entry of a dictionary.
+    pub(crate) fn entry(&mut self, entry: &(Name, Attribute)) {
+        self.show(&attributes::Entry(entry));
     }
 
     /// Writes a region in braces.
@@ -248,7 +249,21 @@ impl<'m> Printer<'m> {
         self.show(&format_args!("^bb{number}"));
     }
 
-    /// Writes `%1`, or `%1:2` for the results of one operation.
+    /// Writes `%1 = `, `%1:2 = ` or `%1, %2:2 = `.
+    fn results(&mut self, results: &[ValueId]) {
+        let mut rest = results;
+        while let [first, ..] = rest {
+            let n_together = self.names.pack_len(rest);
+            self.separator(results.len() - rest.len());
+            self.value_pack(*first, n_together);
+            rest = &rest[n_together..];
+        }
+        if !results.is_empty() {
+            self.out.push_str(" = ");
+        }
+    }
+
+    /// Writes `%1`, or `%1:2` for results that have one name together.
     fn value_pack(&mut self, first: ValueId, n_results: usize) {
         let name = self.names.pack(first);
         match n_results {

@@ -7,7 +7,7 @@
 mod definition;
 mod dominance;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     attributes::SymbolRef,
@@ -87,6 +87,7 @@ fn verify_with(module: &Module, chains: Chains) -> Result<(), Diagnostics> {
         context,
         chains,
         dominance: Dominance::new(module),
+        wrong: HashSet::new(),
         diagnostics: Diagnostics::default(),
     };
     verifier.collect_symbols(module.top());
@@ -121,6 +122,8 @@ struct Verifier<'m> {
     context: VerifyContext<'m>,
     chains: Chains,
     dominance: Dominance,
+    /// Operations that something is wrong with.
+    wrong: HashSet<OpId>,
     diagnostics: Diagnostics,
 }
 
@@ -179,9 +182,13 @@ impl<'m> Verifier<'m> {
             definition::check(module, op, definition, self.chains, &mut self.diagnostics);
             if before == self.diagnostics.len()
                 && let Some(verify) = definition.verifier()
+                && !(definition.is(Traits::TERMINATOR) && self.takes_from_wrong(op))
             {
                 verify(&self.context, op, &mut self.diagnostics);
             }
+        }
+        if before < self.diagnostics.len() {
+            self.wrong.insert(op);
         }
         // How its regions end has been told then.
         let mut told = self.diagnostics.iter().skip(before);
@@ -191,6 +198,17 @@ impl<'m> Verifier<'m> {
         }
         self.dominance
             .check_operands(module, op, &mut self.diagnostics);
+    }
+
+    /// Returns whether an operand is a result of an operation that something is wrong with: whether it may be
+    /// returned is not worth telling then.
+    fn takes_from_wrong(&self, op: OpId) -> bool {
+        let module = self.module();
+        let mut makers = module.op(op).operands().iter();
+        makers.any(|&operand| {
+            let maker = module.defining_op(operand);
+            maker.is_some_and(|maker| self.wrong.contains(&maker))
+        })
     }
 
     fn terminator_place(&mut self, op: OpId) {

@@ -112,7 +112,7 @@ fn values() {
         ],
         expect![[r#"
             2:5 use of value '%a' expects different type than prior uses: 'f32' vs 'i32'
-              1:1 note: defined here, with the type 'i32'
+              1:1 note: prior use here, which defines it with the type 'i32'
             2:1 definition of SSA value '%a#0' has type 'i32', but a use expects 'f32'
               1:5 note: previously used here
             2:1 redefinition of SSA value '%a'
@@ -132,7 +132,7 @@ fn values() {
             1:25 redefinition of SSA value '%a'
               1:14 note: previously defined here
             1:38 use of value '%a' expects different type than prior uses: 'f32' vs 'i32'
-              1:14 note: defined here, with the type 'i32'
+              1:14 note: prior use here, which defines it with the type 'i32'
             2:30 use of undeclared SSA value name
               1:1 note: it is defined outside
               help: nothing in this region defines %a
@@ -571,6 +571,104 @@ fn shaped_types_and_resources_are_those_of_mlir() {
             1:21 invalid element type 'memref<f32>'
             1:21 invalid element type 'complex<f32>'
             1:12 expected identifier key for 'resource' entry
+        "#]],
+    );
+}
+
+#[test]
+fn verifier_checks_what_ops_are_executed_with() {
+    let generic = |op_attrs: &str, operands: &str, results: &str| {
+        format!(
+            "func.func @f(%h: !corert.ophandler, %x: i32) {{\n\
+             \"corert.executeop\"({operands}) {{op_attrs = {op_attrs}, op_func_attrs = [], op_name = \"op\"}} : {results}\n\
+             tfrt.return\n}}"
+        )
+    };
+    let handler = "(!corert.ophandler)";
+    check_all(
+        &[
+            "func.func @f(%h: !corert.ophandler, %x: i32) {\n  corert.executeop(%h) \"op\"(%x)\n  tfrt.return\n}",
+            "func.func @f(%h: !corert.ophandler) {\n  corert.executeop(%h) \"op\"() : 65537\n  tfrt.return\n}",
+            "func.func @f(%h: !corert.ophandler) {\n  corert.executeop(%h) \"op\"() : one\n  tfrt.return\n}",
+            "func.func @f(%h: !corert.ophandler) {\n  corert.executeop(%h) \"op\"() {a, a}\n  tfrt.return\n}",
+            "func.func @f(%h: !corert.ophandler) {\n  corert.executeop.seq(%h) \"op\"()\n  tfrt.return\n}",
+            &generic("[1 : i32]", "%h", &format!("{handler} -> ()")),
+            &generic("[[1 : i32, 2 : i32]]", "%h", &format!("{handler} -> ()")),
+            &generic("[[\"key\"]]", "%h", &format!("{handler} -> ()")),
+            &generic("unit", "%h", &format!("{handler} -> ()")),
+            &generic("[]", "%h, %x", "(!corert.ophandler, i32) -> ()"),
+            &generic("[]", "%h", &format!("{handler} -> i32")),
+        ],
+        expect![[r#"
+            2:29 use of value '%x' expects different type than prior uses: '!corert.tensorhandle' vs 'i32'
+              1:37 note: prior use here, which defines it with the type 'i32'
+            2:33 expected number of results, at most 65536, found '65537'
+            2:33 expected number of results, at most 65536, found 'one'
+              help: a result has its type from the operation: '%name = ...', without ':'
+            2:35 duplicate key 'a' found in dictionary attribute
+              2:32 note: it is there first
+            2:26 expected ',', found ')'
+              help: it is written: %done, %results... = corert.executeop.seq(%handler, %chain) $op_name(%operands...) [{$op_attrs...}] [{$op_func_attrs...}] [: count]
+            2:25 'corert.executeop' op each op_attr should be a key-value pair, where the key is a string
+              - note: an element is 1 : i32
+            2:25 'corert.executeop' op each op_attr should be a key-value pair, where the key is a string
+              - note: an element is [1 : i32, 2 : i32]
+            2:25 'corert.executeop' op each op_attr should be a key-value pair, where the key is a string
+              - note: an element is ["key"]
+            2:25 'corert.executeop' op attribute 'op_attrs' failed to satisfy constraint: array attribute
+              - note: the attribute is unit
+              help: it is corert.executeop(handler: !corert.ophandler, operands: !corert.tensorhandle...) {op_func_attrs: array of pairs, op_attrs: array of pairs, op_name: string} -> (results: !corert.tensorhandle...)
+            2:24 'corert.executeop' op operand #1 must be variadic of !corert.tensorhandle type, but got 'i32'
+              help: it is corert.executeop(handler: !corert.ophandler, operands: !corert.tensorhandle...) {op_func_attrs: array of pairs, op_attrs: array of pairs, op_name: string} -> (results: !corert.tensorhandle...)
+            2:1 'corert.executeop' op result #0 must be variadic of !corert.tensorhandle type, but got 'i32'
+              help: it is corert.executeop(handler: !corert.ophandler, operands: !corert.tensorhandle...) {op_func_attrs: array of pairs, op_attrs: array of pairs, op_name: string} -> (results: !corert.tensorhandle...)
+        "#]],
+    );
+}
+
+#[test]
+fn verifier_checks_functions_that_tensors_choose() {
+    let functions = "func.func @one(%c: !tfrt.chain, %x: i32) -> (!tfrt.chain, i32) {\n\
+                     tfrt.return %c, %x : !tfrt.chain, i32\n}\n\
+                     func.func @two(%c: !tfrt.chain, %x: i64) -> (!tfrt.chain) {\n\
+                     tfrt.return %c : !tfrt.chain\n}\n";
+    let with = |op: &str| {
+        format!(
+            "{functions}func.func @f(%c: !tfrt.chain, %p: !corert.tensorhandle, %x: i32) {{\n{op}\ntfrt.return\n}}"
+        )
+    };
+    check_all(
+        &[
+            &with("corert.cond %p @one @none (%c, %x) : (i32) -> (i32)"),
+            &with("corert.cond %p @one @two (%c, %x) : (i32) -> (i32)"),
+            &with("corert.while @two @one (%c, %x) : (i32) -> (i32)"),
+            &with(
+                "\"corert.while\"(%c, %x) {a_cond_fn = @one} : (!tfrt.chain, i32) -> (!tfrt.chain, i32)",
+            ),
+            &with(
+                "\"corert.while\"(%x) {a_cond_fn = @one, b_body_fn = @one} : (i32) -> (!tfrt.chain, i32)",
+            ),
+            &with(
+                "\"corert.while\"(%c, %x) {a_cond_fn = @one, b_body_fn = @one} : (!tfrt.chain, i32) -> ()",
+            ),
+        ],
+        expect![[r#"
+            8:21 'corert.cond' op 'none' does not reference a valid function
+              help: there is a function 'one'
+            8:1 'corert.cond' op 'two' has mismatching operand types
+              4:1 note: 'two' is (!tfrt.chain, i64) -> !tfrt.chain
+            8:1 'corert.cond' op 'two' has mismatching result types
+              4:1 note: 'two' is (!tfrt.chain, i64) -> !tfrt.chain
+            8:1 'corert.while' op 'two' has mismatching operand types
+              4:1 note: 'two' is (!tfrt.chain, i64) -> !tfrt.chain
+            8:1 'corert.while' op 'two' has mismatching result types
+              4:1 note: 'two' is (!tfrt.chain, i64) -> !tfrt.chain
+            8:1 'corert.while' op requires a 'b_body_fn' symbol reference attribute
+              help: name the function: b_body_fn = @name
+            8:16 'corert.while' op operand #0 must be !tfrt.chain type, but got 'i32'
+              help: it is corert.while(chain: !tfrt.chain, operands: any...) {a_cond_fn: function, b_body_fn: function} -> (done: !tfrt.chain, results: any...)
+            8:1 'corert.while' op expected 1 or more results
+              help: it is corert.while(chain: !tfrt.chain, operands: any...) {a_cond_fn: function, b_body_fn: function} -> (done: !tfrt.chain, results: any...)
         "#]],
     );
 }

@@ -690,3 +690,134 @@ fn bits_that_are_all_the_same_are_one_for_all() {
         "{printed}"
     );
 }
+
+#[test]
+fn ops_are_executed_with_attributes_in_braces() {
+    check(
+        r#"func.func @f(%h: !corert.ophandler, %c: !tfrt.chain, %x: !corert.tensorhandle) {
+             corert.executeop(%h) "none"()
+             corert.executeop (%h) "none" () {} {} : 0
+             %a = corert.executeop(%h) "one"(%x) {shape = [1, 65536], "a b" = i32, unit} : 1
+             %b:2 = corert.executeop(%h) "two"(%x, %a) {} {f = "function"} : 2
+             %c0, %d = corert.executeop.seq(%h, %c) "in.order"(%b#1) {b = 1 : i32, a = 2 : i32} {g = "f"} : 1
+             corert.executeop.seq(%h, %c0) "in.order"(%d)
+             %s = corert_sync.executeop(%h) "one"(%x) {k = @symbol} : 1
+             tfrt.return
+           }"#,
+        expect![[r#"
+            module {
+              func.func @f(%arg0: !corert.ophandler, %arg1: !tfrt.chain, %arg2: !corert.tensorhandle) {
+                corert.executeop(%arg0) "none"()
+                corert.executeop(%arg0) "none"()
+                %0 = corert.executeop(%arg0) "one"(%arg2) {shape = [1, 65536], "a b" = i32, unit} : 1
+                %1:2 = corert.executeop(%arg0) "two"(%arg2, %0) {} {f = "function"} : 2
+                %2, %3 = corert.executeop.seq(%arg0, %arg1) "in.order"(%1#1) {b = 1 : i32, a = 2 : i32} {g = "f"} : 1
+                %4 = corert.executeop.seq(%arg0, %2) "in.order"(%3)
+                %5 = corert_sync.executeop(%arg0) "one"(%arg2) {k = @symbol} : 1
+                tfrt.return
+              }
+            }
+        "#]],
+    );
+    check_generic(
+        r#"func.func @f(%h: !corert.ophandler, %x: !corert.tensorhandle) {
+             %a = corert.executeop(%h) "one"(%x) {b = 1 : i32, a} {f = "function"} : 1
+             tfrt.return
+           }"#,
+        expect![[r#"
+            "builtin.module"() ({
+              "func.func"() ({
+              ^bb0(%arg0: !corert.ophandler, %arg1: !corert.tensorhandle):
+                %0 = "corert.executeop"(%arg0, %arg1) {op_attrs = [["b", 1 : i32], ["a", unit]], op_func_attrs = [["f", "function"]], op_name = "one"} : (!corert.ophandler, !corert.tensorhandle) -> !corert.tensorhandle
+                "tfrt.return"() : () -> ()
+              }) {function_type = (!corert.ophandler, !corert.tensorhandle) -> (), sym_name = "f"} : () -> ()
+            }) : () -> ()
+        "#]],
+    );
+}
+
+#[test]
+fn pairs_that_no_dictionary_can_say_are_generic() {
+    let with = |op_attrs: &str| {
+        let text = format!(
+            r#""corert.executeop"(%h) {{op_attrs = {op_attrs}, op_func_attrs = [], op_name = "op"}} : (!corert.ophandler) -> ()"#
+        );
+        let program = format!("func.func @f(%h: !corert.ophandler) {{\n{text}\ntfrt.return\n}}");
+        printed(&program, PrintOptions::default()).contains(r#""corert.executeop""#)
+    };
+    assert!(!with(r#"[["key", 1 : i32]]"#));
+    assert!(with(r#"[["", 1 : i32]]"#));
+    assert!(with(r#"[["key" : i32, 1 : i32]]"#));
+    assert!(with(r#"[["\FF", 1 : i32]]"#));
+    assert!(with(r#"[["key", 1 : i32], ["key", 2 : i32]]"#));
+}
+
+#[test]
+fn conditions_and_loops_of_tensors_write_types_behind_the_chain() {
+    check(
+        r#"func.func @first(%c: !tfrt.chain, %x: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {
+             tfrt.return %c, %x : !tfrt.chain, !corert.tensorhandle
+           }
+           func.func @none(%c: !tfrt.chain) -> !tfrt.chain {
+             tfrt.return %c : !tfrt.chain
+           }
+           func.func @f(%c: !tfrt.chain, %x: !corert.tensorhandle) {
+             %a:2 = corert.cond %x @first @first (%c, %x) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+             %b = corert.cond %x @none @none (%a#0) : () -> ()
+             %d:2 = corert.while @first @first (%b, %a#1) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+             tfrt.return
+           }"#,
+        expect![[r#"
+            module {
+              func.func @first(%arg0: !tfrt.chain, %arg1: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {
+                tfrt.return %arg0, %arg1 : !tfrt.chain, !corert.tensorhandle
+              }
+              func.func @none(%arg0: !tfrt.chain) -> !tfrt.chain {
+                tfrt.return %arg0 : !tfrt.chain
+              }
+              func.func @f(%arg0: !tfrt.chain, %arg1: !corert.tensorhandle) {
+                %0, %1 = corert.cond %arg1 @first @first (%arg0, %arg1) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+                %2 = corert.cond %arg1 @none @none (%0) : () -> ()
+                %3, %4 = corert.while @first @first (%2, %1) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+                tfrt.return
+              }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn handlers_constants_and_transfers_have_forms() {
+    check(
+        r#"func.func @f(%c: !tfrt.chain, %h: !corert.ophandler, %d: !tfrt.device) -> i32 {
+             %g = corert.get_op_handler %c "cpu"
+             corert.register_op_handler %h "again"
+             %a = corert.const_dense_tensor dense<[1, 2]> : tensor<2xi32>
+             %s = corert.const_string_tensor {shape = [1, 2], value = ["const", "string"]}
+             %u = corert.create_dense_tensor.ui64 {shape = [1, 1], value = [1 : ui64]}
+             %z = corert.create_dense_tensor.complex64 {shape = [1], value = [1.0 : f32, 0.0 : f32]}
+             %t = corert.get_dst_tensor_type %a, %d
+             %x = corert.transfer %a, %d, %t
+             %y = corert.transfer_inferred_tensortype %x, %d
+             %n = corert.tensorhandle_to_int32 %y
+             tfrt.return %n : i32
+           }"#,
+        expect![[r#"
+            module {
+              func.func @f(%arg0: !tfrt.chain, %arg1: !corert.ophandler, %arg2: !tfrt.device) -> i32 {
+                %0 = corert.get_op_handler %arg0 "cpu"
+                %1 = corert.register_op_handler %arg1 "again"
+                %2 = corert.const_dense_tensor dense<[1, 2]> : tensor<2xi32>
+                %3 = corert.const_string_tensor {shape = [1, 2], value = ["const", "string"]}
+                %4 = corert.create_dense_tensor.ui64 {shape = [1, 1], value = [1 : ui64]}
+                %5 = corert.create_dense_tensor.complex64 {shape = [1], value = [1.000000e+00 : f32, 0.000000e+00 : f32]}
+                %6 = corert.get_dst_tensor_type %2, %arg2
+                %7 = corert.transfer %2, %arg2, %6
+                %8 = corert.transfer_inferred_tensortype %7, %arg2
+                %9 = corert.tensorhandle_to_int32 %8
+                tfrt.return %9 : i32
+              }
+            }
+        "#]],
+    );
+}

@@ -117,6 +117,11 @@ fn callees(entry: &OpDef) -> String {
         "tfrt.while" => ("%x: i32", "i32, i1", "%one, %no"),
         "tfrt.parallel_call.i32" => ("%x: i32, %y: i32, %z: i32", "", ""),
         "tfrt_test.sync_benchmark" => ("%x: i32", "", ""),
+        "corert.cond" | "corert.while" => (
+            "%chain: !tfrt.chain, %x: i32",
+            "!tfrt.chain, i32",
+            "%new, %one",
+        ),
         name if name.ends_with(".i32_i32.i32") => ("%x: i32, %y: i32", "i32", "%one"),
         name if name.ends_with(".i32_i32.i32_i32") => {
             ("%x: i32, %y: i32", "i32, i32", "%one, %two")
@@ -135,6 +140,7 @@ fn callees(entry: &OpDef) -> String {
     let function = |name: &&str| {
         format!(
             "func.func @{name}({arguments}) -> ({results}) attributes {{tfrt.sync}} {{\n\
+             %new = tfrt.new.chain\n\
              %one = tfrt.constant.i32 1\n\
              %two = tfrt.constant.i32 2\n\
              %no = tfrt.constant.i1 false\n\

@@ -207,7 +207,8 @@ fn effects_are_plausible() {
                 complain(entry, &format!("there is no operand {operand}"));
             }
         }
-        if entry.execution_kind() == Execution::Calls && !effects.is_nested() {
+        let is_own = !effects.is_nested() && !effects.is_unknown();
+        if entry.execution_kind() == Execution::Calls && is_own {
             complain(entry, "has functions called whose effects are not its own");
         }
         if effects.is_nested() && entry.n_functions() == (0, false) {
@@ -217,12 +218,11 @@ fn effects_are_plausible() {
         if prints && !effects.is_outside() {
             complain(entry, "prints, which can be seen from outside");
         }
-        let gives_something_new = match entry.result_defs() {
-            Results::Exactly(results) => results
-                .iter()
-                .any(|result| matches!(result.kind, ValueKind::Dialect(_))),
-            _ => false,
-        };
+        let gives_something_new = entry
+            .result_defs()
+            .declared()
+            .iter()
+            .any(|result| matches!(result.kind, ValueKind::Dialect(_)));
         if effects.allocates() && !gives_something_new {
             complain(
                 entry,

@@ -5,7 +5,10 @@
 //! fail: a division by zero stays. Integers wrap, floats follow IEEE 754, minima
 //! take the first operand unless the second is less, and casts saturate, exactly
 //! as in the kernels of the same names; a test runs both. Each folded operation is
-//! replaced in its place, so that later ones can fold in the same pass.
+//! replaced in its place, so that later ones can fold in the same pass. Ops that are
+//! constants, too, become operations that are: [`ops`].
+
+mod ops;
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +45,12 @@ pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
         let mut gone: HashSet<OpId> = HashSet::new();
         let mut operations = Vec::new();
         for op in module.block(block).operations().to_vec() {
-            if let Some(scalar) = constant(module, op) {
+            if let Some(tensor) = ops::constant(module, op) {
+                gone.insert(op);
+                let (old, new) = (module.op(op).results()[0], module.op(tensor).results()[0]);
+                module.replace_all_uses(old, new);
+                operations.push(tensor);
+            } else if let Some(scalar) = constant(module, op) {
                 known.insert(module.op(op).results()[0], scalar);
             } else if let Some(scalars) = evaluate(module, op, &known) {
                 gone.insert(op);

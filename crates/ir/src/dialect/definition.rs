@@ -51,10 +51,20 @@ impl ValueDef {
 pub enum Results {
     /// These, in this order.
     Exactly(Vec<ValueDef>),
-    /// Any number of any type.
-    Any(ValueDef),
+    /// These, in this order, and any number more behind them.
+    AtLeast(Vec<ValueDef>, ValueDef),
     /// One for each operand behind the declared ones, of the same type.
     LikeRest(ValueDef),
+}
+
+impl Results {
+    /// Returns those that are always there, in front of all others.
+    pub fn declared(&self) -> &[ValueDef] {
+        match self {
+            Results::Exactly(declared) | Results::AtLeast(declared, _) => declared,
+            Results::LikeRest(_) => &[],
+        }
+    }
 }
 
 /// An attribute that an operation has.
@@ -221,13 +231,8 @@ impl OpDef {
 
     /// Returns the position of the chain that it declares to give, if it does.
     pub fn chain_result(&self) -> Option<usize> {
-        match &self.results {
-            Results::Exactly(results) => {
-                let is_chain = |result: &ValueDef| result.kind == ValueKind::Chain;
-                results.iter().position(is_chain)
-            }
-            Results::Any(_) | Results::LikeRest(_) => None,
-        }
+        let is_chain = |result: &ValueDef| result.kind == ValueKind::Chain;
+        self.results.declared().iter().position(is_chain)
     }
 
     /// Returns the position of the operand that each argument of its regions

@@ -172,7 +172,10 @@ impl OpDef {
     fn write_results(&self, text: &mut String) {
         let results: Vec<String> = match &self.results {
             Results::Exactly(results) => results.iter().map(typed).collect(),
-            Results::Any(results) => vec![any_number(results, "any number")],
+            Results::AtLeast(declared, rest) => {
+                let rest = any_number(rest, "any number");
+                declared.iter().map(typed).chain([rest]).collect()
+            }
             Results::LikeRest(results) => {
                 let rest = self.rest.map_or(String::new(), |rest| rest.identifier());
                 vec![format!("`{}` (as `{rest}`)", results.identifier())]

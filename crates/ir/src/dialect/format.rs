@@ -13,9 +13,11 @@
 //! | `attr-dict`        | the other attributes in braces, nothing if there are none         |
 //! | `attributes`       | the same after the word `attributes`                              |
 //! | `settings`         | the other attributes as `key = number, ...`                       |
+//! | `{name}`           | the attribute `name`, an array of pairs, as a dictionary          |
+//! | `count`            | a colon and how many results are behind the declared ones, if any |
 //! | `type(operands)`   | the types of the operands behind the declared ones                |
 //! | `functional-type`  | the same and the result types as a function type                  |
-//! | `types`            | the same, with the result types always in parentheses             |
+//! | `types`            | the same without declared results, always in parentheses          |
 //! | `region`           | a region whose arguments have the names of the operands           |
 //! | `else`             | `else` and a region, nothing if all it does is return nothing     |
 //! | `function`         | all of a function, see [`super::function`]                        |
@@ -23,6 +25,7 @@
 //! | `[...]`            | only if there are operands behind the declared ones               |
 //! | anything else      | itself                                                            |
 
+mod pairs;
 mod parse;
 mod print;
 
@@ -38,6 +41,8 @@ pub struct Format {
     pub(crate) items: Vec<Item>,
     /// Attributes that have a place of their own.
     pub(crate) placed: Vec<&'static str>,
+    /// Attributes that are written as dictionaries of their own, in this order.
+    pub(crate) paired: Vec<&'static str>,
 }
 
 /// A word of a description and the blanks before it.
@@ -56,6 +61,10 @@ pub(crate) enum Word {
     AttributeDictionary,
     AttributesKeyword,
     Settings,
+    /// An array of pairs as a dictionary.
+    Pairs(&'static str),
+    /// The number of results behind the declared ones.
+    ResultCount,
     OperandTypes,
     FunctionalType,
     Types,
@@ -76,6 +85,7 @@ const WORDS: &[(&str, Word)] = &[
     ("attr-dict", Word::AttributeDictionary),
     ("attributes", Word::AttributesKeyword),
     ("settings", Word::Settings),
+    ("count", Word::ResultCount),
     ("type(operands)", Word::OperandTypes),
     ("types", Word::Types),
     ("functional-type", Word::FunctionalType),
@@ -94,8 +104,13 @@ impl Format {
             Word::Attribute(name) => Some(name),
             _ => None,
         });
+        let paired = items.iter().filter_map(|item| match item.word {
+            Word::Pairs(name) => Some(name),
+            _ => None,
+        });
         Format {
             placed: placed.collect(),
+            paired: paired.collect(),
             items,
         }
     }
@@ -131,6 +146,11 @@ fn word(rest: &mut &'static str) -> Word {
         let (name, after) = after.split_at(identifier_len(after));
         *rest = after;
         return Word::Attribute(name);
+    }
+    if let Some(after) = text.strip_prefix('{') {
+        let (name, after) = after.split_at(identifier_len(after));
+        *rest = after.strip_prefix('}').unwrap_or(after);
+        return Word::Pairs(name);
     }
     if let Some((pattern, word)) = WORDS.iter().find(|(pattern, _)| text.starts_with(pattern)) {
         *rest = &text[pattern.len()..];

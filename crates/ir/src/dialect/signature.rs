@@ -32,12 +32,10 @@ impl OpDef {
         if self.regions > 0 {
             text += &format!(" ({})", vec!["{...}"; self.regions].join(", "));
         }
-        let results: Vec<String> = match &self.results {
-            Results::Exactly(results) => results.iter().map(typed).collect(),
-            Results::Any(results) | Results::LikeRest(results) => {
-                vec![format!("{}...", typed(results))]
-            }
-        };
+        let mut results: Vec<String> = self.results.declared().iter().map(typed).collect();
+        if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
+            results.push(format!("{}...", typed(rest)));
+        }
         text + &format!(" -> ({})", results.join(", "))
     }
 
@@ -60,7 +58,8 @@ impl OpDef {
             "builtin.module" | "func.func" => {}
             name => {
                 text += name;
-                if body.starts_with(|first: char| !first.is_whitespace()) {
+                let is_apart = |first: char| !first.is_whitespace() && first != '(';
+                if body.starts_with(is_apart) {
                     text.push(' ');
                 }
             }
@@ -109,6 +108,8 @@ impl OpDef {
                               attr-dict] {...}";
                 }
                 Word::Module => *text += "module [@name] [attributes attr-dict] {...}",
+                Word::Pairs(name) => *text += &format!("[{{${name}...}}]"),
+                Word::ResultCount => *text += "[: count]",
                 Word::Group(items) => {
                     text.push('[');
                     self.write_items(items, operands, text);
@@ -172,13 +173,11 @@ impl OpDef {
             [] => String::new(),
             all => format!(" {{{}}}", all.join(", ")),
         };
-        let results: Vec<String> = match &self.results {
-            Results::Exactly(results) => results
-                .iter()
-                .map(|result| some_type(result.kind))
-                .collect(),
-            Results::Any(_) | Results::LikeRest(_) => vec!["i32".to_owned()],
-        };
+        let declared = self.results.declared().iter();
+        let mut results: Vec<String> = declared.map(|result| some_type(result.kind)).collect();
+        if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
+            results.push(some_type(rest.kind));
+        }
         let results = match results.as_slice() {
             [one] => one.clone(),
             many => format!("({})", many.join(", ")),
@@ -194,15 +193,13 @@ impl OpDef {
 
     /// `%a, %b = `, or nothing if there are no results.
     fn results_prefix(&self, more: &str) -> String {
-        let names: Vec<String> = match &self.results {
-            Results::Exactly(results) => results
-                .iter()
-                .map(|result| format!("%{}", result.identifier()))
-                .collect(),
-            Results::Any(results) | Results::LikeRest(results) => {
-                vec![format!("%{}{more}", results.identifier())]
-            }
-        };
+        let declared = self.results.declared().iter();
+        let mut names: Vec<String> = declared
+            .map(|result| format!("%{}", result.identifier()))
+            .collect();
+        if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
+            names.push(format!("%{}{more}", rest.identifier()));
+        }
         match names.as_slice() {
             [] => String::new(),
             names => format!("{} = ", names.join(", ")),
@@ -234,6 +231,8 @@ impl AttributeKind {
             AttributeKind::Typed(kind) | AttributeKind::Number(kind) => kind.name(),
             AttributeKind::Array(kind) => format!("array of {}", kind.name()),
             AttributeKind::String => "string".to_owned(),
+            AttributeKind::Strings => "array of strings".to_owned(),
+            AttributeKind::Pairs => "array of pairs".to_owned(),
             AttributeKind::FlatSymbol => "function".to_owned(),
             AttributeKind::FlatSymbols => "array of functions".to_owned(),
             AttributeKind::FunctionType => "function type".to_owned(),
@@ -259,6 +258,8 @@ fn some_attribute(attribute: &AttributeDef) -> String {
         AttributeKind::Typed(kind) | AttributeKind::Number(kind) => some_number(kind),
         AttributeKind::Array(kind) => format!("[{0}, {0}]", some_number(kind)),
         AttributeKind::String => "\"text\"".to_owned(),
+        AttributeKind::Strings => "[\"text\"]".to_owned(),
+        AttributeKind::Pairs => "[[\"key\", 1 : i32]]".to_owned(),
         AttributeKind::FlatSymbol => format!("@{name}"),
         AttributeKind::FlatSymbols => "[@first, @second]".to_owned(),
         AttributeKind::FunctionType => "() -> ()".to_owned(),

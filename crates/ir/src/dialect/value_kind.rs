@@ -49,6 +49,10 @@ pub enum AttributeKind {
     Array(ValueKind),
     /// A string.
     String,
+    /// `["a", "b"]`.
+    Strings,
+    /// `[["key", 1 : i32]]`; what the elements are is for the operation's own check.
+    Pairs,
     /// `@name`.
     FlatSymbol,
     /// `[@a, @b]`.

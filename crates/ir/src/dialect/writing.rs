@@ -82,9 +82,15 @@ impl OpDef {
         self
     }
 
-    pub(crate) fn any_results(mut self, name: &'static str) -> OpDef {
-        let kind = ValueKind::Any;
-        self.results = Results::Any(ValueDef { name, kind });
+    /// Any number of further results of any type.
+    pub(crate) fn any_results(self, name: &'static str) -> OpDef {
+        self.any_results_of(name, ValueKind::Any)
+    }
+
+    /// Any number of further results.
+    pub(crate) fn any_results_of(mut self, name: &'static str, kind: ValueKind) -> OpDef {
+        let declared = self.results.declared().to_vec();
+        self.results = Results::AtLeast(declared, ValueDef { name, kind });
         self
     }
 

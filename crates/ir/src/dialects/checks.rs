@@ -1,6 +1,8 @@
 //! Checks of single operations beyond what their entries say, in the words of
 //! the original.
 
+pub(super) mod core_runtime;
+
 use super::symbols;
 use crate::{
     attributes::Attribute,

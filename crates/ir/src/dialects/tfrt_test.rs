@@ -6,6 +6,7 @@
 mod asynchrony;
 mod atomics;
 mod benchmarks;
+mod core_runtime;
 mod errors;
 mod faults;
 mod images;
@@ -23,6 +24,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all.extend(asynchrony::definitions());
     all.extend(atomics::definitions());
     all.extend(benchmarks::definitions());
+    all.extend(core_runtime::definitions());
     all.extend(errors::definitions());
     all.extend(faults::definitions());
     all.extend(images::definitions());

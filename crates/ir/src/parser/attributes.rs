@@ -18,6 +18,9 @@ use crate::{
     types::{DYNAMIC, Type},
 };
 
+/// The entries of a dictionary, and where the key of each stands.
+type WrittenEntries = (Vec<(Name, Attribute)>, SmallVec<[Span; 4]>);
+
 impl<'a> Parser<'a> {
     /// Parses any attribute.
     pub(crate) fn attribute(&mut self) -> Parsed<Attribute> {
@@ -102,6 +105,18 @@ impl<'a> Parser<'a> {
     ///
     /// Returns the entries sorted by name.
     pub(crate) fn dictionary_entries(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
+        let (entries, spans) = self.written_entries()?;
+        self.sort_entries(entries, spans)
+    }
+
+    /// Parses the same; returns the entries in the order of the text.
+    pub(crate) fn dictionary_as_written(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
+        let (entries, spans) = self.written_entries()?;
+        self.sort_entries(entries.clone(), spans)?;
+        Ok(entries)
+    }
+
+    fn written_entries(&mut self) -> Parsed<WrittenEntries> {
         self.nested(|parser| {
             parser.expect(Mark::LeftBrace)?;
             // Most dictionaries have one entry, and a module keeps what is made here.
@@ -112,7 +127,7 @@ impl<'a> Parser<'a> {
                 entries.push(parser.dictionary_entry()?);
                 Ok(())
             })?;
-            parser.sort_entries(entries, spans)
+            Ok((entries, spans))
         })
     }
 

@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
             let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
             let note = match state {
                 State::Forward => format!("prior use here, with the type '{found}'"),
-                _ => format!("defined here, with the type '{found}'"),
+                _ => format!("prior use here, which defines it with the type '{found}'"),
             };
             let error = error.note_at(note, Some(self.source), prior);
             let is_signature =

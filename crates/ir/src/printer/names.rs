@@ -6,7 +6,10 @@
 
 use std::fmt;
 
-use crate::module::{BlockId, Module, OpId, RegionId, ValueId};
+use crate::{
+    dialect::{OpDef, Results},
+    module::{BlockId, Module, OpId, RegionId, ValueId},
+};
 
 /// The names of everything under one operation.
 pub(super) struct Names {
@@ -97,14 +100,24 @@ impl Names {
     }
 
     fn number_results(&mut self, module: &Module, op: OpId, counters: &mut Counters) {
-        let results = module.op(op).results();
-        for (index, &result) in (0..).zip(results) {
-            self.values[result.index()] = match results.len() {
+        let data = module.op(op);
+        // As in MLIR, what stands in front of any number of results is a group of its own.
+        let n_apart = match data.definition().map(OpDef::result_defs) {
+            Some(Results::AtLeast(declared, _)) => declared.len(),
+            _ => 0,
+        };
+        let (apart, together) = data.results().split_at(n_apart.min(data.results().len()));
+        for &result in apart {
+            self.values[result.index()] = ValueName::Number(counters.value);
+            counters.value += 1;
+        }
+        for (index, &result) in (0..).zip(together) {
+            self.values[result.index()] = match together.len() {
                 1 => ValueName::Number(counters.value),
                 _ => ValueName::Member(counters.value, index),
             };
         }
-        counters.value += u32::from(!results.is_empty());
+        counters.value += u32::from(!together.is_empty());
     }
 
     pub fn value(&self, value: ValueId) -> ValueName {
@@ -116,6 +129,23 @@ impl Names {
         match self.value(first) {
             ValueName::Member(number, _) => ValueName::Number(number),
             name => name,
+        }
+    }
+
+    /// Returns how many results, from the first on, have one name together.
+    pub fn pack_len(&self, results: &[ValueId]) -> usize {
+        let number_of = |result: &ValueId| match self.value(*result) {
+            ValueName::Member(number, _) => Some(number),
+            _ => None,
+        };
+        match results.first().and_then(number_of) {
+            Some(number) => {
+                let shared = results
+                    .iter()
+                    .take_while(|result| number_of(result) == Some(number));
+                shared.count()
+            }
+            None => results.len().min(1),
         }
     }
 

@@ -179,17 +179,41 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             );
         }
     }
+    let Some(rest) = definition.rest_def() else {
+        return;
+    };
+    for (index, &operand) in operands.iter().enumerate().skip(wanted) {
+        let ty = module.value_type(operand);
+        if !rest.kind.accepts(ty) && !told.contains(&(operand, rest.kind)) {
+            told.push((operand, rest.kind));
+            let description = rest.kind.description();
+            report(
+                codes::OPERAND_TYPE,
+                format!("operand #{index} must be variadic of {description}, but got '{ty}'"),
+                Part::Operand(index),
+            );
+        }
+    }
 }
 
 fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let results = module.op(op).results();
-    let Results::Exactly(declared) = definition.result_defs() else {
-        return;
-    };
+    let declared = definition.result_defs().declared();
     let chain = || definition.chain_result();
     let missing = missing_chain(declared.len(), results.len(), chain, chains);
     let wanted = declared.len() - usize::from(missing.is_some());
-    if results.len() != wanted {
+    let rest = match definition.result_defs() {
+        Results::Exactly(_) => None,
+        Results::AtLeast(_, rest) | Results::LikeRest(rest) => Some(rest),
+    };
+    if rest.is_some() && results.len() < wanted {
+        return report(
+            codes::RESULT_COUNT,
+            format!("expected {wanted} or more results"),
+            Part::Whole,
+        );
+    }
+    if rest.is_none() && results.len() != wanted {
         return report(
             codes::RESULT_COUNT,
             match wanted {
@@ -207,6 +231,20 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
             report(
                 codes::RESULT_TYPE,
                 format!("result #{index} must be {description}, but got '{ty}'"),
+                Part::Whole,
+            );
+        }
+    }
+    let Some(rest) = rest else {
+        return;
+    };
+    for (index, &result) in results.iter().enumerate().skip(wanted) {
+        let ty = module.value_type(result);
+        if !rest.kind.accepts(ty) {
+            let description = rest.kind.description();
+            report(
+                codes::RESULT_TYPE,
+                format!("result #{index} must be variadic of {description}, but got '{ty}'"),
                 Part::Whole,
             );
         }
@@ -251,6 +289,8 @@ fn describe(kind: AttributeKind) -> String {
         }
         AttributeKind::Array(kind) => format!("{} array attribute", kind.description()),
         AttributeKind::String => "string attribute".to_owned(),
+        AttributeKind::Strings => "string array attribute".to_owned(),
+        AttributeKind::Pairs => "array attribute".to_owned(),
         AttributeKind::FlatSymbol => "flat symbol reference attribute".to_owned(),
         AttributeKind::FlatSymbols => "flat symbol ref array attribute".to_owned(),
         AttributeKind::FunctionType => "type attribute of function type".to_owned(),

@@ -209,10 +209,11 @@ impl Listed {
 impl Described {
     fn new(entry: &'static OpDef) -> Described {
         let operands = entry.operand_defs().iter().chain(entry.rest_def());
-        let result_names = match entry.result_defs() {
-            Results::Exactly(results) => results.iter().map(|result| result.identifier()).collect(),
-            Results::Any(results) | Results::LikeRest(results) => vec![results.identifier()],
-        };
+        let declared = entry.result_defs().declared().iter();
+        let mut result_names: Vec<String> = declared.map(|result| result.identifier()).collect();
+        if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = entry.result_defs() {
+            result_names.push(rest.identifier());
+        }
         let attributes = entry.attribute_defs().iter().map(|attribute| Attribute {
             name: attribute.name,
             kind: attribute.kind.name(),

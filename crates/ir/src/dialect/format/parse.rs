@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{Format, Item, WARMUP, Word};
+use super::{Format, Item, WARMUP, Word, pairs};
 use crate::{
     attributes::Attribute,
     codes,
-    dialect::{AttributeKind, OpDef, Results, function},
+    dialect::{AttributeKind, OpDef, Results, ValueKind, function},
     lexer::{Kind, Mark},
     location::Location,
     module::OpState,
@@ -109,10 +109,17 @@ fn parse_word<'a>(
             let mut results = SmallVec::new();
             parser.signature(&mut inputs, &mut results)?;
             resolve_declared(parser, parts, definition, state, &inputs)?;
+            if let Word::Types = word {
+                let declared = definition.result_defs().declared().iter();
+                let declared = declared.filter_map(|result| result.kind.ty());
+                results.insert_many(0, declared);
+            }
             parts.state.result_types = results;
             state.has_results = true;
             Ok(())
         }
+        Word::Pairs(name) => pairs::parse(parser, parts, name),
+        Word::ResultCount => result_count(parser, parts, definition, state),
         Word::Group(items) => group(parser, parts, definition, state, items),
         Word::Literal(text) => literal(parser, text),
         Word::Region | Word::Else | Word::Function | Word::Module => Ok(()),
@@ -190,6 +197,8 @@ fn attribute<'a>(
         AttributeKind::Any
         | AttributeKind::Number(_)
         | AttributeKind::Array(_)
+        | AttributeKind::Strings
+        | AttributeKind::Pairs
         | AttributeKind::Dictionaries
         | AttributeKind::FunctionType => parser.attribute()?,
     };
@@ -260,6 +269,13 @@ fn resolve_declared<'a>(
     if declared.len() > n_operands {
         return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
     }
+    let rest_kind = definition.rest_def().map(|rest| rest.kind);
+    if let Some(kind) = rest_kind.filter(|&kind| kind != ValueKind::Any) {
+        let declared = declared.iter().map(|operand| Wanted::Kind(operand.kind));
+        let rest = std::iter::repeat_n(Wanted::Kind(kind), n_operands - declared.len());
+        let kinds: SmallVec<[Wanted<'_>; 8]> = declared.chain(rest).collect();
+        return parser.resolve_operands(parts, kinds.into_iter());
+    }
     if rest.is_empty() {
         let kinds = declared.iter().map(|operand| Wanted::Kind(operand.kind));
         return parser.resolve_operands(parts, kinds);
@@ -274,7 +290,7 @@ fn resolve_declared<'a>(
 
 fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
     match definition.result_defs() {
-        Results::Exactly(results) => {
+        Results::Exactly(results) | Results::AtLeast(results, _) => {
             let types = results.iter().filter_map(|result| result.kind.ty());
             parts.state.result_types = types.collect();
         }
@@ -285,8 +301,37 @@ fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
                 .map(|&value| parser.module.value_type(value).clone());
             parts.state.result_types = types.collect();
         }
-        Results::Any(_) => {}
     }
+}
+
+/// Parses `: N`, which is left out for 0.
+fn result_count<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+) -> Parsed<()> {
+    /// More would be a mistake, which should not take memory.
+    const MAX_RESULTS: usize = 1 << 16;
+    set_results(parser, parts, definition);
+    state.has_results = true;
+    if !parser.eat(Mark::Colon) {
+        return Ok(());
+    }
+    let count = parser.token_text().parse().ok();
+    let count = count.filter(|&count| parser.token.kind == Kind::Integer && count <= MAX_RESULTS);
+    let Some(count) = count else {
+        let what = "number of results, at most 65536";
+        return parser.expected(codes::RESULT_NUMBER, what);
+    };
+    parser.bump();
+    let kind = match definition.result_defs() {
+        Results::AtLeast(_, rest) => rest.kind.ty(),
+        Results::Exactly(_) | Results::LikeRest(_) => None,
+    };
+    let types = kind.into_iter().cycle().take(count);
+    parts.state.result_types.extend(types);
+    Ok(())
 }
 
 fn add_region<'a>(

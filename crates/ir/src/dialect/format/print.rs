@@ -1,6 +1,6 @@
 //! Descriptions read by the printer.
 
-use super::{Format, Item, WARMUP, Word};
+use super::{Format, Item, WARMUP, Word, pairs};
 use crate::{
     attributes::Attribute,
     dialect::{AttributeKind, OpDef, Results, Traits, function},
@@ -31,6 +31,10 @@ pub(crate) fn can_print(module: &Module, op: OpId, format: &Format) -> bool {
             .iter()
             .all(|name| attribute_fits(data, definition, name))
         && settings_fit(data, definition, format)
+        && format
+            .paired
+            .iter()
+            .all(|name| data.attribute(name).is_some_and(pairs::is_dictionary))
         && others_fit(data, format)
 }
 
@@ -40,11 +44,9 @@ fn operands_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
         Some(_) => operands.len() >= declared.len(),
         None => operands.len() == declared.len(),
     };
-    count_fits
-        && declared
-            .iter()
-            .zip(operands)
-            .all(|(wanted, &operand)| wanted.kind.accepts(module.value_type(operand)))
+    let rest = definition.rest_def().into_iter().cycle();
+    let mut pairs = declared.iter().chain(rest).zip(operands);
+    count_fits && pairs.all(|(wanted, &operand)| wanted.kind.accepts(module.value_type(operand)))
 }
 
 fn results_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
@@ -55,11 +57,16 @@ fn results_fit(module: &Module, data: &Operation, definition: &OpDef) -> bool {
             .collect()
     };
     match definition.result_defs() {
-        Results::Any(_) => true,
         Results::Exactly(wanted) => {
             let results = types(data.results());
             let mut pairs = wanted.iter().zip(&results);
             wanted.len() == results.len() && pairs.all(|(wanted, ty)| wanted.kind.accepts(ty))
+        }
+        Results::AtLeast(declared, rest) => {
+            let results = types(data.results());
+            let wanted = declared.iter().chain(std::iter::repeat(rest));
+            let mut pairs = wanted.zip(&results);
+            declared.len() <= results.len() && pairs.all(|(wanted, ty)| wanted.kind.accepts(ty))
         }
         Results::LikeRest(_) => {
             types(data.results()) == types(&data.operands()[definition.operand_defs().len()..])
@@ -131,6 +138,10 @@ pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
             .iter()
             .all(|element| matches!(element, Attribute::Dictionary(_))),
         (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
+        (AttributeKind::Strings, Attribute::Array(elements)) => elements
+            .iter()
+            .all(|element| kind_fits(AttributeKind::String, element)),
+        (AttributeKind::Pairs, Attribute::Array(_)) => true,
         (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
         (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements
             .iter()
@@ -183,7 +194,8 @@ fn others_fit(data: &Operation, format: &Format) -> bool {
         ];
         places.contains(&item.word)
     };
-    format.items.iter().any(is_place) || data.attributes().len() == format.placed.len()
+    let n_placed = format.placed.len() + format.paired.len();
+    format.items.iter().any(is_place) || data.attributes().len() == n_placed
 }
 
 /// Writes an operation behind its name.
@@ -224,10 +236,9 @@ struct State<'f> {
 fn print_items(printer: &mut Printer<'_>, state: &mut State<'_>, items: &[Item], first: bool) {
     for (index, item) in items.iter().enumerate() {
         let start = printer.out.len();
-        let blanks = if first && index == 0 {
-            " "
-        } else {
-            item.blanks
+        let blanks = match first && index == 0 && item.word != Word::Literal("(") {
+            true => " ",
+            false => item.blanks,
         };
         printer.out.push_str(blanks);
         let before = printer.out.len();
@@ -282,7 +293,8 @@ fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
             printer.out.push('(');
             printer.types(rest);
             printer.out.push_str(") -> (");
-            printer.types(data.results());
+            let n_declared = definition.result_defs().declared().len();
+            printer.types(&data.results()[n_declared..]);
             printer.out.push(')');
         }
         Word::Region => region(printer, state),
@@ -293,6 +305,15 @@ fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
             if !trivial {
                 printer.out.push_str("else  ");
                 region(printer, state);
+            }
+        }
+        Word::Pairs(name) => pairs::print(printer, data, &state.format.paired, name),
+        Word::ResultCount => {
+            let n_declared = definition.result_defs().declared().len();
+            let n_results = data.results().len() - n_declared;
+            if n_results > 0 {
+                printer.out.push_str(": ");
+                printer.show(&n_results);
             }
         }
         Word::Group(items) => {

@@ -1,0 +1,44 @@
+//! Operations on values of the core runtime, for tests.
+
+use crate::dialect::{Execution, OpDef, ValueKind::Chain};
+use crate::dialects::corert::{ATTRIBUTES, FROZEN, HANDLE};
+use crate::dialects::kernel;
+
+pub(super) fn definitions() -> Vec<OpDef> {
+    let all = [
+        kernel("tfrt_test.error_tensorhandle")
+            .summary("An error in place of a tensor handle")
+            .result("never", HANDLE)
+            .fails("Unknown", "invalid tensorhandle", "always")
+            .no_effects(),
+        kernel("tfrt_test.tensorhandle_with_error_metadata")
+            .summary("An error in place of a tensor handle")
+            .details("The same as `tfrt_test.error_tensorhandle`.")
+            .result("never", HANDLE)
+            .fails("Unknown", "invalid tensorhandle", "always")
+            .no_effects(),
+        kernel("tfrt_test.corert.op_attrs_print")
+            .summary("Prints a set of attributes, sorted by name, and an empty line")
+            .operand("set", ATTRIBUTES)
+            .operand("chain", Chain)
+            .result("done", Chain)
+            .reads(0)
+            .outside(),
+        kernel("tfrt_test.corert.op_attrs_freeze")
+            .summary("What a set of attributes holds now")
+            .operand("set", ATTRIBUTES)
+            .operand("chain", Chain)
+            .result("frozen", FROZEN)
+            .result("done", Chain)
+            .reads(0)
+            .allocates(),
+        kernel("tfrt_test.corert.op_attrs_ref_print")
+            .summary("Prints a frozen set of attributes, sorted by name, and an empty line")
+            .operand("frozen", FROZEN)
+            .operand("chain", Chain)
+            .result("done", Chain)
+            .outside(),
+    ];
+    let elsewhere = |definition: OpDef| definition.execution(Execution::Elsewhere);
+    all.map(elsewhere).into()
+}
