@@ -16,6 +16,7 @@ mod func;
 mod native;
 mod nn;
 mod symbols;
+mod tf_sync;
 mod tfrt;
 mod tfrt_dht;
 mod tfrt_dht_sync;
@@ -42,6 +43,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("eigen", eigen::definitions),
     ("func", func::definitions),
     ("nn", nn::definitions),
+    ("tf_sync", tf_sync::definitions),
     ("tfrt", tfrt::definitions),
     ("tfrt_dht", tfrt_dht::definitions),
     ("tfrt_dht_sync", tfrt_dht_sync::definitions),

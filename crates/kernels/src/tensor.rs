@@ -1,4 +1,4 @@
-//! The dialects of tensors: `ts`, `tfrt_dht`, `tfrt_sht`, `coo`, `btf`, `eigen`, `nn`, with their twins for functions
+//! The dialects of tensors: `ts`, `tfrt_dht`, `tfrt_sht`, `coo`, `btf`, `eigen`, `nn`, `tf_sync`, with the twins of some for functions
 //! marked synchronous, and what tests have beside them.
 //!
 //! Kernels look at chains for their order only, so most do not declare theirs: the executor waits for it.
@@ -23,6 +23,7 @@ mod images;
 mod shape;
 mod strings;
 mod testing;
+mod tf_sync;
 
 /// Adds the kernels of the dialects.
 pub fn register(registry: &mut KernelRegistry) {
@@ -38,6 +39,7 @@ pub fn register(registry: &mut KernelRegistry) {
         .add_dialect("cpu", arithmetic::register_cpu)
         .add_dialect("eigen", arithmetic::register_eigen)
         .add_dialect("nn", arithmetic::register_training)
+        .add_dialect("tf_sync", tf_sync::register)
         .add_dialect("tfrt_test_sync", arithmetic::register_synchronous);
     arithmetic::register(registry);
     testing::register(registry);
