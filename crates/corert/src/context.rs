@@ -138,6 +138,12 @@ impl Context {
         self.in_flight.count()
     }
 
+    /// Whether so many operations wait that the next that would is refused.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.in_flight.count() >= self.in_flight.max
+    }
+
     /// There when at most half as many operations wait as may.
     pub fn room(&self) -> AsyncValue<Chain> {
         self.in_flight.room()
@@ -152,8 +158,13 @@ impl Context {
         self.chain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Calls an operation for `caller`: [`CoreRuntimeOp::call`] for those who call for others.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
     #[inline]
-    pub(crate) fn call(
+    pub fn call(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
@@ -169,9 +180,13 @@ impl Context {
         result.map_err(|error| caller.locate(op.name(), error))
     }
 
-    /// The same of an operation with one result, which may have a short way.
+    /// The same of an operation with one result: [`CoreRuntimeOp::call_one`] for those who call for others.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
     #[inline]
-    pub(crate) fn call_one(
+    pub fn call_one(
         &self,
         op: &CoreRuntimeOp,
         mut inputs: Inputs<'_>,

@@ -321,6 +321,11 @@ impl PartialTensorShape {
         self.extents.as_ref().map(SmallVec::len)
     }
 
+    /// The extents, `None` where one is unknown; nothing if not even their number is known.
+    pub fn extents(&self) -> Option<impl ExactSizeIterator<Item = Option<u64>> + '_> {
+        Some(self.extents.as_ref()?.iter().copied())
+    }
+
     /// Returns the shape if all of it is known.
     ///
     /// # Errors

@@ -30,6 +30,7 @@
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
 //! | know what ran when | [`RuntimeBuilder::recorder`], [`profile`] |
 //! | catch what programs print | [`RuntimeBuilder::output`] |
+//! | calculate with tensors, one operation at a time | [`eager`] |
 //! | write a kernel | [`kernel`] |
 //!
 //! # Kernels of your own
@@ -64,7 +65,7 @@
 //! # The layers below
 //!
 //! The crates that this one stands on are re-exported whole, for those who need more: [`asynchronous`],
-//! [`bef`], [`compiler`], [`host`], [`import`], [`ir`], [`kernels`] and
+//! [`bef`], [`compiler`], [`corert`], [`host`], [`import`], [`ir`], [`kernels`] and
 //! [`tensor`]. Only what stands at the root of this
 //! crate is a promise.
 
@@ -73,6 +74,7 @@
 pub use tfrt_async as asynchronous;
 pub use tfrt_bef as bef;
 pub use tfrt_compiler as compiler;
+pub use tfrt_corert as corert;
 pub use tfrt_host as host;
 pub use tfrt_import as import;
 pub use tfrt_ir as ir;
@@ -93,6 +95,7 @@ mod arguments;
 mod call;
 pub mod codes;
 mod context;
+pub mod eager;
 mod error;
 mod evaluator;
 pub mod input;

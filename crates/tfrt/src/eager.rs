@@ -1,0 +1,314 @@
+//! Tensors with methods: operations that are called one at a time, and run asynchronously.
+//!
+//! ```
+//! use tfrt::Runtime;
+//! use tfrt::eager::Eager;
+//!
+//! let eager = Eager::new(&Runtime::new());
+//! let x = eager.tensor(&[1, 2], &[1.0_f32, 2.0])?;
+//! let w = eager.tensor(&[2, 2], &[1.0_f32, -1.0, 0.5, 3.0])?;
+//! let y = x.matmul(&w)?.relu()?;
+//! assert_eq!(y.to_vec::<f32>()?, [2.0, 5.0]);
+//!
+//! let error = w.matmul(&eager.zeros::<f32>(&[3, 2])?).unwrap_err();
+//! assert!(error.message().starts_with("matmul of f32 [2, 2] and f32 [3, 2]: "));
+//! # Ok::<(), tfrt::Error>(())
+//! ```
+//!
+//! A method returns at once. Type and shape of its result are known wherever they can be, and what is wrong about them
+//! is the method's error, with the place of the call; elements come later if they take long, and who wants them waits:
+//! [`Tensor::to_vec`], or `tensor.await`. What goes wrong later fails the tensor and all that is made of it.
+//!
+//! | To | Use |
+//! | --- | --- |
+//! | begin | [`Eager::new`] |
+//! | make tensors | [`Eager::tensor`], [`Eager::zeros`], [`Eager::fill`] |
+//! | calculate | the methods of [`Tensor`], and `+ - * /` |
+//! | call any operation | [`Eager::op`] |
+//! | keep what changes | [`Variable`] |
+//! | stop | [`Eager::cancel`], [`Eager::set_deadline`] |
+//! | make a program of calls | [`Eager::record`] |
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tfrt_async::queue::ConcurrentWorkQueue;
+use tfrt_corert::{
+    Caller, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrs, OpAttrsRef, Recording,
+    TensorHandle,
+};
+use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
+
+use crate::runtime::Runtime;
+
+mod methods;
+mod names;
+mod recorded;
+mod tensor;
+mod variable;
+
+pub use recorded::Recorded;
+pub use tensor::{Tensor, TensorFuture};
+pub use variable::Variable;
+
+use names::{Name, Ops};
+
+/// Where operations are called. Clones share everything.
+#[derive(Clone)]
+pub struct Eager {
+    context: Context,
+    ops: Arc<Ops>,
+    /// Whether calls are recorded.
+    is_recording: bool,
+}
+
+impl Eager {
+    /// Calls operations of the processor on the queue and with the memory of a runtime.
+    pub fn new(runtime: &Runtime) -> Eager {
+        let core = CoreRuntime::new(runtime.host());
+        Eager {
+            context: core.context(),
+            ops: Arc::default(),
+            is_recording: false,
+        }
+    }
+
+    /// The core runtime below.
+    pub fn core(&self) -> &CoreRuntime {
+        self.context.runtime()
+    }
+
+    /// The context of the calls.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Returns a tensor of these elements, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are not as many as the extents say, `ResourceExhausted` if there is no memory.
+    #[track_caller]
+    pub fn tensor<T: Element>(&self, extents: &[usize], elements: &[T]) -> Result<Tensor, Error> {
+        let made = DenseHostTensor::from_slice(self.allocator(), extents, elements);
+        made.map(|tensor| self.wrap(self.core().handle(tensor)))
+    }
+
+    /// Returns a tensor without dimensions, of one element.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory.
+    pub fn scalar<T: Element>(&self, value: T) -> Result<Tensor, Error> {
+        self.tensor(&[], &[value])
+    }
+
+    /// Returns a tensor of zeros.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for extents that no memory can hold, `ResourceExhausted` if there is no memory.
+    pub fn zeros<T: Element>(&self, extents: &[usize]) -> Result<Tensor, Error> {
+        self.fill(extents, T::ZERO)
+    }
+
+    /// Returns a tensor with this value everywhere.
+    ///
+    /// # Errors
+    ///
+    /// As of [`zeros`](Self::zeros).
+    pub fn fill<T: Element>(&self, extents: &[usize], value: T) -> Result<Tensor, Error> {
+        let same = ScalarHostTensor::new(TensorShape::new(extents)?, value);
+        Ok(self.wrap(self.core().handle(same.to_dense(self.allocator())?)))
+    }
+
+    /// Returns a tensor that others made.
+    pub fn of(&self, tensor: impl Into<tfrt_tensor::Tensor>) -> Tensor {
+        self.wrap(self.core().handle(tensor))
+    }
+
+    /// Returns a variable that holds a tensor.
+    pub fn variable(&self, tensor: Tensor) -> Variable {
+        Variable::new(tensor)
+    }
+
+    /// Calls any operation by its name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none of that name, and those of [`CoreRuntimeOp::call`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::Runtime;
+    /// use tfrt::corert::OpAttrs;
+    /// use tfrt::eager::Eager;
+    ///
+    /// let eager = Eager::new(&Runtime::new());
+    /// let x = eager.tensor(&[2], &[1.0_f32, 2.0])?;
+    /// let twice = eager.op("tf.AddV2", &[&x, &x], &OpAttrs::new())?;
+    /// assert_eq!(twice[0].to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), tfrt::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn op<'a>(
+        &self,
+        name: &str,
+        inputs: &[&Tensor],
+        attrs: impl Into<OpAttrsRef<'a>>,
+    ) -> Result<Vec<Tensor>, Error> {
+        let caller = Caller::here();
+        let op = self.core().op(name, &self.core().cpu())?;
+        let handles: Vec<&TensorHandle> = inputs.iter().map(|input| input.handle()).collect();
+        let eager = inputs
+            .iter()
+            .fold(self, |eager, input| eager.or_recording(input.eager()));
+        let results = eager.run(&op, Inputs::lent_one_by_one(&handles), attrs.into(), caller)?;
+        Ok(results
+            .into_iter()
+            .map(|handle| eager.wrap(handle))
+            .collect())
+    }
+
+    /// Stops all that is to come: tensors that are not there fail, and so do calls, until [`reset`](Self::reset).
+    pub fn cancel(&self) {
+        self.context.cancel();
+    }
+
+    /// Begins anew after a cancellation. Tensors that were made before keep the cancelled context: what is made of
+    /// them alone is refused; [`Eager::of`] and variables go on.
+    pub fn reset(&mut self) {
+        self.context.reset();
+    }
+
+    /// Cancels after a time, with code `DeadlineExceeded`.
+    pub fn set_deadline(&self, after: Duration) {
+        if let Some(deadline) = Instant::now().checked_add(after) {
+            self.context.set_deadline(deadline);
+        }
+    }
+
+    /// Runs `body` with tensors that stand for parameters, and makes a program of the calls in it. Tensors from
+    /// outside become its constants.
+    ///
+    /// # Errors
+    ///
+    /// Those of `body`; `InvalidArgument` if a result is not made in it, or if something in it can't be written to a
+    /// program.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::Runtime;
+    /// use tfrt::eager::Eager;
+    ///
+    /// let runtime = Runtime::new();
+    /// let eager = Eager::new(&runtime);
+    /// let w = eager.tensor(&[2, 1], &[3.0_f32, 4.0])?;
+    /// let x = eager.tensor(&[1, 2], &[1.0_f32, 1.0])?;
+    /// let recorded = eager.record(&[("x", &x)], |inputs| Ok(vec![inputs[0].matmul(&w)?]))?;
+    ///
+    /// let model = recorded.compile(&runtime)?;
+    /// let x = eager.tensor(&[1, 2], &[10.0_f32, 1.0])?;
+    /// let outputs = model.call(&runtime.context(), [("x", x.to_host()?)]).wait()?;
+    /// assert_eq!(outputs.tensor("output0")?.read()?.elements::<f32>()?, [34.0]);
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    pub fn record(
+        &self,
+        inputs: &[(&str, &Tensor)],
+        body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, Error>,
+    ) -> Result<Recorded, Error> {
+        let recording = Recording::begin(&self.context);
+        let eager = Eager {
+            context: recording.context().clone(),
+            ops: self.ops.clone(),
+            is_recording: true,
+        };
+        let mut parameters = Vec::with_capacity(inputs.len());
+        for (_, input) in inputs {
+            // Its type and shape become those of the parameter.
+            input.wait()?;
+            parameters.push(eager.wrap(recording.input(input.handle().clone())));
+        }
+        let results = body(&parameters)?;
+        for result in &results {
+            result.wait()?;
+        }
+        let handles: Vec<TensorHandle> = results
+            .iter()
+            .map(|result| result.handle().clone())
+            .collect();
+        let names = inputs.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Recorded::new(names, recording.finish(&handles)?, &handles)
+    }
+
+    fn allocator(&self) -> &Arc<dyn tfrt_host::HostAllocator> {
+        self.core().host().allocator()
+    }
+
+    fn wrap(&self, handle: TensorHandle) -> Tensor {
+        Tensor::new(self.clone(), handle)
+    }
+
+    /// This, or the other if calls there are recorded.
+    fn or_recording<'e>(&'e self, other: &'e Eager) -> &'e Eager {
+        match other.is_recording {
+            true => other,
+            false => self,
+        }
+    }
+
+    /// Calls an operation; waits for room first if too many wait and this is no worker.
+    fn run(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        caller: Caller,
+    ) -> Result<Handles, Error> {
+        self.make_room();
+        self.context.call(op, inputs, attrs, caller)
+    }
+
+    /// The same of an operation with one result.
+    fn run_one(
+        &self,
+        name: Name,
+        inputs: Inputs<'_>,
+        attrs: &OpAttrs,
+        caller: Caller,
+    ) -> Result<TensorHandle, Error> {
+        self.make_room();
+        let op = self.ops.get(name, self.core())?;
+        self.context.call_one(op, inputs, attrs.into(), caller)
+    }
+
+    /// Waits until there is room for calls, where it may wait; else the call says that there is none.
+    #[inline]
+    fn make_room(&self) {
+        if self.context.is_full() {
+            let _refused = wait(self.queue(), &[self.context.room().into_any()]);
+        }
+    }
+
+    fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
+        self.context.execution().queue()
+    }
+}
+
+/// Waits on this thread, which helps with the work where the queue allows it.
+fn wait(queue: &Arc<dyn ConcurrentWorkQueue>, values: &[AnyAsyncValue]) -> Result<(), Error> {
+    let refused = queue.await_all(values);
+    refused.map_err(|refused| Error::failed_precondition(refused.to_string()))
+}
+
+impl std::fmt::Debug for Eager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Eager")
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}

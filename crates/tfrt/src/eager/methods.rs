@@ -1,0 +1,359 @@
+//! The operations as methods of [`Tensor`].
+
+use std::fmt::Write;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use tfrt_corert::{Caller, Inputs, OpAttrs};
+use tfrt_host::{DType, Error};
+
+use super::names::Name;
+use super::{Eager, Tensor};
+
+/// No attributes.
+fn none() -> OpAttrs {
+    OpAttrs::new()
+}
+
+/// `unary!(/// The larger of each element and 0\n relu: Relu;)` declares methods without arguments.
+macro_rules! unary {
+    ($($(#[$doc:meta])* $method:ident: $name:ident;)*) => {
+        impl Tensor {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// `InvalidArgument` if the operation has no such type, and those of [`Eager::op`].
+                #[track_caller]
+                pub fn $method(&self) -> Result<Tensor, Error> {
+                    call(stringify!($method), Name::$name, &[self], &none(), Caller::here())
+                }
+            )*
+        }
+    };
+}
+
+unary! {
+    /// The larger of each element and 0.
+    relu: Relu;
+    /// 1 / (1 + e^-x) of each element.
+    sigmoid: Sigmoid;
+    /// The hyperbolic tangent of each element.
+    tanh: Tanh;
+    /// e to the power of each element.
+    exp: Exp;
+    /// The natural logarithm of each element.
+    log: Log;
+    /// The square root of each element.
+    sqrt: Sqrt;
+    /// 1 / the square root of each element.
+    rsqrt: Rsqrt;
+    /// The square of each element.
+    square: Square;
+    /// e^x of each element, divided by their sum along the last dimension.
+    softmax: Softmax;
+    /// The logarithm of [`softmax`](Self::softmax).
+    log_softmax: LogSoftmax;
+    /// The sum over all dimensions but the last: the gradient of what [`bias_add`](Self::bias_add) has added.
+    bias_add_gradient: BiasAddGradient;
+}
+
+/// `binary!(/// The sum\n add: Add;)` declares methods with another tensor.
+macro_rules! binary {
+    ($($(#[$doc:meta])* $method:ident: $name:ident;)*) => {
+        impl Tensor {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// `InvalidArgument` if types or shapes don't fit, and those of [`Eager::op`].
+                #[track_caller]
+                pub fn $method(&self, other: &Tensor) -> Result<Tensor, Error> {
+                    call(stringify!($method), Name::$name, &[self, other], &none(), Caller::here())
+                }
+            )*
+        }
+    };
+}
+
+binary! {
+    /// The sums of elements; shapes are broadcast.
+    plus: Add;
+    /// The differences of elements; shapes are broadcast.
+    minus: Subtract;
+    /// The products of elements; shapes are broadcast.
+    times: Multiply;
+    /// The quotients of elements; shapes are broadcast.
+    over: Divide;
+    /// The larger of two elements; shapes are broadcast.
+    maximum: Maximum;
+    /// The smaller of two elements; shapes are broadcast.
+    minimum: Minimum;
+    /// Whether elements are less than the others; shapes are broadcast.
+    less: Less;
+    /// Whether elements are greater than the others; shapes are broadcast.
+    greater: Greater;
+    /// Whether elements are equal; shapes are broadcast.
+    equal: Equal;
+    /// The product of two matrices: `[m, k]` and `[k, n]` give `[m, n]`.
+    matmul: MatMul;
+    /// The elements plus those of a vector along the last dimension.
+    bias_add: BiasAdd;
+    /// This, a gradient, where the other is above 0, else 0.
+    relu_gradient: ReluGradient;
+}
+
+impl Tensor {
+    /// The product of two matrices, of which either may be transposed first.
+    ///
+    /// # Errors
+    ///
+    /// As of [`matmul`](Self::matmul).
+    #[track_caller]
+    pub fn matmul_transposed(&self, other: &Tensor, [a, b]: [bool; 2]) -> Result<Tensor, Error> {
+        let mut attrs = none();
+        attrs.set("transpose_a", a)?.set("transpose_b", b)?;
+        call(
+            "matmul",
+            Name::MatMul,
+            &[self, other],
+            &attrs,
+            Caller::here(),
+        )
+    }
+
+    /// The elements as another type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is no such conversion.
+    #[track_caller]
+    pub fn cast(&self, dtype: DType) -> Result<Tensor, Error> {
+        let mut attrs = none();
+        attrs.set("DstT", dtype)?;
+        call("cast", Name::Cast, &[self], &attrs, Caller::here())
+    }
+
+    /// Where the largest elements are along a dimension, which goes; counted from the end if it is negative.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is no such dimension.
+    #[track_caller]
+    pub fn argmax(&self, axis: i64) -> Result<Tensor, Error> {
+        let axis = self.eager().scalar(axis)?;
+        call(
+            "argmax",
+            Name::ArgMax,
+            &[self, &axis],
+            &none(),
+            Caller::here(),
+        )
+    }
+
+    /// The sum over some dimensions, which go; counted from the end if they are negative.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is no such dimension.
+    #[track_caller]
+    pub fn sum(&self, axes: &[i32]) -> Result<Tensor, Error> {
+        self.reduce("sum", Name::Sum, axes, Caller::here())
+    }
+
+    /// The mean over some dimensions, which go; counted from the end if they are negative.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is no such dimension.
+    #[track_caller]
+    pub fn mean(&self, axes: &[i32]) -> Result<Tensor, Error> {
+        self.reduce("mean", Name::Mean, axes, Caller::here())
+    }
+
+    /// The largest over some dimensions, which go; counted from the end if they are negative.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is no such dimension.
+    #[track_caller]
+    pub fn max(&self, axes: &[i32]) -> Result<Tensor, Error> {
+        self.reduce("max", Name::Max, axes, Caller::here())
+    }
+
+    fn reduce(
+        &self,
+        method: &str,
+        name: Name,
+        axes: &[i32],
+        caller: Caller,
+    ) -> Result<Tensor, Error> {
+        let axes = self.eager().tensor(&[axes.len()], axes)?;
+        call(method, name, &[self, &axes], &none(), caller)
+    }
+
+    /// The same elements with other extents, of which one may be -1: as many as are left.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are not as many elements.
+    #[track_caller]
+    pub fn reshape(&self, extents: &[i64]) -> Result<Tensor, Error> {
+        let extents = self.eager().tensor(&[extents.len()], extents)?;
+        call(
+            "reshape",
+            Name::Reshape,
+            &[self, &extents],
+            &none(),
+            Caller::here(),
+        )
+    }
+
+    /// The dimensions in another order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is no order of all dimensions.
+    #[track_caller]
+    pub fn transpose(&self, order: &[i32]) -> Result<Tensor, Error> {
+        let order = self.eager().tensor(&[order.len()], order)?;
+        call(
+            "transpose",
+            Name::Transpose,
+            &[self, &order],
+            &none(),
+            Caller::here(),
+        )
+    }
+
+    /// Tensors side by side along a dimension.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they differ in type or in another dimension, or if there is none.
+    #[track_caller]
+    pub fn concat(tensors: &[&Tensor], axis: i32) -> Result<Tensor, Error> {
+        let caller = Caller::here();
+        let Some(first) = tensors.first() else {
+            return Err(Error::invalid_argument("concat of no tensors"));
+        };
+        let axis = first.eager().scalar(axis)?;
+        let mut inputs = tensors.to_vec();
+        inputs.push(&axis);
+        call("concat", Name::Concat, &inputs, &none(), caller)
+    }
+
+    /// The cross entropies of the softmax of each row, `[rows, classes]`, with a class for each, `[rows]`, and
+    /// their gradients by the row's elements.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if types or shapes don't fit. A class that there is not fails the results.
+    #[track_caller]
+    pub fn softmax_cross_entropy(&self, classes: &Tensor) -> Result<(Tensor, Tensor), Error> {
+        let caller = Caller::here();
+        let eager = self.eager().or_recording(classes.eager());
+        let inputs = [self.handle(), classes.handle()];
+        let op = eager.ops.get(Name::CrossEntropy, eager.core())?;
+        let inputs = Inputs::lent_one_by_one(&inputs);
+        let results = eager.run(op, inputs, (&none()).into(), caller);
+        let describe = |error| described("softmax_cross_entropy", &[self, classes], error);
+        let mut results = results
+            .map_err(describe)?
+            .into_iter()
+            .map(|handle| eager.wrap(handle));
+        match (results.next(), results.next()) {
+            (Some(losses), Some(gradients)) => Ok((losses, gradients)),
+            _ => Err(Error::internal("a cross entropy without a gradient")),
+        }
+    }
+}
+
+/// `operators!(Add add plus)` makes `&a + &b` the method.
+macro_rules! operators {
+    ($($trait:ident $function:ident $method:ident,)*) => {$(
+        impl $trait<&Tensor> for &Tensor {
+            type Output = Result<Tensor, Error>;
+
+            #[track_caller]
+            fn $function(self, other: &Tensor) -> Result<Tensor, Error> {
+                self.$method(other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add plus,
+    Sub sub minus,
+    Mul mul times,
+    Div div over,
+}
+
+impl Neg for &Tensor {
+    type Output = Result<Tensor, Error>;
+
+    #[track_caller]
+    fn neg(self) -> Result<Tensor, Error> {
+        call("neg", Name::Negate, &[self], &none(), Caller::here())
+    }
+}
+
+/// Calls an operation with one result.
+fn call(
+    method: &str,
+    name: Name,
+    inputs: &[&Tensor],
+    attrs: &OpAttrs,
+    caller: Caller,
+) -> Result<Tensor, Error> {
+    let first = inputs[0].eager();
+    let eager = inputs.iter().fold(first, |eager: &Eager, input| {
+        eager.or_recording(input.eager())
+    });
+    let result = match inputs {
+        [x] => eager.run_one(name, Inputs::lent_one_by_one(&[x.handle()]), attrs, caller),
+        [x, y] => {
+            let handles = [x.handle(), y.handle()];
+            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+        }
+        inputs => {
+            let handles: Vec<_> = inputs.iter().map(|input| input.handle()).collect();
+            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+        }
+    };
+    match result {
+        Ok(handle) => Ok(eager.wrap(handle)),
+        Err(error) => Err(described(method, inputs, error)),
+    }
+}
+
+/// Says in an error what the method was called with: `matmul of f32 [2, 3] and f32 [4, 5]: ...`.
+#[cold]
+pub(super) fn described(method: &str, inputs: &[&Tensor], error: Error) -> Error {
+    let mut message = format!("{method} of ");
+    for (index, input) in inputs.iter().enumerate() {
+        let between = match index {
+            0 => "",
+            index if index + 1 == inputs.len() => " and ",
+            _ => ", ",
+        };
+        message.push_str(between);
+        let _infallible = match input.metadata() {
+            Some(metadata) => write!(message, "{metadata}"),
+            None => write!(message, "a tensor to come"),
+        };
+    }
+    let _infallible = write!(message, ": {}", error.message());
+    let mut described = Error::new(error.code(), message);
+    if let Some(location) = error.location() {
+        described = described.with_location(location.clone());
+    }
+    if let Some(kernel) = error.kernel() {
+        described = described.with_kernel(kernel);
+    }
+    error.notes().iter().fold(described, |described, note| {
+        described.with_note(note.clone())
+    })
+}

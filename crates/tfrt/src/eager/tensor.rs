@@ -1,0 +1,172 @@
+//! [`Tensor`]: a handle that knows where its operations are called.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tfrt_async::AsyncValueFuture;
+use tfrt_corert::TensorHandle;
+use tfrt_host::{DType, Error};
+use tfrt_tensor::{DenseHostTensor, Element, TensorFormat, TensorMetadata, TensorShape, convert};
+
+use super::{Eager, wait};
+
+/// A tensor that may be still to come. Clones lead to the same elements.
+#[derive(Clone)]
+pub struct Tensor {
+    eager: Eager,
+    handle: TensorHandle,
+}
+
+impl Tensor {
+    pub(super) fn new(eager: Eager, handle: TensorHandle) -> Tensor {
+        Tensor { eager, handle }
+    }
+
+    pub(super) fn eager(&self) -> &Eager {
+        &self.eager
+    }
+
+    /// The handle below.
+    pub fn handle(&self) -> &TensorHandle {
+        &self.handle
+    }
+
+    /// The handle, for good.
+    pub fn into_handle(self) -> TensorHandle {
+        self.handle
+    }
+
+    /// Type and shape, if they are known already.
+    pub fn metadata(&self) -> Option<&TensorMetadata> {
+        self.handle.metadata()
+    }
+
+    /// The type of elements, if it is known already.
+    pub fn dtype(&self) -> Option<DType> {
+        self.handle.dtype()
+    }
+
+    /// The extents, if they are known already.
+    pub fn shape(&self) -> Option<&TensorShape> {
+        self.handle.shape()
+    }
+
+    /// Waits until the elements are there.
+    ///
+    /// # Errors
+    ///
+    /// Why there will be none; `FailedPrecondition` on a worker of the queue, which must not wait.
+    pub fn wait(&self) -> Result<(), Error> {
+        if !self.handle.is_settled() {
+            wait(self.eager.queue(), &[self.handle.to_async().into_any()])?;
+        }
+        match self.handle.error() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the tensor, and returns it as a dense one of the host, which shares the elements if it is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`wait`](Self::wait); `InvalidArgument` if it is no tensor of numbers.
+    pub fn to_host(&self) -> Result<DenseHostTensor, Error> {
+        self.wait()?;
+        match self.handle.tensor() {
+            Some(Ok(tfrt_tensor::Tensor::Dense(dense))) => Ok(dense.clone()),
+            Some(Ok(other)) => {
+                let dense =
+                    convert::to_format(other, TensorFormat::DenseHost, self.eager.allocator())?;
+                dense.as_dense().cloned()
+            }
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(Error::internal("the tensor is not there after the wait")),
+        }
+    }
+
+    /// Waits for the elements, and returns them in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`to_host`](Self::to_host); `InvalidArgument` if they are no `T`s.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+        Ok(self.to_host()?.read()?.elements::<T>()?.to_vec())
+    }
+
+    /// Waits for the only element.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`to_vec`](Self::to_vec); `InvalidArgument` if there is not one.
+    pub fn item<T: Element>(&self) -> Result<T, Error> {
+        match self.to_vec::<T>()?[..] {
+            [only] => Ok(only),
+            _ => {
+                let found = self
+                    .handle
+                    .metadata()
+                    .map_or_else(String::new, ToString::to_string);
+                Err(Error::invalid_argument(format!(
+                    "expected a tensor of one element, found {found}"
+                )))
+            }
+        }
+    }
+}
+
+/// The tensor as it is printed, or what is known of it.
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.handle, f)
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.handle, f)
+    }
+}
+
+impl IntoFuture for Tensor {
+    type Output = Result<Tensor, Error>;
+    type IntoFuture = TensorFuture;
+
+    fn into_future(self) -> TensorFuture {
+        TensorFuture {
+            awaited: self.handle.to_async().into_future(),
+            tensor: Some(self),
+        }
+    }
+}
+
+/// The future of a [`Tensor`]: itself when its elements are there, or why there will be none.
+#[must_use = "futures do nothing unless polled"]
+pub struct TensorFuture {
+    awaited: AsyncValueFuture<tfrt_tensor::Tensor>,
+    // Invariant: there until the future is ready.
+    tensor: Option<Tensor>,
+}
+
+impl Future for TensorFuture {
+    type Output = Result<Tensor, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut self.awaited).poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(_)) => Poll::Ready(match self.tensor.take() {
+                Some(tensor) => Ok(tensor),
+                None => Err(Error::failed_precondition("the future was ready before")),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for TensorFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TensorFuture").field(&self.tensor).finish()
+    }
+}
