@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Promise, Value};
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Value};
 use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
 use crate::handle::{Described, Home, Later, LaterMetadata};
+use crate::kernels::handle_as_value;
 use crate::op::{CoreRuntimeOp, Handles, Op, OpCall};
 use crate::runtime::CoreRuntime;
 
@@ -123,23 +124,6 @@ impl Op for CompositeOp {
         };
         Ok(results.map(to_handle).collect())
     }
-}
-
-/// A handle as the value of a register: settled when its tensor is.
-pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
-    match handle.tensor() {
-        Some(Ok(_)) => return AnyAsyncValue::new(handle),
-        Some(Err(error)) => return AnyAsyncValue::from_error(error.clone()),
-        None => (),
-    }
-    let (promise, value): (Promise<TensorHandle>, _) = AsyncValue::pending();
-    handle
-        .to_async()
-        .when_settled(move |tensor| match tensor.error() {
-            Some(error) => promise.fail(error.clone()),
-            None => promise.resolve(handle),
-        });
-    value.into_any()
 }
 
 /// The value of a register as a handle.

@@ -9,6 +9,7 @@
 //! | know which operations there are | [`ops`] |
 //! | write one | [`OpDefinition`], [`Call`] |
 //! | decide who finds them | [`OpHandler`] |
+//! | let programs call operations | [`kernels`] |
 //! | keep calls to make a function of them | [`Recording`] |
 //!
 //! An operation whose inputs are there runs at once: on the thread of the caller if it is short, else on a worker.
@@ -29,6 +30,7 @@ mod dispatch;
 mod handle;
 mod handler;
 mod inputs;
+pub mod kernels;
 mod op;
 pub mod ops;
 mod record;

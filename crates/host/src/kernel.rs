@@ -72,6 +72,6 @@ pub(crate) use signature::CHAIN;
 pub use signature::{AttributeSpec, Completion, OperandSpec, Part, Parts, ResultSpec, Signature};
 pub use value::{BF16, Complex, F16};
 
-pub use tfrt_bef::{AggregateView, AttributeView};
+pub use tfrt_bef::{AggregateView, AttributeType, AttributeView, ShapeView};
 
 pub use crate::function::Function;

@@ -56,6 +56,7 @@ impl Runtime {
     pub fn builder() -> RuntimeBuilder {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
+        tfrt_corert::kernels::register(&mut registry);
         RuntimeBuilder {
             registry,
             settings: Box::new(|builder| builder),

@@ -14,6 +14,7 @@ use crate::options::KernelsOptions;
 pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     let mut registry = KernelRegistry::new();
     tfrt::kernels::register_all(&mut registry);
+    tfrt::corert::kernels::register(&mut registry);
     let pattern = options.pattern.as_deref().unwrap_or("*");
     let natives = registry.natives().map(|entry| Listed::new(entry, true));
     let mut chosen: Vec<Listed> = registry

@@ -1,0 +1,136 @@
+//! Between handles and what they lead to: tensors, shapes, numbers; transfers; printing.
+
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, Chain, Device, Error, ExecutionContext, InPlace, Value};
+use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert};
+
+use super::{handle_as_value, runtime};
+use crate::TensorHandle;
+use crate::transfer;
+
+pub(super) fn register(registry: &mut KernelRegistry) {
+    registry
+        .add("corert.ht_to_tensorhandle", from_tensor)
+        .add("corert.tensorhandle_to_ht", to_tensor)
+        .add("corert.tensorhandle_to_shape", to_shape)
+        .add("corert.tensorhandle_to_int32", to_i32)
+        .add("corert.print_tensorhandle", print)
+        .add("corert_sync.print_tensorhandle", print_synchronously)
+        .add("corert.transfer", transfer_to)
+        .add("corert.transfer_inferred_tensortype", transfer_to_device)
+        .add("corert.get_dst_tensor_type", format_on)
+        .add("tfrt_test.error_tensorhandle", failed);
+}
+
+/// A format of tensors as a value.
+#[derive(Clone, Copy, Debug)]
+struct FormatValue(TensorFormat);
+
+impl Value for FormatValue {
+    const NAME: &'static str = "!tfrt.tensor_type";
+    type Storage = InPlace;
+}
+
+/// `%h = "corert.ht_to_tensorhandle"(%t, %c)`
+fn from_tensor(tensor: &Tensor, _: Chain, execution: &ExecutionContext) -> TensorHandle {
+    runtime(execution).handle(tensor.clone())
+}
+
+/// `%t = "corert.tensorhandle_to_ht"(%h, %c)`
+fn to_tensor(handle: &TensorHandle, _: Chain) -> AnyAsyncValue {
+    handle.to_async().into_any()
+}
+
+/// `%s = "corert.tensorhandle_to_shape"(%h, %c)`
+fn to_shape(handle: &TensorHandle, _: Chain) -> Result<TensorShape, Error> {
+    match (handle.shape(), handle.error()) {
+        (Some(shape), _) => Ok(shape.clone()),
+        (None, Some(error)) => Err(error.clone()),
+        (None, None) => Err(not_there()),
+    }
+}
+
+/// `%n = corert.tensorhandle_to_int32 %h`
+fn to_i32(handle: &TensorHandle, execution: &ExecutionContext) -> Result<i32, Error> {
+    let tensor = tensor_of(handle)?;
+    let metadata = tensor.metadata();
+    if metadata.dtype != DType::I32 || metadata.n_elements()? != 1 || metadata.shape.rank() > 1 {
+        return Err(Error::invalid_argument(format!(
+            "expected a tensor of one i32, without dimensions or of one, found {metadata}"
+        )));
+    }
+    let dense;
+    let dense = match tensor {
+        Tensor::Dense(own) => own,
+        other => {
+            dense =
+                convert::to_format(other, TensorFormat::DenseHost, execution.host().allocator())?;
+            dense.as_dense()?
+        }
+    };
+    let reading = dense.read()?;
+    let first = reading.elements::<i32>()?.first().copied();
+    first.ok_or_else(|| Error::internal("a tensor of one element has none"))
+}
+
+/// `%c1 = "corert.print_tensorhandle"(%h, %c0)`
+fn print(handle: &TensorHandle, _: Chain, execution: &ExecutionContext) -> Result<Chain, Error> {
+    print_synchronously(handle, execution)?;
+    Ok(Chain)
+}
+
+/// `"corert_sync.print_tensorhandle"(%h)`
+fn print_synchronously(handle: &TensorHandle, execution: &ExecutionContext) -> Result<(), Error> {
+    let text = tensor_of(handle)?.to_text()?;
+    execution.host().output().print(format_args!("{text}\n"));
+    Ok(())
+}
+
+/// `%r = corert.transfer %h, %device, %type`
+fn transfer_to(
+    handle: &TensorHandle,
+    device: &Device,
+    format: FormatValue,
+    execution: &ExecutionContext,
+) -> Result<AnyAsyncValue, Error> {
+    let there = transfer::transfer(handle, device, format.0, execution)?;
+    Ok(handle_as_value(there))
+}
+
+/// `%r = corert.transfer_inferred_tensortype %h, %device`
+fn transfer_to_device(
+    handle: &TensorHandle,
+    device: &Device,
+    execution: &ExecutionContext,
+) -> Result<AnyAsyncValue, Error> {
+    if handle.device() == *device {
+        return Ok(handle_as_value(handle.clone()));
+    }
+    let format = transfer::default_format(tensor_of(handle)?.format(), device)?;
+    transfer_to(handle, device, FormatValue(format), execution)
+}
+
+/// `%type = corert.get_dst_tensor_type %h, %device`
+fn format_on(handle: &TensorHandle, device: &Device) -> Result<FormatValue, Error> {
+    let format = tensor_of(handle)?.format();
+    transfer::default_format(format, device).map(FormatValue)
+}
+
+/// `%h = "tfrt_test.error_tensorhandle"()`
+fn failed() -> Result<TensorHandle, Error> {
+    Err(Error::unknown("invalid tensorhandle"))
+}
+
+/// The tensor of a handle in a register, which is there.
+fn tensor_of(handle: &TensorHandle) -> Result<&Tensor, Error> {
+    match handle.tensor() {
+        Some(Ok(tensor)) => Ok(tensor),
+        Some(Err(error)) => Err(error.clone()),
+        None => Err(not_there()),
+    }
+}
+
+#[cold]
+fn not_there() -> Error {
+    Error::internal("the tensor of a handle in a register is still to come")
+}
