@@ -12,6 +12,7 @@ use tfrt::kernel::{Completion, KernelEntry, KernelRegistry, Signature};
 fn registry() -> KernelRegistry {
     let mut registry = KernelRegistry::new();
     tfrt::kernels::register_all(&mut registry);
+    tfrt::corert::kernels::register(&mut registry);
     registry
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry};
+use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, ScalarAttr};
 use tfrt_host::{Chain, Error, ExecutionContext, Heap, Value};
+use tfrt_tensor::Element;
 
 use super::decode::decode;
-use crate::attributes::{FrozenOpAttrs, OpAttrs};
+use crate::attributes::{AttrValue, FrozenOpAttrs, IntoAttr, Numbers, OpAttrs};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -14,21 +15,18 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.corert.op_attrs_print", print)
         .add("tfrt_test.corert.op_attrs_freeze", freeze)
         .add("tfrt_test.corert.op_attrs_ref_print", print_frozen);
-    for kind in [
-        "bool",
-        "i32",
-        "f32",
-        "dtype",
-        "dense",
-        "aggregate",
-        "shape",
-        "str",
-    ] {
-        registry.add(&format!("corert.op_attrs_set.{kind}"), set);
-    }
-    for kind in ["i32", "i64", "f32"] {
-        registry.add(&format!("corert.op_attrs_set_array.{kind}"), set);
-    }
+    registry
+        .add("corert.op_attrs_set.bool", set_number::<bool>)
+        .add("corert.op_attrs_set.i32", set_number::<i32>)
+        .add("corert.op_attrs_set.f32", set_number::<f32>)
+        .add("corert.op_attrs_set.str", set_text)
+        .add("corert.op_attrs_set.dtype", set)
+        .add("corert.op_attrs_set.dense", set)
+        .add("corert.op_attrs_set.aggregate", set)
+        .add("corert.op_attrs_set.shape", set)
+        .add("corert.op_attrs_set_array.i32", set_list::<i32>)
+        .add("corert.op_attrs_set_array.i64", set_list::<i64>)
+        .add("corert.op_attrs_set_array.f32", set_list::<f32>);
 }
 
 /// A set that kernels change.
@@ -36,6 +34,12 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 struct Attributes(Arc<Mutex<OpAttrs>>);
 
 impl Attributes {
+    /// Adds a value, unless there is one of that name.
+    fn put(&self, name: &str, value: AttrValue) -> Chain {
+        let _present = self.lock().set_named(name, value);
+        Chain
+    }
+
     fn lock(&self) -> MutexGuard<'_, OpAttrs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,21 +61,44 @@ fn create() -> Attributes {
 }
 
 /// `%c1 = "corert.op_attrs_set.i32"(%a, %c0) {key = "n", value = 1 : i32}`: a name that is there keeps its value.
+fn set_number<T: ScalarAttr + IntoAttr>(
+    attributes: &Attributes,
+    _: Chain,
+    key: Attr<&str>,
+    value: Attr<T>,
+) -> Chain {
+    attributes.put(*key, value.into_attr())
+}
+
+/// `%c1 = "corert.op_attrs_set_array.i32"(%a, %c0) {key = "n", value = [1 : i32]}`
+fn set_list<T: ScalarAttr + Element>(
+    attributes: &Attributes,
+    _: Chain,
+    key: Attr<&str>,
+    value: Attr<&[T]>,
+) -> Chain {
+    attributes.put(*key, AttrValue::List(Numbers::new(*value)))
+}
+
+/// `%c1 = "corert.op_attrs_set.str"(%a, %c0) {key = "n", value = "text"}`
+fn set_text(attributes: &Attributes, _: Chain, key: Attr<&str>, value: Attr<&str>) -> Chain {
+    attributes.put(*key, (*value).into_attr())
+}
+
+/// `%c1 = "corert.op_attrs_set.shape"(%a, %c0) {key = "n", value = #corert.shape<2x?>}`
 fn set(
     attributes: &Attributes,
     _: Chain,
     key: Attr<&str>,
     value: Attr<AttributeView<'_>>,
 ) -> Result<Chain, Error> {
-    let decoded = decode(*value);
-    let value = decoded.ok_or_else(|| {
+    let value = decode(*value).ok_or_else(|| {
         let key = key.escape_debug();
         Error::invalid_argument(format!(
             "attribute '{key}': operations have no such attributes"
         ))
     })?;
-    let _present = attributes.lock().set_named(*key, value);
-    Ok(Chain)
+    Ok(attributes.put(*key, value))
 }
 
 /// `%c1 = "tfrt_test.corert.op_attrs_print"(%a, %c0)`

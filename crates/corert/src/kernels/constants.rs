@@ -2,47 +2,46 @@
 
 use tfrt_host::kernel::param::{HeldAttribute, kinds::Itself};
 use tfrt_host::kernel::{
-    Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part,
+    Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part, ScalarAttr,
 };
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{DType, Error, ExecutionContext};
+use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::{
     BF16, Bool, Complex, DenseHostTensor, Element, F16, StringHostTensor, TensorMetadata,
-    TensorShape, from_bytes, to_bytes, with_element,
+    TensorShape, from_bytes, to_bytes,
 };
 
-use super::{decode, runtime};
+use super::runtime;
 use crate::TensorHandle;
-use crate::attributes::AttrValue;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
         .add("corert.const_dense_tensor", dense)
         .add("corert_sync.const_dense_tensor", dense)
         .add("corert.const_string_tensor", strings);
-    /// `of_values!(f32 "f32")` adds the kernels that make tensors of that type.
+    /// `of_values!(F16 u16 "f16")` adds the kernels that make tensors of `F16` of lists of `u16`.
     macro_rules! of_values {
-        ($($type:ty, $name:literal;)*) => {$(
-            registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type>);
-            registry.add(concat!("corert_sync.create_dense_tensor.", $name), of_values::<$type>);
+        ($($type:ty, $part:ty, $name:literal;)*) => {$(
+            registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type, $part>);
+            registry.add(concat!("corert_sync.create_dense_tensor.", $name), of_values::<$type, $part>);
         )*};
     }
     of_values! {
-        u8, "ui8";
-        u16, "ui16";
-        u32, "ui32";
-        u64, "ui64";
-        Bool, "i1";
-        i8, "i8";
-        i16, "i16";
-        i32, "i32";
-        i64, "i64";
-        F16, "f16";
-        BF16, "bf16";
-        f32, "f32";
-        f64, "f64";
-        Complex<f32>, "complex64";
-        Complex<f64>, "complex128";
+        u8, u8, "ui8";
+        u16, u16, "ui16";
+        u32, u32, "ui32";
+        u64, u64, "ui64";
+        Bool, u8, "i1";
+        i8, i8, "i8";
+        i16, i16, "i16";
+        i32, i32, "i32";
+        i64, i64, "i64";
+        F16, u16, "f16";
+        BF16, u16, "bf16";
+        f32, f32, "f32";
+        f64, f64, "f64";
+        Complex<f32>, f32, "complex64";
+        Complex<f64>, f64, "complex128";
     }
 }
 
@@ -101,10 +100,7 @@ fn strings(
         Some(list) => (0..list.len())
             .map(|index| Some(list.get(index)?.as_bytes()?.to_vec()))
             .collect(),
-        None => value
-            .array::<i32>()
-            .filter(|list| list.is_empty())
-            .map(|_| Vec::new()),
+        None => is_empty(*value).then(Vec::new),
     };
     let texts =
         texts.ok_or_else(|| Error::invalid_argument("expected a list of strings as value"))?;
@@ -115,51 +111,39 @@ fn strings(
     Ok(runtime(execution).handle(StringHostTensor::new(shape, texts)?))
 }
 
-/// `%t = corert.create_dense_tensor.f32 {shape = [2], value = [1.0 : f32, 2.0 : f32]}`
-fn of_values<T: Element>(
+/// `%t = corert.create_dense_tensor.f32 {shape = [2], value = [1.0 : f32, 2.0 : f32]}`: complex numbers are their real
+/// and imaginary parts in turn.
+fn of_values<T: Element, P: ScalarAttr + Element>(
     shape: Attr<AttributeView<'_>>,
     value: Attr<AttributeView<'_>>,
     execution: &ExecutionContext,
 ) -> Result<TensorHandle, Error> {
     let shape = extents(*shape)?;
-    let elements = elements::<T>(*value)?;
-    let extents = shape.to_dims();
+    let parts: &[P] = match is_empty(*value) {
+        true => &[],
+        false => P::read_array(*value).ok_or_else(|| {
+            Error::invalid_argument(format!("expected a list of {} as value", T::DTYPE))
+        })?,
+    };
+    let elements = from_bytes::<T>(to_bytes(parts))?;
     let allocator = execution.host().allocator();
-    let tensor = DenseHostTensor::from_slice(allocator, &extents, &elements)?;
+    let tensor = DenseHostTensor::from_slice(allocator, &shape.to_dims(), elements)?;
     Ok(runtime(execution).handle(tensor))
+}
+
+/// Whether a list is the one without elements, whose type nobody knows.
+fn is_empty(view: AttributeView<'_>) -> bool {
+    view.array::<i32>().is_some_and(<[i32]>::is_empty)
+        || view.aggregate().is_some_and(|list| list.is_empty())
 }
 
 /// A list of extents, which may be empty.
 fn extents(view: AttributeView<'_>) -> Result<TensorShape, Error> {
-    if let Some(AttrValue::List(list)) = decode::decode(view)
-        && let Some(extents) = list.integers()
-    {
-        return TensorShape::from_i64(&extents);
+    if is_empty(view) {
+        return Ok(TensorShape::SCALAR);
     }
-    Err(Error::invalid_argument(
-        "expected a list of integers as shape",
-    ))
-}
-
-/// The elements of a list: complex numbers are their real and imaginary parts in turn.
-fn elements<T: Element>(view: AttributeView<'_>) -> Result<Vec<T>, Error> {
-    let wrong = || Error::invalid_argument(format!("expected a list of {} as value", T::DTYPE));
-    let Some(AttrValue::List(list)) = decode::decode(view) else {
-        return Err(wrong());
-    };
-    if list.is_empty() {
-        return Ok(Vec::new());
+    match view.array::<i64>() {
+        Some(extents) => TensorShape::from_i64(extents),
+        None => Err(Error::invalid_argument("expected a list of integers of 64 bits as shape")),
     }
-    let part = match T::DTYPE {
-        DType::Complex64 => DType::F32,
-        DType::Complex128 => DType::F64,
-        other => other,
-    };
-    if list.dtype() != part {
-        return Err(wrong());
-    }
-    with_element!(part, P => {
-        let parts = list.as_slice::<P>().ok_or_else(wrong)?;
-        from_bytes::<T>(to_bytes(parts)).map(<[T]>::to_vec).map_err(|_| wrong())
-    }, else Err(wrong()))
 }

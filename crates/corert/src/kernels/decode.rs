@@ -146,7 +146,8 @@ impl AsRef<[u8]> for Elements {
     }
 }
 
-/// Reads a value that says what it is; dense values are copied.
+/// Reads a value of which the file says what it is, as of all values in lists of different kinds; dense values are
+/// copied.
 pub(super) fn decode(view: AttributeView<'_>) -> Option<AttrValue> {
     if let Some(text) = view.as_str() {
         return Some(AttrValue::Text(Text::new(text)));

@@ -16,7 +16,7 @@ pub(in crate::dialects) use execution::executes;
 pub(in crate::dialects) use handlers::{gets_handler, registers_handler};
 pub(in crate::dialects) use handles::prints_handle;
 
-use crate::dialect::{Execution, OpDef, ValueKind};
+use crate::dialect::{OpDef, ValueKind};
 
 pub(in crate::dialects) const HANDLE: ValueKind = ValueKind::Dialect("!corert.tensorhandle");
 pub(in crate::dialects) const HANDLER: ValueKind = ValueKind::Dialect("!corert.ophandler");
@@ -32,8 +32,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all.extend(control::definitions());
     all.extend(attributes::definitions());
     all.extend(handles::definitions());
-    let elsewhere = |definition: OpDef| definition.execution(Execution::Elsewhere);
-    all.into_iter().map(elsewhere).collect()
+    all
 }
 
 /// The beginning of a function that executes ops.

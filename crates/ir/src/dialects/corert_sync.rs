@@ -6,7 +6,7 @@ use super::corert::{
     registers_handler,
 };
 use super::{checks, kernel};
-use crate::dialect::{Execution, OpDef, Traits};
+use crate::dialect::{OpDef, Traits};
 
 pub(super) fn definitions() -> Vec<OpDef> {
     let mut all = vec![
@@ -22,10 +22,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
         prints_handle(kernel("corert_sync.print_tensorhandle").operand("handle", HANDLE)),
     ];
     all.extend(CREATE_DENSE.map(|name| create_dense(OpDef::new(name))));
-    let synchronous = |definition: OpDef| {
-        let definition = definition.execution(Execution::Elsewhere);
-        definition.traits(&[Traits::SYNC])
-    };
+    let synchronous = |definition: OpDef| definition.traits(&[Traits::SYNC]);
     all.into_iter().map(synchronous).collect()
 }
 

@@ -43,6 +43,7 @@ fn cond() -> OpDef {
             "the function for one that does not",
         );
     reads_truth(definition)
+        .calls()
         .format("operand $a_true_fn $b_false_fn (operands) attr-dict : types")
         .verify(checks::core_runtime::cond)
         .example(with_handler(

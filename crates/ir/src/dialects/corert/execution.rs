@@ -57,6 +57,7 @@ fn execute() -> OpDef {
         .rest_of("operands", HANDLE);
     executes(with_function_attributes(definition))
         .pure()
+        .asynchronous()
         .format("(operand) $op_name(operands) {op_attrs} {op_func_attrs} count")
         .verify(checks::core_runtime::executed)
         .example(with_handler(
@@ -82,6 +83,7 @@ fn execute_in_order() -> OpDef {
         .rest_of("operands", HANDLE);
     executes(with_function_attributes(definition))
         .outside()
+        .asynchronous()
         .format("(operand, operand) $op_name(operands) {op_attrs} {op_func_attrs} count")
         .verify(checks::core_runtime::executed)
         .example(with_handler(
@@ -105,6 +107,7 @@ fn execute_made() -> OpDef {
         .rest_of("operands", HANDLE);
     with_attributes(with_function_attributes(definition))
         .outside()
+        .asynchronous()
         .generic(
             "%results = \"corert.execute_crt_op\"(%op, %operands) {op_attrs = [], op_func_attrs = []} : \
              (!corert.op, !corert.tensorhandle) -> !corert.tensorhandle",

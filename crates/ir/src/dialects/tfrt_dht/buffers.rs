@@ -16,8 +16,8 @@ pub(super) fn definitions() -> Vec<OpDef> {
             ))
             .prints("DenseHostTensor dtype = i32, shape = [1], values = [0]"),
         kernel("tfrt_dht.print_tensor_shape")
-            .summary("Prints the shape of a tensor, as `[2, 3]`")
-            .operand("tensor", TENSOR)
+            .summary("Prints a shape, or that of a tensor, as `[2, 3]`")
+            .operand("tensor", Any)
             .operand("chain", Chain)
             .result("done", Chain)
             .outside(),

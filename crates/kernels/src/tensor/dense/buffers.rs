@@ -2,7 +2,7 @@
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{Chain, Error, HostContext};
+use tfrt_host::{AnyAsyncValue, Chain, Error, HostContext};
 use tfrt_tensor::{
     BF16, Bool, Complex, DType, DenseHostTensor, Element, F16, Tensor, TensorMetadata, TensorShape,
 };
@@ -72,11 +72,15 @@ fn print_synchronously(tensor: &Tensor, host: &HostContext) -> Result<(), Error>
     print(tensor, host).map(|_| ())
 }
 
-/// `%c1 = "tfrt_dht.print_tensor_shape"(%t, %c0)`
-fn print_shape(tensor: &Tensor, host: &HostContext) -> Chain {
-    host.output()
-        .print(format_args!("{}", tensor.metadata().shape));
-    Chain
+/// `%c1 = "tfrt_dht.print_tensor_shape"(%t, %c0)`, of a tensor or of a shape
+fn print_shape(value: AnyAsyncValue, host: &HostContext) -> Result<Chain, Error> {
+    let tensor = value.get::<Tensor>().map(|tensor| &tensor.metadata().shape);
+    let shape = tensor.or(value.get::<TensorShape>()).ok_or_else(|| {
+        let found = value.type_name().unwrap_or("a value of unknown type");
+        Error::invalid_argument(format!("expected a tensor or a shape, found {found}"))
+    })?;
+    host.output().print(format_args!("{shape}"));
+    Ok(Chain)
 }
 
 /// `%s = tfrt_dht.get_tensor_shape %t`
