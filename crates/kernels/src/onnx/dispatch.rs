@@ -4,75 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{Bool, DType, DenseHostTensor};
 
-/// Does something for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
-macro_rules! with_floating {
-    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {{
-        // Expands to `match dtype { DType::F32 => { type T = f32; body } ... }`.
-        macro_rules! arm {
-            ($type:ty) => {{
-                type $T = $type;
-                $body
-            }};
-        }
-        match $dtype {
-            tfrt_tensor::DType::F32 => arm!(f32),
-            tfrt_tensor::DType::F64 => arm!(f64),
-            tfrt_tensor::DType::F16 => arm!(tfrt_tensor::F16),
-            tfrt_tensor::DType::Bf16 => arm!(tfrt_tensor::BF16),
-            _ => $other,
-        }
-    }};
-}
-
-/// Does something for the Rust type of an integer.
-macro_rules! with_integer {
-    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {{
-        macro_rules! arm {
-            ($type:ty) => {{
-                type $T = $type;
-                $body
-            }};
-        }
-        match $dtype {
-            tfrt_tensor::DType::Ui8 => arm!(u8),
-            tfrt_tensor::DType::Ui16 => arm!(u16),
-            tfrt_tensor::DType::Ui32 => arm!(u32),
-            tfrt_tensor::DType::Ui64 => arm!(u64),
-            tfrt_tensor::DType::I8 => arm!(i8),
-            tfrt_tensor::DType::I16 => arm!(i16),
-            tfrt_tensor::DType::I32 => arm!(i32),
-            tfrt_tensor::DType::I64 => arm!(i64),
-            _ => $other,
-        }
-    }};
-}
-
-/// Does something for the Rust type of a real number: a float or an integer.
-macro_rules! with_real {
-    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
-        $crate::onnx::dispatch::with_floating!($dtype, $T => $body, else
-            $crate::onnx::dispatch::with_integer!($dtype, $T => $body, else $other))
-    };
-}
-
-/// Does something for the Rust type of a number: also of a complex one.
-macro_rules! with_number {
-    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
-        match $dtype {
-            tfrt_tensor::DType::Complex64 => {
-                type $T = tfrt_tensor::Complex<f32>;
-                $body
-            }
-            tfrt_tensor::DType::Complex128 => {
-                type $T = tfrt_tensor::Complex<f64>;
-                $body
-            }
-            other => $crate::onnx::dispatch::with_real!(other, $T => $body, else $other),
-        }
-    };
-}
-
-pub(in crate::onnx) use {with_floating, with_integer, with_number, with_real};
+pub(in crate::onnx) use tfrt_tensor::{with_floating, with_integer, with_number, with_real};
 
 /// The elements of a tensor of real numbers, small ones and truth values too, as `f64`.
 ///
