@@ -5,6 +5,10 @@ use std::sync::{Arc, OnceLock};
 use crate::definition::OpRegistry;
 
 mod arithmetic;
+mod integers;
+mod movement;
+mod shapes;
+mod strings;
 
 /// The operations, made when first asked for.
 pub fn registry() -> Arc<OpRegistry> {
@@ -12,6 +16,8 @@ pub fn registry() -> Arc<OpRegistry> {
     let make = || {
         let mut registry = OpRegistry::new();
         arithmetic::register(&mut registry);
+        movement::register(&mut registry);
+        shapes::register(&mut registry);
         Arc::new(registry)
     };
     REGISTRY.get_or_init(make).clone()
