@@ -57,6 +57,7 @@ mod broadcast;
 pub mod cast;
 pub mod conv;
 pub mod cumulative;
+mod dispatch;
 pub mod einsum;
 pub mod elementwise;
 pub mod fold;

@@ -2,8 +2,6 @@
 
 use crate::{BF16, Complex, Element, F16};
 
-mod dispatch;
-
 /// Elements that can be added and multiplied.
 ///
 /// Integers wrap around. Half-precision numbers are calculated with as `f32` and rounded, to nearest, ties to

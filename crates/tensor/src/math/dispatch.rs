@@ -1,6 +1,16 @@
-//! From [`DType`](crate::DType)s to the Rust types of numbers: as [`with_element!`](crate::with_element), of fewer types.
+//! From types of elements to Rust types: the families of numbers. [`with_element!`](crate::with_element) is for all
+//! types.
 
 /// Does something for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::{DType, with_floating};
+///
+/// let digits = |dtype| with_floating!(dtype, T => std::any::type_name::<T>(), else "none");
+/// assert_eq!((digits(DType::F64), digits(DType::I32)), ("f64", "none"));
+/// ```
 #[macro_export]
 macro_rules! with_floating {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {{
