@@ -11,17 +11,19 @@
 //! Variances are those of the whole, not of a sample: divided by the number. A mean is found first, then the
 //! squares of the differences from it, so that numbers far from 0 lose nothing.
 
-use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_host::Error;
 
 use super::number::{Floating, Number};
 use super::reduce::{self, Mean, Sum, SumOfSquares, block};
 use super::rows::{Row, is_streamed};
-use super::{parallel, vectorized};
-use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
+use super::vectorized;
+use crate::{Element, TensorView, TensorViewMut};
 
+mod channels;
 mod joined;
 mod tensors;
 
+pub use channels::{ChannelTensors, channels_in_place, channels_into};
 pub use joined::scale_joined_into;
 pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
 
@@ -286,62 +288,6 @@ pub fn channels<T: Floating>(
     expect_channels(x.extents(), factors.len())?;
     scale_and_shift(x.as_mut_slice(), &factors, &summands);
     Ok(())
-}
-
-/// The tensors of [`Channels`], each `[channels]`.
-#[derive(Clone, Debug)]
-pub struct ChannelTensors<'t> {
-    /// The means.
-    pub mean: &'t DenseHostTensor,
-    /// The variances.
-    pub variance: &'t DenseHostTensor,
-    /// The factors.
-    pub scale: &'t DenseHostTensor,
-    /// The summands.
-    pub shift: &'t DenseHostTensor,
-}
-
-impl ChannelTensors<'_> {
-    /// Takes all together as a factor and a summand for each channel.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if the tensors are not of one size or of another type, `FailedPrecondition` if
-    /// somebody is writing one.
-    pub fn folded<T: Floating>(&self, epsilon: T) -> Result<(Vec<T>, Vec<T>), Error> {
-        let readings =
-            [self.mean, self.variance, self.scale, self.shift].map(DenseHostTensor::read);
-        let [mean, variance, scale, shift] = readings;
-        let (mean, variance, scale, shift) = (mean?, variance?, scale?, shift?);
-        let channels = Channels {
-            mean: mean.elements()?,
-            variance: variance.elements()?,
-            scale: scale.elements()?,
-            shift: shift.elements()?,
-            epsilon,
-        };
-        channels.folded()
-    }
-}
-
-/// As [`channels`], of a dense tensor, on the workers of the request's queue if it is large.
-///
-/// # Errors
-///
-/// As of [`channels`], and those of [`parallel::fill`].
-pub fn channels_in_place<T: Floating>(
-    execution: &ExecutionContext,
-    x: &DenseHostTensor,
-    channels: &ChannelTensors<'_>,
-    epsilon: T,
-) -> Result<AsyncValue<Chain>, Error> {
-    let (factors, summands) = channels.folded(epsilon)?;
-    expect_channels(&x.shape().to_dims(), factors.len())?;
-    let chunk = parallel::chunk_len(2, factors.len());
-    parallel::fill(execution, x, chunk, move |_, part: &mut [T]| {
-        scale_and_shift(part, &factors, &summands);
-        Ok(())
-    })
 }
 
 fn expect_channels(extents: &[usize], n_channels: usize) -> Result<(), Error> {
