@@ -5,10 +5,15 @@ use std::sync::{Arc, OnceLock};
 use crate::definition::OpRegistry;
 
 mod arithmetic;
+mod convolution;
 mod integers;
 mod movement;
+mod norm;
+mod pool;
+mod reduction;
 mod shapes;
 mod strings;
+mod windows;
 
 /// The operations, made when first asked for.
 pub fn registry() -> Arc<OpRegistry> {
@@ -16,7 +21,11 @@ pub fn registry() -> Arc<OpRegistry> {
     let make = || {
         let mut registry = OpRegistry::new();
         arithmetic::register(&mut registry);
+        convolution::register(&mut registry);
         movement::register(&mut registry);
+        norm::register(&mut registry);
+        pool::register(&mut registry);
+        reduction::register(&mut registry);
         shapes::register(&mut registry);
         Arc::new(registry)
     };

@@ -1,8 +1,5 @@
 //! The operations on the processor: values, types, shapes, errors.
 
-mod movement;
-mod shapes;
-
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -10,6 +7,15 @@ use tfrt_corert::{Context, CoreRuntime, Handles, OpAttrs, TensorHandle};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, HostContext};
 use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorShape};
+
+#[path = "ops/movement.rs"]
+mod movement;
+#[path = "ops/reduction.rs"]
+mod reduction;
+#[path = "ops/shapes.rs"]
+mod shapes;
+#[path = "ops/windows.rs"]
+mod windows;
 
 /// Whoever calls operations.
 struct Caller {

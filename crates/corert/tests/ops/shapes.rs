@@ -103,7 +103,7 @@ fn one_number_stands_for_tensors_of_it() {
     let filled = caller.call("tf.Fill", &[&extents, &caller.dense(&[], &[7_u8])], &none());
     assert_eq!(
         text(&filled),
-        "ScalarHostTensor dtype = ui8, shape = [2, 3], value = 7"
+        "ScalarHostTensor dtype = u8, shape = [2, 3], value = 7"
     );
     let complex = Complex {
         real: 1.0_f64,
