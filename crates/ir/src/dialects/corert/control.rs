@@ -89,6 +89,7 @@ fn while_loop() -> OpDef {
         )
         .unchecked("b_body_fn", FlatSymbol, "the body");
     reads_truth(definition)
+        .calls()
         .format("$a_cond_fn $b_body_fn (operands) attr-dict : types")
         .verify(checks::core_runtime::while_loop)
         .example(with_handler(
