@@ -13,7 +13,7 @@ use crate::definition::{Output, Outputs};
 use crate::inputs::Inputs;
 
 /// A function that is handed its elements the other way round.
-struct Swapped<F>(std::marker::PhantomData<fn() -> F>);
+pub(crate) struct Swapped<F>(std::marker::PhantomData<fn() -> F>);
 
 impl<F: Binary<T>, T> Binary<T> for Swapped<F> {
     type Output = F::Output;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::{DType, DenseHostTensor};
 
 use crate::TensorHandle;
 use crate::handle::Home;
@@ -14,6 +14,23 @@ enum Given<'a> {
     Lent(&'a [TensorHandle]),
     LentOneByOne(&'a [&'a TensorHandle]),
     Owned(&'a mut [TensorHandle]),
+}
+
+/// The only input, which is dense.
+pub(crate) enum One<'a> {
+    Lent(&'a DenseHostTensor),
+    Owned(&'a mut TensorHandle),
+}
+
+impl One<'_> {
+    /// The type of its elements.
+    #[inline(always)]
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        match self {
+            One::Lent(x) => Some(x.dtype()),
+            One::Owned(handle) => Some(handle.as_dense()?.dtype()),
+        }
+    }
 }
 
 /// Two inputs.
@@ -88,6 +105,17 @@ impl<'a> Inputs<'a> {
             Given::LentOneByOne(handles) => handles.iter().all(|handle| handle.home() == home),
             Given::Owned(handles) => handles.iter().all(|handle| handle.home() == home),
         }
+    }
+
+    /// The dense tensor that lies in the only handle, and whether it was given for good.
+    #[inline(always)]
+    pub(crate) fn one(&mut self) -> Option<One<'_>> {
+        Some(match &mut self.0 {
+            Given::Lent([x]) => One::Lent(x.as_dense()?),
+            Given::LentOneByOne([x]) => One::Lent(x.as_dense()?),
+            Given::Owned([x]) => One::Owned(x),
+            _ => return None,
+        })
     }
 
     /// The two dense tensors that lie in two handles, and whether they were given for good.

@@ -14,6 +14,12 @@ mod reduction;
 mod shapes;
 mod strings;
 mod windows;
+mod axes;
+mod elements;
+mod product;
+mod softmax;
+mod testing;
+mod training;
 
 /// The operations, made when first asked for.
 pub fn registry() -> Arc<OpRegistry> {
@@ -27,6 +33,11 @@ pub fn registry() -> Arc<OpRegistry> {
         pool::register(&mut registry);
         reduction::register(&mut registry);
         shapes::register(&mut registry);
+        axes::register(&mut registry);
+        product::register(&mut registry);
+        softmax::register(&mut registry);
+        testing::register(&mut registry);
+        training::register(&mut registry);
         Arc::new(registry)
     };
     REGISTRY.get_or_init(make).clone()

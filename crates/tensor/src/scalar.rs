@@ -58,6 +58,14 @@ impl ScalarHostTensor {
         self.metadata.dtype
     }
 
+    /// The same value as a tensor of another shape.
+    pub fn with_shape(&self, shape: TensorShape) -> ScalarHostTensor {
+        ScalarHostTensor {
+            metadata: TensorMetadata::new(self.dtype(), shape),
+            bytes: self.bytes,
+        }
+    }
+
     /// The value of all elements.
     ///
     /// # Errors
@@ -120,6 +128,9 @@ mod tests {
             imaginary: 2.0,
         };
         let tensor = ScalarHostTensor::new(TensorShape::new(&[2]).unwrap(), value);
+        let one = tensor.with_shape(TensorShape::SCALAR);
+        assert_eq!(one.metadata().to_string(), "complex128 []");
+        assert_eq!(one.value::<Complex<f64>>().unwrap(), value);
         let dense = tensor.to_dense(host.allocator()).unwrap();
         assert_eq!(
             dense.read().unwrap().elements::<Complex<f64>>().unwrap(),

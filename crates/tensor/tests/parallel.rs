@@ -9,7 +9,7 @@ use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
 use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpilogue};
-use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply};
+use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply, Relu};
 use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
 use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
@@ -237,4 +237,15 @@ fn a_cancelled_request_stops_between_chunks() {
     assert_eq!(done.error().map(Error::code), Some(ErrorCode::Cancelled));
     let reading = tensor.read().unwrap();
     assert!(reading.elements::<f32>().unwrap().iter().all(|x| *x == 0.0));
+}
+
+#[test]
+fn who_sees_a_result_settle_holds_it_alone() {
+    let bed = Bed::new(4);
+    for _ in 0..200 {
+        let (mut x, mut out) = (bed.random(&[200_000], 1), bed.zeros(&[200_000]));
+        let done = elementwise::unary_into::<Relu, f32>(&bed.execution, &x, &out).unwrap();
+        bed.host.queue().await_all(&[done.into_any()]).unwrap();
+        assert!(x.is_sole() && out.is_sole());
+    }
 }

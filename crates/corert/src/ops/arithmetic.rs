@@ -1,154 +1,332 @@
 //! Functions of elements: `tf.AddV2`, `tf.Relu` and the like.
-
-use std::sync::Arc;
+//!
+//! Operands of two are broadcast. A result is made in the memory of an operand that was given for good, if that is of
+//! its type and shape and nobody else holds it. Two tensors whose elements are all the same give another one.
 
 use smallvec::smallvec;
-use tfrt_host::{DType, Error, HostAllocator};
-use tfrt_tensor::math::elementwise::{
-    self, Binary, binary_short, binary_short_in_place, broadcast_extents,
+use tfrt_host::{DType, Error};
+use tfrt_tensor::math::cast::{Casting, cast_into, is_castable};
+use tfrt_tensor::math::elementwise::{self as math, Binary, Unary, broadcast_extents};
+use tfrt_tensor::{
+    Bool, Element, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, with_floating,
+    with_number, with_real,
 };
-use tfrt_tensor::{DenseHostTensor, Element, TensorMetadata, TensorShape};
 
+use super::elements::Elements;
 use crate::call::Call;
 use crate::definition::{
-    MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, same_metadata, unsupported,
+    AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
 };
-use crate::inputs::{Inputs, Two};
+
+mod mixed;
+mod short;
+
+/// `two!(Add, with_number, call)` calculates a function of two operands, whatever number their elements are.
+macro_rules! two {
+    ($function:ty, $with:ident, $call:expr) => {{
+        let call: &mut Call<'_> = $call;
+        let dtype = call.tensor(0)?.metadata().dtype;
+        $with!(dtype, T => of_two::<$function, T>(call, |call| call.binary::<$function, T>()), else
+            Err(unsupported(call.op(), dtype)))
+    }};
+}
+pub(super) use two;
+
+/// `truth!(Less, call)` calculates whether something is true of two real numbers.
+macro_rules! truth {
+    ($function:ty, $call:expr) => {{
+        let call: &mut Call<'_> = $call;
+        let dtype = call.tensor(0)?.metadata().dtype;
+        with_real!(dtype, T => of_two::<$function, T>(call, |call| call.binary_to::<$function, T>()), else
+            Err(unsupported(call.op(), dtype)))
+    }};
+}
+
+/// `one!(Exp, with_floating, call)` calculates a function of an operand, whatever number its elements are.
+macro_rules! one {
+    ($function:ty, $with:ident, $call:expr) => {{
+        let call: &mut Call<'_> = $call;
+        let dtype = call.dense(0)?.dtype();
+        $with!(dtype, T => call.unary::<$function, T>(), else Err(unsupported(call.op(), dtype)))
+    }};
+}
+pub(super) use one;
 
 pub(super) fn register(registry: &mut OpRegistry) {
+    register_binary(registry);
+    register_comparisons(registry);
+    register_unary(registry);
+    registry.add(
+        OpDefinition::new("tf.Cast", cast)
+            .summary("The elements as another type: floats to integers towards 0, to truth what is not 0, all else to nearest.")
+            .elements("all but complex ones and strings")
+            .inputs(1)
+            .attribute("DstT", AttrKind::Type, "the type of the result")
+            .attribute("SrcT", AttrKind::Type, "the type of the input, which counts itself")
+            .metadata(cast_metadata)
+            .pure(),
+    );
+}
+
+fn register_binary(registry: &mut OpRegistry) {
+    use Elements::{Numbers, Reals};
     registry
         .add(
-            binary_op("tf.AddV2", add)
-                .summary("The sum, broadcast.")
-                .short(short::<elementwise::Add>),
+            binary_op("tf.AddV2", Numbers, None, |call| two!(math::Add, with_number, call))
+                .summary("The sum, broadcast; integers wrap around.")
+                .short(short::binary::<math::Add>),
         )
-        .add(binary_op("tf.Mul", mul).summary("The product, broadcast."))
         .add(
-            OpDefinition::new("tf.Relu", relu)
-                .summary("The larger of each element and 0.")
-                .inputs(1)
-                .metadata(same_metadata)
-                .pure(),
+            binary_op("tf.Sub", Numbers, None, |call| two!(math::Subtract, with_number, call))
+                .summary("The difference, broadcast; integers wrap around.")
+                .short(short::binary::<math::Subtract>),
+        )
+        .add(
+            binary_op("tf.Mul", Numbers, None, |call| two!(math::Multiply, with_number, call))
+                .summary("The product, broadcast; integers wrap around.")
+                .short(short::binary::<math::Multiply>),
+        )
+        .add(
+            binary_op("tf.RealDiv", Numbers, None, |call| two!(math::Divide, with_number, call))
+                .summary("The quotient, broadcast; integers are rounded towards 0, and give 0 where the divisor is 0.")
+                .short(short::binary::<math::Divide>),
+        )
+        .add(
+            binary_op("tf.Maximum", Reals, None, |call| two!(math::Maximum, with_real, call))
+                .summary("The larger of two elements, broadcast.")
+                .short(short::binary::<math::Maximum>),
+        )
+        .add(
+            binary_op("tf.Minimum", Reals, None, |call| two!(math::Minimum, with_real, call))
+                .summary("The smaller of two elements, broadcast.")
+                .short(short::binary::<math::Minimum>),
         );
 }
 
+fn register_comparisons(registry: &mut OpRegistry) {
+    use Elements::{Reals, RealsAndTruth};
+    let truth = Some(DType::I1);
+    registry
+        .add(
+            binary_op("tf.Less", Reals, truth, |call| truth!(math::Less, call))
+                .summary("Whether the first of two elements is less, broadcast.")
+                .short(short::comparison::<math::Less>),
+        )
+        .add(
+            binary_op("tf.Greater", Reals, truth, |call| {
+                truth!(math::Greater, call)
+            })
+            .summary("Whether the first of two elements is greater, broadcast.")
+            .short(short::comparison::<math::Greater>),
+        )
+        .add(
+            binary_op("tf.Equal", RealsAndTruth, truth, equal)
+                .summary("Whether two elements are the same, broadcast.")
+                .short(short::comparison::<math::Equal>),
+        );
+}
+
+fn register_unary(registry: &mut OpRegistry) {
+    use Elements::{Numbers, Reals};
+    registry
+        .add(
+            unary_op("tf.Relu", Reals, 1, |call| {
+                one!(math::Relu, with_real, call)
+            })
+            .summary("The larger of each element and 0.")
+            .short(short::unary::<math::Relu>),
+        )
+        .add(
+            unary_op("tf.Neg", Numbers, 1, |call| {
+                one!(math::Negate, with_number, call)
+            })
+            .summary("Each element with the other sign; integers wrap around.")
+            .short(short::unary::<math::Negate>),
+        )
+        .add(
+            unary_op("tf.Square", Numbers, 1, |call| {
+                one!(math::Square, with_number, call)
+            })
+            .summary("The square of each element; integers wrap around.")
+            .short(short::unary::<math::Square>),
+        )
+        .add(
+            float_op::<math::Sqrt>("tf.Sqrt", |call| one!(math::Sqrt, with_floating, call))
+                .summary("The square root of each element."),
+        )
+        .add(
+            float_op::<math::Rsqrt>("tf.Rsqrt", |call| one!(math::Rsqrt, with_floating, call))
+                .summary("1 / the square root of each element."),
+        )
+        .add(
+            float_op::<math::Exp>("tf.Exp", |call| one!(math::Exp, with_floating, call))
+                .summary("e to the power of each element."),
+        )
+        .add(
+            float_op::<math::Log>("tf.Log", |call| one!(math::Log, with_floating, call))
+                .summary("The natural logarithm of each element."),
+        )
+        .add(
+            float_op::<math::Log1p>("tf.Log1p", |call| one!(math::Log1p, with_floating, call))
+                .summary("The natural logarithm of 1 + each element."),
+        )
+        .add(
+            float_op::<math::Sigmoid>("tf.Sigmoid", |call| {
+                one!(math::Sigmoid, with_floating, call)
+            })
+            .summary("1 / (1 + e^-x) of each element."),
+        )
+        .add(
+            float_op::<math::Tanh>("tf.Tanh", |call| one!(math::Tanh, with_floating, call))
+                .summary("The hyperbolic tangent of each element."),
+        );
+}
+
+/// An operation of two operands that are broadcast; its result is of their type, or of `result`.
 fn binary_op(
     name: &'static str,
+    elements: Elements,
+    result: Option<DType>,
     dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
 ) -> OpDefinition {
-    OpDefinition::new(name, dispatch)
+    typed(OpDefinition::new(name, dispatch))
+        .elements(elements.text())
         .inputs(2)
-        .metadata(broadcast_metadata)
+        .formats(Formats::SCALAR)
+        .metadata(move |call| broadcast_metadata(call, elements, result))
         .pure()
 }
 
-/// The result has the shape that both inputs are broadcast to, and their type.
-fn broadcast_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    let [x, y] = call.inputs else {
-        return Err(Error::invalid_argument(format!(
-            "{} expects 2 inputs",
-            call.op
-        )));
+/// An operation of each element, which costs so many additions.
+fn unary_op(
+    name: &'static str,
+    elements: Elements,
+    cost: usize,
+    dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
+) -> OpDefinition {
+    typed(OpDefinition::new(name, dispatch))
+        .elements(elements.text())
+        .inputs(1)
+        .metadata(move |call| same_as_first(call, elements))
+        .cost(move |_, results| {
+            let n = results.first().and_then(|result| result.shape.n_elements());
+            n.unwrap_or(usize::MAX).saturating_mul(cost + 1) as u64
+        })
+        .pure()
+}
+
+/// An operation of each element, which is a float.
+fn float_op<F: Unary<f32, Output = f32> + Unary<f64, Output = f64>>(
+    name: &'static str,
+    dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
+) -> OpDefinition {
+    let cost = <F as Unary<f32>>::COST;
+    unary_op(name, Elements::Floats, cost, dispatch).short(short::float::<F>)
+}
+
+/// Takes the attribute that graphs of TensorFlow give their operations.
+pub(super) fn typed(definition: OpDefinition) -> OpDefinition {
+    definition.attribute(
+        "T",
+        AttrKind::Type,
+        "the type of the inputs, who count themselves",
+    )
+}
+
+/// The metadata function of operations whose result is like the first input, which has elements of these types.
+pub(super) fn same_as_first(
+    call: &MetadataCall<'_>,
+    elements: Elements,
+) -> Result<ResultMetadata, Error> {
+    let [first, ..] = call.inputs else {
+        let op = call.op;
+        return Err(Error::invalid_argument(format!("{op} expects an input")));
+    };
+    elements.expect(call.op, first.dtype)?;
+    Ok(smallvec![TensorMetadata::clone(first)])
+}
+
+/// The two inputs, which are of one type.
+pub(super) fn two_of_one_type<'a>(
+    call: &MetadataCall<'a>,
+    elements: Elements,
+) -> Result<[&'a TensorMetadata; 2], Error> {
+    let (op, &[x, y]) = (call.op, call.inputs) else {
+        let op = call.op;
+        return Err(Error::invalid_argument(format!("{op} expects 2 inputs")));
     };
     if x.dtype != y.dtype {
-        return Err(Error::invalid_argument(format!(
-            "{}: incompatible dtypes: {x} and {y}",
-            call.op
-        )));
+        let message = format!("{op}: incompatible dtypes: {x} and {y}");
+        return Err(Error::invalid_argument(message));
     }
-    if x.shape == y.shape {
-        return Ok(smallvec![TensorMetadata::clone(x)]);
-    }
-    let extents = broadcast_extents(&[&x.shape.to_dims(), &y.shape.to_dims()])?;
+    elements.expect(op, x.dtype)?;
+    Ok([x, y])
+}
+
+/// The result has the shape that both inputs are broadcast to.
+fn broadcast_metadata(
+    call: &MetadataCall<'_>,
+    elements: Elements,
+    result: Option<DType>,
+) -> Result<ResultMetadata, Error> {
+    let [x, y] = two_of_one_type(call, elements)?;
+    let shape = match x.shape == y.shape {
+        true => x.shape.clone(),
+        false => TensorShape::new(&broadcast_extents(&[
+            &x.shape.to_dims(),
+            &y.shape.to_dims(),
+        ])?)?,
+    };
     Ok(smallvec![TensorMetadata::new(
-        x.dtype,
-        TensorShape::new(&extents)?
+        result.unwrap_or(x.dtype),
+        shape
     )])
 }
 
-fn add(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    match call.result(0)?.dtype {
-        DType::F32 => call.binary::<elementwise::Add, f32>(),
-        DType::F64 => call.binary::<elementwise::Add, f64>(),
-        DType::I32 => call.binary::<elementwise::Add, i32>(),
-        DType::I64 => call.binary::<elementwise::Add, i64>(),
-        dtype => Err(unsupported(call.op(), dtype)),
-    }
-}
-
-fn mul(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    match call.result(0)?.dtype {
-        DType::F32 => call.binary::<elementwise::Multiply, f32>(),
-        DType::F64 => call.binary::<elementwise::Multiply, f64>(),
-        DType::I32 => call.binary::<elementwise::Multiply, i32>(),
-        dtype => Err(unsupported(call.op(), dtype)),
-    }
-}
-
-fn relu(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    match call.dense(0)?.dtype() {
-        DType::F32 => call.unary::<elementwise::Relu, f32>(),
-        DType::F64 => call.unary::<elementwise::Relu, f64>(),
-        DType::I32 => call.unary::<elementwise::Relu, i32>(),
-        dtype => Err(unsupported(call.op(), dtype)),
-    }
-}
-
-/// A function of elements of the usual types, at once, in the memory of one of the inputs if it was given for good.
-fn short<F>(
-    inputs: &mut Inputs<'_>,
-    allocator: &Arc<dyn HostAllocator>,
-) -> Result<Option<DenseHostTensor>, Error>
-where
-    F: Binary<f32, Output = f32>
-        + Binary<f64, Output = f64>
-        + Binary<i32, Output = i32>
-        + Binary<i64, Output = i64>,
-{
-    let Some(two) = inputs.two() else {
-        return Ok(None);
-    };
-    let dtype = match &two {
-        Two::Lent(x, _) => x.dtype(),
-        Two::Owned(x, _) => match x.as_dense() {
-            Some(x) => x.dtype(),
-            None => return Ok(None),
-        },
-    };
-    match dtype {
-        DType::F32 => short_of::<F, f32>(two, allocator),
-        DType::F64 => short_of::<F, f64>(two, allocator),
-        DType::I32 => short_of::<F, i32>(two, allocator),
-        DType::I64 => short_of::<F, i64>(two, allocator),
-        _ => Ok(None),
-    }
-}
-
-#[inline]
-fn short_of<F: Binary<T, Output = T>, T: Element>(
-    two: Two<'_>,
-    allocator: &Arc<dyn HostAllocator>,
-) -> Result<Option<DenseHostTensor>, Error> {
-    let (x, y) = match two {
-        Two::Lent(x, y) => (x, y),
-        Two::Owned(x_handle, y_handle) => {
-            let (Some(x), Some(y)) = (x_handle.as_dense_mut(), y_handle.as_dense_mut()) else {
-                return Ok(None);
-            };
-            if x.dtype() != y.dtype() {
-                return Ok(None);
-            }
-            if binary_short_in_place::<F, T>(x, y, false)? {
-                return Ok(x_handle.take_dense());
-            }
-            if binary_short_in_place::<F, T>(y, x, true)? {
-                return Ok(y_handle.take_dense());
-            }
-            (&*x, &*y)
+/// Calculates a function of two operands: of dense ones by `dense`, of two values as a value.
+pub(super) fn of_two<F: Binary<T>, T: Element>(
+    call: &mut Call<'_>,
+    dense: fn(&mut Call<'_>) -> Result<Outputs, Error>,
+) -> Result<Outputs, Error> {
+    match (call.tensor(0)?, call.tensor(1)?) {
+        (Tensor::Dense(_), Tensor::Dense(_)) => dense(call),
+        (Tensor::Scalar(x), Tensor::Scalar(y)) => {
+            let value = F::apply(x.value()?, y.value()?);
+            let shape = call.result(0)?.shape.clone();
+            Ok(smallvec![ScalarHostTensor::new(shape, value).into()])
         }
-    };
-    match x.dtype() == y.dtype() {
-        true => binary_short::<F, T>(allocator, x, y),
-        false => Ok(None),
+        _ => mixed::with_dense(call, dense),
     }
+}
+
+fn equal(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    match call.tensor(0)?.metadata().dtype {
+        DType::I1 => of_two::<math::Same, Bool>(call, |call| call.binary_to::<math::Same, Bool>()),
+        _ => truth!(math::Equal, call),
+    }
+}
+
+fn cast_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    let [x] = call.inputs else {
+        let op = call.op;
+        return Err(Error::invalid_argument(format!("{op} expects 1 input")));
+    };
+    let dtype = call.attrs.dtype("DstT")?;
+    let dtype = dtype.ok_or_else(|| call.missing("DstT"))?;
+    for dtype in [x.dtype, dtype] {
+        if !is_castable(dtype) {
+            return Err(unsupported(call.op, dtype));
+        }
+    }
+    Ok(smallvec![TensorMetadata::new(dtype, x.shape.clone())])
+}
+
+fn cast(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    let x = call.dense(0)?;
+    if x.dtype() == call.result(0)?.dtype {
+        return Ok(smallvec![x.clone().into()]);
+    }
+    let out = call.output(0)?;
+    let chain = cast_into(call.execution(), Casting::default(), x, &out)?;
+    call.made(out, chain)
 }

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tfrt_host::memory::HostBuffer;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::{DenseHostTensor, Element, from_bytes_mut};
@@ -119,7 +121,8 @@ pub(crate) fn fill_parts<T: Element>(
 /// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
 /// or side by side on the queue's workers if there are several.
 ///
-/// What `body` reads it borrows for itself, chunk by chunk, so that nothing is held when the result settles.
+/// What `body` reads it borrows for itself, chunk by chunk, and `body` is dropped before the result settles, unless
+/// that is cancelled: nothing is held then.
 /// Between chunks the request's cancellation is looked at. The result settles when all elements are made: at
 /// once, if they are one chunk.
 ///
@@ -175,15 +178,58 @@ fn spread(
     parts: Parts,
     body: Body,
 ) -> AsyncValue<Chain> {
-    let buffer = output.buffer().clone();
-    execution.parallel_for(0..parts.len(), NonZeroUsize::MIN, move |index, _| {
+    let work = Arc::new(Work {
+        body,
+        buffer: output.buffer().clone(),
+    });
+    let n_parts = parts.len();
+    let held = Mutex::new(Held {
+        n_left: n_parts,
+        work: Some(work),
+    });
+    execution.parallel_for(0..n_parts, NonZeroUsize::MIN, move |index, _| {
+        let Some(work) = lock(&held).work.clone() else {
+            return Err(Error::internal("a part is made after the last one"));
+        };
         let elements = parts.part(index);
-        let part = buffer.slice(elements.start * size..elements.end * size);
-        body(
-            elements.start,
-            &mut part.expect("parts are within").write()?,
-        )
+        let bytes = elements.start * size..elements.end * size;
+        let part = work.buffer.slice(bytes).expect("parts are within");
+        let made = part
+            .write()
+            .and_then(|mut bytes| (work.body)(elements.start, &mut bytes));
+        drop((part, work));
+        let last = lock(&held).finish_part();
+        drop(last);
+        made
     })
+}
+
+/// What makes the parts of a tensor, and its memory.
+struct Work {
+    body: Body,
+    buffer: HostBuffer,
+}
+
+/// The work, until the last part is made: who sees the result settle may be the only holder of its memory, and of what
+/// it was made of.
+struct Held {
+    n_left: usize,
+    work: Option<Arc<Work>>,
+}
+
+impl Held {
+    /// Counts a part as made. After the last one gives the work back, to be dropped without the lock.
+    fn finish_part(&mut self) -> Option<Arc<Work>> {
+        self.n_left = self.n_left.saturating_sub(1);
+        match self.n_left {
+            0 => self.work.take(),
+            _ => None,
+        }
+    }
+}
+
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -151,6 +151,37 @@ pub fn momentum<T: Floating>(
     );
 }
 
+/// Takes a step against the gradient: each weight becomes `w - rate g`, on the workers of the request's queue if there
+/// are many.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the tensors are not of one shape or their elements no `T`s, and those of [`parallel::fill`].
+pub fn descend_into<T: Floating>(
+    execution: &ExecutionContext,
+    rate: T,
+    gradient: &DenseHostTensor,
+    weights: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(gradient.metadata())?;
+    super::elementwise::expect_same(gradient.shape(), weights.shape())?;
+    let gradient = gradient.clone();
+    let chunk = parallel::chunk_len(1, 1);
+    parallel::fill(execution, weights, chunk, move |first, part: &mut [T]| {
+        let reading = gradient.read()?;
+        let gradient = &reading.elements::<T>()?[first..first + part.len()];
+        vectorized(
+            #[inline(always)]
+            || {
+                for (weight, gradient) in part.iter_mut().zip(gradient) {
+                    *weight = weight.minus(rate.times(*gradient));
+                }
+            },
+        );
+        Ok(())
+    })
+}
+
 /// As [`momentum`], of dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors

@@ -41,7 +41,9 @@ unary! {
     /// The number, or 0 if that is larger
     Relu: Real, 1, |x| T::ZERO.greatest(x);
     /// The number between 0 and 6 that is nearest
-    Relu6: Floating, 1, |x| T::ZERO.greatest(x).least(T::from_f64(6.0));
+    Relu6: Real, 1, |x| T::ZERO.greatest(x).least(T::from_f64(6.0));
+    /// The number, or e^x - 1 if that is below 0
+    Elu: Floating, 16, |x| if x.less(T::ZERO) { x.map(Float::expm1, Float::expm1) } else { x };
     /// The next whole number below
     Floor: Floating, 1, |x| x.map(f32::floor, f64::floor);
     /// The next whole number above

@@ -17,23 +17,18 @@ pub const SHORT: usize = 1 << 12;
 /// For so few elements the choice of an instruction set takes longer than what it saves.
 const FEW: usize = 16;
 
-/// How two tensors that need no broadcasting by dimensions are walked through: each element by its own, or one for all.
-/// `None` if there is more to it.
+/// How two tensors that need no broadcasting by dimensions are walked through, each element by its own, or one for all,
+/// and whether the result has the shape of `x`, or else that of `y`. `None` if there is more to it.
 #[inline]
 fn run_of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)> {
     let n = |tensor: &DenseHostTensor| tensor.buffer().len_bytes() / size_of::<T>();
     let (n_x, n_y) = (n(x), n(y));
-    let len = n_x.max(n_y);
-    if len > SHORT {
-        return None;
-    }
-    let is_x_first = n_x >= n_y;
-    let strides = if x.shape() == y.shape() {
-        [1, 1]
+    let (len, strides, is_of_x) = if x.shape() == y.shape() {
+        (n_x, [1, 1], true)
     } else if n_y == 1 && y.shape().rank() <= x.shape().rank() {
-        [1, 0]
+        (n_x, [1, 0], true)
     } else if n_x == 1 && x.shape().rank() <= y.shape().rank() {
-        [0, 1]
+        (n_y, [0, 1], false)
     } else {
         return None;
     };
@@ -42,7 +37,7 @@ fn run_of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)>
         offsets: [0, 0],
         strides,
     };
-    Some((run, is_x_first))
+    (len <= SHORT).then_some((run, is_of_x))
 }
 
 /// Calculates a function of each pair of elements of two short tensors, of which one is of the result's shape, and
@@ -75,10 +70,10 @@ pub fn binary_short<F: Binary<T>, T: Element>(
 ) -> Result<Option<DenseHostTensor>, Error> {
     x.metadata().expect_dtype(T::DTYPE)?;
     y.metadata().expect_dtype(T::DTYPE)?;
-    let Some((run, is_x_first)) = run_of::<T>(x, y) else {
+    let Some((run, is_of_x)) = run_of::<T>(x, y) else {
         return Ok(None);
     };
-    let like = if is_x_first { x } else { y };
+    let like = if is_of_x { x } else { y };
     let mut out = like.zeroed_like::<T, F::Output>(allocator)?;
     let (x, y) = (x.read()?, y.read()?);
     let (x, y) = (x.elements::<T>()?, y.elements::<T>()?);
@@ -101,8 +96,8 @@ fn few<F: Binary<T>, T: Element>(x: &[T], y: &[T], strides: [usize; 2], out: &mu
 }
 
 /// Replaces each element of a short tensor, which nobody else holds, by a function of it and another's: the element at
-/// the same place, or the only one. `is_swapped` hands the other's element to the function first. Gives the tensor back
-/// in `Err` if this can't be done.
+/// the same place, or the only one. `is_swapped` hands the other's element to the function first. Returns false if this
+/// can't be done.
 ///
 /// # Errors
 ///

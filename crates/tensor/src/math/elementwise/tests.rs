@@ -130,6 +130,12 @@ proptest! {
         for (index, out) in out.iter().enumerate() {
             prop_assert_eq!(out.to_bits(), at(&x, &coordinates(index, &[3, 4])).abs().to_bits());
         }
+        unary::<Elu, f32>(&x, &mut TensorViewMut::new(&mut out, &[3, 4]).unwrap()).unwrap();
+        for (out, x) in out.iter().zip(x.iter()) {
+            let wanted = if x < 0.0 { f64::from(x).exp_m1() } else { f64::from(x) };
+            let is_near = (f64::from(*out) - wanted).abs() <= 1e-6 * wanted.abs();
+            prop_assert!(is_near || f64::from(*out).total_cmp(&wanted).is_eq() || x.is_nan() && out.is_nan());
+        }
         let mut whole = [0_i8; 12];
         cast::<f32, i8>(&x, &mut TensorViewMut::new(&mut whole, &[3, 4]).unwrap()).unwrap();
         for (whole, x) in whole.iter().zip(x.iter()) {
@@ -205,4 +211,38 @@ fn shapes_that_do_not_fit_are_told() {
     assert_eq!(error.message(), "tensor shape mismatch: [2] vs. [3]");
     let error = unary::<Exp, f32>(&y, &mut out).unwrap_err();
     assert_eq!(error.message(), "expected a result of shape [3], found [2]");
+}
+
+#[test]
+fn short_results_have_the_shape_that_both_are_broadcast_to() {
+    use tfrt_host::{HostContext, kernel::KernelRegistry};
+
+    let host = HostContext::builder(KernelRegistry::new()).build();
+    let new = |extents: &[usize]| {
+        let ones = vec![1_i32; extents.iter().product()];
+        DenseHostTensor::from_slice(host.allocator(), extents, &ones).unwrap()
+    };
+    let shapes = [
+        &[][..],
+        &[1],
+        &[1, 1],
+        &[3],
+        &[0],
+        &[2, 3],
+        &[0, 1],
+        &[1, 0],
+        &[2, 0],
+    ];
+    for x in shapes {
+        for y in shapes {
+            let short = binary_short::<Add, i32>(host.allocator(), &new(x), &new(y)).unwrap();
+            let Some(sum) = short else {
+                continue;
+            };
+            let wanted = broadcast_extents(&[x, y]).unwrap();
+            assert_eq!(sum.shape().to_dims(), wanted, "{x:?} {y:?}");
+            let reading = sum.read().unwrap();
+            assert!(reading.elements::<i32>().unwrap().iter().all(|x| *x == 2));
+        }
+    }
 }

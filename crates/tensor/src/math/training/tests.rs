@@ -1,5 +1,8 @@
 use proptest::prelude::*;
 
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{HostContext, RequestContext};
+
 use super::*;
 use crate::math::testing::layout_of;
 
@@ -82,6 +85,37 @@ proptest! {
             prop_assert!((velocity[index] - v).abs() < 1e-12 && (weights[index] - w).abs() < 1e-12);
         }
     }
+}
+
+#[test]
+fn a_step_against_the_gradient_is_that_of_momentum_without_velocity() {
+    let host = HostContext::builder(KernelRegistry::new()).build();
+    let execution = ExecutionContext::new(&RequestContext::new(&host));
+    for n in [0, 1, 7, 100_003] {
+        let numbers = |seed: usize| -> Vec<f32> {
+            let number = |index| ((index * 31 + seed * 17) % 101) as f32 - 50.0;
+            (0..n).map(number).collect()
+        };
+        let (gradient, mut wanted, mut velocity) = (numbers(1), numbers(2), vec![0.0; n]);
+        let tensor = |elements: &[f32]| {
+            DenseHostTensor::from_slice(host.allocator(), &[elements.len()], elements).unwrap()
+        };
+        let weights = tensor(&wanted);
+        let done = descend_into(&execution, 0.3_f32, &tensor(&gradient), &weights).unwrap();
+        host.queue().await_all(&[done.into_any()]).unwrap();
+        let step = Momentum {
+            rate: 0.3,
+            ..Momentum::default()
+        };
+        momentum(step, &gradient, &mut velocity, &mut wanted);
+        assert_eq!(weights.read().unwrap().elements::<f32>().unwrap(), wanted);
+    }
+    let (long, short) = ([0.0_f32; 3], [0.0_f32; 2]);
+    let [long, short] = [&long[..], &short].map(|elements| {
+        DenseHostTensor::from_slice(host.allocator(), &[elements.len()], elements).unwrap()
+    });
+    assert!(descend_into(&execution, 1.0_f32, &long, &short).is_err());
+    assert!(descend_into(&execution, 1.0_f64, &long, &long).is_err());
 }
 
 #[test]

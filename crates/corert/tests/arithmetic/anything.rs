@@ -1,0 +1,243 @@
+//! Anything may be given to any operation: it gives results, or says what is wrong.
+
+use std::sync::Arc;
+
+use tfrt_corert::{AttrKind, IntoAttr, OpAttrs, OpDefinition, TensorHandle, ops};
+use tfrt_host::{DType, ErrorCode};
+use tfrt_tensor::{
+    CooHostTensor, DenseHostTensor, Element, ScalarHostTensor, StringHostTensor, TensorMetadata,
+    TensorShape, with_element,
+};
+
+use super::{Bed, Drawn};
+
+const TYPES: [DType; 18] = [
+    DType::F32,
+    DType::F32,
+    DType::F32,
+    DType::I32,
+    DType::I32,
+    DType::I64,
+    DType::F64,
+    DType::F16,
+    DType::Bf16,
+    DType::Ui8,
+    DType::I8,
+    DType::Ui16,
+    DType::Ui64,
+    DType::I1,
+    DType::Complex64,
+    DType::Complex128,
+    DType::Qint8,
+    DType::F8E5M2,
+];
+
+/// Extents that are likely to fit others, or not.
+fn extents(drawn: &mut Drawn, usual: &[usize]) -> Vec<usize> {
+    match drawn.below(8) {
+        0..4 => usual.to_vec(),
+        4 => usual[usual.len().min(1)..].to_vec(),
+        5 => usual.iter().map(|extent| extent.min(&1)).copied().collect(),
+        _ => (0..drawn.below(6)).map(|_| drawn.below(4)).collect(),
+    }
+}
+
+fn tensor(bed: &Bed, drawn: &mut Drawn, usual: (DType, &[usize])) -> TensorHandle {
+    let dtype = match drawn.below(6) {
+        0 => TYPES[drawn.below(TYPES.len())],
+        _ => usual.0,
+    };
+    let shape = TensorShape::new(&extents(drawn, usual.1)).unwrap();
+    let n = shape.n_elements().unwrap();
+    let allocator = bed.runtime.host().allocator();
+    match drawn.below(12) {
+        0 => {
+            let strings = vec![b"text".to_vec(); n];
+            return bed
+                .runtime
+                .handle(StringHostTensor::new(shape, strings).unwrap());
+        }
+        1 => {
+            return with_element!(dtype, T => {
+                bed.runtime.handle(ScalarHostTensor::new(shape, <T as Element>::ZERO))
+            }, else unreachable!("it has elements"));
+        }
+        2 => {
+            let indices = bed.dense::<i64>(&[0, shape.rank()], &[]);
+            let indices = indices
+                .tensor()
+                .unwrap()
+                .unwrap()
+                .as_dense()
+                .unwrap()
+                .clone();
+            let metadata = TensorMetadata::new(dtype, TensorShape::new(&[0]).unwrap());
+            let values = DenseHostTensor::zeroed(allocator, metadata).unwrap();
+            return bed
+                .runtime
+                .handle(CooHostTensor::new(shape, indices, values).unwrap());
+        }
+        _ => (),
+    }
+    let metadata = TensorMetadata::new(dtype, shape);
+    let dense = DenseHostTensor::zeroed(allocator, metadata).unwrap();
+    // Small numbers: classes, indices, extents, and what is none.
+    for byte in dense.write().unwrap().bytes_mut() {
+        *byte = match drawn.below(16) {
+            0 => 255,
+            1..5 => u8::try_from(drawn.below(4)).unwrap(),
+            _ => 0,
+        };
+    }
+    bed.runtime.handle(dense)
+}
+
+fn attribute(bed: &Bed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::AttrValue {
+    let kinds = [
+        AttrKind::Bool,
+        AttrKind::Integer,
+        AttrKind::Float,
+        AttrKind::Integers,
+        AttrKind::Text,
+        AttrKind::Texts,
+        AttrKind::Type,
+        AttrKind::Shape,
+        AttrKind::Dense,
+    ];
+    let kind = if drawn.below(10) == 0 {
+        kinds[drawn.below(kinds.len())]
+    } else {
+        kind
+    };
+    let integer = |drawn: &mut Drawn| match drawn.below(12) {
+        0 => i64::MAX,
+        1 => i64::MIN,
+        2 => 1 << 40,
+        n => i64::try_from(n).unwrap() - 5,
+    };
+    let text = |drawn: &mut Drawn| {
+        [
+            "NHWC", "NCHW", "SAME", "VALID", "EXPLICIT", "f32", "BiasAdd", "Relu", "",
+        ][drawn.below(9)]
+    };
+    match kind {
+        AttrKind::Bool => (drawn.below(2) == 1).into_attr(),
+        AttrKind::Integer | AttrKind::Number => integer(drawn).into_attr(),
+        AttrKind::Float => [0.5_f32, f32::NAN, -1.0][drawn.below(3)].into_attr(),
+        AttrKind::Integers | AttrKind::Numbers | AttrKind::Shape => {
+            let list: Vec<i64> = (0..drawn.below(5)).map(|_| integer(drawn)).collect();
+            let small: Vec<i64> = list.iter().map(|extent| extent.rem_euclid(4)).collect();
+            if drawn.below(3) == 0 {
+                &list[..]
+            } else {
+                &small[..]
+            }
+            .into_attr()
+        }
+        AttrKind::Text => text(drawn).into_attr(),
+        AttrKind::Texts => [text(drawn), text(drawn)].into_attr(),
+        AttrKind::Type => TYPES[drawn.below(TYPES.len())].into_attr(),
+        AttrKind::Dense => {
+            let handle = bed.dense(&[2], &[1_i32, 2]);
+            let dense = handle
+                .tensor()
+                .unwrap()
+                .unwrap()
+                .as_dense()
+                .unwrap()
+                .clone();
+            dense.into_attr()
+        }
+    }
+}
+
+fn attributes(bed: &Bed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttrs {
+    let mut set = OpAttrs::new();
+    for attribute_of in definition.attributes().unwrap_or_default() {
+        if drawn.below(5) > 0 {
+            let value = attribute(bed, drawn, attribute_of.kind);
+            set.set(attribute_of.name, value).unwrap();
+        }
+    }
+    set
+}
+
+#[test]
+fn operations_take_anything_without_a_panic() {
+    let (bed, mut drawn) = (Bed::new(), Drawn(9));
+    let registry = ops::registry();
+    let mut n_made = 0;
+    let mut never: Vec<&str> = Vec::new();
+    for definition in registry.iter() {
+        let mut was_made = false;
+        for _ in 0..400 {
+            was_made |= try_once(&bed, &mut drawn, definition);
+        }
+        n_made += usize::from(was_made);
+        if !was_made {
+            never.push(definition.name());
+        }
+    }
+    // Most of what is drawn fits some time.
+    assert!(n_made * 4 > registry.iter().count() * 3, "{never:?}");
+}
+
+/// The same tensor, which is there a little later: of results less is known then, but what is said is kept.
+fn to_come(bed: &Bed, handle: &TensorHandle) -> TensorHandle {
+    let noop = bed.runtime.op("tfrt_test.async.noop", &bed.runtime.cpu());
+    let later = noop
+        .unwrap()
+        .call_one(&bed.context, [handle], &OpAttrs::new());
+    later.unwrap_or_else(|_| handle.clone())
+}
+
+fn try_once(bed: &Bed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) -> bool {
+    let range = definition.input_range();
+    let most = (*range.end()).min(*range.start() + 3);
+    let n_inputs = range.start() + drawn.below(most - range.start() + 1);
+    let dtype = TYPES[drawn.below(TYPES.len())];
+    let usual: Vec<usize> = match drawn.below(3) {
+        0 => vec![2, 2],
+        _ => (0..drawn.below(5)).map(|_| drawn.below(4)).collect(),
+    };
+    let inputs: Vec<TensorHandle> = (0..n_inputs)
+        .map(|_| tensor(bed, drawn, (dtype, &usual)))
+        .collect();
+    let described: Vec<String> = inputs
+        .iter()
+        .map(|input| format!("{:?}", input.metadata()))
+        .collect();
+    let attrs = attributes(bed, drawn, definition);
+    let inputs: Vec<TensorHandle> = match drawn.below(3) {
+        0 => inputs.iter().map(|input| to_come(bed, input)).collect(),
+        _ => inputs,
+    };
+    let name = definition.name();
+    let results = match drawn.below(2) {
+        0 => bed.all(name, &inputs[..], &attrs),
+        _ => bed.all(name, inputs, &attrs),
+    };
+    match results {
+        Ok(results) => {
+            assert_eq!(results.len(), definition.n_results(), "{name}");
+            for result in results {
+                // What was said of it is what it is.
+                let tensor = result.tensor().unwrap().unwrap();
+                assert_eq!(
+                    result.metadata(),
+                    Some(tensor.metadata()),
+                    "{name} {described:?} {attrs:?}"
+                );
+            }
+            true
+        }
+        Err(error) => {
+            let (code, message) = (error.code(), error.message());
+            assert!(
+                code != ErrorCode::Internal && message.len() > 8,
+                "{name} {described:?} {attrs:?}: {code:?} {message}"
+            );
+            false
+        }
+    }
+}
