@@ -6,6 +6,8 @@ use tfrt_tensor::{BF16, Bool, Complex, F16, TensorFormat};
 
 use super::{Bed, Drawn, REALS, address, attrs, elements, extents, none, source};
 
+/// A function of a number.
+type Unary = fn(f64) -> f64;
 /// A function of two numbers.
 type Function = fn(f64, f64) -> f64;
 
@@ -136,7 +138,7 @@ fn complex_numbers_are_calculated_with() {
 #[test]
 fn functions_of_one_are_those_of_their_elements() {
     let bed = Bed::new();
-    let functions: [(&str, fn(f64) -> f64); 10] = [
+    let functions: [(&str, Unary); 10] = [
         ("tf.Relu", |x| x.max(0.0)),
         ("tf.Neg", |x| -x),
         ("tf.Square", |x| x * x),
