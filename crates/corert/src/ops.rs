@@ -5,21 +5,21 @@ use std::sync::{Arc, OnceLock};
 use crate::definition::OpRegistry;
 
 mod arithmetic;
+mod axes;
 mod convolution;
+mod elements;
 mod integers;
 mod movement;
 mod norm;
 mod pool;
+mod product;
 mod reduction;
 mod shapes;
-mod strings;
-mod windows;
-mod axes;
-mod elements;
-mod product;
 mod softmax;
+mod strings;
 mod testing;
 mod training;
+mod windows;
 
 /// The operations, made when first asked for.
 pub fn registry() -> Arc<OpRegistry> {

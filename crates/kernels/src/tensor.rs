@@ -15,7 +15,6 @@ macro_rules! add_all {
 }
 
 mod arithmetic;
-mod attributes;
 mod btf;
 mod coo;
 mod dense;

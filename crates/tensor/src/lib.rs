@@ -12,6 +12,7 @@
 //! | store numbers in 8 bits or 4 | [`compact`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |
+//! | take elements as an attribute of a kernel | [`attribute`] |
 //! | read and write files | [`btf`], [`npy`], [`npz`], [`safetensors`] |
 //!
 //! # Memory
@@ -28,6 +29,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod attribute;
 pub mod btf;
 pub mod compact;
 pub mod compare;

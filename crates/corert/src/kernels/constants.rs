@@ -2,13 +2,13 @@
 
 use tfrt_host::kernel::param::{HeldAttribute, kinds::Itself};
 use tfrt_host::kernel::{
-    Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part, ScalarAttr,
+    Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part,
 };
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::attribute::{Listed, Values};
 use tfrt_tensor::{
-    BF16, Bool, Complex, DenseHostTensor, Element, F16, StringHostTensor, TensorMetadata,
-    TensorShape, from_bytes, to_bytes,
+    BF16, Bool, Complex, DenseHostTensor, F16, StringHostTensor, TensorMetadata, TensorShape,
 };
 
 use super::runtime;
@@ -19,29 +19,45 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.const_dense_tensor", dense)
         .add("corert_sync.const_dense_tensor", dense)
         .add("corert.const_string_tensor", strings);
-    /// `of_values!(F16 u16 "f16")` adds the kernels that make tensors of `F16` of lists of `u16`.
+    /// `of_values!("corert" f32 "f32")` adds the kernels that make tensors of that type.
     macro_rules! of_values {
-        ($($type:ty, $part:ty, $name:literal;)*) => {$(
-            registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type, $part>);
-            registry.add(concat!("corert_sync.create_dense_tensor.", $name), of_values::<$type, $part>);
+        ($dialect:literal: $($type:ty, $name:literal;)*) => {$(
+            registry.add(concat!($dialect, ".create_dense_tensor.", $name), of_values::<$type>);
         )*};
     }
     of_values! {
-        u8, u8, "ui8";
-        u16, u16, "ui16";
-        u32, u32, "ui32";
-        u64, u64, "ui64";
-        Bool, u8, "i1";
-        i8, i8, "i8";
-        i16, i16, "i16";
-        i32, i32, "i32";
-        i64, i64, "i64";
-        F16, u16, "f16";
-        BF16, u16, "bf16";
-        f32, f32, "f32";
-        f64, f64, "f64";
-        Complex<f32>, f32, "complex64";
-        Complex<f64>, f64, "complex128";
+        "corert":
+        u8, "ui8";
+        u16, "ui16";
+        u32, "ui32";
+        u64, "ui64";
+        Bool, "i1";
+        i8, "i8";
+        i16, "i16";
+        i32, "i32";
+        i64, "i64";
+        F16, "f16";
+        BF16, "bf16";
+        f32, "f32";
+        f64, "f64";
+        Complex<f32>, "complex64";
+        Complex<f64>, "complex128";
+    }
+    of_values! {
+        "corert_sync":
+        u8, "ui8";
+        u16, "ui16";
+        u32, "ui32";
+        u64, "ui64";
+        Bool, "i1";
+        i8, "i8";
+        i16, "i16";
+        i32, "i32";
+        i64, "i64";
+        F16, "f16";
+        BF16, "bf16";
+        f32, "f32";
+        f64, "f64";
     }
 }
 
@@ -59,12 +75,12 @@ impl KernelParam<Itself> for Elements {
     type Item<'a> = Elements;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
-        kind: "dense elements",
+        kind: "any",
         readable: |view| view.dense().is_some(),
     });
 
     fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Elements>, Mismatch> {
-        let held = frame.hold_attribute("dense elements", |view| view.dense().is_some())?;
+        let held = frame.hold_attribute("any", |view| view.dense().is_some())?;
         Ok(Some(Elements(held)))
     }
 
@@ -89,61 +105,79 @@ fn dense(value: Elements, execution: &ExecutionContext) -> Result<TensorHandle, 
 
 /// `%t = corert.const_string_tensor {shape = [2], value = ["a", "b"]}`: one value stands for all.
 fn strings(
-    shape: Attr<AttributeView<'_>>,
-    value: Attr<AttributeView<'_>>,
+    shape: Attr<&[i64]>,
+    value: Texts,
     execution: &ExecutionContext,
 ) -> Result<TensorHandle, Error> {
-    let shape = extents(*shape)?;
+    let shape = TensorShape::from_i64(*shape)?;
     let n = shape.n_elements().unwrap_or(usize::MAX);
-    let list = value.aggregate();
-    let texts: Option<Vec<Vec<u8>>> = match list {
-        Some(list) => (0..list.len())
-            .map(|index| Some(list.get(index)?.as_bytes()?.to_vec()))
-            .collect(),
-        None => is_empty(*value).then(Vec::new),
-    };
-    let texts =
-        texts.ok_or_else(|| Error::invalid_argument("expected a list of strings as value"))?;
-    let texts = match &texts[..] {
-        [only] if n != 1 && n <= 1 << 20 => vec![only.clone(); n],
-        _ => texts,
-    };
+    let mut texts = value.to_vec();
+    if texts.len() == 1 && n != 1 {
+        if n > MAX_SPLAT {
+            return Err(Error::resource_exhausted(format!(
+                "a tensor of shape {shape} has more than {MAX_SPLAT} strings"
+            )));
+        }
+        texts.resize(n, texts[0].clone());
+        texts.truncate(n);
+    }
     Ok(runtime(execution).handle(StringHostTensor::new(shape, texts)?))
+}
+
+/// One string stands for no more than so many.
+const MAX_SPLAT: usize = 1 << 20;
+
+/// A list of strings.
+struct Texts(HeldAttribute);
+
+impl Texts {
+    fn read(view: AttributeView<'_>) -> Option<Vec<Vec<u8>>> {
+        match view.aggregate() {
+            Some(list) => (0..list.len())
+                .map(|index| Some(list.get(index)?.as_bytes()?.to_vec()))
+                .collect(),
+            // Nobody knows the type of a list without elements.
+            None => view
+                .array::<i32>()
+                .filter(|list| list.is_empty())
+                .map(|_| Vec::new()),
+        }
+    }
+
+    fn to_vec(&self) -> Vec<Vec<u8>> {
+        Self::read(self.0.view()).unwrap_or_default()
+    }
+}
+
+impl KernelParam<Itself> for Texts {
+    type Guard<'f> = Option<Texts>;
+    type Item<'a> = Texts;
+
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: "array of strings",
+        readable: |view| Self::read(view).is_some(),
+    });
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Texts>, Mismatch> {
+        let held = frame.hold_attribute("array of strings", |view| Self::read(view).is_some())?;
+        Ok(Some(Texts(held)))
+    }
+
+    fn item<'a>(guard: &'a mut Option<Texts>) -> Texts {
+        guard.take().expect("a parameter is lent once")
+    }
 }
 
 /// `%t = corert.create_dense_tensor.f32 {shape = [2], value = [1.0 : f32, 2.0 : f32]}`: complex numbers are their real
 /// and imaginary parts in turn.
-fn of_values<T: Element, P: ScalarAttr + Element>(
-    shape: Attr<AttributeView<'_>>,
-    value: Attr<AttributeView<'_>>,
+fn of_values<T: Listed>(
+    shape: Attr<&[i64]>,
+    value: Values<'_, T>,
     execution: &ExecutionContext,
 ) -> Result<TensorHandle, Error> {
-    let shape = extents(*shape)?;
-    let parts: &[P] = match is_empty(*value) {
-        true => &[],
-        false => P::read_array(*value).ok_or_else(|| {
-            Error::invalid_argument(format!("expected a list of {} as value", T::DTYPE))
-        })?,
-    };
-    let elements = from_bytes::<T>(to_bytes(parts))?;
+    let shape = TensorShape::from_i64(*shape)?;
+    let n = TensorMetadata::new(T::DTYPE, shape.clone()).n_elements()?;
     let allocator = execution.host().allocator();
-    let tensor = DenseHostTensor::from_slice(allocator, &shape.to_dims(), elements)?;
+    let tensor = DenseHostTensor::from_slice(allocator, &shape.to_dims(), value.expect(n)?)?;
     Ok(runtime(execution).handle(tensor))
-}
-
-/// Whether a list is the one without elements, whose type nobody knows.
-fn is_empty(view: AttributeView<'_>) -> bool {
-    view.array::<i32>().is_some_and(<[i32]>::is_empty)
-        || view.aggregate().is_some_and(|list| list.is_empty())
-}
-
-/// A list of extents, which may be empty.
-fn extents(view: AttributeView<'_>) -> Result<TensorShape, Error> {
-    if is_empty(view) {
-        return Ok(TensorShape::SCALAR);
-    }
-    match view.array::<i64>() {
-        Some(extents) => TensorShape::from_i64(extents),
-        None => Err(Error::invalid_argument("expected a list of integers of 64 bits as shape")),
-    }
 }

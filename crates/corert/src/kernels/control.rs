@@ -1,9 +1,7 @@
 //! Control flow by tensors.
 
-use tfrt_host::kernel::{
-    Arguments, Call, Callee, Forward, KernelRegistry, Loop, Rest, Turn, Turns,
-};
-use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_host::kernel::{Call, Callee, KernelRegistry, Loop, Rest, Turn, Turns};
+use tfrt_host::{AnyAsyncValue, Chain, Error};
 use tfrt_tensor::{Tensor, with_element};
 
 use crate::TensorHandle;
@@ -55,23 +53,36 @@ fn truth(handle: &TensorHandle) -> Result<bool, Error> {
 /// `%c1, %r = corert.cond %p @yes @no (%c0, %x) : (T) -> (T)`
 fn choose(
     condition: &TensorHandle,
-    arguments: Arguments,
+    chain: Chain,
+    arguments: Rest,
     yes: Callee,
     no: Callee,
-) -> Result<Forward, Error> {
+) -> Result<Call, Error> {
     let callee = if truth(condition)? { yes } else { no };
-    Ok(Call::forward(callee, arguments))
+    Ok(Call::new(callee, behind(chain, arguments)))
+}
+
+/// The chain, and the values behind it.
+fn behind(chain: Chain, mut values: Rest) -> Vec<AnyAsyncValue> {
+    values.0.insert(0, AnyAsyncValue::new(chain));
+    values.0
 }
 
 /// `%c1, %r = corert.while @condition @body (%c0, %x) : (T) -> (T)`
 ///
 /// The condition takes the loop's values and gives a chain and a tensor; the body takes them and gives the next ones.
-fn while_loop(values: Rest, condition: Callee, body: Callee) -> Result<Loop<While>, Error> {
+fn while_loop(
+    chain: Chain,
+    values: Rest,
+    condition: Callee,
+    body: Callee,
+) -> Result<Loop<While>, Error> {
+    let values = behind(chain, values);
     let n = values.len();
     let fits = |callee: Callee, n_results: usize| {
         callee.n_arguments() == n && callee.n_results() == n_results
     };
-    if n == 0 || !fits(condition, 2) || !fits(body, n) {
+    if !fits(condition, 2) || !fits(body, n) {
         return Err(Error::invalid_argument(format!(
             "a loop of {n} values expects a condition of as many arguments and 2 results, and a body of as many of both, \
              found {} and {}, {} and {}",
@@ -86,7 +97,7 @@ fn while_loop(values: Rest, condition: Callee, body: Callee) -> Result<Loop<Whil
         body,
         held: None,
     };
-    Ok(Loop::new(turns, values.0))
+    Ok(Loop::new(turns, values))
 }
 
 /// A loop between two calls.

@@ -19,7 +19,7 @@ use crate::attributes::{AttrValue, IntoAttr, Numbers, OpAttrs, Text};
 /// Pairs of names and values: `[["axis", 1 : i32], ["type", "f32"]]`. Tensors among them stay where they lie.
 pub(super) struct Pairs(Arc<HeldAttribute>);
 
-const KIND: &str = "array of pairs of names and values";
+const KIND: &str = "array of pairs";
 
 impl KernelParam<Itself> for Pairs {
     type Guard<'f> = Option<Pairs>;

@@ -1,10 +1,10 @@
 //! Between handles and what they lead to: tensors, shapes, numbers; transfers; printing.
 
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, Chain, Device, Error, ExecutionContext, InPlace, Value};
+use tfrt_host::{Chain, Device, Error, ExecutionContext, InPlace, Value};
 use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert};
 
-use super::{handle_as_value, runtime};
+use super::runtime;
 use crate::TensorHandle;
 use crate::transfer;
 
@@ -19,7 +19,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.transfer", transfer_to)
         .add("corert.transfer_inferred_tensortype", transfer_to_device)
         .add("corert.get_dst_tensor_type", format_on)
-        .add("tfrt_test.error_tensorhandle", failed);
+        .add("tfrt_test.error_tensorhandle", failed)
+        .add("tfrt_test.tensorhandle_with_error_metadata", failed);
 }
 
 /// A format of tensors as a value.
@@ -37,8 +38,8 @@ fn from_tensor(tensor: &Tensor, _: Chain, execution: &ExecutionContext) -> Tenso
 }
 
 /// `%t = "corert.tensorhandle_to_ht"(%h, %c)`
-fn to_tensor(handle: &TensorHandle, _: Chain) -> AnyAsyncValue {
-    handle.to_async().into_any()
+fn to_tensor(handle: &TensorHandle, _: Chain) -> Result<Tensor, Error> {
+    tensor_of(handle).cloned()
 }
 
 /// `%s = "corert.tensorhandle_to_shape"(%h, %c)`
@@ -92,9 +93,8 @@ fn transfer_to(
     device: &Device,
     format: FormatValue,
     execution: &ExecutionContext,
-) -> Result<AnyAsyncValue, Error> {
-    let there = transfer::transfer(handle, device, format.0, execution)?;
-    Ok(handle_as_value(there))
+) -> Result<TensorHandle, Error> {
+    transfer::transfer(handle, device, format.0, execution)
 }
 
 /// `%r = corert.transfer_inferred_tensortype %h, %device`
@@ -102,9 +102,9 @@ fn transfer_to_device(
     handle: &TensorHandle,
     device: &Device,
     execution: &ExecutionContext,
-) -> Result<AnyAsyncValue, Error> {
+) -> Result<TensorHandle, Error> {
     if handle.device() == *device {
-        return Ok(handle_as_value(handle.clone()));
+        return Ok(handle.clone());
     }
     let format = transfer::default_format(tensor_of(handle)?.format(), device)?;
     transfer_to(handle, device, FormatValue(format), execution)

@@ -2,10 +2,10 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry, ScalarAttr};
 use tfrt_host::{Error, HostContext};
+use tfrt_tensor::attribute::{Listed, Values};
 use tfrt_tensor::{BF16, Bool, Complex, Element, F16, ScalarHostTensor, Tensor, TensorShape};
 
 use super::zeroed;
-use crate::tensor::attributes::{Listed, Values};
 use crate::tensor::dense::filling::complex;
 
 /// Makes a tensor of a shape.

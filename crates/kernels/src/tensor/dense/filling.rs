@@ -2,10 +2,10 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry, Rest, ScalarAttr};
 use tfrt_host::{Chain, Error, Value};
+use tfrt_tensor::attribute::{Listed, Values, wrong_count};
 use tfrt_tensor::{BF16, Bool, Complex, Element, F16, Tensor};
 
 use crate::operands;
-use crate::tensor::attributes::{Listed, Values, wrong_count};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry

@@ -1,14 +1,14 @@
-//! [`Values`]: elements of tensors as attributes have them.
+//! [`Values`]: elements of tensors as attributes have them, for kernels.
 
+use crate::{BF16, Bool, Complex, Element, F16, from_bytes, to_bytes};
 use tfrt_host::Error;
 use tfrt_host::kernel::param::{HeldAttribute, kinds};
 use tfrt_host::kernel::{
     AttributeSpec, AttributeView, KernelFrame, KernelParam, Mismatch, Part, ScalarAttr,
 };
-use tfrt_tensor::{BF16, Bool, Complex, Element, F16, from_bytes, to_bytes};
 
 /// A type of elements that attributes can list.
-pub(super) trait Listed: Element {
+pub trait Listed: Element {
     /// What stands in the list: elements, or their real and imaginary parts in turn. Its bytes are those
     /// of the elements.
     type Part: ScalarAttr + Element;
@@ -34,6 +34,7 @@ listed! {
     u32: u32, "array of ui32";
     u64: u64, "array of ui64";
     i8: i8, "array of i8";
+    i16: i16, "array of i16";
     i32: i32, "array of i32";
     i64: i64, "array of i64";
     F16: u16, "array of f16";
@@ -47,7 +48,7 @@ listed! {
 
 /// A list of elements: a parameter of kernels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'a, T: Listed>(&'a [T::Part]);
+pub struct Values<'a, T: Listed>(&'a [T::Part]);
 
 impl<'a, T: Listed> Values<'a, T> {
     /// The elements, of which there are `n`.
@@ -55,7 +56,7 @@ impl<'a, T: Listed> Values<'a, T> {
     /// # Errors
     ///
     /// `InvalidArgument` if there are more or fewer.
-    pub(super) fn expect(self, n: usize) -> Result<&'a [T], Error> {
+    pub fn expect(self, n: usize) -> Result<&'a [T], Error> {
         let (found, wanted) = (self.0.len(), n.saturating_mul(T::N_PARTS));
         if found != wanted {
             return Err(wrong_count(found, wanted, T::N_PARTS > 1));
@@ -64,7 +65,7 @@ impl<'a, T: Listed> Values<'a, T> {
     }
 
     /// The one element that this is, if it is one.
-    pub(super) fn single(self) -> Result<Option<T>, Error> {
+    pub fn single(self) -> Result<Option<T>, Error> {
         match self.0.len() == T::N_PARTS {
             true => Ok(self.elements()?.first().copied()),
             false => Ok(None),
@@ -72,7 +73,7 @@ impl<'a, T: Listed> Values<'a, T> {
     }
 
     /// The number of parts.
-    pub(super) fn n_parts(self) -> usize {
+    pub fn n_parts(self) -> usize {
         self.0.len()
     }
 
@@ -81,8 +82,9 @@ impl<'a, T: Listed> Values<'a, T> {
     }
 }
 
+/// Says that a list has more or fewer numbers than a tensor has elements.
 #[cold]
-pub(super) fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
+pub fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
     let (values, tensor) = match is_complex {
         true => ("real and imaginary values", "complex tensor"),
         false => ("values", "tensor"),
