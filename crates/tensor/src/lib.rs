@@ -10,6 +10,7 @@
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
 //! | store numbers in 8 bits or 4 | [`compact`] |
+//! | do something for whatever type elements are of | [`with_element!`], [`with_number!`], [`with_real!`], [`with_floating!`], [`with_integer!`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |
 //! | take elements as an attribute of a kernel | [`attribute`] |
