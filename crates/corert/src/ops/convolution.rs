@@ -6,17 +6,15 @@
 //! a tensor like any other: nothing needs to be remembered, or found out to be old, when somebody writes the filter in
 //! place.
 
-use std::sync::Arc;
-
 use smallvec::smallvec;
-use tfrt_host::{DType, Error, HostAllocator};
+use tfrt_host::{DType, Error};
 use tfrt_tensor::math::conv::{
     Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
     convolve_packed_into,
 };
 use tfrt_tensor::math::elementwise::{Multiply, binary_into};
-use tfrt_tensor::math::normalize::ChannelTensors;
-use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape, with_real};
 
 use super::windows::{Attributes, dilated, windowed};
@@ -26,15 +24,25 @@ use crate::definition::{
     AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
 };
 
+mod fused;
+
+use fused::{Bias, Fused, folded};
+
 /// Products and sums that take as long as an addition of long tensors.
 const PRODUCTS_OF_AN_ADDITION: u64 = 8;
+
+/// Pixels of results from which on it pays to lay a filter out for them, which is then used once.
+const MIN_PIXELS: usize = 256;
 
 pub(super) fn register(registry: &mut OpRegistry) {
     registry
         .add(
-            convolving("tf.Conv2D", |call| match call.dense(0)?.dtype() {
-                DType::F32 => by_new_filter(call, Fused::default()),
-                _ => convolve_numbers(call, Shape::of_call(call, Kind::Plain)?),
+            convolving("tf.Conv2D", |call| {
+                let shape = Shape::of_call(call, Kind::Plain)?;
+                match call.dense(0)?.dtype() == DType::F32 && shape.n_pixels() >= MIN_PIXELS {
+                    true => by_new_filter(call, &shape, Fused::default()),
+                    false => convolve_numbers(call, &shape),
+                }
             })
             .summary("The convolution of images `[n, h, w, c]` by a filter `[kh, kw, c, f]`.")
             .inputs(2)
@@ -45,7 +53,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
         )
         .add(
             convolving("tf._FusedConv2D", |call| {
-                by_new_filter(call, Fused::of(Attributes::from(&*call))?)
+                let shape = Shape::of_call(call, Kind::Plain)?;
+                by_new_filter(call, &shape, Fused::of(Attributes::from(&*call))?)
             })
             .summary(
                 "As `tf.Conv2D`, with what follows it: a bias, or scale, offset, mean and variance of a normalisation, \
@@ -68,7 +77,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 let shape = Shape::of_call(call, Kind::Depthwise)?;
                 match (call.dense(0)?.dtype(), shape.is_depthwise()) {
                     (DType::F32, true) => convolve_depthwise(call, &shape, Fused::default()),
-                    _ => convolve_numbers(call, shape),
+                    _ => convolve_numbers(call, &shape),
                 }
             })
             .summary(
@@ -210,6 +219,12 @@ impl Shape {
         })
     }
 
+    /// How many pixels the result's images have.
+    fn n_pixels(&self) -> usize {
+        let pixels = self.output.extents().take(3);
+        pixels.fold(1, usize::saturating_mul)
+    }
+
     /// Whether each channel has one filter of its own, which needs no packing.
     fn is_depthwise(&self) -> bool {
         is_depthwise(self.filter, self.convolution.groups)
@@ -260,134 +275,8 @@ fn convolution_metadata(call: &MetadataCall<'_>, kind: Kind) -> Result<ResultMet
     Ok(smallvec![TensorMetadata::new(x.dtype, shape.output)])
 }
 
-/// What follows a convolution.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Fused {
-    bias: Bias,
-    adds: bool,
-    activation: Activation,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Bias {
-    #[default]
-    Nothing,
-    Summands,
-    Normalisation,
-}
-
-impl Bias {
-    fn n_inputs(self) -> usize {
-        match self {
-            Bias::Nothing => 0,
-            Bias::Summands => 1,
-            Bias::Normalisation => 4,
-        }
-    }
-}
-
-impl Fused {
-    fn of(attributes: Attributes<'_>) -> Result<Fused, Error> {
-        let names = attributes.attrs.texts("fused_ops")?.unwrap_or_default();
-        let mut rest = names.iter().copied().peekable();
-        let mut fused = Fused::default();
-        fused.bias = match rest.peek() {
-            Some(&"BiasAdd") => Bias::Summands,
-            Some(&"FusedBatchNorm") => Bias::Normalisation,
-            _ => Bias::Nothing,
-        };
-        if fused.bias != Bias::Nothing {
-            rest.next();
-        }
-        fused.adds = rest.next_if_eq(&"Add").is_some();
-        fused.activation = match rest.peek() {
-            Some(&"Relu") => Activation::Relu,
-            Some(&"Relu6") => Activation::Relu6,
-            _ => Activation::None,
-        };
-        if fused.activation != Activation::None {
-            rest.next();
-        }
-        match rest.next() {
-            None => Ok(fused),
-            Some(_) => Err(attributes.error(format_args!(
-                "Unsupported fusion type: expected BiasAdd or FusedBatchNorm, then Add, then Relu or Relu6, found \
-                 {names:?}"
-            ))),
-        }
-    }
-
-    fn n_inputs(self) -> usize {
-        self.bias.n_inputs() + usize::from(self.adds)
-    }
-
-    /// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it.
-    fn take(self, call: &mut Call<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
-        let (found, expected) = (call.n_inputs(), 2 + self.n_inputs());
-        if found != expected {
-            return Err(call.error(format_args!(
-                "expected {expected} inputs by attribute 'fused_ops', found {found}"
-            )));
-        }
-        let (scale, shift) = match self.bias {
-            Bias::Nothing => (None, None),
-            Bias::Summands => (None, Some(call.dense(2)?.clone())),
-            Bias::Normalisation => {
-                let (factors, summands) = normalisation(call)?;
-                (Some(factors), Some(summands))
-            }
-        };
-        let mut after = TensorAfter {
-            scale,
-            shift,
-            added: AddedTensor::Nothing,
-            activation: self.activation,
-        };
-        if !self.adds {
-            return Ok((after, call.output(0)?));
-        }
-        let (index, result) = (expected - 1, call.result(0)?);
-        let found = call.dense(index)?.metadata();
-        if found != result {
-            return Err(call.error(format_args!(
-                "expected to add a tensor of {result}, found {found}"
-            )));
-        }
-        if let Some(out) = call.take_like(index, result) {
-            after.added = AddedTensor::Result;
-            return Ok((after, out));
-        }
-        after.added = AddedTensor::Tensor(call.dense(index)?.clone());
-        Ok((after, call.output(0)?))
-    }
-}
-
-/// Factors and summands of the normalisation in the inputs from the third on.
-fn normalisation(call: &Call<'_>) -> Result<(DenseHostTensor, DenseHostTensor), Error> {
-    let (factors, summands) = folded(call, [2, 3, 4, 5])?;
-    let allocator = call.execution().host().allocator();
-    let of = |list: &[f32]| DenseHostTensor::from_slice(allocator, &[list.len()], list);
-    Ok((of(&factors)?, of(&summands)?))
-}
-
-/// The same of the inputs with these numbers: scale, offset, mean and variance.
-fn folded(
-    call: &Call<'_>,
-    [scale, offset, mean, variance]: [usize; 4],
-) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let epsilon = call.attrs().get::<f32>("epsilon")?.unwrap_or(1.0e-4);
-    let channels = ChannelTensors {
-        mean: call.dense(mean)?,
-        variance: call.dense(variance)?,
-        scale: call.dense(scale)?,
-        shift: call.dense(offset)?,
-    };
-    Attributes::from(call).named(channels.folded(epsilon))
-}
-
 /// Packs the filter, and convolves.
-fn by_new_filter(call: &mut Call<'_>, fused: Fused) -> Result<Outputs, Error> {
-    let shape = Shape::of_call(call, Kind::Plain)?;
+fn by_new_filter(call: &mut Call<'_>, shape: &Shape, fused: Fused) -> Result<Outputs, Error> {
     if call.dense(0)?.dtype() != DType::F32 {
         return Err(unsupported(call.op(), call.dense(0)?.dtype()));
     }
@@ -395,7 +284,7 @@ fn by_new_filter(call: &mut Call<'_>, fused: Fused) -> Result<Outputs, Error> {
     let filter = call.dense(1)?.read()?;
     let packed = PackedFilter::pack(allocator, &filter.view()?, 1)?;
     drop(filter);
-    by_filter(call, &shape, &packed, fused)
+    by_filter(call, shape, &packed, fused)
 }
 
 fn by_filter(
@@ -421,7 +310,7 @@ fn convolve_depthwise(call: &mut Call<'_>, shape: &Shape, fused: Fused) -> Resul
 }
 
 /// Convolves tensors of any real numbers.
-fn convolve_numbers(call: &Call<'_>, shape: Shape) -> Result<Outputs, Error> {
+fn convolve_numbers(call: &Call<'_>, shape: &Shape) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
     let filter = call.dense(1)?.reshape(TensorShape::new(&shape.filter)?)?;
     let (execution, out) = (call.execution(), call.output(0)?);
@@ -465,15 +354,15 @@ fn pack(call: &mut Call<'_>) -> Result<Outputs, Error> {
     }
     let strides = attributes.per_dimension("strides")?.unwrap_or([1, 1]);
     let dilations = attributes.per_dimension("dilations")?.unwrap_or([1, 1]);
-    let window = |index: usize| tfrt_tensor::math::window::Window {
+    let window = |index: usize| Window {
         extent: extents[index],
         stride: strides[index],
         dilation: dilations[index],
-        padding: tfrt_tensor::math::window::Padding::Valid,
+        padding: Padding::Valid,
     };
     let mut convolution = Convolution::new(&[window(0), window(1)]);
     convolution.groups = groups;
-    let allocator: &Arc<dyn HostAllocator> = call.execution().host().allocator();
+    let allocator = call.execution().host().allocator();
     let reading = filter.read()?;
     let packed = PackedFilter::pack_best(allocator, &convolution, &reading.view()?);
     Ok(smallvec![

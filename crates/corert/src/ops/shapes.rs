@@ -278,8 +278,8 @@ fn reshape(call: &mut Call<'_>) -> Result<Outputs, Error> {
             .iter()
             .enumerate()
             .filter(|(index, _)| *index != place);
-        let known = known.map(|(_, extent)| *extent);
-        let product = known.fold(Some(1_i64), |product, extent| product?.checked_mul(extent));
+        let mut known = known.map(|(_, extent)| *extent);
+        let product = known.try_fold(1_i64, i64::checked_mul);
         let n = tensor.metadata().n_elements()?;
         let n = i64::try_from(n).map_err(|_| misfit(&wanted))?;
         // Of no elements any number of rows could be made.

@@ -373,13 +373,23 @@ fn what_follows_a_convolution_is_done_with_it() {
         caller.error("tfrt.conv2d", &[&x, &packed, &bias], &attrs),
         "tfrt.conv2d: expected to add a tensor of f32 [1, 5, 5, 4], found f32 [4]"
     );
-    let mut attrs = attributes(over);
-    with(&["Relu", "BiasAdd"], &mut attrs);
-    assert_eq!(
-        caller.error("tf._FusedConv2D", &[&x, &weights, &bias], &attrs),
-        "tf._FusedConv2D: Unsupported fusion type: expected BiasAdd or FusedBatchNorm, then Add, then Relu or Relu6, \
-         found [\"Relu\", \"BiasAdd\"]"
-    );
+    let wrong: [&[&'static str]; 4] = [
+        &["Relu", "BiasAdd"],
+        &["BiasAdd", "FusedBatchNorm"],
+        &["Relu", "Relu6"],
+        &["Elu"],
+    ];
+    for ops in wrong {
+        let mut attrs = attributes(over);
+        with(ops, &mut attrs);
+        assert_eq!(
+            caller.error("tf._FusedConv2D", &[&x, &weights, &bias], &attrs),
+            format!(
+                "tf._FusedConv2D: Unsupported fusion type: expected BiasAdd or FusedBatchNorm, then Add, then Relu or \
+                 Relu6, found {ops:?}"
+            )
+        );
+    }
     let mut attrs = attributes(over);
     with(&["BiasAdd", "Add"], &mut attrs);
     assert_eq!(

@@ -1,0 +1,141 @@
+//! What follows a convolution, done with it: a bias or a normalisation, a summand, an activation.
+
+use tfrt_host::Error;
+use tfrt_tensor::DenseHostTensor;
+use tfrt_tensor::math::normalize::ChannelTensors;
+use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
+
+use super::super::windows::Attributes;
+use crate::call::Call;
+
+/// What follows a convolution.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fused {
+    pub bias: Bias,
+    adds: bool,
+    activation: Activation,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Bias {
+    #[default]
+    Nothing,
+    Summands,
+    Normalisation,
+}
+
+impl Bias {
+    fn n_inputs(self) -> usize {
+        match self {
+            Bias::Nothing => 0,
+            Bias::Summands => 1,
+            Bias::Normalisation => 4,
+        }
+    }
+}
+
+impl Fused {
+    /// Reads the attribute `fused_ops`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there is something that nobody fuses.
+    pub(super) fn of(attributes: Attributes<'_>) -> Result<Fused, Error> {
+        let names = attributes.attrs.texts("fused_ops")?.unwrap_or_default();
+        let mut rest = names.iter().copied().peekable();
+        let mut take = |wanted: &[&str]| rest.next_if(|name| wanted.contains(name));
+        let bias = match take(&["BiasAdd", "FusedBatchNorm"]) {
+            None => Bias::Nothing,
+            Some("BiasAdd") => Bias::Summands,
+            Some(_) => Bias::Normalisation,
+        };
+        let adds = take(&["Add"]).is_some();
+        let activation = match take(&["Relu", "Relu6"]) {
+            None => Activation::None,
+            Some("Relu") => Activation::Relu,
+            Some(_) => Activation::Relu6,
+        };
+        match rest.next() {
+            None => Ok(Fused { bias, adds, activation }),
+            Some(_) => Err(attributes.error(format_args!(
+                "Unsupported fusion type: expected BiasAdd or FusedBatchNorm, then Add, then Relu or Relu6, found \
+                 {names:?}"
+            ))),
+        }
+    }
+
+    fn n_inputs(self) -> usize {
+        self.bias.n_inputs() + usize::from(self.adds)
+    }
+
+    /// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if there are other inputs than are fused.
+    pub(super) fn take(self, call: &mut Call<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
+        let (found, expected) = (call.n_inputs(), 2 + self.n_inputs());
+        if found != expected {
+            return Err(call.error(format_args!(
+                "expected {expected} inputs by attribute 'fused_ops', found {found}"
+            )));
+        }
+        let (scale, shift) = match self.bias {
+            Bias::Nothing => (None, None),
+            Bias::Summands => (None, Some(call.dense(2)?.clone())),
+            Bias::Normalisation => {
+                let (factors, summands) = normalisation(call)?;
+                (Some(factors), Some(summands))
+            }
+        };
+        let mut after = TensorAfter {
+            scale,
+            shift,
+            added: AddedTensor::Nothing,
+            activation: self.activation,
+        };
+        if !self.adds {
+            return Ok((after, call.output(0)?));
+        }
+        let (index, result) = (expected - 1, call.result(0)?);
+        let found = call.dense(index)?.metadata();
+        if found != result {
+            return Err(call.error(format_args!(
+                "expected to add a tensor of {result}, found {found}"
+            )));
+        }
+        if let Some(out) = call.take_like(index, result) {
+            after.added = AddedTensor::Result;
+            return Ok((after, out));
+        }
+        after.added = AddedTensor::Tensor(call.dense(index)?.clone());
+        Ok((after, call.output(0)?))
+    }
+}
+
+/// Factors and summands of the normalisation in the inputs from the third on.
+fn normalisation(call: &Call<'_>) -> Result<(DenseHostTensor, DenseHostTensor), Error> {
+    let (factors, summands) = folded(call, [2, 3, 4, 5])?;
+    let allocator = call.execution().host().allocator();
+    let of = |list: &[f32]| DenseHostTensor::from_slice(allocator, &[list.len()], list);
+    Ok((of(&factors)?, of(&summands)?))
+}
+
+/// The same of the inputs with these numbers: scale, offset, mean and variance.
+///
+/// # Errors
+///
+/// `InvalidArgument` if they are not of one length, or no `f32`s.
+pub(super) fn folded(
+    call: &Call<'_>,
+    [scale, offset, mean, variance]: [usize; 4],
+) -> Result<(Vec<f32>, Vec<f32>), Error> {
+    let epsilon = call.attrs().get::<f32>("epsilon")?.unwrap_or(1.0e-4);
+    let channels = ChannelTensors {
+        mean: call.dense(mean)?,
+        variance: call.dense(variance)?,
+        scale: call.dense(scale)?,
+        shift: call.dense(offset)?,
+    };
+    Attributes::from(call).named(channels.folded(epsilon))
+}
