@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tfrt_corert::{Context, CoreRuntime, Handles, OpAttrs, TensorHandle};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Error, HostContext};
+use tfrt_host::{Error, HostContext, HostContextBuilder};
 use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorShape};
 
 #[path = "ops/movement.rs"]
@@ -25,7 +25,11 @@ struct Caller {
 
 impl Caller {
     fn new() -> Caller {
-        let host = HostContext::builder(KernelRegistry::new()).build();
+        Caller::on(HostContext::builder(KernelRegistry::new()))
+    }
+
+    fn on(host: HostContextBuilder) -> Caller {
+        let host = host.build();
         let runtime = CoreRuntime::new(&host);
         let context = runtime.context();
         Caller { runtime, context }

@@ -1,6 +1,11 @@
 //! `tf.Conv2D` and its like, `tf.MaxPool`, `tf.AvgPool`: compared with their definitions.
 
+use std::sync::Arc;
+
+use tfrt_async::queue::MultiThreadedWorkQueue;
 use tfrt_corert::{OpAttrs, TensorHandle};
+use tfrt_host::HostContext;
+use tfrt_host::kernel::KernelRegistry;
 use tfrt_tensor::DType;
 
 use super::{Caller, address, attrs, elements, none, settled, shape, text};
@@ -580,6 +585,56 @@ fn images_without_elements_are_convolved() {
     );
     let y = caller.call("tf.DepthwiseConv2dNative", &[&x, &filter], &same);
     assert_eq!(shape(&y), [1, 4, 4, 0]);
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let run = |caller: &Caller| -> Vec<Vec<f32>> {
+        let numbers = |extents: &[usize]| {
+            let n = extents.iter().product::<usize>();
+            let list: Vec<f32> = (0..n).map(|index| (index as f32 * 0.37).sin()).collect();
+            caller.dense(extents, &list)
+        };
+        let (x, filter) = (numbers(&[2, 41, 37, 32]), numbers(&[3, 3, 32, 48]));
+        let same = attrs!["padding" => "SAME"];
+        let y = caller.call("tf.Conv2D", &[&x, &filter], &same);
+        let packed = packed(caller, &filter, OVERS[0], 1);
+        let attrs = attrs!["padding" => "SAME", "filter" => [3_i64, 3, 32, 48]];
+        let z = caller.call("tfrt.conv2d", &[&x, &packed], &attrs);
+        let depthwise = numbers(&[3, 3, 32, 1]);
+        let d = caller.call("tf.DepthwiseConv2dNative", &[&x, &depthwise], &same);
+        let attrs = attrs!["padding" => "SAME", "ksize" => [3_i64, 3], "strides" => [2_i64, 2]];
+        let largest = caller.call("tf.MaxPool", &[&y], &attrs);
+        let means = caller.call("tf.AvgPool", &[&z], &attrs);
+        let three = caller.dense(&[], &[3_i32]);
+        let joined = caller.call("tf.ConcatV2", &[&y, &d, &z, &three], &none());
+        let lists = [0.5_f32, -0.5, 0.25, 2.0].map(|value| caller.all(&[128], value));
+        let inputs = [&joined, &lists[0], &lists[1], &lists[2], &lists[3]];
+        let normal = caller
+            .try_all("tf.FusedBatchNormV3", &inputs, &none())
+            .unwrap();
+        let mean = caller.call(
+            "tf.Mean",
+            &[&normal[0], &caller.dense(&[2], &[1_i32, 2])],
+            &none(),
+        );
+        let turned = caller.call(
+            "tf.Transpose",
+            &[&joined, &caller.dense(&[4], &[0_i32, 3, 1, 2])],
+            &none(),
+        );
+        let all = [
+            &y, &z, &d, &largest, &means, &joined, &normal[0], &mean, &turned,
+        ];
+        all.into_iter().map(elements::<f32>).collect()
+    };
+    let wanted = run(&Caller::new());
+    for n_workers in [1, 3] {
+        let queue = MultiThreadedWorkQueue::new(n_workers, 1).unwrap();
+        let host = HostContext::builder(KernelRegistry::new()).queue(Arc::new(queue));
+        let found = run(&Caller::on(host));
+        assert!(found == wanted, "{n_workers} workers");
+    }
 }
 
 #[test]
