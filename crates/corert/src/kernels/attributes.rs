@@ -104,7 +104,7 @@ fn set(
 /// `%c1 = "tfrt_test.corert.op_attrs_print"(%a, %c0)`
 fn print(attributes: &Attributes, _: Chain, execution: &ExecutionContext) -> Chain {
     let text = attributes.lock().as_ref().to_string();
-    execution.host().output().print(format_args!("{text}\n"));
+    execution.host().output().print(text);
     Chain
 }
 
@@ -116,6 +116,6 @@ fn freeze(attributes: &Attributes, _: Chain) -> (FrozenOpAttrs, Chain) {
 /// `%c1 = "tfrt_test.corert.op_attrs_ref_print"(%r, %c0)`
 fn print_frozen(attributes: &FrozenOpAttrs, _: Chain, execution: &ExecutionContext) -> Chain {
     let text = attributes.as_ref().to_string();
-    execution.host().output().print(format_args!("{text}\n"));
+    execution.host().output().print(text);
     Chain
 }

@@ -83,7 +83,7 @@ fn print(handle: &TensorHandle, _: Chain, execution: &ExecutionContext) -> Resul
 /// `"corert_sync.print_tensorhandle"(%h)`
 fn print_synchronously(handle: &TensorHandle, execution: &ExecutionContext) -> Result<(), Error> {
     let text = tensor_of(handle)?.to_text()?;
-    execution.host().output().print(format_args!("{text}\n"));
+    execution.host().output().print(text);
     Ok(())
 }
 

@@ -142,14 +142,9 @@ impl Tensor {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn argmax(&self, axis: i64) -> Result<Tensor, Error> {
-        let axis = self.eager().scalar(axis)?;
-        call(
-            "argmax",
-            Name::ArgMax,
-            &[self, &axis],
-            &none(),
-            Caller::here(),
-        )
+        let mut attrs = none();
+        attrs.set("axis", axis)?;
+        call("argmax", Name::ArgMax, &[self], &attrs, Caller::here())
     }
 
     /// The sum over some dimensions, which go; counted from the end if they are negative.
@@ -159,7 +154,9 @@ impl Tensor {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn sum(&self, axes: &[i32]) -> Result<Tensor, Error> {
-        self.reduce("sum", Name::Sum, axes, Caller::here())
+        let mut attrs = none();
+        attrs.set("axes", axes)?;
+        call("sum", Name::Sum, &[self], &attrs, Caller::here())
     }
 
     /// The mean over some dimensions, which go; counted from the end if they are negative.
