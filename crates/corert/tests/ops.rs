@@ -10,8 +10,12 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 
 #[path = "ops/movement.rs"]
 mod movement;
+#[path = "ops/pool.rs"]
+mod pool;
 #[path = "ops/reduction.rs"]
 mod reduction;
+#[path = "ops/refused.rs"]
+mod refused;
 #[path = "ops/shapes.rs"]
 mod shapes;
 #[path = "ops/windows.rs"]

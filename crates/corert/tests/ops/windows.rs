@@ -1,4 +1,4 @@
-//! `tf.Conv2D` and its like, `tf.MaxPool`, `tf.AvgPool`: compared with their definitions.
+//! `tf.Conv2D` and its like: compared with their definitions.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_tensor::DType;
 
-use super::{Caller, address, attrs, elements, none, settled, shape, text};
+use super::{Caller, address, attrs, elements, none, settled, shape};
 
 /// Windows over one dimension.
 #[derive(Clone, Copy, Debug)]
-struct Over {
-    stride: usize,
+pub(super) struct Over {
+    pub stride: usize,
     dilation: usize,
-    padding: &'static str,
+    pub padding: &'static str,
     explicit: [usize; 2],
 }
 
@@ -39,7 +39,7 @@ impl Over {
 }
 
 /// What each output sees: `see(output, tap, input)` of one dimension.
-fn places(over: Over, input: usize, extent: usize) -> Vec<Vec<(usize, usize)>> {
+pub(super) fn places(over: Over, input: usize, extent: usize) -> Vec<Vec<(usize, usize)>> {
     let (output, before) = over.output(input, extent);
     let of = |output: usize| {
         let taps = (0..extent).filter_map(|tap| {
@@ -83,7 +83,7 @@ fn convolution(
 }
 
 /// Small whole numbers, so that sums are exact in any order.
-fn whole(n: usize, seed: usize) -> Vec<f32> {
+pub(super) fn whole(n: usize, seed: usize) -> Vec<f32> {
     let number = |index: usize| (index * 7 + seed * 5 + index / 11) % 9;
     (0..n).map(|index| number(index) as f32 - 4.0).collect()
 }
@@ -111,7 +111,7 @@ fn attributes(over: Over) -> OpAttrs {
     attrs
 }
 
-const OVERS: [Over; 6] = [
+pub(super) const OVERS: [Over; 6] = [
     Over {
         stride: 1,
         dilation: 1,
@@ -448,123 +448,6 @@ fn normalisation_is_fused_or_folded_into_the_filter() {
 }
 
 #[test]
-fn attributes_of_windows_that_are_wrong_are_refused() {
-    let caller = Caller::new();
-    let x = caller.counting(&[1, 4, 4, 2]);
-    let filter = caller.counting(&[3, 3, 2, 2]);
-    let error = |attrs: OpAttrs| caller.error("tf.Conv2D", &[&x, &filter], &attrs);
-    assert_eq!(error(none()), "tf.Conv2D must have 'padding' attribute");
-    for (attrs, message) in [
-        (
-            attrs!["padding" => "SAME", "data_format" => "NCHW"],
-            "only channel last order is supported: expected attribute 'data_format' to be NHWC, found 'NCHW'",
-        ),
-        (
-            attrs!["padding" => "FULL"],
-            "Unknown padding type 'FULL': expected SAME, VALID or EXPLICIT",
-        ),
-        (
-            attrs!["padding" => "VALID", "strides" => [1_i64, 0, 1, 1]],
-            "expected attribute 'strides' to be above 0, found [1, 0, 1, 1]",
-        ),
-        (
-            attrs!["padding" => "VALID", "dilations" => [1_i64, -2, 1, 1]],
-            "expected attribute 'dilations' to be above 0, found [1, -2, 1, 1]",
-        ),
-        (
-            attrs!["padding" => "VALID", "strides" => [2_i64, 1, 1, 1]],
-            "expected attribute 'strides' to be 1 for images and channels, found [2, 1, 1, 1]",
-        ),
-        (
-            attrs!["padding" => "VALID", "strides" => [1_i64, 1, 1]],
-            "expected attribute 'strides' to be a list of 1, 2 or 4 numbers, found [1, 1, 1]",
-        ),
-        (
-            attrs!["padding" => "VALID", "explicit_paddings" => [1_i64, 1, 1, 1]],
-            "attribute 'explicit_paddings' is for the padding EXPLICIT, found 'VALID'",
-        ),
-        (
-            attrs!["padding" => "EXPLICIT"],
-            "expected attribute 'explicit_paddings' to have numbers before and behind height and width, 0 or more, \
-             and 0 for images and channels, found []",
-        ),
-        (
-            attrs!["padding" => "VALID", "dilations" => [3_i64]],
-            "a window over 7 elements is larger than an input of 4 with 0 and 0 around it",
-        ),
-    ] {
-        assert_eq!(error(attrs), format!("tf.Conv2D: {message}"));
-    }
-    assert_eq!(
-        error(attrs!["padding" => "SAME", "stride" => 1_i64])
-            .split(':')
-            .next(),
-        Some("tf.Conv2D has no attribute 'stride'")
-    );
-    let huge = attrs!["padding" => "EXPLICIT", "explicit_paddings" => [i64::MAX; 4]];
-    let message = error(huge);
-    assert!(message.contains("exceeds the largest integer"), "{message}");
-    let huge = attrs!["padding" => "EXPLICIT", "explicit_paddings" => [1_i64 << 50; 4]];
-    error(huge);
-
-    let same = attrs!["padding" => "SAME"];
-    let other = caller.counting(&[3, 3, 3, 2]);
-    let message = caller.error("tf.Conv2D", &[&x, &other], &same);
-    let start = "tf.Conv2D: Dimensions does not match: input channels is 2 and kernel depth is 3";
-    assert!(message.starts_with(start), "{message}");
-    let message = caller.error("tf.DepthwiseConv2dNative", &[&x, &other], &same);
-    assert_eq!(
-        message,
-        "tf.DepthwiseConv2dNative: Dimensions does not match: input channels is 2 and kernel depth is 3"
-    );
-    assert_eq!(
-        caller.error("tf.Conv2D", &[&x, &caller.counting(&[3])], &same),
-        "tf.Conv2D: expected a filter [height, width, channels, filters], found f32 [3]"
-    );
-    let wide = caller.dense(&[1, 1, 2, 1], &[1.0_f64, 2.0]);
-    assert_eq!(
-        caller.error("tf.Conv2D", &[&x, &wide], &same),
-        "tf.Conv2D: expected images and a filter of one type, found f32 [1, 4, 4, 2] and f64 [1, 1, 2, 1]"
-    );
-}
-
-#[test]
-fn packed_filters_are_checked() {
-    let caller = Caller::new();
-    let x = caller.counting(&[1, 4, 4, 2]);
-    let any = caller.counting(&[7]);
-    let error = |attrs: OpAttrs| caller.error("tfrt.conv2d", &[&x, &any], &attrs);
-    assert_eq!(
-        error(attrs!["padding" => "SAME"]),
-        "tfrt.conv2d must have 'filter' attribute"
-    );
-    assert_eq!(
-        error(attrs!["padding" => "SAME", "filter" => [3_i64, 3]]),
-        "tfrt.conv2d: expected attribute 'filter' to have 4 extents, found [3, 3]"
-    );
-    assert_eq!(
-        error(attrs!["padding" => "SAME", "filter" => [3_i64, 3, 2, 2], "groups" => 0_i64]),
-        "tfrt.conv2d: expected attribute 'groups' to be above 0, found 0"
-    );
-    let message = error(attrs!["padding" => "SAME", "filter" => [3_i64, 3, 2, 2]]);
-    assert!(message.ends_with("elements, found 7"), "{message}");
-    error(attrs!["padding" => "SAME", "filter" => [i64::MAX, i64::MAX, 2, 2]]);
-    error(attrs!["padding" => "SAME", "filter" => [1_i64, 1, 2, i64::MAX]]);
-    // A filter that was transformed is for windows of stride 1.
-    let weights = caller.counting(&[3, 3, 16, 16]);
-    let packed = caller.call("tfrt.pack_conv2d", &[&weights], &none());
-    let attrs = attrs!["padding" => "SAME", "filter" => [3_i64, 3, 16, 16], "strides" => [2_i64]];
-    assert_eq!(
-        caller.error(
-            "tfrt.conv2d",
-            &[&caller.counting(&[1, 4, 4, 16]), &packed],
-            &attrs
-        ),
-        "tfrt.conv2d: a filter packed for windows of stride 1 without dilation is used for others"
-    );
-}
-
-#[test]
 fn images_without_elements_are_convolved() {
     let caller = Caller::new();
     let same = attrs!["padding" => "SAME"];
@@ -635,87 +518,4 @@ fn any_number_of_threads_gives_the_same_bits() {
         let found = run(&Caller::on(host));
         assert!(found == wanted, "{n_workers} workers");
     }
-}
-
-#[test]
-fn pools_are_those_of_the_definition() {
-    let caller = Caller::new();
-    let numbers: Vec<f32> = (0..9).map(|index| index as f32).collect();
-    let x = caller.dense(&[1, 3, 3, 1], &numbers);
-    let attrs = attrs![
-        "ksize" => [1_i64, 3, 3, 1], "padding" => "VALID", "strides" => [1_i64, 2, 2, 1], "data_format" => "NHWC"
-    ];
-    assert_eq!(
-        text(&caller.call("tf.MaxPool", &[&x], &attrs)),
-        "DenseHostTensor dtype = f32, shape = [1, 1, 1, 1], values = [8.000000e+00]"
-    );
-    let ones = caller.all(&[1, 3, 3, 1], 1.0_f32);
-    let attrs =
-        attrs!["ksize" => [1_i64, 3, 3, 1], "padding" => "SAME", "strides" => [1_i64, 2, 2, 1]];
-    for op in ["tf.MaxPool", "tf.AvgPool"] {
-        assert_eq!(
-            text(&caller.call(op, &[&ones], &attrs)),
-            "DenseHostTensor dtype = f32, shape = [1, 2, 2, 1], values = [1.000000e+00, 1.000000e+00, 1.000000e+00, \
-             1.000000e+00]"
-        );
-    }
-    for over in [OVERS[0], OVERS[1], OVERS[2]] {
-        let [n, h, w, c] = [2, 7, 5, 3];
-        // All below 0: what is around is no element.
-        let list: Vec<f32> = whole(n * h * w * c, 1)
-            .iter()
-            .map(|value| value - 9.0)
-            .collect();
-        let (rows, columns) = (places(over, h, 3), places(over, w, 2));
-        let (mut largest, mut means) = (Vec::new(), Vec::new());
-        for image in 0..n {
-            for (row, column) in rows
-                .iter()
-                .flat_map(|row| columns.iter().map(move |column| (row, column)))
-            {
-                for channel in 0..c {
-                    let seen = row
-                        .iter()
-                        .flat_map(|(_, y)| column.iter().map(move |(_, z)| (y, z)));
-                    let seen: Vec<f32> = seen
-                        .map(|(y, z)| list[((image * h + y) * w + z) * c + channel])
-                        .collect();
-                    largest.push(seen.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-                    means.push(seen.iter().sum::<f32>() / seen.len() as f32);
-                }
-            }
-        }
-        let stride = over.stride as i64;
-        let attrs = attrs!["ksize" => [3_i64, 2], "padding" => over.padding, "strides" => [stride]];
-        let x = caller.dense(&[n, h, w, c], &list);
-        let y = caller.call("tf.MaxPool", &[&x], &attrs);
-        assert_eq!(shape(&y), [n, rows.len(), columns.len(), c]);
-        assert_eq!(elements::<f32>(&y), largest);
-        for (found, wanted) in elements::<f32>(&caller.call("tf.AvgPool", &[&x], &attrs))
-            .iter()
-            .zip(&means)
-        {
-            assert!((found - wanted).abs() < 1e-5, "{found} {wanted}");
-        }
-        let wide: Vec<i32> = list.iter().map(|value| *value as i32).collect();
-        let y = caller.call("tf.MaxPool", &[&caller.dense(&[n, h, w, c], &wide)], &attrs);
-        let largest: Vec<i32> = largest.iter().map(|value| *value as i32).collect();
-        assert_eq!(elements::<i32>(&y), largest);
-    }
-    assert_eq!(
-        caller.error("tf.MaxPool", &[&x], &attrs!["padding" => "SAME"]),
-        "tf.MaxPool must have 'ksize' attribute"
-    );
-    assert_eq!(
-        caller.error(
-            "tf.MaxPool",
-            &[&x],
-            &attrs!["padding" => "SAME", "ksize" => [2_i64, 1, 1, 1]]
-        ),
-        "tf.MaxPool: expected attribute 'ksize' to be 1 for images and channels, found [2, 1, 1, 1]"
-    );
-    assert_eq!(
-        caller.error("tf.MaxPool", &[&caller.counting(&[3, 3])], &attrs),
-        "tf.MaxPool: expected images [batch, height, width, channels], found f32 [3, 3]"
-    );
 }
