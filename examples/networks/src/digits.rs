@@ -22,11 +22,12 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 use crate::random::Random;
 
 pub mod data;
+pub mod eager;
 
 use data::{Digit, N_CLASSES, N_PIXELS};
 
 /// The images that a program takes at a time.
-const BATCH: usize = 32;
+pub const BATCH: usize = 32;
 /// How much of a target belongs to all classes alike, so that the network does not get too sure (Szegedy and
 /// others, "Rethinking the Inception Architecture for Computer Vision", 2016).
 const SMOOTHING: f32 = 0.1;
