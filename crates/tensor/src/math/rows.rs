@@ -367,7 +367,8 @@ fn stream_lines<T: Element>(from: &[T], to: &mut [T]) {
         use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
         const WIDTH: usize = size_of::<__m128i>();
         let (from, to) = (to_bytes(from), to_bytes_mut(to));
-        debug_assert!(to.as_ptr().addr().is_multiple_of(LINE) && to.len().is_multiple_of(LINE));
+        let is_at_line = to.is_empty() || to.as_ptr().addr().is_multiple_of(LINE);
+        debug_assert!(is_at_line && to.len().is_multiple_of(LINE));
         if let Some(simd) = pulp::x86::V4::try_new() {
             let (from, to) = (from.as_chunks::<LINE>().0, to.as_chunks_mut::<LINE>().0);
             for (from, to) in from.iter().zip(to) {
