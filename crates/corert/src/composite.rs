@@ -6,6 +6,7 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Value};
 use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
+use crate::dispatch::of_another_runtime;
 use crate::handle::{Described, Home, Later, LaterMetadata};
 use crate::kernels::handle_as_value;
 use crate::op::{CoreRuntimeOp, Handles, Op, OpCall};
@@ -81,7 +82,8 @@ impl Op for CompositeOp {
             call.inputs.len(),
         );
         if expected != found {
-            let message = format!("{name} expects {expected} inputs, found {found}");
+            let s = if expected == 1 { "" } else { "s" };
+            let message = format!("{name} expects {expected} input{s}, found {found}");
             return Err(Error::invalid_argument(message));
         }
         if let Some((attribute, _)) = call.attrs.iter().next() {
@@ -97,6 +99,13 @@ impl Op for CompositeOp {
             let n = self.function.n_results() - 1;
             let message = format!("{name} has {n} results, the caller expects {expected}");
             return Err(Error::invalid_argument(message));
+        }
+        let is_foreign = |handle: &TensorHandle| handle.home().runtime != self.home.runtime;
+        if let Some(index) = call.inputs.iter().position(is_foreign) {
+            return Err(Error::invalid_argument(of_another_runtime(name, index)));
+        }
+        if let Some(reason) = call.execution.request().cancellation() {
+            return Err(reason.clone());
         }
         let before = call.chain.as_ref().map(|chain| (**chain).clone());
         let mut arguments = vec![

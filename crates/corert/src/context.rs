@@ -171,10 +171,23 @@ impl Context {
         attrs: OpAttrsRef<'_>,
         caller: Caller,
     ) -> Result<Handles, Error> {
+        self.call_for(op, inputs, attrs, (caller, None))
+    }
+
+    /// The same of an operation that is to have so many results, if the caller says so.
+    #[inline]
+    fn call_for(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        (caller, n_results): (Caller, Option<usize>),
+    ) -> Result<Handles, Error> {
+        let by = (caller, n_results);
         let result = match &self.recorder {
-            None => self.call_unrecorded(op, inputs, attrs, caller),
+            None => self.call_unrecorded(op, inputs, attrs, by),
             Some(recorder) => recorder.call(op, inputs, attrs, |inputs| {
-                self.call_unrecorded(op, inputs, attrs, caller)
+                self.call_unrecorded(op, inputs, attrs, by)
             }),
         };
         result.map_err(|error| caller.locate(op.name(), error))
@@ -210,7 +223,7 @@ impl Context {
                 Err(error) => return Err(caller.locate(op.name(), error)),
             }
         }
-        self.call(op, inputs, attrs, caller)
+        self.call_for(op, inputs, attrs, (caller, Some(1)))
             .and_then(|results| op.only(results))
             .map_err(|error| caller.locate(op.name(), error))
     }
@@ -221,7 +234,7 @@ impl Context {
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        (caller, n_results): (Caller, Option<usize>),
     ) -> Result<Handles, Error> {
         if !op.is_of(self.runtime.id()) {
             return Err(op.of_another_runtime());
@@ -230,7 +243,7 @@ impl Context {
             inputs,
             attrs,
             chain: None,
-            n_results: None,
+            n_results,
             execution: &self.execution,
             runtime: self.runtime.id(),
             caller,

@@ -103,7 +103,7 @@ impl Op for RegisteredOp {
             return self.call_in_order(home, call, is_settled);
         }
         match is_settled {
-            true => self.run(home, call),
+            true => self.run(home, call, None),
             false => self.defer(home, call, None),
         }
     }
@@ -128,35 +128,42 @@ impl RegisteredOp {
                 let error = error.clone();
                 Ok(failed(&self.definition, home, error, Some(chain)))
             }
-            Some(Ok(_)) if is_settled => {
-                let results = self.run(home, call)?;
-                *chain = after(&results);
-                Ok(results)
-            }
+            Some(Ok(_)) if is_settled => self.run(home, call, Some(chain)),
             _ => self.defer(home, call, Some(chain)),
         }
     }
 
-    /// Runs with inputs that are there.
+    /// Runs with inputs that are there. What comes before the side effects of an operation that has any, which is there,
+    /// becomes what comes after them.
     #[inline]
-    fn run(&self, home: Home, call: OpCall<'_>) -> Result<Handles, Error> {
+    fn run(
+        &self,
+        home: Home,
+        call: OpCall<'_>,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
         match converted(&self.definition, &call.inputs, call.execution)? {
-            None => self.run_converted(home, call),
+            None => self.run_converted(home, call, chain),
             Some(mut converted) => {
                 let inputs = Inputs::owned(&mut converted);
-                self.run_converted(home, OpCall { inputs, ..call })
+                self.run_converted(home, OpCall { inputs, ..call }, chain)
             }
         }
     }
 
     #[inline]
-    fn run_converted(&self, home: Home, call: OpCall<'_>) -> Result<Handles, Error> {
+    fn run_converted(
+        &self,
+        home: Home,
+        call: OpCall<'_>,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
         let definition = &*self.definition;
         let inputs = known_metadata(&call.inputs);
         let metadata = result_metadata(definition, &inputs, call.attrs, call.execution)?;
         if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata) > LONG {
             drop(inputs);
-            return self.defer_with(home, call, Some(metadata), None);
+            return self.defer_with(home, call, Some(metadata), chain);
         }
         drop(inputs);
         let OpCall {
@@ -167,13 +174,11 @@ impl RegisteredOp {
             ..
         } = call;
         let outputs = run(definition, execution, inputs, attrs, &metadata)?;
-        Ok(handles(
-            definition,
-            home,
-            outputs,
-            metadata,
-            (execution, caller),
-        ))
+        let results = handles(definition, home, outputs, metadata, (execution, caller));
+        if let Some(chain) = chain {
+            *chain = after(&results);
+        }
+        Ok(results)
     }
 
     /// Leaves the operation for when its inputs are there.
@@ -251,7 +256,11 @@ pub(crate) fn result_metadata(
         inputs,
         attrs,
     };
-    guarded(|| function(&call)).and_then(|result| result)
+    let results = guarded(|| function(&call)).and_then(|result| result)?;
+    match results.len() == definition.n_results() {
+        true => Ok(results),
+        false => Err(miscounted(definition, "described", results.len())),
+    }
 }
 
 /// Whether an operation takes long.
@@ -289,10 +298,17 @@ pub(crate) fn run(
     if outputs.len() == definition.n_results() {
         return Ok(outputs);
     }
-    let (name, expected, found) = (definition.name(), definition.n_results(), outputs.len());
-    Err(Error::internal(format!(
-        "{name} has made {found} results: expected {expected}"
-    )))
+    Err(miscounted(definition, "made", outputs.len()))
+}
+
+/// Says that the author's code knows another number of results than the definition.
+#[cold]
+fn miscounted(definition: &OpDefinition, verb: &str, found: usize) -> Error {
+    let (name, expected) = (definition.name(), definition.n_results());
+    let s = if found == 1 { "" } else { "s" };
+    Error::internal(format!(
+        "{name} has {verb} {found} result{s}: expected {expected}"
+    ))
 }
 
 /// The outputs as handles.
@@ -368,19 +384,22 @@ fn convert_inputs(
     inputs: &Inputs<'_>,
     execution: &ExecutionContext,
 ) -> Result<SmallVec<[TensorHandle; 4]>, Error> {
-    let convert = |handle: &TensorHandle| match handle.tensor() {
+    let convert = |(index, handle): (usize, &TensorHandle)| match handle.tensor() {
         Some(Ok(tensor)) if !definition.input_formats().takes(tensor.format()) => {
             let (from, to) = (tensor.format(), TensorFormat::DenseHost);
             if !matches!(from, TensorFormat::ScalarHost | TensorFormat::CooHost) {
-                let message = format!("Cannot implictly convert {from} to {to}");
-                return Err(Error::invalid_argument(message));
+                let op = definition.name();
+                // The words before the colon are what programs for the original look for.
+                return Err(Error::invalid_argument(format!(
+                    "Cannot implictly convert {from} to {to}: input {index} of {op}"
+                )));
             }
             let tensor = convert::to_format(tensor, to, execution.host().allocator())?;
             Ok(TensorHandle::of_tensor(handle.home(), tensor))
         }
         _ => Ok(handle.clone()),
     };
-    inputs.iter().map(convert).collect()
+    inputs.iter().enumerate().map(convert).collect()
 }
 
 /// Results that have all failed, and the chain with them.
@@ -429,7 +448,7 @@ fn wrong_results(definition: &OpDefinition, expected: usize) -> Error {
 fn check_home(op: &str, index: usize, input: &TensorHandle, home: Home) -> Result<(), Error> {
     let found = input.home();
     let message = if found.runtime != home.runtime {
-        format!("input {index} of {op} belongs to another runtime")
+        of_another_runtime(op, index)
     } else if found.device != home.device {
         format!(
             "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
@@ -440,6 +459,12 @@ fn check_home(op: &str, index: usize, input: &TensorHandle, home: Home) -> Resul
         return Ok(());
     };
     Err(Error::invalid_argument(message))
+}
+
+/// Says that an input was made by another runtime.
+#[cold]
+pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
+    format!("input {index} of {op} belongs to another runtime")
 }
 
 /// The results as a list of handles that are to come.

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::{Device, Error, Heap, Value};
+use tfrt_host::{Device, Error, ErrorCode, Heap, Value};
 
 use crate::op::Op;
 
@@ -16,6 +16,8 @@ pub use cpu::CpuOpHandler;
 pub use logging::LoggingOpHandler;
 
 /// Finds operations by name, for a device.
+///
+/// What a handler promises is what [`conformance::suite`](crate::conformance::suite) tries.
 ///
 /// # Examples
 ///
@@ -102,7 +104,7 @@ impl OpHandler for NullOpHandler {
     }
 }
 
-/// Handlers in a row: the first that knows an operation has it.
+/// Handlers in a row: the first that knows an operation has it. Who fails otherwise than with `NotFound` ends the search.
 pub struct FallbackOpHandler {
     name: String,
     // Invariant: not empty.
@@ -135,14 +137,14 @@ impl OpHandler for FallbackOpHandler {
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
-        let mut last = None;
-        for handler in &self.handlers {
+        let (last, others) = self.handlers.split_last().expect("there is a handler");
+        for handler in others {
             match handler.find(op) {
-                Ok(found) => return Ok(found),
-                Err(error) => last = Some(error),
+                Err(error) if error.code() == ErrorCode::NotFound => (),
+                found => return found,
             }
         }
-        Err(last.expect("there is a handler"))
+        last.find(op)
     }
 }
 

@@ -8,7 +8,7 @@
 //! | tell an operation more than tensors | [`OpAttrs`] |
 //! | know which operations there are | [`ops`] |
 //! | write one | [`OpDefinition`], [`Call`] |
-//! | decide who finds them | [`OpHandler`] |
+//! | decide who finds them | [`OpHandler`], tried by [`conformance`] |
 //! | let programs call operations | [`kernels`] |
 //! | keep calls to make a function of them | [`Recording`] |
 //!
@@ -22,6 +22,7 @@ mod attributes;
 mod call;
 mod caller;
 mod composite;
+pub mod conformance;
 mod context;
 mod deferred;
 mod definition;

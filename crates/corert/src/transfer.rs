@@ -4,6 +4,7 @@ use tfrt_host::{Device, Error};
 use tfrt_tensor::{TensorFormat, convert};
 
 use crate::TensorHandle;
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
@@ -14,15 +15,23 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a device that keeps no tensors of that format. If the tensor can't be converted, the handle
-    /// fails.
+    /// With the place of the caller: `InvalidArgument` for a handle of another runtime, for a device that keeps no tensors
+    /// of that format, and for a tensor that can't be converted; if the tensor is to come, the handle fails.
+    #[track_caller]
     pub fn transfer(
         &self,
         handle: &TensorHandle,
         device: &Device,
         format: TensorFormat,
     ) -> Result<TensorHandle, Error> {
-        transfer(handle, device, format, self.execution())
+        let caller = Caller::here();
+        let result = match handle.home().runtime == self.runtime().id() {
+            true => transfer(handle, device, format, self.execution()),
+            false => Err(Error::invalid_argument(
+                "the tensor to be transferred belongs to another runtime than the context",
+            )),
+        };
+        result.map_err(|error| caller.locate("transfer", error))
     }
 }
 

@@ -306,7 +306,7 @@ fn wrong_uses_are_told_as_the_original_tells_them() {
     let strings = bed.runtime.handle(strings);
     assert_eq!(
         bed.refusal("tfrt_test.identity_dense_only", [&strings], &none()),
-        "Cannot implictly convert StringHost to DenseHost"
+        "Cannot implictly convert StringHost to DenseHost: input 0 of tfrt_test.identity_dense_only"
     );
     let same = bed.one("tfrt_test.identity", [&strings], &none()).unwrap();
     assert_eq!(

@@ -1,0 +1,174 @@
+//! What is said of wrong uses: each is made, and what comes of it is a row of `docs/wrong-uses.md`.
+//! `cargo xtask bless` rewrites the page.
+
+use std::fmt::Write;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use expect_test::expect_file;
+use tfrt_corert::{Context, CoreRuntime, Handles, IntoInputs, OpAttrs, TensorHandle};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{Error, HostContext};
+use tfrt_tensor::{Element, StringHostTensor, TensorShape};
+
+#[path = "wrong_uses/attributes.rs"]
+mod attributes;
+#[path = "wrong_uses/calls.rs"]
+mod calls;
+#[path = "wrong_uses/images.rs"]
+mod images;
+#[path = "wrong_uses/late.rs"]
+mod late;
+#[path = "wrong_uses/surroundings.rs"]
+mod surroundings;
+#[path = "wrong_uses/tensors.rs"]
+mod tensors;
+
+/// A wrong use, and what came of it.
+struct Row {
+    what: &'static str,
+    error: Error,
+}
+
+fn row(what: &'static str, error: Error) -> Row {
+    Row { what, error }
+}
+
+/// Whoever does something wrong.
+struct User {
+    runtime: CoreRuntime,
+    context: Context,
+}
+
+impl User {
+    fn new() -> User {
+        let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+        let context = runtime.context();
+        User { runtime, context }
+    }
+
+    fn dense<T: Element>(&self, extents: &[usize], elements: &[T]) -> TensorHandle {
+        self.runtime.dense(extents, elements).unwrap()
+    }
+
+    /// A tensor of ones.
+    fn ones(&self, extents: &[usize]) -> TensorHandle {
+        self.dense(extents, &vec![1.0_f32; extents.iter().product()])
+    }
+
+    fn strings(&self, strings: &[&str]) -> TensorHandle {
+        let shape = TensorShape::new(&[strings.len()]).unwrap();
+        let strings = strings.iter().map(|text| text.as_bytes().to_vec());
+        let tensor = StringHostTensor::new(shape, strings.collect()).unwrap();
+        self.runtime.handle(tensor)
+    }
+
+    /// Why an operation can't be called so.
+    #[track_caller]
+    fn refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
+        let op = self.runtime.op(op, &self.runtime.cpu()).unwrap();
+        failure(op.call(&self.context, inputs, attrs))
+    }
+}
+
+/// The error of a call, or of the results when they are settled.
+#[track_caller]
+fn failure(results: Result<Handles, Error>) -> Error {
+    match results {
+        Err(error) => error,
+        Ok(results) => {
+            results.iter().for_each(settled);
+            let error = results.iter().find_map(TensorHandle::error).cloned();
+            error.unwrap_or_else(|| panic!("nothing is wrong with {results:?}"))
+        }
+    }
+}
+
+/// Waits.
+fn settled(handle: &TensorHandle) {
+    let (sender, receiver) = mpsc::channel();
+    handle
+        .to_async()
+        .when_settled(move |_| sender.send(()).unwrap());
+    let wait = receiver.recv_timeout(Duration::from_secs(60));
+    wait.expect("it settles");
+}
+
+fn none() -> OpAttrs {
+    OpAttrs::new()
+}
+
+/// Attributes: `attrs!["axis" => 1_i64]`
+macro_rules! attrs {
+    ($($name:literal => $value:expr),*) => {{
+        let mut attrs = tfrt_corert::OpAttrs::new();
+        $(attrs.set($name, $value).unwrap();)*
+        attrs
+    }};
+}
+pub(crate) use attrs;
+
+const START: &str = "\
+<!-- Generated from crates/corert/tests/wrong_uses by `cargo xtask bless`. -->
+# Wrong uses of the core runtime
+
+What is said of them. *Of* is the operation that the error names (`Error::kernel`); errors of calls also have the \
+place of the caller (`Error::location`). What is wrong with types and shapes that are known is the error of the call, \
+which has done nothing then; what is known later fails the results, and is told to the diagnostic handler of the host, \
+once.
+";
+
+#[test]
+fn what_is_said_of_wrong_uses() {
+    let sections = [
+        ("Finding and calling operations", calls::rows()),
+        ("Attributes", attributes::rows()),
+        ("Types, shapes and elements", tensors::rows()),
+        ("Images and windows", images::rows()),
+        ("What is known late", late::rows()),
+        (
+            "Handlers, devices, functions, recordings, tensors",
+            surroundings::rows(),
+        ),
+    ];
+    let mut text = START.to_owned();
+    let mut n = 0;
+    for (heading, rows) in sections {
+        let header = "| What is done | Code | Of | What is said |\n| --- | --- | --- | --- |";
+        write!(text, "\n## {heading}\n\n{header}\n").unwrap();
+        for Row { what, error } in rows {
+            let op = error
+                .kernel()
+                .filter(|op| !op.is_empty())
+                .map(|op| format!("`{op}`"));
+            let notes = error.notes().iter().map(|note| format!("; note: {note}"));
+            let (code, op, notes) = (
+                error.code(),
+                op.unwrap_or_default(),
+                notes.collect::<String>(),
+            );
+            let message = format!("{}{notes}", error.message()).replace('|', "\\|");
+            writeln!(text, "| {what} | {code} | {op} | {message} |").unwrap();
+            n += 1;
+        }
+    }
+    assert!(n >= 40, "{n}");
+    expect_file!["../../../docs/wrong-uses.md"].assert_eq(&text);
+}
+
+#[test]
+fn errors_of_calls_have_the_place_of_the_caller() {
+    let of_calls = [
+        calls::rows(),
+        attributes::rows(),
+        tensors::rows(),
+        images::rows(),
+    ];
+    for Row { what, error } in of_calls.into_iter().flatten() {
+        let is_about_finding = error.kernel().is_none() && what.starts_with("Looking for");
+        let has_place = error
+            .location()
+            .is_some_and(|place| place.to_string().contains("wrong_uses"));
+        assert!(is_about_finding || has_place, "{what}: {error:?}");
+    }
+}

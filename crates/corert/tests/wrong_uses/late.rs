@@ -1,0 +1,150 @@
+//! What fails the results, and operations whose authors err.
+
+use std::sync::{Mutex, mpsc};
+
+use tfrt_corert::{
+    Call, CoreRuntime, CoreRuntimeOp, OpDefinition, OpRegistry, Output, Outputs, same_metadata,
+};
+use tfrt_host::{AsyncValue, Error, Promise};
+use tfrt_tensor::Tensor;
+
+use super::{Row, User, failure, none, row, settled};
+
+/// The operation `gate`: its result comes when the promise that it leaves is kept; nothing is known of it before.
+pub(super) fn gate(runtime: &CoreRuntime) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>>) {
+    let (sender, receiver) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let dispatch = move |_: &mut Call<'_>| {
+        let (promise, tensor) = AsyncValue::pending();
+        sender.lock().unwrap().send(promise).unwrap();
+        Ok([Output::Later(tensor)].into())
+    };
+    let gate = OpDefinition::new("gate", dispatch).inputs(1).pure();
+    (op_of(runtime, gate), receiver)
+}
+
+/// An operation of one's own.
+pub(super) fn op_of(runtime: &CoreRuntime, definition: OpDefinition) -> CoreRuntimeOp {
+    let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
+    registry.add(definition);
+    runtime
+        .op(&name, &runtime.handler_of(registry, None))
+        .unwrap()
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = of_inputs();
+    rows.extend(of_authors());
+    rows
+}
+
+fn of_inputs() -> Vec<Row> {
+    let user = User::new();
+    let x = user.ones(&[2]);
+    let failed = user.runtime.failed(Error::unavailable("the file is gone"));
+    let (gate, promises) = gate(&user.runtime);
+    let later = || gate.call_one(&user.context, [&x], &none()).unwrap();
+    let add = user.runtime.op("tf.AddV2", &user.runtime.cpu()).unwrap();
+    let relu = user.runtime.op("tf.Relu", &user.runtime.cpu()).unwrap();
+
+    let sum = add.call(&user.context, [&later(), &x], &none());
+    let three = user.ones(&[3]);
+    let tensor = three.tensor().unwrap().unwrap().clone();
+    promises.recv().unwrap().resolve(tensor);
+    let unfit = failure(sum);
+
+    let unkept = later();
+    drop(promises.recv().unwrap());
+    settled(&unkept);
+
+    let strings = relu.call(&user.context, [&later()], &none());
+    let text = user.strings(&["one"]).tensor().unwrap().unwrap().clone();
+    promises.recv().unwrap().resolve(text);
+    let strings = failure(strings);
+    vec![
+        row(
+            "An input that has failed",
+            user.refusal("tf.AddV2", [&x, &failed], &none()),
+        ),
+        row(
+            "Two inputs that have failed: the last one counts",
+            user.refusal(
+                "tf.AddV2",
+                [
+                    &failed,
+                    &user.runtime.failed(Error::data_loss("the disk is gone")),
+                ],
+                &none(),
+            ),
+        ),
+        row("A shape that turns out not to fit", unfit),
+        row("A format that turns out not to fit", strings),
+        row(
+            "A promise that nobody keeps",
+            unkept.error().unwrap().clone(),
+        ),
+    ]
+}
+
+fn of_authors() -> Vec<Row> {
+    let user = User::new();
+    let x = user.ones(&[2]);
+    let call = |definition: OpDefinition| {
+        let op = op_of(&user.runtime, definition.inputs(1).pure());
+        failure(op.call(&user.context, [&x], &none()))
+    };
+    vec![
+        row(
+            "An operation that panics",
+            call(OpDefinition::new("my.panics", |_| {
+                panic!("there is no such place")
+            })),
+        ),
+        row(
+            "A metadata function that panics",
+            call(
+                OpDefinition::new("my.guesses", |_| Ok(Outputs::new()))
+                    .metadata(|call| panic!("what is {}?", call.op)),
+            ),
+        ),
+        row(
+            "An operation that gives another number of results than it says",
+            call(OpDefinition::new("my.forgets", |_| Ok(Outputs::new()))),
+        ),
+        row(
+            "A metadata function that says another number of results",
+            call(
+                OpDefinition::new("my.two", |call| {
+                    let result = call.output(0)?;
+                    Ok([result.into()].into_iter().collect())
+                })
+                .metadata(|call| {
+                    let mut results = same_metadata(call)?;
+                    results.extend(same_metadata(call)?);
+                    Ok(results)
+                }),
+            ),
+        ),
+        row(
+            "An operation that looks at an input that is not there",
+            call(OpDefinition::new("my.reaches", |call| {
+                let input = call.dense(1)?.clone();
+                Ok([input.into()].into_iter().collect())
+            })),
+        ),
+        row(
+            "An operation that makes a result of which nothing is known",
+            call(OpDefinition::new("my.hopes", |call| {
+                let result = call.output(0)?;
+                Ok([result.into()].into_iter().collect())
+            })),
+        ),
+        row(
+            "An operation that takes its inputs for others than they are",
+            call(OpDefinition::new("my.reads", |call| {
+                call.dense(0)?.read()?.elements::<i32>()?;
+                Ok(Outputs::new())
+            })),
+        ),
+    ]
+}
