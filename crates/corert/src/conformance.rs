@@ -344,11 +344,11 @@ fn order_of_effects(bed: &Bed) {
 }
 
 fn calls_of_threads(bed: &Bed) {
-    let op = bed.op("conformance.sum");
+    let (op, context) = (bed.op("conformance.sum"), &bed.context);
     let sums = thread::scope(|scope| {
         let call = |number: u8| {
             let (op, x) = (&op, bed.vector(&[f32::from(number)]));
-            move || op.call_one(&bed.context, [&x, &x], &OpAttrs::new())
+            move || op.call_one(context, [&x, &x], &OpAttrs::new())
         };
         let threads: Vec<_> = (0..4).map(|number| scope.spawn(call(number))).collect();
         let joined = threads.into_iter().map(|thread| thread.join());
