@@ -77,8 +77,16 @@ impl Class {
     /// Returns the class of a layout that is small, as most are.
     #[inline(always)]
     pub(super) fn of_small(layout: Layout) -> Option<Class> {
-        let is_small = layout.align() <= MIN_ALIGN && layout.size().wrapping_sub(1) < TABLE_BYTES;
-        is_small.then(|| BY_SIZE[layout.size().div_ceil(MIN_ALIGN)])
+        let (size, align) = (layout.size(), layout.align());
+        if size.wrapping_sub(1) >= TABLE_BYTES {
+            return None;
+        }
+        let size = match align <= MIN_ALIGN {
+            true => size,
+            // As in `of`: a multiple of the alignment that is a power of two.
+            false => size.max(align).next_power_of_two(),
+        };
+        BY_SIZE.get(size.div_ceil(MIN_ALIGN)).copied()
     }
 
     /// Returns true if there is a class for a layout.
@@ -144,6 +152,8 @@ mod tests {
             let layout = Layout::from_size_align(size, 1).unwrap();
             assert_eq!((Class::of(layout), Class::of_small(layout)), (None, None));
         }
+        let empty = Layout::from_size_align(0, 64).unwrap();
+        assert_eq!((Class::of(empty), Class::of_small(empty)), (None, None));
     }
 
     #[test]
@@ -165,6 +175,8 @@ mod tests {
                     class.size_bytes() >= size && class.align() >= align,
                     "{layout:?}"
                 );
+                let small = Class::of_small(layout);
+                assert_eq!(small, (size <= TABLE_BYTES).then_some(class), "{layout:?}");
             }
         }
         let over = Layout::from_size_align(16, 2 * MAX_ALIGN).unwrap();

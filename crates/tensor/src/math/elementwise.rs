@@ -176,31 +176,42 @@ pub(crate) fn binary_run<F: Binary<T>, T: Element>(
     let [x, y] = [&x[run.offsets[0]..], &y[run.offsets[1]..]];
     vectorized(
         #[inline(always)]
-        || match run.strides {
-            [1, 1] => {
-                for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
-                    *out = F::apply(*x, *y);
-                }
-            }
-            [1, 0] => {
-                let y = y[0];
-                for (out, x) in out.iter_mut().zip(x) {
-                    *out = F::apply(*x, y);
-                }
-            }
-            [0, 1] => {
-                let x = x[0];
-                for (out, y) in out.iter_mut().zip(y) {
-                    *out = F::apply(x, *y);
-                }
-            }
-            [x_stride, y_stride] => {
-                for (index, out) in out.iter_mut().enumerate() {
-                    *out = F::apply(x[index * x_stride], y[index * y_stride]);
-                }
-            }
-        },
+        || each_pair::<F, T>(x, y, run.strides, out),
     );
+}
+
+/// As [`binary_run`] from the first elements on, in whatever instructions the caller is compiled to.
+#[inline(always)]
+pub(crate) fn each_pair<F: Binary<T>, T: Element>(
+    x: &[T],
+    y: &[T],
+    strides: [usize; 2],
+    out: &mut [F::Output],
+) {
+    match strides {
+        [1, 1] => {
+            for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
+                *out = F::apply(*x, *y);
+            }
+        }
+        [1, 0] => {
+            let y = y[0];
+            for (out, x) in out.iter_mut().zip(x) {
+                *out = F::apply(*x, y);
+            }
+        }
+        [0, 1] => {
+            let x = x[0];
+            for (out, y) in out.iter_mut().zip(y) {
+                *out = F::apply(x, *y);
+            }
+        }
+        [x_stride, y_stride] => {
+            for (index, out) in out.iter_mut().enumerate() {
+                *out = F::apply(x[index * x_stride], y[index * y_stride]);
+            }
+        }
+    }
 }
 
 /// Takes each element from `x` where `condition` is true, else from `y`; all three are broadcast.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tfrt_host::{Error, HostAllocator};
 
-use super::{Binary, Unary, binary_run, unary_slice, unary_slice_in_place};
+use super::{Binary, Unary, binary_run, each_pair, unary_slice, unary_slice_in_place};
 use crate::math::broadcast::Run;
 use crate::math::vectorized;
 use crate::{DenseHostTensor, Element};
@@ -19,7 +19,7 @@ const FEW: usize = 16;
 
 /// How two tensors that need no broadcasting by dimensions are walked through, each element by its own, or one for all,
 /// and whether the result has the shape of `x`, or else that of `y`. `None` if there is more to it.
-#[inline]
+#[inline(always)]
 fn run_of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)> {
     let n = |tensor: &DenseHostTensor| tensor.buffer().len_bytes() / size_of::<T>();
     let (n_x, n_y) = (n(x), n(y));
@@ -79,20 +79,10 @@ pub fn binary_short<F: Binary<T>, T: Element>(
     let (x, y) = (x.elements::<T>()?, y.elements::<T>()?);
     match out.elements_mut::<F::Output>()? {
         Some(out) if run.len > FEW => binary_run::<F, T>(x, y, &run, out),
-        Some(out) => few::<F, T>(x, y, run.strides, out),
+        Some(out) => each_pair::<F, T>(x, y, run.strides, out),
         None => (),
     }
     Ok(Some(out))
-}
-
-/// As [`binary_run`], for few elements.
-#[inline(always)]
-fn few<F: Binary<T>, T: Element>(x: &[T], y: &[T], strides: [usize; 2], out: &mut [F::Output]) {
-    for (index, out) in out.iter_mut().enumerate() {
-        if let (Some(x), Some(y)) = (x.get(index * strides[0]), y.get(index * strides[1])) {
-            *out = F::apply(*x, *y);
-        }
-    }
 }
 
 /// Replaces each element of a short tensor, which nobody else holds, by a function of it and another's: the element at
