@@ -16,7 +16,7 @@ mod summary;
 const COUNTED: [&str; 2] = ["calls", "graphs"];
 
 /// Benchmarks that have the subjects of others, or none: the summary is without them.
-const APART: [&str; 3] = ["idle", "loading", "threads"];
+const APART: [&str; 4] = ["eager", "idle", "loading", "threads"];
 
 /// The counting program, built for speed.
 fn count(features: &[&str]) -> Command {

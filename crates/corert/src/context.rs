@@ -31,8 +31,9 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 ///
 /// # Back-pressure
 ///
-/// Operations that wait for inputs, or for a worker, take some 600 bytes each beside their tensors. So their number is
-/// limited ([`with_max_in_flight`](Self::with_max_in_flight)): a call that would exceed it fails with `ResourceExhausted`.
+/// Operations that wait for inputs, or for a worker, take some 700 bytes each beside their tensors, and no stack that
+/// grows with them: what follows nests up to a depth of 128, for which 512 KiB are enough. The number of those that
+/// wait is limited ([`with_max_in_flight`](Self::with_max_in_flight)): a call that would exceed it fails with `ResourceExhausted`.
 /// Who makes many calls looks at [`in_flight`](Self::in_flight), or awaits [`room`](Self::room).
 ///
 /// # Examples

@@ -159,7 +159,11 @@ impl TensorHandle {
     /// Whether the tensor is there, or will never be.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.tensor().is_some()
+        match &self.state {
+            State::Tensor(_) | State::Failed(_) => true,
+            State::Later(later) => later.is_settled(),
+            State::Taken => false,
+        }
     }
 
     /// Why there is no tensor, if that is known.
@@ -307,6 +311,12 @@ impl Later {
         self.tensor
             .get()
             .or_else(|| self.request.cancellation().map(Err))
+    }
+
+    /// Looks at the request first: unlike the cells of many handles it is in the cache.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.request.is_cancelled() || self.tensor.is_settled()
     }
 
     fn metadata(&self) -> Option<&TensorMetadata> {

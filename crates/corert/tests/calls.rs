@@ -221,7 +221,9 @@ fn cancelling_fails_what_is_to_come_until_reset() {
         .call_one(&context, [&later, &x], &none())
         .unwrap();
     let awaited = sum.to_async();
+    assert!(!sum.is_settled());
     context.cancel();
+    assert!(sum.is_settled() && later.is_settled());
     assert_eq!(sum.error().unwrap().code(), ErrorCode::Cancelled);
     assert_eq!(awaited.error().unwrap().code(), ErrorCode::Cancelled);
     let error = add(&runtime).call(&context, [&x, &x], &none()).unwrap_err();
