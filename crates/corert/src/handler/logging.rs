@@ -110,7 +110,7 @@ impl Op for Logged {
             count(n_results, "result"),
         );
         let attributes = match call.attrs.is_empty() {
-            true => "no attributes\n".to_owned(),
+            true => "no attributes".to_owned(),
             false => call.attrs.to_string(),
         };
         self.log.tell(&format!(
@@ -126,8 +126,9 @@ impl Op for Logged {
 }
 
 impl Log {
+    /// Writes lines, the last of which is ended by the output.
     fn tell(&self, text: &str) {
-        self.output.log(text);
+        self.output.log(text.strip_suffix('\n').unwrap_or(text));
     }
 
     /// Tells of tensors when all of them are there.
