@@ -90,10 +90,12 @@ fn answer(elements: &[f32]) -> i32 {
 }
 
 fn answer_of(handle: &TensorHandle) -> i32 {
-    let tensor = handle.tensor().expect("it is there");
-    let dense = tensor.and_then(|tensor| tensor.as_dense());
-    let reading = dense.and_then(|dense| dense.read());
-    let reading = reading.expect("nobody writes");
+    let tensor = handle
+        .tensor()
+        .expect("it is there")
+        .expect("it has not failed");
+    let dense = tensor.as_dense().expect("it is dense");
+    let reading = dense.read().expect("nobody writes");
     answer(reading.elements().expect("floats"))
 }
 

@@ -179,7 +179,7 @@ impl Bed {
 fn sum() -> OpDefinition {
     OpDefinition::new("conformance.sum", |call| call.binary::<Add, f32>())
         .inputs(2)
-        .metadata(|call| same_shapes(call))
+        .metadata(same_shapes)
         .pure()
 }
 

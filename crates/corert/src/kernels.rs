@@ -2,12 +2,12 @@
 //!
 //! | Family | Kernels |
 //! | --- | --- |
-//! | [`execute`] | `executeop`, `executeop.seq`, `execute_crt_op`, `make_composite_op` |
-//! | [`handlers`] | handlers, made and found by name |
-//! | [`constants`] | tensors that stand in the program |
-//! | [`handles`] | between handles, tensors, shapes and numbers; transfers; printing |
-//! | [`control`] | `cond`, `while` |
-//! | [`attributes`] | sets of attributes as values, for tests |
+//! | `execute` | `executeop`, `executeop.seq`, `execute_crt_op`, `make_composite_op` |
+//! | `handlers` | handlers, made and found by name |
+//! | `constants` | tensors that stand in the program |
+//! | `handles` | between handles, tensors, shapes and numbers; transfers; printing |
+//! | `control` | `cond`, `while` |
+//! | `attributes` | sets of attributes as values, for tests |
 //!
 //! The register of a handle settles when its tensor does, so that a kernel that reads it finds the tensor there, and
 //! that an error of the tensor is one of the register.

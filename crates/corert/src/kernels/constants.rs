@@ -84,7 +84,7 @@ impl KernelParam<Itself> for Elements {
         Ok(Some(Elements(held)))
     }
 
-    fn item<'a>(guard: &'a mut Option<Elements>) -> Elements {
+    fn item(guard: &mut Option<Elements>) -> Elements {
         guard.take().expect("a parameter is lent once")
     }
 }
@@ -163,7 +163,7 @@ impl KernelParam<Itself> for Texts {
         Ok(Some(Texts(held)))
     }
 
-    fn item<'a>(guard: &'a mut Option<Texts>) -> Texts {
+    fn item(guard: &mut Option<Texts>) -> Texts {
         guard.take().expect("a parameter is lent once")
     }
 }

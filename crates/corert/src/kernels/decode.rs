@@ -35,7 +35,7 @@ impl KernelParam<Itself> for Pairs {
         Ok(Some(Pairs(Arc::new(held))))
     }
 
-    fn item<'a>(guard: &'a mut Option<Pairs>) -> Pairs {
+    fn item(guard: &mut Option<Pairs>) -> Pairs {
         guard.take().expect("a parameter is lent once")
     }
 }

@@ -44,6 +44,10 @@ fn execute(
 }
 
 /// `%c1, %r = corert.executeop.seq(%handler, %c0) "name"(%a) {..} : 1`
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the operands and attributes of a kernel"
+)]
 fn execute_in_order(
     handler: &OpHandlerRef,
     chain: Chain,
