@@ -253,9 +253,14 @@ impl Context {
         if op.is_pure() {
             return op.run(call);
         }
-        let mut chain = self.lock_chain();
+        // Calls that are made meanwhile, by the operation itself or by other threads, come after this one: they get a
+        // chain that is to come, and nobody waits for a lock.
+        let (promise, after) = AsyncValue::pending();
+        let mut chain = std::mem::replace(&mut *self.lock_chain(), after);
         call.chain = Some(&mut chain);
-        op.run(call)
+        let results = op.run(call);
+        promise.forward(chain);
+        results
     }
 }
 

@@ -380,3 +380,39 @@ fn a_panic_of_an_operation_is_its_error() {
     assert_eq!(error.code(), ErrorCode::Internal);
     assert!(error.message().contains("oh no"));
 }
+
+#[test]
+fn an_operation_may_call_others_with_its_own_context() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let inner = {
+        let seen = seen.clone();
+        let note = move |_: &mut Call<'_>| {
+            seen.lock().unwrap().push("inner");
+            Ok([].into_iter().collect())
+        };
+        let mut registry = OpRegistry::new();
+        registry.add(OpDefinition::new("inner", note).inputs(0).results(0));
+        runtime
+            .op("inner", &runtime.handler_of(registry, None))
+            .unwrap()
+    };
+    let outer = {
+        let (seen, context) = (seen.clone(), context.clone());
+        let note = move |_: &mut Call<'_>| {
+            inner.call(&context, (), &none())?;
+            seen.lock().unwrap().push("outer");
+            Ok([].into_iter().collect())
+        };
+        let mut registry = OpRegistry::new();
+        registry.add(OpDefinition::new("outer", note).inputs(0).results(0));
+        runtime
+            .op("outer", &runtime.handler_of(registry, None))
+            .unwrap()
+    };
+    outer.call(&context, (), &none()).unwrap();
+    // What is called by an operation comes after it.
+    assert_eq!(*seen.lock().unwrap(), ["outer", "inner"]);
+    assert!(context.effects().is_settled());
+}
