@@ -109,10 +109,10 @@ pub use function::Function;
 pub use output::{Captured, Output};
 #[cfg(not(loom))]
 pub use program::{LoadError, LoadProblem, Program};
+#[cfg(all(not(loom), not(tfrt_for_size)))]
+pub use request::CancellationHook;
 #[cfg(not(loom))]
-pub use request::{
-    CancellationHook, ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext,
-};
+pub use request::{ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext};
 
 #[cfg(not(loom))]
 /// The default number of threads for tasks that block.

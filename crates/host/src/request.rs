@@ -20,11 +20,14 @@ use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
 use crate::type_map::TypeMap;
 
+// The small command has nobody who asks to be told.
+#[cfg(not(tfrt_for_size))]
 mod hooks;
 #[allow(unsafe_code, reason = "a listed module")]
 mod lent;
 mod sharing;
 
+#[cfg(not(tfrt_for_size))]
 pub use self::hooks::CancellationHook;
 pub use self::lent::LentContext;
 
@@ -128,6 +131,7 @@ pub struct RequestContext {
     cancellation: OnceLock<Error>,
     // Invariant: set after `cancellation`; unset if what is awaited is left to its producers.
     is_abandoned: AtomicBool,
+    #[cfg(not(tfrt_for_size))]
     hooks: hooks::Hooks,
     n_steps: AtomicU64,
     deadline: Mutex<Option<TimerHandle>>,
@@ -194,6 +198,7 @@ impl RequestContextBuilder {
             data: Mutex::new(self.data),
             cancellation: OnceLock::new(),
             is_abandoned: AtomicBool::new(false),
+            #[cfg(not(tfrt_for_size))]
             hooks: hooks::Hooks::default(),
             n_steps: AtomicU64::new(0),
             deadline: Mutex::new(None),
@@ -288,6 +293,7 @@ impl RequestContext {
             let again = self.is_abandoned.swap(true, Ordering::SeqCst);
             if !again {
                 live::abandon(self, reason);
+                #[cfg(not(tfrt_for_size))]
                 self.hooks.run(reason);
             }
         }
