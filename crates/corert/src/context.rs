@@ -304,12 +304,12 @@ impl InFlight {
     ///
     /// `ResourceExhausted` if there are as many as may be.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<InFlightGuard, Error> {
+        let one_more = |n: usize| (n < self.max).then_some(n + 1);
         // Ordering: a statistic.
-        if self.n.fetch_add(1, Ordering::Relaxed) >= self.max {
-            // Ordering: as above.
-            self.n.fetch_sub(1, Ordering::Relaxed);
-            return Err(full(self.max));
-        }
+        let counted = self
+            .n
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        counted.map_err(|_| full(self.max))?;
         Ok(InFlightGuard(self.clone()))
     }
 
@@ -323,7 +323,7 @@ impl InFlight {
 
     fn room(&self) -> AsyncValue<Chain> {
         let mut waiting = self.lock();
-        // Counted down before the lock is taken there, so that either sees the other.
+        // Who counts down takes the lock after that, so that either sees the other.
         if self.is_roomy() {
             return AsyncValue::available(Chain);
         }
@@ -350,16 +350,14 @@ fn full(max: usize) -> Error {
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let in_flight = &self.0;
-        // Ordering: a statistic; who waits for room is told under the lock below.
+        // Ordering: a statistic. The lock below orders it before the count that `room` reads under it; or `room` comes
+        // first, and its promise is found.
         let before = in_flight.n.fetch_sub(1, Ordering::Relaxed);
-        if before - 1 > in_flight.max / 2 || before.saturating_sub(2) > in_flight.max / 2 {
+        if before != in_flight.max / 2 + 1 {
             return;
         }
-        let mut waiting = in_flight.lock();
-        if waiting.is_empty() || !in_flight.is_roomy() {
-            return;
-        }
-        let waiting = std::mem::take(&mut *waiting);
+        // Without the lock: who is told may ask for room again.
+        let waiting = std::mem::take(&mut *in_flight.lock());
         for promise in waiting {
             promise.resolve(Chain);
         }

@@ -416,3 +416,30 @@ fn an_operation_may_call_others_with_its_own_context() {
     assert_eq!(*seen.lock().unwrap(), ["outer", "inner"]);
     assert!(context.effects().is_settled());
 }
+
+#[test]
+fn who_waits_for_room_may_ask_for_it_again() {
+    let runtime = CoreRuntime::new(&host());
+    let context: Context = runtime.context().with_max_in_flight(2);
+    let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let (gate, promises) = gate(&runtime, true);
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let sums = [0, 1].map(|_| {
+        add(&runtime)
+            .call_one(&context, [&later, &x], &none())
+            .unwrap()
+    });
+    let (sender, receiver) = mpsc::channel();
+    let again = context.clone();
+    context
+        .room()
+        .and_then(move || sender.send(again.room().is_settled()).unwrap());
+    std::thread::spawn(move || {
+        promises
+            .recv()
+            .unwrap()
+            .fail(tfrt_host::Error::unknown("late"))
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(20)), Ok(true));
+    sums.iter().for_each(wait);
+}
