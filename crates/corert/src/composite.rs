@@ -32,7 +32,7 @@ impl CoreRuntime {
             function,
             home: self.home(),
         });
-        Ok(CoreRuntimeOp::new(op, "composite".into(), self.id()))
+        Ok(CoreRuntimeOp::new(op, None, self.id()))
     }
 }
 
@@ -146,9 +146,8 @@ fn value_as_handle(
         Some(Err(error)) => return TensorHandle::of_error(home, error.clone()),
         None => (),
     }
-    let described = value.clone().and_then_value(TensorHandle::described);
+    let metadata: AsyncValue<Described> = value.clone().and_then_value(TensorHandle::described);
     let tensor: AsyncValue<Tensor> = value.and_then_value(TensorHandle::to_async);
-    let metadata: AsyncValue<Described> = described;
     TensorHandle::of_later(
         home,
         Later {

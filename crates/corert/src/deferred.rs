@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, Promise};
+use tfrt_host::{
+    AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, Promise, run_when_settled,
+};
 use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
@@ -11,7 +13,7 @@ use crate::attributes::FrozenOpAttrs;
 use crate::caller::Caller;
 use crate::context::InFlightGuard;
 use crate::definition::{OpDefinition, Output, ResultMetadata};
-use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata};
+use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata, told};
 use crate::handle::{Described, Home, LaterMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, OpCall};
@@ -95,7 +97,7 @@ impl Deferred {
             .filter(|input| input.metadata().is_none());
         let awaited: Vec<AnyAsyncValue> =
             unknown.map(|input| input.described().into_any()).collect();
-        run_when_settled(awaited, move || {
+        run_when_settled(&awaited, move || {
             if let Some(error) = self.failed_input() {
                 return self.fail(error);
             }
@@ -134,7 +136,7 @@ impl Deferred {
         {
             awaited.push(before.as_any().clone());
         }
-        run_when_settled(awaited, move || self.begin());
+        run_when_settled(&awaited, move || self.begin());
     }
 
     /// Runs the operation, here or on a worker.
@@ -213,15 +215,8 @@ impl Deferred {
                 Output::Ready(tensor) => promise.resolve(tensor),
                 Output::Later(tensor) => {
                     pending.push(tensor.as_any().clone());
-                    let (definition, execution) = (self.definition.clone(), self.execution.clone());
-                    let caller = self.caller;
-                    tensor.when_settled(move |tensor| match tensor.error() {
-                        Some(error) => {
-                            let error = error.clone();
-                            promise.fail(caller.report(definition.name(), error, &execution));
-                        }
-                        None => promise.forward(tensor),
-                    });
+                    let (execution, caller) = (&self.execution, self.caller);
+                    promise.forward(told(&self.definition, tensor, execution, caller));
                 }
             }
         }
@@ -269,14 +264,5 @@ impl Deferred {
         if let Some((_, after)) = chain {
             after.fail(error);
         }
-    }
-}
-
-/// Runs `work` when all values are settled.
-fn run_when_settled(values: Vec<AnyAsyncValue>, work: impl FnOnce() + Send + 'static) {
-    match <[AnyAsyncValue; 1]>::try_from(values) {
-        Ok([only]) => only.when_settled(move |_| work()),
-        Err(values) if values.is_empty() => work(),
-        Err(values) => tfrt_host::when_all(&values).when_settled(move |_| work()),
     }
 }

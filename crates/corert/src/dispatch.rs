@@ -174,7 +174,13 @@ impl RegisteredOp {
             ..
         } = call;
         let outputs = run(definition, execution, inputs, attrs, &metadata)?;
-        let results = handles(definition, home, outputs, metadata, (execution, caller));
+        let results = handles(
+            &self.definition,
+            home,
+            outputs,
+            metadata,
+            (execution, caller),
+        );
         if let Some(chain) = chain {
             *chain = after(&results);
         }
@@ -314,7 +320,7 @@ fn miscounted(definition: &OpDefinition, verb: &str, found: usize) -> Error {
 /// The outputs as handles.
 #[inline]
 fn handles(
-    definition: &OpDefinition,
+    definition: &Arc<OpDefinition>,
     home: Home,
     outputs: Outputs,
     metadata: ResultMetadata,
@@ -342,17 +348,17 @@ fn handles(
     results
 }
 
-/// An error that comes later is told to the diagnostic handler.
-fn told(
-    definition: &OpDefinition,
+/// A tensor that an operation will have made: its error is told to the diagnostic handler.
+pub(crate) fn told(
+    definition: &Arc<OpDefinition>,
     tensor: AsyncValue<Tensor>,
     execution: &ExecutionContext,
     caller: Caller,
 ) -> AsyncValue<Tensor> {
-    let (name, execution) = (definition.name().to_owned(), execution.clone());
+    let (definition, execution) = (definition.clone(), execution.clone());
     let (promise, result) = AsyncValue::pending();
     tensor.when_settled(move |tensor| match tensor.error() {
-        Some(error) => promise.fail(caller.report(&name, error.clone(), &execution)),
+        Some(error) => promise.fail(caller.report(definition.name(), error.clone(), &execution)),
         None => promise.forward(tensor),
     });
     result

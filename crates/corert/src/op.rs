@@ -11,6 +11,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::caller::Caller;
 use crate::context::{Context, InFlight};
+use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
 use crate::runtime::{CoreRuntime, RuntimeId};
 
@@ -125,12 +126,17 @@ impl<'a> OpCall<'a> {
 #[derive(Clone)]
 pub struct CoreRuntimeOp {
     op: Arc<dyn Op>,
-    handler: Arc<str>,
+    /// Who found it; nobody finds a function.
+    handler: Option<Arc<dyn OpHandler>>,
     runtime: RuntimeId,
 }
 
 impl CoreRuntimeOp {
-    pub(crate) fn new(op: Arc<dyn Op>, handler: Arc<str>, runtime: RuntimeId) -> Self {
+    pub(crate) fn new(
+        op: Arc<dyn Op>,
+        handler: Option<Arc<dyn OpHandler>>,
+        runtime: RuntimeId,
+    ) -> Self {
         CoreRuntimeOp {
             op,
             handler,
@@ -154,9 +160,11 @@ impl CoreRuntimeOp {
         self.op.n_results()
     }
 
-    /// The name of the handler that made it.
+    /// The name of the handler that found it; `composite` of a function.
     pub fn handler(&self) -> &str {
-        &self.handler
+        self.handler
+            .as_ref()
+            .map_or("composite", |handler| handler.name())
     }
 
     /// Calls it, and gives its results at once: the tensors may come later. Side effects happen in the order of the
@@ -230,7 +238,7 @@ impl CoreRuntimeOp {
         let host = call.execution.host();
         let _scope = host.trace().map(|sink| {
             Scope::new(sink, Level::Default, || {
-                format!("{}#op_handler={}#", self.name(), self.handler)
+                format!("{}#op_handler={}#", self.name(), self.handler())
             })
         });
         self.op.call(call)
@@ -255,7 +263,7 @@ impl fmt::Debug for CoreRuntimeOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CoreRuntimeOp")
             .field("name", &self.name())
-            .field("handler", &self.handler)
+            .field("handler", &self.handler())
             .finish_non_exhaustive()
     }
 }

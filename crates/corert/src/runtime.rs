@@ -178,7 +178,7 @@ impl CoreRuntime {
     /// `NotFound` if the handler does not know it.
     pub fn op(&self, name: &str, handler: &Arc<dyn OpHandler>) -> Result<CoreRuntimeOp, Error> {
         let op = handler.find(name)?;
-        Ok(CoreRuntimeOp::new(op, handler.name().into(), self.id()))
+        Ok(CoreRuntimeOp::new(op, Some(handler.clone()), self.id()))
     }
 
     /// Returns a handle to a tensor on the host's device.

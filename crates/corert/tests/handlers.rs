@@ -192,10 +192,12 @@ fn side_effects_that_take_long_keep_their_order() {
     let context = runtime.context();
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let keep = seen.clone();
+    let (sender, second_is_called) = std::sync::mpsc::channel::<()>();
+    let second_is_called = std::sync::Mutex::new(second_is_called);
     let note = move |call: &mut Call<'_>| {
         let n = call.dense(0)?.n_elements();
         if n > 1 {
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            second_is_called.lock().unwrap().recv().unwrap();
         }
         keep.lock().unwrap().push(n);
         Ok(Outputs::new())
@@ -210,6 +212,7 @@ fn side_effects_that_take_long_keep_their_order() {
         let x = runtime.dense(&[n], &vec![1_u8; n]).unwrap();
         note.call(&context, [&x], &OpAttrs::new()).unwrap();
     }
+    sender.send(()).unwrap();
     let effects = context.effects().into_any();
     runtime.host().queue().await_all(&[effects]).unwrap();
     assert_eq!(*seen.lock().unwrap(), [1 << 20, 1]);

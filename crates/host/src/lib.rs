@@ -32,7 +32,7 @@ pub use tfrt_async::queue::{parallel_for, share};
 #[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,
-    Promise, Record, SourceLocation, Value, when_all,
+    Promise, Record, SourceLocation, Value, run_when_settled, when_all,
 };
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};

@@ -19,32 +19,14 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.const_dense_tensor", dense)
         .add("corert_sync.const_dense_tensor", dense)
         .add("corert.const_string_tensor", strings);
-    /// `of_values!("corert" f32 "f32")` adds the kernels that make tensors of that type.
+    /// `of_values!(f32 "f32")` adds the kernels of both dialects that make tensors of that type.
     macro_rules! of_values {
-        ($dialect:literal: $($type:ty, $name:literal;)*) => {$(
-            registry.add(concat!($dialect, ".create_dense_tensor.", $name), of_values::<$type>);
+        ($($type:ty, $name:literal;)*) => {$(
+            registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type>);
+            registry.add(concat!("corert_sync.create_dense_tensor.", $name), of_values::<$type>);
         )*};
     }
     of_values! {
-        "corert":
-        u8, "ui8";
-        u16, "ui16";
-        u32, "ui32";
-        u64, "ui64";
-        Bool, "i1";
-        i8, "i8";
-        i16, "i16";
-        i32, "i32";
-        i64, "i64";
-        F16, "f16";
-        BF16, "bf16";
-        f32, "f32";
-        f64, "f64";
-        Complex<f32>, "complex64";
-        Complex<f64>, "complex128";
-    }
-    of_values! {
-        "corert_sync":
         u8, "ui8";
         u16, "ui16";
         u32, "ui32";
@@ -59,6 +41,15 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         f32, "f32";
         f64, "f64";
     }
+    registry
+        .add(
+            "corert.create_dense_tensor.complex64",
+            of_values::<Complex<f32>>,
+        )
+        .add(
+            "corert.create_dense_tensor.complex128",
+            of_values::<Complex<f64>>,
+        );
 }
 
 /// Dense elements, used where they lie.
@@ -118,8 +109,9 @@ fn strings(
                 "a tensor of shape {shape} has more than {MAX_SPLAT} strings"
             )));
         }
-        texts.resize(n, texts[0].clone());
-        texts.truncate(n);
+        // No strings at all are none of the one that stands for all.
+        let only = texts.pop().unwrap_or_default();
+        texts.resize(n, only);
     }
     Ok(runtime(execution).handle(StringHostTensor::new(shape, texts)?))
 }

@@ -15,6 +15,7 @@ use crate::attributes::OpAttrs;
 use crate::handler::OpHandlerRef;
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
+use crate::runtime::CoreRuntime;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -24,8 +25,6 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.make_composite_op", make_composite)
         .add("corert_sync.executeop", execute_synchronously);
 }
-
-type Given = SmallVec<[TensorHandle; 4]>;
 
 /// `%r = corert.executeop(%handler) "name"(%a) {..} : 1`
 fn execute(
@@ -37,10 +36,9 @@ fn execute(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
-    let attrs = attributes(&attrs, Some(&functions))?;
-    let op = runtime(execution).op(*name, &handler.0)?;
-    let handles = run(&op, given(operands.0)?, &attrs, n.0, None, execution)?;
-    Ok(Results(handles.into_iter().map(handle_as_value).collect()))
+    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
+    let op = asked.runtime.op(*name, &handler.0)?;
+    asked.run(&op, None).map(values)
 }
 
 /// `%c1, %r = corert.executeop.seq(%handler, %c0) "name"(%a) {..} : 1`
@@ -58,21 +56,13 @@ fn execute_in_order(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
-    let attrs = attributes(&attrs, Some(&functions))?;
-    let op = runtime(execution).op(*name, &handler.0)?;
-    let mut chain = AsyncValue::available(chain);
     let n = n.0.saturating_sub(1);
-    let handles = run(
-        &op,
-        given(operands.0)?,
-        &attrs,
-        n,
-        Some(&mut chain),
-        execution,
-    )?;
-    let mut results = vec![chain.into_any()];
-    results.extend(handles.into_iter().map(handle_as_value));
-    Ok(Results(results))
+    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n, execution)?;
+    let op = asked.runtime.op(*name, &handler.0)?;
+    let mut chain = AsyncValue::available(chain);
+    let Results(mut all) = asked.run(&op, Some(&mut chain)).map(values)?;
+    all.insert(0, chain.into_any());
+    Ok(Results(all))
 }
 
 /// `%r = "corert.execute_crt_op"(%op, %a) {op_attrs = [], op_func_attrs = []}`
@@ -86,17 +76,9 @@ fn execute_made(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
-    let attrs = attributes(&attrs, Some(&functions))?;
+    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
     let mut chain = AsyncValue::available(Chain);
-    let handles = run(
-        op,
-        given(operands.0)?,
-        &attrs,
-        n.0,
-        Some(&mut chain),
-        execution,
-    )?;
-    Ok(Results(handles.into_iter().map(handle_as_value).collect()))
+    asked.run(op, Some(&mut chain)).map(values)
 }
 
 /// `%op = "corert.make_composite_op"() {fn = @f}`
@@ -116,17 +98,10 @@ fn execute_synchronously(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Finished, Error> {
-    let attrs = attributes(&attrs, None)?;
-    let op = runtime(execution).op(*name, &handler.0)?;
+    let asked = Asked::new(operands, [Some(&attrs), None], n.0, execution)?;
+    let op = asked.runtime.op(*name, &handler.0)?;
     let mut chain = AsyncValue::available(Chain);
-    let handles = run(
-        &op,
-        given(operands.0)?,
-        &attrs,
-        n.0,
-        Some(&mut chain),
-        execution,
-    )?;
+    let handles = asked.run(&op, Some(&mut chain))?;
     let finished = |handle: TensorHandle| match handle.tensor() {
         Some(Ok(_)) => Ok(AnyAsyncValue::new(handle)),
         Some(Err(error)) => Err(error.clone()),
@@ -158,44 +133,64 @@ impl KernelReturn<Itself> for Finished {
     }
 }
 
-fn attributes(values: &Pairs, functions: Option<&Pairs>) -> Result<OpAttrs, Error> {
-    let mut attrs = OpAttrs::new();
-    values.add_to(&mut attrs)?;
-    if let Some(functions) = functions {
-        functions.add_functions_to(&mut attrs)?;
-    }
-    Ok(attrs)
+/// The results as values of registers.
+fn values(handles: Handles) -> Results {
+    Results(handles.into_iter().map(handle_as_value).collect())
 }
 
-/// The operands as handles.
-fn given(operands: Vec<AnyAsyncValue>) -> Result<Given, Error> {
-    let handle = |(index, operand): (usize, AnyAsyncValue)| {
-        let found = operand.type_name().unwrap_or("a value of unknown type");
-        take_handle(operand).ok_or_else(|| {
-            let message = format!("operand {index}: expected a tensor handle, found {found}");
-            Error::invalid_argument(message)
-        })
-    };
-    operands.into_iter().enumerate().map(handle).collect()
-}
-
-fn run(
-    op: &CoreRuntimeOp,
-    mut given: Given,
-    attrs: &OpAttrs,
+/// What a kernel is asked to call an operation with.
+struct Asked<'a> {
+    runtime: CoreRuntime,
+    execution: &'a ExecutionContext,
+    inputs: SmallVec<[TensorHandle; 4]>,
+    attrs: OpAttrs,
     n_results: usize,
-    chain: Option<&mut AsyncValue<Chain>>,
-    execution: &ExecutionContext,
-) -> Result<Handles, Error> {
-    let runtime = runtime(execution);
-    let inputs = Inputs::owned(&mut given);
-    let mut call = OpCall::by_kernel(&runtime, execution, inputs, attrs.as_ref());
-    call.n_results = Some(n_results);
-    call.chain = chain;
-    if n_results == 1
-        && let Some(only) = op.run_short(&mut call)?
-    {
-        return Ok(Handles::from_iter([only]));
+}
+
+impl<'a> Asked<'a> {
+    /// Reads operands and attributes: values, and names of functions.
+    fn new(
+        operands: Rest,
+        [attrs, functions]: [Option<&Pairs>; 2],
+        n_results: usize,
+        execution: &'a ExecutionContext,
+    ) -> Result<Self, Error> {
+        let handle = |(index, operand): (usize, AnyAsyncValue)| {
+            let found = operand.type_name().unwrap_or("a value of unknown type");
+            take_handle(operand).ok_or_else(|| {
+                let message = format!("operand {index}: expected a tensor handle, found {found}");
+                Error::invalid_argument(message)
+            })
+        };
+        let inputs = operands.0.into_iter().enumerate().map(handle);
+        let inputs = inputs.collect::<Result<_, _>>()?;
+        let mut all = OpAttrs::new();
+        attrs.map_or(Ok(()), |attrs| attrs.add_to(&mut all))?;
+        functions.map_or(Ok(()), |functions| functions.add_functions_to(&mut all))?;
+        Ok(Asked {
+            runtime: runtime(execution),
+            execution,
+            inputs,
+            attrs: all,
+            n_results,
+        })
     }
-    op.run(call)
+
+    fn run(
+        mut self,
+        op: &CoreRuntimeOp,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
+        let inputs = Inputs::owned(&mut self.inputs);
+        let attrs = self.attrs.as_ref();
+        let mut call = OpCall::by_kernel(&self.runtime, self.execution, inputs, attrs);
+        call.n_results = Some(self.n_results);
+        call.chain = chain;
+        if self.n_results == 1
+            && let Some(only) = op.run_short(&mut call)?
+        {
+            return Ok(Handles::from_iter([only]));
+        }
+        op.run(call)
+    }
 }

@@ -8,6 +8,7 @@ use tfrt_tensor::{Dims, TensorMetadata, TensorShape, with_number, with_real};
 
 use super::arithmetic::typed;
 use super::elements::Elements;
+use super::integers::dimension;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
@@ -59,19 +60,13 @@ pub(super) fn register(registry: &mut OpRegistry) {
         );
 }
 
-/// A dimension, counted from the last on if it is negative.
+/// The dimension that an attribute names.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` if there is none.
-fn dimension(op: &str, axis: i64, rank: usize) -> Result<usize, Error> {
-    let place = match usize::try_from(axis) {
-        Ok(axis) => Some(axis),
-        Err(_) => usize::try_from(axis.unsigned_abs())
-            .ok()
-            .and_then(|back| rank.checked_sub(back)),
-    };
-    place.filter(|place| *place < rank).ok_or_else(|| {
+fn named(op: &str, axis: i64, rank: usize) -> Result<usize, Error> {
+    dimension(axis, rank).ok_or_else(|| {
         Error::invalid_argument(format!("{op}: there is no dimension {axis} of {rank}"))
     })
 }
@@ -83,7 +78,7 @@ fn summed(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<Dims, Error> {
     };
     let mut list: Dims = axes
         .iter()
-        .map(|axis| dimension(op, *axis, rank))
+        .map(|axis| named(op, *axis, rank))
         .collect::<Result<_, _>>()?;
     list.sort_unstable();
     if let Some(twice) = list.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -133,7 +128,7 @@ fn position_axis(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<usize, 
         None => attrs.integer("dimension")?,
     };
     match axis {
-        Some(axis) => dimension(op, axis, rank),
+        Some(axis) => named(op, axis, rank),
         None => Err(crate::attributes::missing(op, "axis")),
     }
 }
