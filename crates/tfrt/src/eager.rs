@@ -281,9 +281,14 @@ impl Eager {
         attrs: &OpAttrs,
         caller: Caller,
     ) -> Result<TensorHandle, Error> {
-        self.make_room();
-        let op = self.ops.get(name, self.core())?;
+        let op = self.prepared(name)?;
         self.context.call_one(op, inputs, attrs.into(), caller)
+    }
+
+    /// An operation that is about to be called: who holds a lock then must not wait, so room is made for it now.
+    fn prepared(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {
+        self.make_room();
+        self.ops.get(name, self.core())
     }
 
     /// Waits until there is room for calls, where it may wait; else the call says that there is none.

@@ -85,15 +85,13 @@ impl Variable {
         let caller = Caller::here();
         let mut attrs = OpAttrs::new();
         attrs.set("learning_rate", rate)?;
+        let op = self.eager.prepared(Name::GradientDescent)?;
         let mut value = self.lock();
         // The variable's own handle is given away, so that its memory can be written over.
         let mut inputs = [self.take(&mut value), gradient.handle().clone()];
-        let result = self.eager.run_one(
-            Name::GradientDescent,
-            Inputs::owned(&mut inputs),
-            &attrs,
-            caller,
-        );
+        let context = self.eager.context();
+        let inputs_of_step = Inputs::owned(&mut inputs);
+        let result = context.call_one(op, inputs_of_step, (&attrs).into(), caller);
         match result {
             Ok(handle) => {
                 *value = handle;
@@ -131,6 +129,7 @@ impl Variable {
         attrs
             .set("learning_rate", rate)?
             .set("momentum", momentum)?;
+        let op = self.eager.prepared(Name::Momentum)?;
         // In the order of their addresses, so that two threads can't wait for each other.
         let is_first = std::ptr::from_ref(self) < std::ptr::from_ref(velocity);
         let (mut value, mut speed) = match is_first {
@@ -143,15 +142,13 @@ impl Variable {
                 (self.lock(), speed)
             }
         };
-        let op = self.eager.ops.get(Name::Momentum, self.eager.core())?;
         let mut inputs = [
             self.take(&mut value),
             self.take(&mut speed),
             gradient.handle().clone(),
         ];
-        let result = self
-            .eager
-            .run(op, Inputs::owned(&mut inputs), (&attrs).into(), caller);
+        let context = self.eager.context();
+        let result = context.call(op, Inputs::owned(&mut inputs), (&attrs).into(), caller);
         let [old_value, old_speed, _] = inputs;
         match result.map(|mut results| (results.pop(), results.pop())) {
             Ok((Some(new_speed), Some(new_value))) => {
