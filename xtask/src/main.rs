@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 mod bench;
 mod checkers;
+mod dependencies;
 mod fuzz;
+mod mutants;
 mod onnx;
 mod planted;
 mod size;
@@ -33,6 +35,8 @@ Usage: cargo xtask COMMAND
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
   instructions  [--bless]: instructions of what is defended, compared with benches/instructions.txt
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)
+  mutants   SUBJECT [SHARD]: change one thing at a time, and see that a test fails (cargo-mutants)
+  dependencies  licences, versions and sources of what is depended on (cargo-deny)
   onnx      [--filter WORD] [--list-failures]: the cases that ONNX has of each operation (pip gets them)";
 
 fn main() -> ExitCode {
@@ -62,6 +66,13 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         }
+        ["dependencies"] => dependencies::check(&mut steps),
+        ["mutants", subject, shard @ ..] if shard.len() < 2 => {
+            if !mutants::run(&mut steps, subject, shard.first().copied()) {
+                eprintln!("{USAGE}\n\nSubjects: {}", mutants::names().join(", "));
+                return ExitCode::from(2);
+            }
+        }
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -77,6 +88,7 @@ fn main() -> ExitCode {
 
 fn ci(steps: &mut Steps) {
     steps.check("tidy", tidy::check);
+    dependencies::check(steps);
     steps.run("format", &mut steps::cargo(&["fmt", "--all", "--check"]));
     let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
     steps.run(
