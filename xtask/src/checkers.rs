@@ -12,7 +12,7 @@ pub const MODELS: [Models; 4] = [
     Models {
         name: "values",
         package: "tfrt-async",
-        filter: &["loom::", "--skip", "queue::"],
+        filter: &["loom::", "loom_models::", "--skip", "queue::"],
     },
     Models {
         name: "memory",

@@ -9,20 +9,26 @@
 //!
 //! | Word | Means |
 //! |---|---|
-//! | bits 0 to 29 | how many hold the whole block for reading |
+//! | bits 0 to 28 | how many hold the whole block for reading |
+//! | [`FROZEN`] | nobody writes, so that whoever reads is not counted |
 //! | [`WRITER`] | somebody holds it for writing; then nobody reads |
-//! | [`DIVIDED`] | never cleared; nobody gets in by the word any more |
+//! | [`DIVIDED`] | never cleared; nobody gets in by the word any more, but readers of what is frozen |
 //!
 //! A holder by the word leaves with a release that a later one's acquire sees; holders by the table
 //! are ordered by its mutex, which is held for a look at few entries.
+//!
+//! [`FROZEN`] is set and cleared by whoever has the lock for himself, by `&mut`: nobody holds a right
+//! then, and whatever hands the lock on to other threads orders the writes before against their reads.
+//! So a look at the word is all that a reader needs.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
+const FROZEN: u32 = 1 << 29;
 const WRITER: u32 = 1 << 30;
 const DIVIDED: u32 = 1 << 31;
-const MAX_READERS: u32 = WRITER - 1;
+const MAX_READERS: u32 = FROZEN - 1;
 
 /// A lock over a range of bytes, never waited for.
 ///
@@ -56,7 +62,8 @@ struct Table(
 
 /// The right to read or write a range, given back by [`RangeLock::release`].
 ///
-/// One that is forgotten keeps its range for good.
+/// One that is forgotten keeps its range for good. One that a frozen lock gave ends at the latest when
+/// that is [thawed](RangeLock::thaw).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a range that is not released stays held"]
 pub struct Hold(Held);
@@ -65,10 +72,12 @@ pub struct Hold(Held);
 enum Held {
     /// Counted in the word.
     ForReading,
+    /// Counted nowhere: nobody writes what is frozen.
+    Frozen,
     /// The writer of the word.
     ForWriting,
-    /// An entry of the table.
-    Part(Entry),
+    /// An entry of the table. Behind an address, so that the other rights move in registers.
+    Part(Box<Entry>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +110,37 @@ impl RangeLock {
         }
     }
 
+    /// Refuses to be written from now on. So reading takes no read-modify-write.
+    #[inline]
+    pub fn freeze(&mut self) {
+        // Ordering: nobody else has the lock.
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store(word | FROZEN, Ordering::Relaxed);
+    }
+
+    /// Lets writers in again.
+    #[inline]
+    pub fn thaw(&mut self) {
+        // Ordering: nobody else has the lock.
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store(word & !FROZEN, Ordering::Relaxed);
+    }
+
+    /// Whether writers are refused until the lock is [thawed](Self::thaw).
+    #[inline]
+    pub fn is_frozen(&self) -> bool {
+        // Ordering: it does not change while anybody else has the lock.
+        self.word.load(Ordering::Relaxed) & FROZEN != 0
+    }
+
     /// Returns the right to read these bytes, unless somebody writes some of them.
     #[inline]
     pub fn try_read(&self, range: Range<usize>) -> Option<Hold> {
-        // Ordering: only a guess; the exchange decides.
+        // Ordering: only a guess, which the exchange decides; of what is frozen see the protocol.
         let mut word = self.word.load(Ordering::Relaxed);
+        if word & FROZEN != 0 {
+            return Some(Hold(Held::Frozen));
+        }
         while word < MAX_READERS {
             // Ordering: the acquire pairs with the release of a writer in `release`.
             match self.word.compare_exchange_weak(
@@ -145,13 +180,14 @@ impl RangeLock {
         // Ordering: the acquire pairs with the releases of those who came by the word. No more do,
         // since the bit is set, so what they still hold is all that can be in the way.
         let by_word = self.word.load(Ordering::Acquire) & !DIVIDED;
+        // A frozen word is in every writer's way, and readers of it do not come here.
         let is_free = by_word == 0 || (!is_writer && by_word & WRITER == 0);
         let table = table.0.get_or_insert_default();
         if !is_free || table.iter().any(|other| other.conflicts_with(&entry)) {
             return None;
         }
         table.push(entry.clone());
-        Some(Hold(Held::Part(entry)))
+        Some(Hold(Held::Part(Box::new(entry))))
     }
 
     /// Gives a right back that came from this lock.
@@ -162,6 +198,7 @@ impl RangeLock {
     #[inline]
     pub fn release(&self, hold: Hold) {
         match hold.0 {
+            Held::Frozen => {}
             // Ordering: the release pairs with the acquire of the next writer, so that what was read
             // was read before it writes.
             Held::ForReading => {
@@ -243,6 +280,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_frozen_is_read_and_not_written() {
+        let mut lock = RangeLock::new();
+        lock.freeze();
+        let readers = [lock.try_read(0..8).unwrap(), lock.try_read(4..8).unwrap()];
+        assert_eq!(lock.try_write(0..8), None);
+        lock.divide();
+        assert_eq!(lock.try_write(0..4), None);
+        let [first, second] = readers;
+        lock.release(first);
+        lock.release(lock.try_read(0..4).unwrap());
+        assert_eq!(lock.try_write(0..4), None);
+        lock.release(second);
+        lock.thaw();
+        assert!(!lock.is_frozen());
+        let writer = lock.try_write(0..4).unwrap();
+        assert_eq!(lock.try_read(0..8), None);
+        lock.release(writer);
+    }
+
+    #[test]
     fn an_empty_range_is_in_nobodys_way() {
         let lock = RangeLock::new();
         lock.divide();
@@ -313,6 +370,33 @@ mod loom_models {
                 parts.write(0..2);
             },
         );
+    }
+
+    #[test]
+    fn range_lock_that_is_frozen_is_read_at_once_until_it_is_thawed() {
+        loom::model(|| {
+            let mut parts = Parts::default();
+            parts.write(0..2);
+            parts.lock.freeze();
+            let mut parts = Arc::new(parts);
+            let shared = parts.clone();
+            let thread = thread::spawn(move || {
+                shared.write(0..1);
+                shared.read(0..2);
+            });
+            parts.read(0..2);
+            // As soon as nobody else has it: the other may still be at it, or gone.
+            let own = Arc::get_mut(&mut parts).map(|parts| {
+                parts.lock.thaw();
+                parts.write(0..2);
+            });
+            thread.join().unwrap();
+            let parts = Arc::get_mut(&mut parts).expect("the other thread has left");
+            assert_eq!(parts.lock.is_frozen(), own.is_none());
+            parts.lock.thaw();
+            let hold = parts.lock.try_write(0..2).expect("it is thawed");
+            parts.lock.release(hold);
+        });
     }
 
     #[test]

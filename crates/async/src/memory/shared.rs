@@ -119,6 +119,17 @@ impl<T> SharedBlock<T> {
     pub fn is_unique(&mut self) -> bool {
         self.header().references.is_sole()
     }
+
+    /// The value for oneself, if this is the only handle.
+    #[inline]
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        if !self.is_unique() {
+            return None;
+        }
+        // SAFETY: the header is there, as this handle is counted. Others lead to the value through handles,
+        // of which this is the only one, borrowed for writing; those that were are done (`is_sole`).
+        Some(unsafe { &mut self.header.as_mut().value })
+    }
 }
 
 impl<T> Deref for SharedBlock<T> {
@@ -239,6 +250,17 @@ mod tests {
     }
 
     #[test]
+    fn the_only_handle_leads_to_the_value_for_writing() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        let mut block = SharedBlock::allocate(&allocator, Layout::new::<u8>(), 1).unwrap();
+        *block.get_mut().unwrap() = 2;
+        let mut other = block.clone();
+        assert_eq!((block.get_mut(), other.get_mut()), (None, None));
+        drop(block);
+        assert_eq!(other.get_mut(), Some(&mut 2));
+    }
+
+    #[test]
     fn a_size_that_is_too_large_is_refused() {
         let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
         let layout = Layout::from_size_align(isize::MAX as usize - 7, 8).unwrap();
@@ -267,6 +289,22 @@ mod loom_models {
         fn drop(&mut self) {
             self.0.with_mut(|_| ());
         }
+    }
+
+    #[test]
+    fn shared_block_is_written_when_others_have_left() {
+        loom::model(|| {
+            let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+            let value = Watched(UnsafeCell::new(0));
+            let mut block = SharedBlock::allocate(&allocator, Layout::new::<u8>(), value).unwrap();
+            let other = block.clone();
+            let thread = thread::spawn(move || other.0.with(|_| ()));
+            if let Some(value) = block.get_mut() {
+                value.0.with_mut(|_| ());
+            }
+            thread.join().unwrap();
+            assert!(block.get_mut().is_some());
+        });
     }
 
     #[test]
