@@ -13,6 +13,8 @@
 //! * B2. A part's range lies in its memory.
 //! * B3. Bytes are read by holders of a right for reading, written by holders of one for writing, or
 //!   by the only handle of the memory. Memory of a foreign owner is never written, and read without a right.
+//!   Holders of rights borrow a handle, so that the only handle, borrowed for writing, has no right beside it: then the
+//!   lock may be frozen and thawed.
 //!
 //! Bytes of an allocator lie in one block with their lock and their count, which take the line of the
 //! cache before them.
@@ -142,6 +144,31 @@ impl HostBuffer {
         self.memory.is(&other.memory) && a.start.max(b.start) < a.end.min(b.end)
     }
 
+    /// Refuses to be written from now on but by who is the only holder, if this is the only one now; so readers need
+    /// not be counted.
+    #[inline]
+    pub fn freeze(&mut self) {
+        if let Memory::Own(block) = &mut self.memory
+            && let Some(lock) = block.get_mut()
+        {
+            lock.freeze();
+        }
+    }
+
+    /// Lets the bytes be written that were [frozen](Self::freeze), and says whether this is their only holder, and
+    /// they may be written; otherwise nothing changes.
+    #[inline]
+    pub fn thaw(&mut self) -> bool {
+        let Memory::Own(block) = &mut self.memory else {
+            return false;
+        };
+        let Some(lock) = block.get_mut() else {
+            return false;
+        };
+        lock.thaw();
+        true
+    }
+
     /// Lends the bytes for reading.
     ///
     /// # Errors
@@ -163,15 +190,17 @@ impl HostBuffer {
     ///
     /// # Errors
     ///
-    /// `FailedPrecondition` if somebody is reading or writing some of them, or if they are a foreign
-    /// owner's.
+    /// `FailedPrecondition` if somebody is reading or writing some of them, if they are [frozen](Self::freeze), or a
+    /// foreign owner's.
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>, Error> {
-        match self.writable()?.try_write(self.range.clone()) {
+        let lock = self.writable()?;
+        match lock.try_write(self.range.clone()) {
             Some(hold) => Ok(Writing {
                 buffer: self,
                 hold: Some(hold),
             }),
+            None if lock.is_frozen() => Err(frozen()),
             None => Err(busy("used")),
         }
     }
@@ -282,6 +311,12 @@ fn busy(how: &str) -> Error {
     let note = "kernels that write a tensor in place, and those that use it, are ordered by chains: \
                 hand the chain of the one to the other; what a single kernel writes must not be what it reads";
     Error::failed_precondition(message).with_note(note)
+}
+
+#[cold]
+fn frozen() -> Error {
+    Error::failed_precondition("the buffer is for reading only: its tensor is finished")
+        .with_note("handles of the core runtime lead to finished tensors: write to a copy")
 }
 
 /// `HostBuffer<pointer=0x7f0012345000, size=16>`, as the original prints it.
@@ -432,6 +467,7 @@ impl UninitBuffer {
     /// # Safety
     ///
     /// All bytes were written.
+    #[inline]
     pub unsafe fn assume_init(self) -> HostBuffer {
         HostBuffer {
             range: 0..self.block.len_bytes(),
@@ -499,6 +535,33 @@ mod tests {
         assert!(buffer.as_bytes_mut().is_none());
         drop(other);
         assert_eq!(buffer.as_bytes_mut().unwrap(), b"xbc");
+    }
+
+    #[test]
+    fn frozen_bytes_are_read_until_their_only_holder_thaws_them() {
+        let mut buffer = HostBuffer::copy_of(&allocator(), b"abc").unwrap();
+        let mut other = buffer.clone();
+        buffer.freeze();
+        assert!(other.write().is_ok(), "somebody else has it");
+        drop(other);
+        buffer.freeze();
+        other = buffer.clone();
+        assert_eq!(*other.read().unwrap(), *b"abc");
+        let error = other.write().unwrap_err();
+        assert_eq!(
+            error.message(),
+            "the buffer is for reading only: its tensor is finished"
+        );
+        assert!(!other.thaw() && other.write().is_err());
+        assert!(buffer.slice(1..2).unwrap().write().is_err());
+        drop(other);
+        buffer.as_bytes_mut().unwrap()[0] = b'x';
+        assert!(buffer.thaw());
+        buffer.write().unwrap()[1] = b'y';
+        assert_eq!(*buffer.read().unwrap(), *b"xyc");
+        let mut foreign = HostBuffer::from_owner(vec![1_u8]);
+        foreign.freeze();
+        assert!(!foreign.thaw());
     }
 
     #[test]
