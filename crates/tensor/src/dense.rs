@@ -71,39 +71,36 @@ impl DenseHostTensor {
         metadata: TensorMetadata,
     ) -> Result<Self, Error> {
         let len_bytes = metadata.len_bytes()?;
-        Self::zeroed_bytes(allocator, metadata, len_bytes)
-    }
-
-    /// The same where it is known how many bytes the metadata asks for.
-    #[inline]
-    fn zeroed_bytes(
-        allocator: &Arc<dyn HostAllocator>,
-        metadata: TensorMetadata,
-        len_bytes: usize,
-    ) -> Result<Self, Error> {
         let buffer = UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT)
             .ok_or_else(|| no_memory(&metadata))?
             .fill(0);
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// A tensor of zeros of this one's shape, and of another type.
+    /// Memory for as many `U`s as this tensor has `T`s, to be [made](Self::like) a tensor of its shape.
     ///
     /// # Errors
     ///
-    /// `ResourceExhausted` if there is no memory for it, `InvalidArgument` if there never could be.
-    #[inline]
-    pub(crate) fn zeroed_like<T: Element, U: Element>(
+    /// `ResourceExhausted` if there is none, `InvalidArgument` if the elements are no `T`s.
+    #[inline(always)]
+    pub(crate) fn uninit_like<T: Element, U: Element>(
         &self,
         allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Self, Error> {
-        let metadata = TensorMetadata::new(U::DTYPE, self.shape().clone());
+    ) -> Result<UninitBuffer, Error> {
+        self.metadata.expect_dtype(T::DTYPE)?;
         let n = self.buffer.len_bytes() / size_of::<T>();
-        match n.checked_mul(size_of::<U>()) {
-            Some(len_bytes) if self.dtype() == T::DTYPE => {
-                Self::zeroed_bytes(allocator, metadata, len_bytes)
-            }
-            _ => Self::zeroed(allocator, metadata),
+        n.checked_mul(size_of::<U>())
+            .and_then(|len_bytes| UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT))
+            .ok_or_else(|| no_memory(&TensorMetadata::new(U::DTYPE, self.shape().clone())))
+    }
+
+    /// A tensor of this one's shape, of as many `U`s.
+    #[inline(always)]
+    pub(crate) fn like<U: Element>(&self, buffer: HostBuffer) -> Self {
+        debug_assert_eq!(buffer.len_bytes() / size_of::<U>(), self.n_elements());
+        DenseHostTensor {
+            metadata: TensorMetadata::new(U::DTYPE, self.shape().clone()),
+            buffer,
         }
     }
 
@@ -228,10 +225,18 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
-    /// Whether nobody else holds the memory of the elements, and it may be written.
+    /// Whether nobody else holds the memory of the elements, and it may be written. Then it may even if it was
+    /// [frozen](Self::freeze).
     #[inline]
     pub fn is_sole(&mut self) -> bool {
-        self.buffer.as_bytes_mut().is_some()
+        self.buffer.thaw()
+    }
+
+    /// Says that the elements will not be written any more while several hold them, if nobody else does now:
+    /// [`HostBuffer::freeze`].
+    #[inline]
+    pub fn freeze(&mut self) {
+        self.buffer.freeze();
     }
 
     /// The same elements with another shape, in the same buffer.
@@ -364,6 +369,7 @@ pub(crate) fn print_elements<T: Element>(
     })
 }
 
+#[cold]
 pub(crate) fn no_memory(metadata: &TensorMetadata) -> Error {
     Error::resource_exhausted(format!("Cannot allocate tensor of {metadata}"))
 }

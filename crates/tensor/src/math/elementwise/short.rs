@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tfrt_host::{Error, HostAllocator};
 
-use super::{Binary, Unary, binary_run, each_pair, unary_slice, unary_slice_in_place};
-use crate::math::broadcast::Run;
+use super::{Binary, Unary, unary_slice_in_place};
+use crate::element::collected;
 use crate::math::vectorized;
 use crate::{DenseHostTensor, Element};
 
@@ -17,27 +17,34 @@ pub const SHORT: usize = 1 << 12;
 /// For so few elements the choice of an instruction set takes longer than what it saves.
 const FEW: usize = 16;
 
-/// How two tensors that need no broadcasting by dimensions are walked through, each element by its own, or one for all,
-/// and whether the result has the shape of `x`, or else that of `y`. `None` if there is more to it.
-#[inline(always)]
-fn run_of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(Run<2>, bool)> {
-    let n = |tensor: &DenseHostTensor| tensor.buffer().len_bytes() / size_of::<T>();
-    let (n_x, n_y) = (n(x), n(y));
-    let (len, strides, is_of_x) = if x.shape() == y.shape() {
-        (n_x, [1, 1], true)
-    } else if n_y == 1 && y.shape().rank() <= x.shape().rank() {
-        (n_x, [1, 0], true)
-    } else if n_x == 1 && x.shape().rank() <= y.shape().rank() {
-        (n_y, [0, 1], false)
-    } else {
-        return None;
-    };
-    let run = Run {
-        len,
-        offsets: [0, 0],
-        strides,
-    };
-    (len <= SHORT).then_some((run, is_of_x))
+/// How two tensors are walked through that need no broadcasting by dimensions.
+enum Walk {
+    /// Each element with the other's at the same place.
+    Pairs,
+    /// Each element of the first with the only one of the second.
+    WithOne,
+    /// The only element of the first with each of the second.
+    OfOne,
+}
+
+impl Walk {
+    /// `None` if there is more to it, or if there are too many elements.
+    #[inline(always)]
+    fn of<T>(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<Walk> {
+        let n = |tensor: &DenseHostTensor| tensor.buffer().len_bytes() / size_of::<T>();
+        let (n_x, n_y) = (n(x), n(y));
+        if n_x.max(n_y) > SHORT {
+            None
+        } else if x.shape() == y.shape() {
+            Some(Walk::Pairs)
+        } else if n_y == 1 && y.shape().rank() <= x.shape().rank() {
+            Some(Walk::WithOne)
+        } else if n_x == 1 && x.shape().rank() <= y.shape().rank() {
+            Some(Walk::OfOne)
+        } else {
+            None
+        }
+    }
 }
 
 /// Calculates a function of each pair of elements of two short tensors, of which one is of the result's shape, and
@@ -70,19 +77,29 @@ pub fn binary_short<F: Binary<T>, T: Element>(
 ) -> Result<Option<DenseHostTensor>, Error> {
     x.metadata().expect_dtype(T::DTYPE)?;
     y.metadata().expect_dtype(T::DTYPE)?;
-    let Some((run, is_of_x)) = run_of::<T>(x, y) else {
+    let Some(walk) = Walk::of::<T>(x, y) else {
         return Ok(None);
     };
-    let like = if is_of_x { x } else { y };
-    let mut out = like.zeroed_like::<T, F::Output>(allocator)?;
-    let (x, y) = (x.read()?, y.read()?);
-    let (x, y) = (x.elements::<T>()?, y.elements::<T>()?);
-    match out.elements_mut::<F::Output>()? {
-        Some(out) if run.len > FEW => binary_run::<F, T>(x, y, &run, out),
-        Some(out) => each_pair::<F, T>(x, y, run.strides, out),
-        None => (),
-    }
-    Ok(Some(out))
+    let (x_reading, y_reading) = (x.read()?, y.read()?);
+    let (xs, ys) = (x_reading.elements::<T>()?, y_reading.elements::<T>()?);
+    let like = match walk {
+        Walk::Pairs | Walk::WithOne => x,
+        Walk::OfOne => y,
+    };
+    let out = like.uninit_like::<T, F::Output>(allocator)?;
+    let out = match (walk, xs, ys) {
+        (Walk::WithOne, xs, [y]) => {
+            collected(out, xs.iter().map(|x| F::apply(*x, *y)), xs.len() > FEW)
+        }
+        (Walk::OfOne, [x], ys) => {
+            collected(out, ys.iter().map(|y| F::apply(*x, *y)), ys.len() > FEW)
+        }
+        (_, xs, ys) => {
+            let pairs = xs.iter().zip(ys);
+            collected(out, pairs.map(|(x, y)| F::apply(*x, *y)), xs.len() > FEW)
+        }
+    };
+    Ok(Some(like.like::<F::Output>(out?)))
 }
 
 /// Replaces each element of a short tensor, which nobody else holds, by a function of it and another's: the element at
@@ -146,12 +163,12 @@ pub fn unary_short<F: Unary<T>, T: Element>(
     if x.buffer().len_bytes() / size_of::<T>() > SHORT {
         return Ok(None);
     }
-    let mut out = x.zeroed_like::<T, F::Output>(allocator)?;
-    let x = x.read()?;
-    if let Some(out) = out.elements_mut::<F::Output>()? {
-        unary_slice::<F, T>(x.elements()?, out);
-    }
-    Ok(Some(out))
+    let reading = x.read()?;
+    let xs = reading.elements::<T>()?;
+    let out = x.uninit_like::<T, F::Output>(allocator)?;
+    // However few they are: many of these functions take long.
+    let out = collected(out, xs.iter().map(|x| F::apply(*x)), true);
+    Ok(Some(x.like::<F::Output>(out?)))
 }
 
 /// Replaces each element of a short tensor, which nobody else holds, by a function of it. Returns false if it is not
