@@ -398,14 +398,16 @@ pub(crate) fn block<R: Reduction<T>, T: Element>(elements: &[T]) -> R::Partial {
 }
 
 /// Reduces a function of each element of a row, in the order of [`block`], within what is [`vectorized`]. `results`
-/// takes what the function gives: a block that stays in the cache.
+/// takes what the function gives, a block that stays in the cache, unless the row has memory that is as near, and
+/// placed so that what is written there is not taken for what is read.
 #[inline(always)]
 pub(crate) fn block_by<R: Reduction<T>, T: Element>(
     row: &mut Row<'_, T>,
     results: &mut [T; BLOCK],
     function: impl Fn(T) -> T + Copy,
 ) -> R::Partial {
-    let (elements, ahead) = row.parts();
+    let (elements, near, ahead) = row.parts();
+    let results = near.unwrap_or(results);
     let mut tree = Tree::<R, T>::new();
     for part in elements.chunks(BLOCK) {
         let results = &mut results[..part.len()];

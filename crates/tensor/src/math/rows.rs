@@ -126,10 +126,15 @@ impl<'r, T: Element> Row<'r, T> {
         self.x.unwrap_or(&self.out[self.first..])
     }
 
-    /// The elements, as they are now, and what comes after the row.
-    pub(crate) fn parts(&mut self) -> (&[T], &mut Ahead<'r, T>) {
-        let elements = self.x.unwrap_or(&self.out[self.first..]);
-        (elements, &mut self.ahead)
+    /// The elements, as they are now; memory for as many that is near and not read until the last pass writes to it,
+    /// if there is some; and what comes after the row.
+    pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Ahead<'r, T>) {
+        let out = &mut self.out[self.first..];
+        match (self.x, &self.streams) {
+            (Some(x), Some(_)) => (x, Some(out), &mut self.ahead),
+            (Some(x), None) => (x, None, &mut self.ahead),
+            (None, _) => (out, None, &mut self.ahead),
+        }
     }
 
     /// Writes a function of each element: these are the elements from now on.
