@@ -199,7 +199,7 @@ impl Context {
     /// # Errors
     ///
     /// As of that.
-    #[inline]
+    #[inline(always)]
     pub fn call_one(
         &self,
         op: &CoreRuntimeOp,
@@ -219,11 +219,23 @@ impl Context {
                 in_flight: Some(&self.in_flight),
             };
             match op.run_short(&mut call) {
-                Ok(Some(result)) => return Ok(result),
-                Ok(None) => (),
-                Err(error) => return Err(caller.locate(op.name(), error)),
+                Ok(result) => return Ok(result),
+                Err(None) => (),
+                Err(Some(error)) => return Err(caller.locate(op.name(), error)),
             }
         }
+        self.call_one_long(op, inputs, attrs, caller)
+    }
+
+    /// The same of a call without a short way. It stands apart: the short way is made part of its caller.
+    #[inline(never)]
+    fn call_one_long(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: Inputs<'_>,
+        attrs: OpAttrsRef<'_>,
+        caller: Caller,
+    ) -> Result<TensorHandle, Error> {
         self.call_for(op, inputs, attrs, (caller, Some(1)))
             .and_then(|results| op.only(results))
             .map_err(|error| caller.locate(op.name(), error))

@@ -16,7 +16,9 @@ use tfrt_tensor::{
 
 use crate::attributes::{self, OpAttrsRef};
 use crate::call::Call;
+use crate::handle::Home;
 use crate::inputs::Inputs;
+use crate::op::Short;
 
 /// What is known of the results before they are made.
 pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
@@ -83,10 +85,9 @@ pub type MetadataFn = dyn Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error>
 /// Makes the results.
 pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync;
 
-/// Makes the only result at once if the inputs are short and need nothing but a look at their types and shapes; `None`
-/// leaves it to the long way, which also says what is wrong.
-pub type ShortFn =
-    fn(&mut Inputs<'_>, &Arc<dyn HostAllocator>) -> Result<Option<DenseHostTensor>, Error>;
+/// Makes the only result at once if the inputs are short and need nothing but a look at their types and shapes. The long
+/// way says what is wrong otherwise.
+pub(crate) type ShortFn = fn(&mut Inputs<'_>, &Arc<dyn HostAllocator>, Home) -> Short;
 
 /// About how many additions an operation takes.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
@@ -333,7 +334,7 @@ impl OpDefinition {
     }
 
     /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
-    pub fn short(mut self, short: ShortFn) -> Self {
+    pub(crate) fn short(mut self, short: ShortFn) -> Self {
         self.short = Some(short);
         self
     }

@@ -22,7 +22,7 @@ use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultMetad
 use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
 use crate::inputs::Inputs;
-use crate::op::{Handles, Op, OpCall};
+use crate::op::{Handles, Op, OpCall, Short};
 
 /// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
@@ -50,9 +50,9 @@ impl Op for RegisteredOp {
     }
 
     #[inline]
-    fn call_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
         let Some(short) = self.definition.short_fn() else {
-            return Ok(None);
+            return Err(None);
         };
         let request = call.execution.request();
         let home = Home {
@@ -60,10 +60,9 @@ impl Op for RegisteredOp {
             device: self.device,
         };
         if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(home) {
-            return Ok(None);
+            return Err(None);
         }
-        let tensor = short(&mut call.inputs, request.host().allocator())?;
-        Ok(tensor.map(|tensor| TensorHandle::of_tensor(home, tensor.into())))
+        short(&mut call.inputs, request.host().allocator(), home)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {

@@ -12,7 +12,8 @@ use crate::runtime::RuntimeId;
 /// A tensor, one that is to come, or why there will be none.
 ///
 /// Type and shape are known at once wherever they can be, the device always. Clones lead to the same tensor.
-/// An operation that is given the only handle to a tensor may write its result into the memory of that tensor.
+/// An operation that is given the only handle to a tensor may write its result into the memory of that tensor. Nobody
+/// else writes to a tensor that had no other holder when its handle was made: [`DenseHostTensor::write`] refuses.
 ///
 /// # Examples
 ///
@@ -83,8 +84,13 @@ impl Value for Described {
 }
 
 impl TensorHandle {
+    /// A handle to a tensor that is finished: from now on it is written by operations only that are given the only
+    /// handle to it.
     #[inline]
-    pub(crate) fn of_tensor(home: Home, tensor: Tensor) -> TensorHandle {
+    pub(crate) fn of_tensor(home: Home, mut tensor: Tensor) -> TensorHandle {
+        if let Tensor::Dense(dense) = &mut tensor {
+            dense.freeze();
+        }
         TensorHandle {
             state: State::Tensor(tensor),
             home,

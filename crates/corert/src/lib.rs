@@ -51,7 +51,7 @@ pub use handler::{
     CpuOpHandler, FallbackOpHandler, LoggingOpHandler, NullOpHandler, OpHandler, OpHandlerRef,
 };
 pub use inputs::{Inputs, IntoInputs};
-pub use op::{CoreRuntimeOp, Handles, Op, OpCall};
+pub use op::{CoreRuntimeOp, Handles, Op, OpCall, Short};
 pub use record::{Recording, Trace, TracedCall};
 pub use runtime::CoreRuntime;
 pub use transfer::default_format;

@@ -18,6 +18,9 @@ use crate::runtime::{CoreRuntime, RuntimeId};
 /// The results of an operation.
 pub type Handles = SmallVec<[TensorHandle; 1]>;
 
+/// What the short way of an operation gives: a handle where that of a call's result lies, which is not moved then.
+pub type Short = Result<TensorHandle, Option<Error>>;
+
 /// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
 /// another operation.
 pub trait Op: Send + Sync + 'static {
@@ -35,14 +38,14 @@ pub trait Op: Send + Sync + 'static {
     }
 
     /// The short way of an operation with one result, for inputs so short that what is done around the arithmetic
-    /// matters. `None` if there is none for these inputs, which are as they were then.
+    /// matters.
     ///
     /// # Errors
     ///
-    /// As of [`call`](Self::call).
-    fn call_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+    /// As of [`call`](Self::call); `None` if there is no short way for these inputs, which are as they were then.
+    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
         let _ = call;
-        Ok(None)
+        Err(None)
     }
 
     /// Calls it. What has to do with shapes and types is found now if they are known; the tensors may come later.
@@ -192,7 +195,7 @@ impl CoreRuntimeOp {
     /// # Errors
     ///
     /// As of [`call`](Self::call); `InvalidArgument` if it does not have one result.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn call_one<'a>(
         &self,
@@ -201,7 +204,10 @@ impl CoreRuntimeOp {
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<TensorHandle, Error> {
         let (caller, attrs) = (Caller::here(), attrs.into());
-        inputs.with(|inputs| context.call_one(self, inputs, attrs, caller))
+        inputs.with(
+            #[inline(always)]
+            |inputs| context.call_one(self, inputs, attrs, caller),
+        )
     }
 
     /// The only result of a call that had to go the long way.
@@ -220,12 +226,12 @@ impl CoreRuntimeOp {
     ///
     /// # Errors
     ///
-    /// As of [`Op::call`].
-    #[inline]
-    pub fn run_short(&self, call: &mut OpCall<'_>) -> Result<Option<TensorHandle>, Error> {
+    /// As of that.
+    #[inline(always)]
+    pub fn run_short(&self, call: &mut OpCall<'_>) -> Short {
         match call.execution.host().trace() {
             None => self.op.call_short(call),
-            Some(_) => Ok(None),
+            Some(_) => Err(None),
         }
     }
 

@@ -105,16 +105,7 @@ fn errors_about_shapes_are_the_callers_and_have_his_place() {
 fn the_last_handle_of_a_tensor_lends_its_memory_to_the_result() {
     let runtime = CoreRuntime::new(&host());
     let context = runtime.context();
-    let address = |handle: &TensorHandle| {
-        handle
-            .tensor()
-            .unwrap()
-            .unwrap()
-            .as_dense()
-            .unwrap()
-            .buffer()
-            .address()
-    };
+    let address = |handle: &TensorHandle| dense_of(handle).buffer().address();
     let ones = |n: usize| runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
     // Short, and long enough for workers.
     for n in [4, 1 << 14, 1 << 18] {
@@ -145,6 +136,37 @@ fn the_last_handle_of_a_tensor_lends_its_memory_to_the_result() {
         wait(&fourth);
         assert_ne!(address(&fourth), address(&third));
     }
+}
+
+#[test]
+fn a_tensor_that_a_handle_leads_to_is_written_by_nobody_else() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    for n in [4, 1 << 14] {
+        let x = runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
+        let sum = add(&runtime).call_one(&context, [&x, &x], &none()).unwrap();
+        for handle in [&x, &sum] {
+            let dense = dense_of(handle);
+            let error = dense.write().unwrap_err();
+            assert_eq!(error.code(), ErrorCode::FailedPrecondition);
+            assert_eq!(
+                error.message(),
+                "the buffer is for reading only: its tensor is finished"
+            );
+            // As often at once as one likes.
+            let readings = [dense.read().unwrap(), dense.read().unwrap()];
+            assert_eq!(readings[0].bytes(), readings[1].bytes());
+        }
+        // A tensor that somebody else has is his to write.
+        let own = dense_of(&x).deep_copy(runtime.host().allocator()).unwrap();
+        let shared = runtime.handle(own.clone());
+        own.write().unwrap().elements_mut::<f32>().unwrap()[0] = 7.0;
+        assert_eq!(values(&shared)[0], 7.0);
+    }
+}
+
+fn dense_of(handle: &TensorHandle) -> &DenseHostTensor {
+    handle.tensor().unwrap().unwrap().as_dense().unwrap()
 }
 
 fn wait(handle: &TensorHandle) {

@@ -186,10 +186,12 @@ impl<'a> Asked<'a> {
         let mut call = OpCall::by_kernel(&self.runtime, self.execution, inputs, attrs);
         call.n_results = Some(self.n_results);
         call.chain = chain;
-        if self.n_results == 1
-            && let Some(only) = op.run_short(&mut call)?
-        {
-            return Ok(Handles::from_iter([only]));
+        if self.n_results == 1 {
+            match op.run_short(&mut call) {
+                Ok(only) => return Ok(Handles::from_iter([only])),
+                Err(Some(error)) => return Err(error),
+                Err(None) => (),
+            }
         }
         op.run(call)
     }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{DType, Error, HostAllocator};
+use tfrt_host::{DType, HostAllocator};
 use tfrt_tensor::math::elementwise::{
     Binary, Unary, binary_short, binary_short_in_place, unary_short, unary_short_in_place,
 };
 use tfrt_tensor::{Bool, DenseHostTensor, Element};
 
+use crate::TensorHandle;
+use crate::handle::Home;
 use crate::inputs::{Inputs, One, Two};
-
-/// What a short way gives.
-type Short = Result<Option<DenseHostTensor>, Error>;
+use crate::op::Short;
 
 /// `usual!(dtype, T => body)` does something for the Rust type of one of the usual types, and nothing for others.
 macro_rules! usual {
@@ -21,7 +21,7 @@ macro_rules! usual {
                 type $T = $type;
                 $body
             })*
-            _ => Ok(None),
+            _ => Err(None),
         }
     };
     ($dtype:expr, $T:ident => $body:expr) => {
@@ -30,7 +30,11 @@ macro_rules! usual {
 }
 
 /// A function of two elements, in the memory of one of the operands if it was given for good.
-pub(super) fn binary<F>(inputs: &mut Inputs<'_>, allocator: &Arc<dyn HostAllocator>) -> Short
+pub(super) fn binary<F>(
+    inputs: &mut Inputs<'_>,
+    allocator: &Arc<dyn HostAllocator>,
+    home: Home,
+) -> Short
 where
     F: Binary<f32, Output = f32>
         + Binary<f64, Output = f64>
@@ -38,13 +42,17 @@ where
         + Binary<i64, Output = i64>,
 {
     let Some(two) = inputs.two() else {
-        return Ok(None);
+        return Err(None);
     };
-    usual!(first_dtype(&two), T => binary_of::<F, T>(two, allocator))
+    usual!(first_dtype(&two), T => binary_of::<F, T>(two, allocator, home))
 }
 
 /// Whether something is true of two elements.
-pub(super) fn comparison<F>(inputs: &mut Inputs<'_>, allocator: &Arc<dyn HostAllocator>) -> Short
+pub(super) fn comparison<F>(
+    inputs: &mut Inputs<'_>,
+    allocator: &Arc<dyn HostAllocator>,
+    home: Home,
+) -> Short
 where
     F: Binary<f32, Output = Bool>
         + Binary<f64, Output = Bool>
@@ -55,18 +63,22 @@ where
         Some(Two::Lent(x, y)) => (x, y),
         Some(Two::Owned(x, y)) => match (x.as_dense(), y.as_dense()) {
             (Some(x), Some(y)) => (x, y),
-            _ => return Ok(None),
+            _ => return Err(None),
         },
-        None => return Ok(None),
+        None => return Err(None),
     };
     if x.dtype() != y.dtype() {
-        return Ok(None);
+        return Err(None);
     }
-    usual!(Some(x.dtype()), T => binary_short::<F, T>(allocator, x, y))
+    usual!(Some(x.dtype()), T => result(binary_short::<F, T>(allocator, x, y)?, home))
 }
 
 /// A function of an element, in the memory of the operand if it was given for good.
-pub(super) fn unary<F>(inputs: &mut Inputs<'_>, allocator: &Arc<dyn HostAllocator>) -> Short
+pub(super) fn unary<F>(
+    inputs: &mut Inputs<'_>,
+    allocator: &Arc<dyn HostAllocator>,
+    home: Home,
+) -> Short
 where
     F: Unary<f32, Output = f32>
         + Unary<f64, Output = f64>
@@ -74,19 +86,34 @@ where
         + Unary<i64, Output = i64>,
 {
     match inputs.one() {
-        Some(one) => usual!(one.dtype(), T => unary_of::<F, T>(one, allocator)),
-        None => Ok(None),
+        Some(one) => usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home)),
+        None => Err(None),
     }
 }
 
 /// The same of a float.
-pub(super) fn float<F>(inputs: &mut Inputs<'_>, allocator: &Arc<dyn HostAllocator>) -> Short
+pub(super) fn float<F>(
+    inputs: &mut Inputs<'_>,
+    allocator: &Arc<dyn HostAllocator>,
+    home: Home,
+) -> Short
 where
     F: Unary<f32, Output = f32> + Unary<f64, Output = f64>,
 {
     match inputs.one() {
-        Some(one) => usual!(one.dtype(), T => unary_of::<F, T>(one, allocator); F32 f32 F64 f64),
-        None => Ok(None),
+        Some(one) => {
+            usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home); F32 f32 F64 f64)
+        }
+        None => Err(None),
+    }
+}
+
+/// The result, if the tensors were such that there is one.
+#[inline(always)]
+fn result(tensor: Option<DenseHostTensor>, home: Home) -> Short {
+    match tensor {
+        Some(tensor) => Ok(TensorHandle::of_tensor(home, tensor.into())),
+        None => Err(None),
     }
 }
 
@@ -102,28 +129,29 @@ fn first_dtype(two: &Two<'_>) -> Option<DType> {
 fn binary_of<F: Binary<T, Output = T>, T: Element>(
     two: Two<'_>,
     allocator: &Arc<dyn HostAllocator>,
+    home: Home,
 ) -> Short {
     let (x, y) = match two {
         Two::Lent(x, y) => (x, y),
         Two::Owned(x_handle, y_handle) => {
             let (Some(x), Some(y)) = (x_handle.as_dense_mut(), y_handle.as_dense_mut()) else {
-                return Ok(None);
+                return Err(None);
             };
             if x.dtype() != y.dtype() {
-                return Ok(None);
+                return Err(None);
             }
             if binary_short_in_place::<F, T>(x, y, false)? {
-                return Ok(x_handle.take_dense());
+                return result(x_handle.take_dense(), home);
             }
             if binary_short_in_place::<F, T>(y, x, true)? {
-                return Ok(y_handle.take_dense());
+                return result(y_handle.take_dense(), home);
             }
             (&*x, &*y)
         }
     };
     match x.dtype() == y.dtype() {
-        true => binary_short::<F, T>(allocator, x, y),
-        false => Ok(None),
+        true => result(binary_short::<F, T>(allocator, x, y)?, home),
+        false => Err(None),
     }
 }
 
@@ -131,16 +159,17 @@ fn binary_of<F: Binary<T, Output = T>, T: Element>(
 fn unary_of<F: Unary<T, Output = T>, T: Element>(
     one: One<'_>,
     allocator: &Arc<dyn HostAllocator>,
+    home: Home,
 ) -> Short {
     match one {
-        One::Lent(x) => unary_short::<F, T>(allocator, x),
+        One::Lent(x) => result(unary_short::<F, T>(allocator, x)?, home),
         One::Owned(handle) => {
             let Some(x) = handle.as_dense_mut() else {
-                return Ok(None);
+                return Err(None);
             };
             match unary_short_in_place::<F, T>(x)? {
-                true => Ok(handle.take_dense()),
-                false => unary_short::<F, T>(allocator, x),
+                true => result(handle.take_dense(), home),
+                false => result(unary_short::<F, T>(allocator, x)?, home),
             }
         }
     }
