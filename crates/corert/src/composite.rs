@@ -148,12 +148,6 @@ fn value_as_handle(
     }
     let metadata: AsyncValue<Described> = value.clone().and_then_value(TensorHandle::described);
     let tensor: AsyncValue<Tensor> = value.and_then_value(TensorHandle::to_async);
-    TensorHandle::of_later(
-        home,
-        Later {
-            tensor,
-            metadata: LaterMetadata::Before(metadata),
-            request: request.clone(),
-        },
-    )
+    let metadata = LaterMetadata::Before(metadata);
+    TensorHandle::of_later(home, Later { tensor, metadata }, request)
 }

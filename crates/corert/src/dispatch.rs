@@ -333,14 +333,11 @@ fn handles(
             Output::Ready(tensor) => TensorHandle::of_tensor(home, tensor),
             Output::Later(tensor) => {
                 let known = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
-                TensorHandle::of_later(
-                    home,
-                    Later {
-                        tensor: told(definition, tensor, execution, caller),
-                        metadata: known,
-                        request: execution.request().clone(),
-                    },
-                )
+                let later = Later {
+                    tensor: told(definition, tensor, execution, caller),
+                    metadata: known,
+                };
+                TensorHandle::of_later(home, later, execution.request())
             }
         });
     }
@@ -479,15 +476,7 @@ pub(crate) fn later_handles(
     execution: &ExecutionContext,
 ) -> Handles {
     let handle = |(tensor, metadata)| {
-        let request = execution.request().clone();
-        TensorHandle::of_later(
-            home,
-            Later {
-                tensor,
-                metadata,
-                request,
-            },
-        )
+        TensorHandle::of_later(home, Later { tensor, metadata }, execution.request())
     };
     let mut all: Handles = smallvec![];
     all.extend(tensors.map(handle));

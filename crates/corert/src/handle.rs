@@ -51,7 +51,9 @@ pub(crate) struct Traced {
 #[derive(Clone)]
 enum State {
     Tensor(Tensor),
-    Later(Arc<Later>),
+    /// With the request whose cancellation is the end of the wait: it lies in the handle so that to ask many handles,
+    /// which are all cancelled, takes nothing from memory but themselves.
+    Later(Arc<Later>, Arc<RequestContext>),
     Failed(Error),
     /// An operation took it for good. Nobody else sees that.
     Taken,
@@ -61,8 +63,6 @@ enum State {
 pub(crate) struct Later {
     pub(crate) tensor: AsyncValue<Tensor>,
     pub(crate) metadata: LaterMetadata,
-    /// Whose cancellation is the end of the wait.
-    pub(crate) request: Arc<RequestContext>,
 }
 
 /// What is known of a tensor that is to come.
@@ -107,9 +107,14 @@ impl TensorHandle {
         }
     }
 
-    pub(crate) fn of_later(home: Home, later: Later) -> TensorHandle {
+    /// A handle to a tensor that is to come, at the latest when the request is cancelled.
+    pub(crate) fn of_later(
+        home: Home,
+        later: Later,
+        request: &Arc<RequestContext>,
+    ) -> TensorHandle {
         TensorHandle {
-            state: State::Later(Arc::new(later)),
+            state: State::Later(Arc::new(later), request.clone()),
             home,
             traced: None,
         }
@@ -132,7 +137,7 @@ impl TensorHandle {
     pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
         match &self.state {
             State::Tensor(tensor) => Some(Ok(tensor)),
-            State::Later(later) => later.get(),
+            State::Later(later, request) => later.get(request),
             State::Failed(error) => Some(Err(error)),
             State::Taken => None,
         }
@@ -167,7 +172,8 @@ impl TensorHandle {
     pub fn is_settled(&self) -> bool {
         match &self.state {
             State::Tensor(_) | State::Failed(_) => true,
-            State::Later(later) => later.is_settled(),
+            // The request is in the cache.
+            State::Later(later, request) => request.is_cancelled() || later.tensor.is_settled(),
             State::Taken => false,
         }
     }
@@ -182,7 +188,7 @@ impl TensorHandle {
     pub fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.state {
             State::Tensor(tensor) => Some(tensor.metadata()),
-            State::Later(later) => later.metadata(),
+            State::Later(later, _) => later.metadata(),
             State::Failed(_) | State::Taken => None,
         }
     }
@@ -208,7 +214,7 @@ impl TensorHandle {
         match &self.state {
             State::Tensor(tensor) => AsyncValue::available(tensor.clone()),
             State::Failed(error) => AsyncValue::from_error(error.clone()),
-            State::Later(later) => later.to_async(),
+            State::Later(later, request) => later.to_async(request),
             State::Taken => AsyncValue::from_error(taken()),
         }
     }
@@ -219,10 +225,10 @@ impl TensorHandle {
             return AsyncValue::available(Described(metadata.clone()));
         }
         match &self.state {
-            State::Later(later) => match &later.metadata {
+            State::Later(later, request) => match &later.metadata {
                 LaterMetadata::Before(described) => described.clone(),
                 _ => later
-                    .to_async()
+                    .to_async(request)
                     .map(|tensor| Described(tensor.metadata().clone())),
             },
             State::Tensor(tensor) => AsyncValue::available(Described(tensor.metadata().clone())),
@@ -236,7 +242,9 @@ impl TensorHandle {
     #[inline]
     pub(crate) fn awaited(&self) -> Option<&AnyAsyncValue> {
         match &self.state {
-            State::Later(later) if later.get().is_none() => Some(later.tensor.as_any()),
+            State::Later(later, request) if later.get(request).is_none() => {
+                Some(later.tensor.as_any())
+            }
             _ => None,
         }
     }
@@ -244,7 +252,7 @@ impl TensorHandle {
     /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
     #[inline]
     pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
-        if matches!(self.state, State::Later(_)) {
+        if matches!(self.state, State::Later(..)) {
             self.settle();
         }
         let is_sole = match &mut self.state {
@@ -274,22 +282,14 @@ impl TensorHandle {
 
     /// Takes a tensor that has come out of its cell if nobody else can see that.
     fn settle(&mut self) {
-        let State::Later(later) = std::mem::replace(&mut self.state, State::Taken) else {
+        let State::Later(later, request) = std::mem::replace(&mut self.state, State::Taken) else {
             return;
         };
         self.state = match Arc::try_unwrap(later) {
-            Err(shared) => State::Later(shared),
-            Ok(Later {
-                tensor,
-                metadata,
-                request,
-            }) => match tensor.settled().try_into_value() {
+            Err(shared) => State::Later(shared, request),
+            Ok(Later { tensor, metadata }) => match tensor.settled().try_into_value() {
                 Ok(tensor) => State::Tensor(tensor),
-                Err(tensor) => State::Later(Arc::new(Later {
-                    tensor,
-                    metadata,
-                    request,
-                })),
+                Err(tensor) => State::Later(Arc::new(Later { tensor, metadata }), request),
             },
         };
     }
@@ -313,16 +313,10 @@ fn taken() -> Error {
 
 impl Later {
     #[inline]
-    fn get(&self) -> Option<Result<&Tensor, &Error>> {
+    fn get<'a>(&'a self, request: &'a RequestContext) -> Option<Result<&'a Tensor, &'a Error>> {
         self.tensor
             .get()
-            .or_else(|| self.request.cancellation().map(Err))
-    }
-
-    /// Looks at the request first: unlike the cells of many handles it is in the cache.
-    #[inline]
-    fn is_settled(&self) -> bool {
-        self.request.is_cancelled() || self.tensor.is_settled()
+            .or_else(|| request.cancellation().map(Err))
     }
 
     fn metadata(&self) -> Option<&TensorMetadata> {
@@ -336,7 +330,7 @@ impl Later {
         }
     }
 
-    fn to_async(&self) -> AsyncValue<Tensor> {
+    fn to_async(&self, request: &Arc<RequestContext>) -> AsyncValue<Tensor> {
         if self.tensor.is_settled() {
             return self.tensor.clone();
         }
@@ -348,7 +342,7 @@ impl Later {
             promise.take()
         };
         let other = promise.clone();
-        let hook = self.request.on_cancel(move |reason| {
+        let hook = request.on_cancel(move |reason| {
             if let Some(promise) = take(&other) {
                 tfrt_host::Promise::fail(promise, reason.clone());
             }

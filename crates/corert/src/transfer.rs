@@ -73,15 +73,8 @@ pub(crate) fn transfer(
                     true => Ok(tensor.clone()),
                     false => convert::to_format(tensor, format, &allocator),
                 });
-            let request = execution.request().clone();
-            Ok(TensorHandle::of_later(
-                home,
-                Later {
-                    tensor,
-                    metadata,
-                    request,
-                },
-            ))
+            let later = Later { tensor, metadata };
+            Ok(TensorHandle::of_later(home, later, execution.request()))
         }
     }
 }
