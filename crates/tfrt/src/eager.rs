@@ -56,7 +56,11 @@ use names::{Name, Ops};
 
 /// Where operations are called. Clones share everything.
 #[derive(Clone)]
-pub struct Eager {
+pub struct Eager(Arc<Calls>);
+
+/// Behind one count, since each tensor has it.
+#[derive(Clone)]
+struct Calls {
     context: Context,
     ops: Arc<Ops>,
     /// Whether calls are recorded.
@@ -67,21 +71,21 @@ impl Eager {
     /// Calls operations of the processor on the queue and with the memory of a runtime.
     pub fn new(runtime: &Runtime) -> Eager {
         let core = CoreRuntime::new(runtime.host());
-        Eager {
+        Eager(Arc::new(Calls {
             context: core.context(),
             ops: Arc::default(),
             is_recording: false,
-        }
+        }))
     }
 
     /// The core runtime below.
     pub fn core(&self) -> &CoreRuntime {
-        self.context.runtime()
+        self.0.context.runtime()
     }
 
     /// The context of the calls.
     pub fn context(&self) -> &Context {
-        &self.context
+        &self.0.context
     }
 
     /// Returns a tensor of these elements, in row-major order.
@@ -174,19 +178,19 @@ impl Eager {
 
     /// Stops all that is to come: tensors that are not there fail, and so do calls, until [`reset`](Self::reset).
     pub fn cancel(&self) {
-        self.context.cancel();
+        self.0.context.cancel();
     }
 
     /// Begins anew after a cancellation. Tensors that were made before keep the cancelled context: what is made of
     /// them alone is refused; [`Eager::of`] and variables go on.
     pub fn reset(&mut self) {
-        self.context.reset();
+        Arc::make_mut(&mut self.0).context.reset();
     }
 
     /// Cancels after a time, with code `DeadlineExceeded`.
     pub fn set_deadline(&self, after: Duration) {
         if let Some(deadline) = Instant::now().checked_add(after) {
-            self.context.set_deadline(deadline);
+            self.0.context.set_deadline(deadline);
         }
     }
 
@@ -221,12 +225,12 @@ impl Eager {
         inputs: &[(&str, &Tensor)],
         body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, Error>,
     ) -> Result<Recorded, Error> {
-        let recording = Recording::begin(&self.context);
-        let eager = Eager {
+        let recording = Recording::begin(&self.0.context);
+        let eager = Eager(Arc::new(Calls {
             context: recording.context().clone(),
-            ops: self.ops.clone(),
+            ops: self.0.ops.clone(),
             is_recording: true,
-        };
+        }));
         let mut parameters = Vec::with_capacity(inputs.len());
         for (_, input) in inputs {
             // Its type and shape become those of the parameter.
@@ -255,7 +259,7 @@ impl Eager {
 
     /// This, or the other if calls there are recorded.
     fn or_recording<'e>(&'e self, other: &'e Eager) -> &'e Eager {
-        match other.is_recording {
+        match other.0.is_recording {
             true => other,
             false => self,
         }
@@ -270,7 +274,7 @@ impl Eager {
         caller: Caller,
     ) -> Result<Handles, Error> {
         self.make_room();
-        self.context.call(op, inputs, attrs, caller)
+        self.0.context.call(op, inputs, attrs, caller)
     }
 
     /// The same of an operation with one result.
@@ -282,25 +286,25 @@ impl Eager {
         caller: Caller,
     ) -> Result<TensorHandle, Error> {
         let op = self.prepared(name)?;
-        self.context.call_one(op, inputs, attrs.into(), caller)
+        self.0.context.call_one(op, inputs, attrs.into(), caller)
     }
 
     /// An operation that is about to be called: who holds a lock then must not wait, so room is made for it now.
     fn prepared(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {
         self.make_room();
-        self.ops.get(name, self.core())
+        self.0.ops.get(name, self.core())
     }
 
     /// Waits until there is room for calls, where it may wait; else the call says that there is none.
     #[inline]
     fn make_room(&self) {
-        if self.context.is_full() {
-            let _refused = wait(self.queue(), &[self.context.room().into_any()]);
+        if self.0.context.is_full() {
+            let _refused = wait(self.queue(), &[self.0.context.room().into_any()]);
         }
     }
 
     fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
-        self.context.execution().queue()
+        self.0.context.execution().queue()
     }
 }
 
@@ -313,7 +317,7 @@ fn wait(queue: &Arc<dyn ConcurrentWorkQueue>, values: &[AnyAsyncValue]) -> Resul
 impl std::fmt::Debug for Eager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Eager")
-            .field("context", &self.context)
+            .field("context", &self.0.context)
             .finish_non_exhaustive()
     }
 }

@@ -252,7 +252,7 @@ impl Tensor {
         let caller = Caller::here();
         let eager = self.eager().or_recording(classes.eager());
         let inputs = [self.handle(), classes.handle()];
-        let op = eager.ops.get(Name::CrossEntropy, eager.core())?;
+        let op = eager.0.ops.get(Name::CrossEntropy, eager.core())?;
         let inputs = Inputs::lent_one_by_one(&inputs);
         let results = eager.run(op, inputs, (&none()).into(), caller);
         let describe = |error| described("softmax_cross_entropy", &[self, classes], error);
