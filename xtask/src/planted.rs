@@ -41,6 +41,7 @@ pub const PLANTED: &[Planted] = &[
     bug("double-free", Loom("values")),
     bug("blind-pop", Loom("values")),
     bug("torn-record", Loom("values")),
+    bug("overlooked-holder", Loom("values")),
     bug("lost-waiter", Tests("tfrt-async")),
     bug("leak", Asan("tfrt-async")),
     bug("short-block", Asan("tfrt-async")),

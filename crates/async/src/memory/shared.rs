@@ -15,6 +15,9 @@ use std::sync::Arc;
 use super::{HostAllocator, SystemAllocator};
 use crate::state::References;
 
+/// A planted bug: whoever asks is taken for the only holder.
+const OVERLOOKS_OTHERS: bool = cfg!(tfrt_planted = "overlooked-holder");
+
 /// A value that several hold, and bytes that go with it.
 ///
 /// The handle leads to the value; who may touch the bytes is for the holders to agree on, for which the
@@ -123,7 +126,7 @@ impl<T> SharedBlock<T> {
     /// The value for oneself, if this is the only handle.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        if !self.is_unique() {
+        if !self.is_unique() && !OVERLOOKS_OTHERS {
             return None;
         }
         // SAFETY: the header is there, as this handle is counted. Others lead to the value through handles,
