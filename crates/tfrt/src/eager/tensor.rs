@@ -68,7 +68,8 @@ impl Tensor {
         }
     }
 
-    /// Waits for the tensor, and returns it as a dense one of the host, which shares the elements if it is one.
+    /// Waits for the tensor, and returns it as a dense one of the host, which shares the elements if it is one. They are
+    /// for reading then: [`DenseHostTensor::deep_copy`] has others.
     ///
     /// # Errors
     ///
