@@ -48,8 +48,17 @@ pub enum Depth {
 }
 
 impl Models {
-    /// Explores the models, with more flags for the compiler.
-    pub fn command(&self, depth: Depth, flags: &str) -> Command {
+    /// Builds the models, outside of any time limit for them.
+    pub fn build(&self) -> Command {
+        let mut command = cargo(&["test", "-p", self.package, "--lib", "--release", "--no-run"]);
+        command
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", target("loom"));
+        command
+    }
+
+    /// Explores the models.
+    pub fn command(&self, depth: Depth) -> Command {
         let (seconds, n_preemptions) = match depth {
             Depth::Short => (150, "2"),
             Depth::Full => (1800, "3"),
@@ -58,7 +67,7 @@ impl Models {
         let mut command = cargo_within(seconds, &build);
         command
             .args(self.filter)
-            .env("RUSTFLAGS", format!("--cfg loom {flags}"))
+            .env("RUSTFLAGS", "--cfg loom")
             .env("LOOM_MAX_PREEMPTIONS", n_preemptions)
             .env("CARGO_TARGET_DIR", target("loom"));
         command
@@ -68,36 +77,23 @@ impl Models {
 /// Explores all models.
 pub fn loom(steps: &mut Steps, depth: Depth) {
     for models in &MODELS {
-        // Built outside of the time limit.
-        let mut build = cargo(&[
-            "test",
-            "-p",
-            models.package,
-            "--lib",
-            "--release",
-            "--no-run",
-        ]);
-        build
-            .env("RUSTFLAGS", "--cfg loom ")
-            .env("CARGO_TARGET_DIR", target("loom"));
-        if !build.status().is_ok_and(|status| status.success()) {
+        if !models.build().status().is_ok_and(|status| status.success()) {
             steps.count(&format!("loom: {} (build)", models.name), false);
             continue;
         }
         steps.tests(
             &format!("loom: {}", models.name),
-            &mut models.command(depth, ""),
+            &mut models.command(depth),
         );
     }
 }
 
-/// Tests under AddressSanitizer and LeakSanitizer, with more flags for the compiler.
-pub fn asan_command(arguments: &[&str], flags: &str) -> Command {
+/// Tests under AddressSanitizer and LeakSanitizer.
+pub fn asan_command(arguments: &[&str]) -> Command {
     let mut command = cargo_within(3600, &["+nightly", "test", "--target", HOST]);
-    let flags = format!("-Zsanitizer=address --cfg tfrt_no_free_lists {flags}");
     command
         .args(arguments)
-        .env("RUSTFLAGS", flags)
+        .env("RUSTFLAGS", "-Zsanitizer=address --cfg tfrt_no_free_lists")
         .env("CARGO_TARGET_DIR", target("asan"));
     command
 }
@@ -121,12 +117,27 @@ pub fn asan(steps: &mut Steps) {
         "--tests",
         "--no-fail-fast",
     ];
-    steps.tests("asan", &mut asan_command(&all, ""));
+    steps.tests("asan", &mut asan_command(&all));
+}
+
+/// Tells whether there is Miri.
+pub fn has_miri() -> bool {
+    succeeds(&mut cargo(&["+nightly", "miri", "--version"]))
+}
+
+/// Unit tests of a package under Miri.
+pub fn miri_command(package: &str, arguments: &[&str]) -> Command {
+    let mut command = cargo_within(3600, &["+nightly", "miri", "test", "-p", package, "--lib"]);
+    command
+        .args(arguments)
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("CARGO_TARGET_DIR", target("miri"));
+    command
 }
 
 /// Runs the tests of values, of bytes, and of views on elements under Miri.
 pub fn miri(steps: &mut Steps) {
-    if !succeeds(&mut cargo(&["+nightly", "miri", "--version"])) {
+    if !has_miri() {
         return steps.skip("miri", "cargo-miri");
     }
     // Of tensors what sees bytes as elements, and walks them by strides.
@@ -137,11 +148,7 @@ pub fn miri(steps: &mut Steps) {
         ("tfrt-bef", all),
         ("tfrt-tensor", views),
     ] {
-        let mut command = cargo_within(3600, &["+nightly", "miri", "test", "-p", package, "--lib"]);
-        command
-            .args(filter)
-            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
-            .env("CARGO_TARGET_DIR", target("miri"));
+        let mut command = miri_command(package, filter);
         steps.tests(&format!("miri: {package}"), &mut command);
     }
 }

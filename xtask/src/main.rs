@@ -31,7 +31,7 @@ Usage: cargo xtask COMMAND
   miri      values, bytes and views under Miri (nightly compiler with the component)
   aarch64   the arithmetic's tests on an emulated processor (rustup target add aarch64-unknown-linux-gnu)
   size      build tfrt-run for small devices: its bytes, its start, its panics
-  planted   build with one known bug at a time, and see that its checker finds it
+  checkers  [WORD]: plant one known bug at a time, and see that its checker finds it: all, or those named so
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
   instructions  [--bless]: instructions of what is defended, compared with benches/instructions.txt
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)
@@ -58,8 +58,8 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(&mut steps, None),
         ["bench", word] => bench::run(&mut steps, Some(word)),
         ["instructions", arguments @ ..] => bench::instructions(&mut steps, arguments),
-        ["planted"] => planted::find_all(&mut steps, ""),
-        ["planted", name] => planted::find_all(&mut steps, name),
+        ["checkers"] => planted::find_all(&mut steps, ""),
+        ["checkers", name] => planted::find_all(&mut steps, name),
         ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {
             if !fuzz::run(&mut steps, target, seconds.first().copied()) {
                 eprintln!("{USAGE}\n\nTargets: {}", fuzz::TARGETS.join(", "));

@@ -1,12 +1,25 @@
 //! Bugs that are planted on purpose, to see that the checkers find them.
 //!
-//! A switch is `cfg!(tfrt_planted = "NAME")` at the place of the bug. `tidy` sees to it that the
-//! table below and the switches in the code are the same.
+//! A bug is built in by `--cfg tfrt_planted="NAME"`, which is `cfg!(tfrt_planted = "NAME")` at its place;
+//! crates from elsewhere are built once for all of them ([`wrapper`]). Those that tests of large crates
+//! are to find are built in together, by `--cfg tfrt_planted`, and one is chosen by the variable
+//! `TFRT_PLANTED` when they run: building these crates takes minutes. `tidy` sees to it that the table
+//! below and the switches in the code are the same.
 
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use crate::checkers::{Depth, MODELS, asan_command, has_nightly};
+use crate::checkers::{Depth, MODELS, asan_command, has_miri, has_nightly, miri_command};
 use crate::steps::{Steps, cargo_within, target};
+use crate::tidy;
+
+mod searches;
+
+use searches::{
+    ACCOUNTING, CANCELLATION, DIFFERENTIAL, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
+};
 
 /// A bug, and who must find it.
 pub struct Planted {
@@ -14,16 +27,23 @@ pub struct Planted {
     finder: Finder,
 }
 
+#[derive(Clone, Copy)]
 enum Finder {
     /// The models of this name.
     Loom(&'static str),
-    /// The tests of this package under AddressSanitizer.
-    Asan(&'static str),
-    /// The tests of this package.
+    /// The tests of this package with this in their names, under AddressSanitizer.
+    Asan(&'static str, &'static str),
+    /// The same under Miri.
+    Miri(&'static str, &'static str),
+    /// The unit tests of this package.
     Tests(&'static str),
+    /// Tests in which one of several bugs is chosen.
+    Chosen(&'static Search),
+    /// The same; that they never end is how the bug shows.
+    Hangs(&'static Search),
 }
 
-use Finder::{Asan, Loom, Tests};
+use Finder::{Asan, Chosen, Hangs, Loom, Miri, Tests};
 
 /// Repeats `Planted { name, finder }`.
 const fn bug(name: &'static str, finder: Finder) -> Planted {
@@ -43,8 +63,10 @@ pub const PLANTED: &[Planted] = &[
     bug("torn-record", Loom("values")),
     bug("overlooked-holder", Loom("values")),
     bug("lost-waiter", Tests("tfrt-async")),
-    bug("leak", Asan("tfrt-async")),
-    bug("short-block", Asan("tfrt-async")),
+    bug("leak", Asan("tfrt-async", "")),
+    bug("short-block", Asan("tfrt-async", "")),
+    bug("read-past-end", Asan("tfrt-host", "buffer::")),
+    bug("claim-past-end", Miri("tfrt-tensor", "element::")),
     bug("relaxed-return", Loom("memory")),
     bug("forgotten-absence", Loom("memory")),
     bug("relaxed-deque-publish", Loom("queues")),
@@ -57,67 +79,200 @@ pub const PLANTED: &[Planted] = &[
     bug("relaxed-count", Loom("executor")),
     bug("unshared-count", Loom("executor")),
     bug("slot-leak", Loom("executor")),
+    bug("first-error", Chosen(&DIFFERENTIAL)),
+    bug("unplaced-error", Chosen(&DIFFERENTIAL)),
+    bug("wrong-branch", Chosen(&DIFFERENTIAL)),
+    bug("turn-too-many", Chosen(&DIFFERENTIAL)),
+    bug("kept-frame", Chosen(&ACCOUNTING)),
+    bug("uncounted-free", Chosen(&ACCOUNTING)),
+    bug("unseen-cancellation", Chosen(&CANCELLATION)),
+    bug("unseen-stop", Hangs(&STUCK)),
+    bug("false-alarm", Chosen(&STUCK)),
+    bug("lax-register", Chosen(&SWEEP)),
+    bug("unseen-end", Chosen(&SWEEP)),
+    bug("endless-nesting", Chosen(&NESTING)),
+    bug("blurred-range", Chosen(&RANGES)),
+    bug("step-past-end", Chosen(&PROPERTIES)),
 ];
 
-/// Plants each bug whose name contains `part`, one at a time, and expects its finder to fail.
-pub fn find_all(steps: &mut Steps, part: &str) {
-    for bug in PLANTED.iter().filter(|bug| bug.name.contains(part)) {
-        let name = format!("planted: {}", bug.name);
-        match bug.is_found() {
-            None => steps.skip(&name, "a nightly compiler"),
-            Some(found) => {
-                println!("{name}: {}", if found { "found" } else { "NOT FOUND" });
-                steps.count(&name, found);
-            }
-        }
-    }
+/// What came of looking for a bug.
+enum Found {
+    Yes,
+    /// What the finder needs is not installed.
+    NotTried(&'static str),
+    /// Why not.
+    No(&'static str),
 }
 
-impl Planted {
-    /// Builds with the bug and runs its finder; `None` if the finder is not installed.
-    fn is_found(&self) -> Option<bool> {
-        let flags = format!("--cfg tfrt_planted=\"{}\"", self.name);
-        let command = |only_build: bool| match self.finder {
+/// What `timeout` says when the time is over.
+const OUT_OF_TIME: Option<i32> = Some(124);
+
+/// Plants each bug whose name or method contains `part`, one at a time, and expects its finder to fail; shows
+/// a table in the end.
+pub fn find_all(steps: &mut Steps, part: &str) {
+    let places = tidy::places_of_planted_bugs();
+    let mut rows = vec![
+        "| Bug | Where | Method | Found | Seconds |".to_owned(),
+        "| --- | --- | --- | --- | ---: |".to_owned(),
+    ];
+    let mut sound: Vec<(&Search, bool)> = Vec::new();
+    for bug in PLANTED.iter().filter(|bug| bug.is_meant_by(part)) {
+        let name = format!("planted: {}", bug.name);
+        let (found, took) = bug.look(&mut sound);
+        let answer = match found {
+            Found::Yes => "yes",
+            Found::NotTried(_) => "not tried",
+            Found::No(reason) => reason,
+        };
+        println!("{name}: {answer} ({:.1} s)", took.as_secs_f32());
+        match found {
+            Found::NotTried(tool) => steps.skip(&name, tool),
+            _ => steps.count(&name, matches!(found, Found::Yes)),
+        }
+        let place = places.get(bug.name).map_or("", String::as_str);
+        let (method, seconds) = (bug.finder.method(), took.as_secs_f32());
+        rows.push(format!(
+            "| `{}` | `{place}` | {method} | {answer} | {seconds:.1} |",
+            bug.name
+        ));
+    }
+    println!("\n{}\n", rows.join("\n"));
+}
+
+impl Finder {
+    /// How it looks, for people.
+    fn method(self) -> String {
+        match self {
+            Loom(models) => format!("loom: {models}"),
+            Asan(package, _) => format!("AddressSanitizer: {package}"),
+            Miri(package, _) => format!("Miri: {package}"),
+            Tests(package) => format!("tests: {package}"),
+            Chosen(search) => search.method.to_owned(),
+            Hangs(search) => format!("{}: never ends", search.method),
+        }
+    }
+
+    /// What it needs and does not have.
+    fn missing(self) -> Option<&'static str> {
+        match self {
+            Asan(..) if !has_nightly() => Some("a nightly compiler"),
+            Miri(..) if !has_miri() => Some("cargo-miri"),
+            _ => None,
+        }
+    }
+
+    /// The command that builds the finder with this bug, or the one that runs it.
+    fn command(self, bug: &str, only_build: bool) -> Command {
+        let only_build_flag = only_build.then_some("--no-run");
+        let mut command = match self {
+            Chosen(search) | Hangs(search) => return search.command(Some(bug), only_build),
             Loom(name) => {
                 let models = MODELS.iter().find(|models| models.name == name);
                 let models = models.expect("the table names models that exist");
-                let mut command = models.command(Depth::Short, &flags);
-                if only_build {
-                    command = cargo_within(900, &["test", "-p", models.package, "--lib"]);
-                    command
-                        .args(["--release", "--no-run"])
-                        .env("RUSTFLAGS", format!("--cfg loom {flags}"))
-                        .env("CARGO_TARGET_DIR", target("loom"));
+                match only_build {
+                    true => models.build(),
+                    false => models.command(Depth::Short),
                 }
-                command
             }
-            Asan(package) => {
-                let mut arguments = vec!["-p", package, "--lib", "--tests"];
-                arguments.extend(only_build.then_some("--no-run"));
-                asan_command(&arguments, &flags)
+            Asan(package, filter) => {
+                let mut arguments = vec!["-p", package, "--lib"];
+                arguments.extend(filter.is_empty().then_some("--tests"));
+                arguments.extend(only_build_flag);
+                arguments.extend(["--", filter]);
+                asan_command(&arguments)
+            }
+            Miri(package, filter) => {
+                let mut command = miri_command(package, &[]);
+                command.args(only_build_flag).args(["--", filter]);
+                command
             }
             Tests(package) => {
-                let mut arguments = vec!["test", "-p", package, "--lib", "--tests"];
-                arguments.extend(only_build.then_some("--no-run"));
-                let mut command = cargo_within(600, &arguments);
+                let mut command = cargo_within(900, &["test", "-p", package, "--lib", "--tests"]);
                 command
-                    .env("RUSTFLAGS", &flags)
+                    .args(only_build_flag)
                     .env("CARGO_TARGET_DIR", target("planted"));
                 command
             }
         };
-        if matches!(self.finder, Asan(_)) && !has_nightly() {
-            return None;
+        if let Ok(wrapper) = wrapper(bug) {
+            command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+        }
+        command
+    }
+}
+
+/// Writes a program that calls the compiler with a bug's flag. Cargo calls it for our crates alone, and
+/// tells what it has built by the path of it.
+fn wrapper(bug: &str) -> io::Result<PathBuf> {
+    let folder = target("planted").join("wrappers");
+    let path = folder.join(bug);
+    fs::create_dir_all(&folder)?;
+    let text = format!("#!/bin/sh\nexec \"$@\" --cfg 'tfrt_planted=\"{bug}\"'\n");
+    if fs::read_to_string(&path).is_ok_and(|written| written == text) {
+        return Ok(path);
+    }
+    fs::write(&path, text)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(path)
+}
+
+impl Planted {
+    fn is_meant_by(&self, part: &str) -> bool {
+        self.name.contains(part) || self.finder.method().contains(part)
+    }
+
+    /// Builds with the bug and runs its finder; gives the time of the run. `sound` are the searches that
+    /// were tried without a bug, and whether they found nothing.
+    fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (Found, Duration) {
+        if let Some(tool) = self.finder.missing() {
+            return (Found::NotTried(tool), Duration::ZERO);
         }
         // A bug that does not compile is not found by anybody.
-        let builds = command(true).stdout(Stdio::null()).status();
-        if !builds.is_ok_and(|status| status.success()) {
-            return Some(false);
-        }
-        let run = command(false)
+        let built = self
+            .finder
+            .command(self.name, true)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
             .status();
-        Some(run.is_ok_and(|status| !status.success()))
+        if !built.is_ok_and(|status| status.success()) {
+            return (Found::No("NO: does not build"), Duration::ZERO);
+        }
+        if let Chosen(search) | Hangs(search) = self.finder
+            && !search.is_sound(sound)
+        {
+            return (Found::No("NO: fails without it"), Duration::ZERO);
+        }
+        let begin = Instant::now();
+        let run = quiet(&mut self.finder.command(self.name, false));
+        let took = begin.elapsed();
+        let is_late = run == OUT_OF_TIME;
+        let found = match self.finder {
+            _ if run == Some(0) => Found::No("NO"),
+            Hangs(_) if is_late => Found::Yes,
+            _ if is_late => Found::No("NO: out of time"),
+            _ => Found::Yes,
+        };
+        (found, took)
     }
+}
+
+impl Search {
+    /// Whether these tests pass where there is no bug; tried once.
+    fn is_sound(&'static self, known: &mut Vec<(&'static Search, bool)>) -> bool {
+        if let Some((_, sound)) = known.iter().find(|(search, _)| std::ptr::eq(*search, self)) {
+            return *sound;
+        }
+        let sound = quiet(&mut self.command(None, false)) == Some(0);
+        known.push((self, sound));
+        sound
+    }
+}
+
+/// Runs a command whose output is of no interest, and gives its status.
+fn quiet(command: &mut Command) -> Option<i32> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok()?.code()
 }

@@ -8,7 +8,7 @@
 //! | files say what they are, are short, and have a home | STYLE.md |
 //! | planted bugs and their table are the same | `planted.rs` |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -158,16 +158,30 @@ fn listed<'m>(map: &'m str, heading: &str) -> Vec<&'m str> {
         .collect()
 }
 
+/// The file of each planted bug, by its name.
+pub fn places_of_planted_bugs() -> BTreeMap<String, String> {
+    places(&code())
+}
+
+fn places(files: &[Code]) -> BTreeMap<String, String> {
+    // One is built in, or chosen when the program runs.
+    let marks = [
+        concat!("cfg!(tfrt_", "planted = \""),
+        concat!("\"TFRT_", "PLANTED\").as_deref() == Ok(\""),
+    ];
+    let mut places = BTreeMap::new();
+    for file in files.iter().filter(|file| file.path.starts_with("crates/")) {
+        let rests = marks.iter().flat_map(|mark| file.text.split(mark).skip(1));
+        let names = rests.filter_map(|rest| Some(rest.split_once('"')?.0));
+        places.extend(names.map(|name| (name.to_owned(), file.path.clone())));
+    }
+    places
+}
+
 /// Compares the switches in the code with the table of planted bugs.
 fn planted_bugs(files: &[Code]) -> Vec<String> {
-    let mark = concat!("cfg!(tfrt_", "planted = \"");
-    let found: BTreeSet<&str> = files
-        .iter()
-        .filter(|file| file.path.starts_with("crates/"))
-        .flat_map(|file| file.text.split(mark).skip(1))
-        .filter_map(|rest| rest.split_once('"'))
-        .map(|(name, _)| name)
-        .collect();
+    let places = places(files);
+    let found: BTreeSet<&str> = places.keys().map(String::as_str).collect();
     let listed: BTreeSet<&str> = PLANTED.iter().map(|bug| bug.name).collect();
     let unlisted = found.difference(&listed);
     let unfound = listed.difference(&found);

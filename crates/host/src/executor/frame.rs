@@ -305,7 +305,7 @@ impl WeakFrame {
     /// Remembers a frame that was just shared.
     pub(super) fn new(frame: &Arc<Frame>) -> Self {
         assert!(
-            frame.registers.is_shared() || cfg!(tfrt_planted),
+            frame.registers.is_shared() || cfg!(tfrt_planted = "unshared-count"),
             "only shared frames are listed"
         );
         WeakFrame(Arc::downgrade(frame))

@@ -1,0 +1,119 @@
+//! Tests that look for bugs of which one is chosen when they run.
+
+use std::process::Command;
+
+use crate::steps::{cargo_within, target};
+
+/// Some tests that know one method of checking.
+pub struct Search {
+    /// The method, for people.
+    pub method: &'static str,
+    /// What `cargo test` is to build.
+    tests: &'static [&'static str],
+    /// What is in the names of those that are run.
+    filter: &'static [&'static str],
+    /// A variable that they look at.
+    variable: Option<(&'static str, &'static str)>,
+    /// How long they may take.
+    seconds: u32,
+}
+
+const SURVIVAL: &[&str] = &["-p", "tfrt", "--no-default-features", "--test", "survival"];
+
+/// Random programs against the evaluator.
+pub const DIFFERENTIAL: Search = Search {
+    method: "differential",
+    tests: &[
+        "-p",
+        "tfrt",
+        "--no-default-features",
+        "--test",
+        "differential",
+    ],
+    filter: &[],
+    variable: None,
+    seconds: 300,
+};
+
+/// Requests cancelled at every step.
+pub const CANCELLATION: Search = Search {
+    method: "cancellation sweep",
+    tests: SURVIVAL,
+    filter: &["cancelled_by", "cancelled_from"],
+    variable: None,
+    seconds: 300,
+};
+
+/// Kernels that never settle their results, and those that take their time.
+pub const STUCK: Search = Search {
+    method: "stuck detection",
+    tests: SURVIVAL,
+    filter: &["never", "stuck"],
+    variable: None,
+    seconds: 60,
+};
+
+/// What is alive after failures at every step, and after everything was dropped half way.
+pub const ACCOUNTING: Search = Search {
+    method: "accounting at rest",
+    tests: SURVIVAL,
+    filter: &["failure_of", "promise_that", "dropped"],
+    variable: None,
+    seconds: 300,
+};
+
+/// Every prefix, every flipped bit: one of so many.
+pub const SWEEP: Search = Search {
+    method: "sweep of prefixes and bits",
+    tests: &["-p", "tfrt-fuzz", "--test", "sweep"],
+    filter: &[],
+    variable: Some(("TFRT_SWEEP_STRIDE", "31")),
+    seconds: 300,
+};
+
+/// Texts that nest as deep as they like.
+pub const NESTING: Search = Search {
+    method: "hostile texts",
+    tests: &["-p", "tfrt-ir", "--test", "robustness"],
+    filter: &["nesting"],
+    variable: None,
+    seconds: 120,
+};
+
+/// Rights to parts of a buffer.
+pub const RANGES: Search = Search {
+    method: "tests: range lock",
+    tests: &["-p", "tfrt-async", "--lib"],
+    filter: &["range_lock"],
+    variable: None,
+    seconds: 60,
+};
+
+/// Tensors in any layout against the definition of each operation.
+pub const PROPERTIES: Search = Search {
+    method: "property tests: tensors",
+    tests: &["-p", "tfrt-tensor", "--lib"],
+    filter: &["math::movement"],
+    variable: None,
+    seconds: 300,
+};
+
+impl Search {
+    /// The command that builds the tests, or the one that runs them with a bug, or with none.
+    pub fn command(&self, bug: Option<&str>, only_build: bool) -> Command {
+        let seconds = if only_build { 3_600 } else { self.seconds };
+        let mut command = cargo_within(seconds, &["test"]);
+        command
+            .args(self.tests)
+            .args(only_build.then_some("--no-run"));
+        command.arg("--").args(self.filter);
+        command
+            .envs(self.variable)
+            .env("TFRT_PLANTED", bug.unwrap_or_default())
+            // What fails here is no regression.
+            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
+            .env("RUSTFLAGS", "--cfg tfrt_planted")
+            .env("CARGO_TARGET_DIR", target("planted"));
+        command
+    }
+}
