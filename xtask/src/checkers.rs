@@ -88,6 +88,33 @@ pub fn loom(steps: &mut Steps, depth: Depth) {
     }
 }
 
+/// Schedules of each model that shuttle draws in `ci`.
+pub const N_SCHEDULES: u64 = 2_000;
+
+/// The tests of whole queues under shuttle, so many schedules each, or only their build.
+pub fn shuttle_command(n_schedules: Option<u64>) -> Command {
+    let build = ["test", "-p", "tfrt-async", "--release", "--test", "shuttle"];
+    let mut command = cargo_within(3600, &build);
+    match n_schedules {
+        Some(n) => command.env("TFRT_SHUTTLE_SCHEDULES", n.to_string()),
+        None => command.arg("--no-run"),
+    };
+    command
+        .env("RUSTFLAGS", "--cfg shuttle")
+        .env("CARGO_TARGET_DIR", target("shuttle"));
+    command
+}
+
+/// Runs whole queues under schedules that shuttle draws, so many for each model.
+pub fn shuttle(steps: &mut Steps, n_schedules: Option<u64>) {
+    let n_schedules = n_schedules.unwrap_or(N_SCHEDULES);
+    let mut command = shuttle_command(Some(n_schedules));
+    steps.tests(
+        &format!("shuttle: {n_schedules} schedules each"),
+        &mut command,
+    );
+}
+
 /// Tests under AddressSanitizer and LeakSanitizer.
 pub fn asan_command(arguments: &[&str]) -> Command {
     let mut command = cargo_within(3600, &["+nightly", "test", "--target", HOST]);

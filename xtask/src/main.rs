@@ -27,6 +27,7 @@ Usage: cargo xtask COMMAND
   tidy      the rules that no other tool knows: edges between crates, unsafe modules, files
   bless     run the tests and rewrite the outputs that they expect; review the difference
   loom      interleaving models of values, queues and the executor
+  shuttle   [SCHEDULES]: whole queues under schedules drawn at random, so many for each model; 2,000
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
   miri      values, bytes and views under Miri (nightly compiler with the component)
   aarch64   the arithmetic's tests on an emulated processor (rustup target add aarch64-unknown-linux-gnu)
@@ -51,6 +52,10 @@ fn main() -> ExitCode {
             steps::cargo(&["test", "--workspace"]).env("UPDATE_EXPECT", "1"),
         ),
         ["loom"] => checkers::loom(&mut steps, checkers::Depth::Full),
+        ["shuttle"] => checkers::shuttle(&mut steps, None),
+        ["shuttle", number] if number.parse::<u64>().is_ok() => {
+            checkers::shuttle(&mut steps, number.parse().ok());
+        }
         ["asan"] => checkers::asan(&mut steps),
         ["miri"] => checkers::miri(&mut steps),
         ["aarch64"] => checkers::aarch64(&mut steps),
@@ -112,5 +117,6 @@ fn ci(steps: &mut Steps) {
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     bench::instructions(steps, &[]);
     checkers::loom(steps, checkers::Depth::Short);
+    checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);
 }

@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use crate::checkers::{Depth, MODELS, asan_command, has_miri, has_nightly, miri_command};
+use crate::checkers::{
+    Depth, MODELS, N_SCHEDULES, asan_command, has_miri, has_nightly, miri_command, shuttle_command,
+};
 use crate::steps::{Steps, cargo_within, target};
 use crate::tidy;
 
@@ -35,6 +37,8 @@ enum Finder {
     Asan(&'static str, &'static str),
     /// The same under Miri.
     Miri(&'static str, &'static str),
+    /// Whole queues under shuttle.
+    Shuttle,
     /// The unit tests of this package.
     Tests(&'static str),
     /// Tests in which one of several bugs is chosen.
@@ -43,7 +47,7 @@ enum Finder {
     Hangs(&'static Search),
 }
 
-use Finder::{Asan, Chosen, Hangs, Loom, Miri, Tests};
+use Finder::{Asan, Chosen, Hangs, Loom, Miri, Shuttle, Tests};
 
 /// Repeats `Planted { name, finder }`.
 const fn bug(name: &'static str, finder: Finder) -> Planted {
@@ -76,6 +80,8 @@ pub const PLANTED: &[Planted] = &[
     bug("search-ends-silently", Loom("queues")),
     bug("quiesce-off-by-one", Loom("queues")),
     bug("blocking-leaves-promised", Loom("queues")),
+    bug("leaves-work", Shuttle),
+    bug("blocks-silently", Shuttle),
     bug("relaxed-count", Loom("executor")),
     bug("unshared-count", Loom("executor")),
     bug("slot-leak", Loom("executor")),
@@ -146,6 +152,7 @@ impl Finder {
             Loom(models) => format!("loom: {models}"),
             Asan(package, _) => format!("AddressSanitizer: {package}"),
             Miri(package, _) => format!("Miri: {package}"),
+            Shuttle => "shuttle".to_owned(),
             Tests(package) => format!("tests: {package}"),
             Chosen(search) => search.method.to_owned(),
             Hangs(search) => format!("{}: never ends", search.method),
@@ -186,6 +193,7 @@ impl Finder {
                 command.args(only_build_flag).args(["--", filter]);
                 command
             }
+            Shuttle => shuttle_command((!only_build).then_some(N_SCHEDULES)),
             Tests(package) => {
                 let mut command = cargo_within(900, &["test", "-p", package, "--lib", "--tests"]);
                 command

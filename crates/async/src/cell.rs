@@ -616,7 +616,7 @@ impl<'a> CellRef<'a> {
 }
 
 const _: () = assert!(
-    cfg!(loom) || size_of::<Header>() == 72,
+    cfg!(any(loom, shuttle)) || size_of::<Header>() == 72,
     "the table above is out of date"
 );
 const _: () = assert!(!mem::needs_drop::<Settled>());

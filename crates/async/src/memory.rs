@@ -200,7 +200,7 @@ pub(crate) fn collect() {
     }
 }
 
-const USES_FREE_LISTS: bool = !cfg!(any(loom, miri, tfrt_no_free_lists));
+const USES_FREE_LISTS: bool = !cfg!(any(loom, shuttle, miri, tfrt_no_free_lists));
 /// A planted bug: blocks that are a word too short.
 const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
     8

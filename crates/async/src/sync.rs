@@ -1,9 +1,11 @@
-//! Standard atomics, or loom's under `cfg(loom)`: the only module that imports either.
+//! Standard atomics, or loom's under `cfg(loom)`, or shuttle's under `cfg(shuttle)`: the only module
+//! that imports any of them.
 //!
 //! Everything in this crate that two threads may touch goes through these names, so that the
-//! interleaving models run the very code that ships.
+//! interleaving models run the very code that ships. Loom explores all schedules of a few steps of a
+//! part, with weak memory; shuttle draws schedules of whole queues, without it.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub use std::hint::spin_loop;
     pub use std::sync::atomic::{
@@ -11,7 +13,32 @@ mod imp {
     };
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use std::thread;
+}
 
+/// Tells whether a thread has ended, if that can be known.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn has_ended(thread: &thread::JoinHandle<()>) -> bool {
+    thread.is_finished()
+}
+
+/// Tells whether a thread has ended, if that can be known: shuttle has no such question.
+#[cfg(shuttle)]
+pub(crate) fn has_ended(_: &thread::JoinHandle<()>) -> bool {
+    false
+}
+
+#[cfg(shuttle)]
+mod imp {
+    pub use shuttle::hint::spin_loop;
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
+    pub use shuttle::thread;
+}
+
+#[cfg(not(loom))]
+mod cell {
     /// A cell whose accesses go through closures, as loom's does.
     #[derive(Debug, Default)]
     pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -36,6 +63,9 @@ mod imp {
     }
 }
 
+#[cfg(not(loom))]
+pub use cell::UnsafeCell;
+
 #[cfg(loom)]
 mod imp {
     pub use loom::cell::UnsafeCell;
@@ -49,8 +79,8 @@ mod imp {
 
 /// Declares a thread-local of plain cells: `thread_cell!(static DEPTH: Cell<u32> = Cell::new(0));`.
 ///
-/// Under loom each modelled thread has its own.
-#[cfg(not(loom))]
+/// Under loom and shuttle each modelled thread has its own.
+#[cfg(not(any(loom, shuttle)))]
 macro_rules! thread_cell {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         std::thread_local! { $(#[$attribute])* static $name: $type = const { $value }; }
@@ -59,7 +89,17 @@ macro_rules! thread_cell {
 
 /// Declares a thread-local of plain cells: `thread_cell!(static DEPTH: Cell<u32> = Cell::new(0));`.
 ///
-/// Under loom each modelled thread has its own.
+/// Under loom and shuttle each modelled thread has its own.
+#[cfg(shuttle)]
+macro_rules! thread_cell {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        shuttle::thread_local! { $(#[$attribute])* static $name: $type = $value; }
+    };
+}
+
+/// Declares a thread-local of plain cells: `thread_cell!(static DEPTH: Cell<u32> = Cell::new(0));`.
+///
+/// Under loom and shuttle each modelled thread has its own.
 #[cfg(loom)]
 macro_rules! thread_cell {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {

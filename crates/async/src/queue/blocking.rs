@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::idle::lock;
 use super::roster::{Offer, Roster};
 use super::task::Task;
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, has_ended, thread};
 
 /// Makes a thread with the given name that runs the closure.
 pub type Spawner = Arc<
@@ -100,7 +100,7 @@ impl BlockingThreads {
         match (self.spawner)(format!("tfrt-blocking-{index}"), body) {
             Ok(handle) => {
                 let mut handles = lock(&self.handles);
-                handles.retain(|handle| !handle.is_finished());
+                handles.retain(|handle| !has_ended(handle));
                 handles.push(handle);
                 Ok(())
             }

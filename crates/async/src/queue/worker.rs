@@ -15,7 +15,7 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::ptr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::blocking::Spawner;
 use super::deque::{Owner, Steal, Thief, deque};
@@ -29,7 +29,7 @@ use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
 use crate::memory;
 use crate::record::{Recorder, Track};
-use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread};
+use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread, thread_cell};
 
 /// Tasks that a worker's deque holds before it overflows to the injector.
 const DEQUE_CAPACITY: u32 = 256;
@@ -40,6 +40,9 @@ const OUTSIDE_INTERVAL: u32 = 64;
 /// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
 /// oldest task of a tree brings many others, and they cost more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
+
+const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
+const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
 
 /// What workers, blocking threads and handles share.
 pub(super) struct Core {
@@ -84,19 +87,23 @@ struct Local {
     track: Option<Track>,
 }
 
-thread_local! {
+thread_cell! {
     /// The core whose worker this thread is, while it works.
-    static WORKER_OF: Cell<*const Core> = const { Cell::new(std::ptr::null()) };
+    static WORKER_OF: Cell<*const Core> = Cell::new(std::ptr::null());
+}
+thread_cell! {
     /// There while `WORKER_OF` is set.
-    static LOCAL: OnceCell<Local> = const { OnceCell::new() };
+    static LOCAL: OnceCell<Local> = OnceCell::new();
+}
+thread_cell! {
     /// The core whose blocking task this thread is running.
-    static BLOCKING_FOR: Cell<*const Core> = const { Cell::new(std::ptr::null()) };
+    static BLOCKING_FOR: Cell<*const Core> = Cell::new(std::ptr::null());
 }
 
 /// Tells whether the calling thread is a worker of `core`.
 #[inline]
 pub(super) fn is_thread_of(core: &Core) -> bool {
-    ptr::eq(WORKER_OF.get(), core)
+    ptr::eq(WORKER_OF.with(Cell::get), core)
 }
 
 /// The number of the worker of `core` that the calling thread is.
@@ -108,7 +115,7 @@ pub(super) fn index_in(core: &Core) -> Option<usize> {
 
 /// Tells whether the calling thread runs a blocking task for `core`.
 pub(super) fn is_blocking_for(core: &Core) -> bool {
-    ptr::eq(BLOCKING_FOR.get(), core)
+    ptr::eq(BLOCKING_FOR.with(Cell::get), core)
 }
 
 /// Starts workers, as many of `n_workers` as the system allows.
@@ -137,7 +144,7 @@ pub(super) fn start(
         let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
         let body = Box::new(move || {
             let (tick, random) = (Cell::new(0), Cell::new(seed));
-            WORKER_OF.set(Arc::as_ptr(&core));
+            WORKER_OF.with(|own| own.set(Arc::as_ptr(&core)));
             LOCAL.with(|local| {
                 local
                     .get_or_init(|| Local {
@@ -152,7 +159,7 @@ pub(super) fn start(
                     .work();
             });
             // What is dropped later must not find a deque that nobody empties any more.
-            WORKER_OF.set(std::ptr::null());
+            WORKER_OF.with(|own| own.set(std::ptr::null()));
         });
         match spawner(format!("tfrt-worker-{index}"), body) {
             Ok(handle) => workers.push(handle),
@@ -235,14 +242,16 @@ impl Core {
 
     /// Runs a blocking task on the calling thread.
     pub(super) fn run_blocking(&self, task: Task) {
-        BLOCKING_FOR.set(self);
+        BLOCKING_FOR.with(|own| own.set(self));
         let track = self.recorder.as_ref().map(|to| to.track());
         track.iter().for_each(Track::mark);
         let begin = track.as_ref().map(Track::last).unwrap_or_default();
         let ended = || track.iter().for_each(|track| track.task(begin));
         self.run(self.tally.blocking(), task, ended);
-        BLOCKING_FOR.set(std::ptr::null());
-        self.notify_watchers();
+        BLOCKING_FOR.with(|own| own.set(std::ptr::null()));
+        if !BLOCKS_SILENTLY {
+            self.notify_watchers();
+        }
     }
 
     /// Counts a blocking task that is about to be offered to threads outside of the workers.
@@ -404,7 +413,13 @@ impl Local {
             if task.is_some() || self.core.idle.peek().is_closed() {
                 break task;
             }
-            match search.next(begin.elapsed(), in_flight) {
+            // A schedule must not depend on time, of which shuttle knows nothing.
+            let searched = if cfg!(shuttle) {
+                Duration::MAX
+            } else {
+                begin.elapsed()
+            };
+            match search.next(searched, in_flight) {
                 Next::Again => (0..16).for_each(|_| spin_loop()),
                 Next::Yield => {
                     (0..16).for_each(|_| spin_loop());
@@ -457,7 +472,7 @@ impl Local {
                 core.rest.notify();
             }
             let has_work = core.has_work();
-            ended = word.is_closed() && !has_work;
+            ended = word.is_closed() && (LEAVES_WORK || !has_work);
             has_work || ended
         });
         if slept {
