@@ -10,6 +10,7 @@ use std::process::ExitCode;
 mod bench;
 mod checkers;
 mod dependencies;
+mod differential;
 mod fuzz;
 mod mutants;
 mod onnx;
@@ -35,6 +36,7 @@ Usage: cargo xtask COMMAND
   checkers  [WORD]: plant one known bug at a time, and see that its checker finds it: all, or those named so
   bench     [WORD]: benchmarks beside their peers: all, one, or what has WORD in its name
   instructions  [--bless]: instructions of what is defended, compared with benches/instructions.txt
+  differential  [PROGRAMS [FIRST SEED]]: random programs against the evaluator, on all processors; a million
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)
   mutants   SUBJECT [SHARD]: change one thing at a time, and see that a test fails (cargo-mutants)
   dependencies  licences, versions and sources of what is depended on (cargo-deny)
@@ -75,6 +77,12 @@ fn main() -> ExitCode {
         ["mutants", subject, shard @ ..] if shard.len() < 2 => {
             if !mutants::run(&mut steps, subject, shard.first().copied()) {
                 eprintln!("{USAGE}\n\nSubjects: {}", mutants::names().join(", "));
+                return ExitCode::from(2);
+            }
+        }
+        ["differential", arguments @ ..] => {
+            if !differential::campaign(&mut steps, arguments) {
+                eprintln!("{USAGE}");
                 return ExitCode::from(2);
             }
         }

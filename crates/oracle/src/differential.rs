@@ -37,6 +37,17 @@ pub struct Outcome {
     pub complaint: Option<String>,
 }
 
+/// A program that is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'s> {
+    /// What it was made from; none if it is a smaller form of one that made a difference.
+    pub seed: Option<u64>,
+    /// It as text.
+    pub text: &'s str,
+    /// It parsed and verified.
+    pub module: &'s Module,
+}
+
 /// A program whose run is not what it ought to be.
 #[derive(Clone, Debug)]
 pub struct Difference {
@@ -77,7 +88,7 @@ impl std::error::Error for Difference {}
 
 /// Runs the program of each seed and compares; returns how many there were.
 ///
-/// `run` is given the text and runs it in one way or more, each of which must
+/// `run` is given the program and runs it in one way or more, each of which must
 /// give what the evaluator says. It is called again for smaller programs when one
 /// makes a difference.
 ///
@@ -91,7 +102,7 @@ impl std::error::Error for Difference {}
 pub fn campaign(
     seeds: impl IntoIterator<Item = u64>,
     options: &dyn Fn(u64) -> Options,
-    run: &mut dyn FnMut(&str) -> Vec<Outcome>,
+    run: &mut dyn FnMut(Subject<'_>) -> Vec<Outcome>,
 ) -> Result<u64, Box<Difference>> {
     let mut n_compared = 0;
     for seed in seeds {
@@ -105,7 +116,7 @@ pub fn campaign(
             Err(unfit) => panic!("the program of seed {seed} {unfit}:\n{text}"),
         };
         n_compared += 1;
-        if let Some(found) = judge.rejected(run(&text)) {
+        if let Some(found) = judge.rejected(run(judge.subject(&text, Some(seed)))) {
             let expected = judge.expected;
             let difference = Difference {
                 origin: format!("seed {seed}"),
@@ -124,7 +135,7 @@ fn smallest(
     difference: Difference,
     program: &Program,
     options: Options,
-    run: &mut dyn FnMut(&str) -> Vec<Outcome>,
+    run: &mut dyn FnMut(Subject<'_>) -> Vec<Outcome>,
 ) -> Difference {
     let origin = format!("{}, shrunk", difference.origin);
     let mut smallest = difference;
@@ -133,7 +144,8 @@ fn smallest(
         let Ok(judge) = Judge::new(&text, options.ordered) else {
             return false;
         };
-        let Some(found) = (0..n_runs).find_map(|_| judge.rejected(run(&text))) else {
+        let Some(found) = (0..n_runs).find_map(|_| judge.rejected(run(judge.subject(&text, None))))
+        else {
             return false;
         };
         let expected = judge.expected;
@@ -184,6 +196,7 @@ impl fmt::Display for Unfit {
 /// Knows what a program ought to do.
 #[derive(Clone, Debug)]
 pub struct Judge {
+    module: Module,
     expected: Outcome,
     ordered: bool,
     cancels: bool,
@@ -209,6 +222,7 @@ impl Judge {
         pair.map_err(|pair| Unfit::Unordered(module.op(pair.second).location().clone()))?;
         let cancels = text.contains("tfrt_test.cancel");
         Ok(Judge {
+            module,
             expected: outcome(report),
             ordered,
             cancels,
@@ -218,6 +232,11 @@ impl Judge {
     /// Returns what the evaluator says.
     pub fn expected(&self) -> &Outcome {
         &self.expected
+    }
+
+    fn subject<'s>(&'s self, text: &'s str, seed: Option<u64>) -> Subject<'s> {
+        let module = &self.module;
+        Subject { seed, text, module }
     }
 
     /// Returns the first outcome that is not what it ought to be.
@@ -280,8 +299,10 @@ mod tests {
     use super::*;
 
     /// A runtime with a fault: it adds where it should subtract.
-    fn faulty(text: &str) -> Vec<Outcome> {
-        let text = text.replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
+    fn faulty(subject: Subject<'_>) -> Vec<Outcome> {
+        let text = subject
+            .text
+            .replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
         let module = parse(&Source::new(FILE, text)).expect("the change leaves a program");
         vec![match evaluate(&module) {
             Ok(report) => outcome(report),
@@ -306,9 +327,10 @@ mod tests {
 
     #[test]
     fn a_runtime_without_a_fault_is_accepted() {
-        let mut run = |text: &str| {
-            let module = parse(&Source::new(FILE, text)).expect("it was made to be one");
-            vec![outcome(evaluate(&module).expect("it was evaluated before"))]
+        let mut run = |subject: Subject<'_>| {
+            vec![outcome(
+                evaluate(subject.module).expect("it was evaluated before"),
+            )]
         };
         let options = |_| Options {
             size: 6,

@@ -28,6 +28,10 @@ pub struct Options {
     pub delays: bool,
     /// Whether operations occur that fail, and requests are cancelled.
     pub failures: bool,
+    /// Whether some of these failures are faults of kernels, which a host must survive: they panic, drop
+    /// their promise or give a wrong number of results. With `delays`, values come from threads that
+    /// belong to nobody, too.
+    pub faults: bool,
 }
 
 impl Default for Options {
@@ -37,6 +41,7 @@ impl Default for Options {
             ordered: true,
             delays: false,
             failures: true,
+            faults: false,
         }
     }
 }

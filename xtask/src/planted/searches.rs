@@ -31,8 +31,8 @@ pub const DIFFERENTIAL: Search = Search {
         "differential",
     ],
     filter: &[],
-    variable: None,
-    seconds: 300,
+    variable: Some(("TFRT_DIFFERENTIAL_PROGRAMS", "1000")),
+    seconds: 900,
 };
 
 /// Requests cancelled at every step.

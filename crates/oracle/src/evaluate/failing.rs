@@ -23,6 +23,21 @@ impl Machine<'_> {
                 let failure = self.fail(op, "Unknown", BAD);
                 vec![Err(failure); operation.results.len()]
             }
+            ("tfrt_test.panic", []) => {
+                let message = "the kernel panicked: tfrt_test.panic panics";
+                vec![Err(self.fail(op, "Internal", message))]
+            }
+            ("tfrt_test.drop_promise", []) => {
+                let name = &operation.name;
+                let message = format!("kernel '{name}' dropped its promise without resolving it");
+                vec![Err(self.fail(op, "Internal", message))]
+            }
+            // It gives two.
+            ("tfrt_test.wrong_result_count", []) if operation.results.len() != 2 => {
+                let n_results = operation.results.len();
+                let message = format!("the kernel gave 2 results where {n_results} are expected");
+                vec![Err(self.fail(op, "Internal", message)); n_results]
+            }
             ("tfrt_test.partial_fail", []) => vec![Ok(I32(1)), Err(self.fail(op, "Unknown", BAD))],
             ("tfrt_test.error_chain", [Chain]) => {
                 vec![Err(self.fail(op, "Unknown", "error chain"))]

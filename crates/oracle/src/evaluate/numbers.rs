@@ -144,6 +144,7 @@ fn unary(name: &str, operands: &[Datum]) -> Option<Vec<Datum>> {
         (
             "tfrt_test.async_copy.i32"
             | "tfrt_test.async_copy_2.i32"
+            | "tfrt_test.external"
             | "tfrt_test.async_copy.with_delay.i32"
             | "tfrt_test.copy.with_delay.i32",
             [I32(x)],

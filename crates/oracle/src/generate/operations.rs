@@ -148,6 +148,12 @@ impl Generator {
     }
 
     pub(super) fn asynchronous(&mut self, scope: &mut Scope) {
+        if self.options.delays && self.options.faults && self.random.chance(15) {
+            let operand = self.operand(scope, Ty::I32);
+            let name = "tfrt_test.external";
+            self.one(scope, name, Form::Generic, &[operand], Ty::I32);
+            return;
+        }
         if self.options.delays && self.random.chance(15) {
             let (name, ty) = *self.random.pick(&[
                 ("tfrt_test.copy.with_delay.i32", Ty::I32),
@@ -370,6 +376,15 @@ impl Generator {
     }
 
     fn failing(&mut self, scope: &mut Scope) {
+        if self.options.faults && self.random.chance(40) {
+            let name = *self.random.pick(&[
+                "tfrt_test.panic",
+                "tfrt_test.drop_promise",
+                "tfrt_test.wrong_result_count",
+            ]);
+            self.one(scope, name, Form::Generic, &[], Ty::I32);
+            return;
+        }
         match (self.random.below(7), scope.chain) {
             (0 | 1, _) => {
                 self.one(scope, "tfrt_test.fail", Form::Generic, &[], Ty::I32);

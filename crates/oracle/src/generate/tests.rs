@@ -42,6 +42,7 @@ fn random_programs_are_accepted_and_end_and_are_ordered() {
             Options {
                 size: 60,
                 delays: true,
+                faults: true,
                 ..Options::default()
             },
         );
