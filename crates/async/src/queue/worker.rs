@@ -413,11 +413,14 @@ impl Local {
             if task.is_some() || self.core.idle.peek().is_closed() {
                 break task;
             }
-            // A schedule must not depend on time, of which shuttle knows nothing.
-            let searched = if cfg!(shuttle) {
-                Duration::MAX
-            } else {
-                begin.elapsed()
+            // A schedule must not depend on time, of which shuttle knows nothing; and one that goes by
+            // priorities must let those work who are in the middle of something.
+            let searched = match cfg!(shuttle) {
+                true => {
+                    thread::yield_now();
+                    Duration::MAX
+                }
+                false => begin.elapsed(),
             };
             match search.next(searched, in_flight) {
                 Next::Again => (0..16).for_each(|_| spin_loop()),
