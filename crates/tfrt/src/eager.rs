@@ -24,7 +24,7 @@
 //! | begin | [`Eager::new`] |
 //! | make tensors | [`Eager::tensor`], [`Eager::zeros`], [`Eager::fill`] |
 //! | calculate | the methods of [`Tensor`], and `+ - * /` |
-//! | call any operation | [`Eager::op`] |
+//! | call any operation, and let it write over what it is given | [`Eager::op`] |
 //! | keep what changes | [`Variable`] |
 //! | stop | [`Eager::cancel`], [`Eager::set_deadline`] |
 //! | make a program of calls | [`Eager::record`] |
@@ -42,12 +42,14 @@ use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
 
 use crate::runtime::Runtime;
 
+mod given;
 mod methods;
 mod names;
 mod recorded;
 mod tensor;
 mod variable;
 
+pub use given::Given;
 pub use recorded::Recorded;
 pub use tensor::{Tensor, TensorFuture};
 pub use variable::Variable;
@@ -137,7 +139,8 @@ impl Eager {
         Variable::new(tensor)
     }
 
-    /// Calls any operation by its name.
+    /// Calls any operation by its name, with tensors that are lent, `&[&x, &y]`, or given for good, `[x, y]`: over one
+    /// of these, which nobody else holds, the operation may write its result.
     ///
     /// # Errors
     ///
@@ -157,19 +160,16 @@ impl Eager {
     /// # Ok::<(), tfrt::Error>(())
     /// ```
     #[track_caller]
-    pub fn op<'a>(
+    pub fn op<'i, 'a>(
         &self,
         name: &str,
-        inputs: &[&Tensor],
+        inputs: impl Into<Given<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Vec<Tensor>, Error> {
-        let caller = Caller::here();
+        let (caller, inputs) = (Caller::here(), inputs.into());
         let op = self.core().op(name, &self.core().cpu())?;
-        let handles: Vec<&TensorHandle> = inputs.iter().map(|input| input.handle()).collect();
-        let eager = inputs
-            .iter()
-            .fold(self, |eager, input| eager.or_recording(input.eager()));
-        let results = eager.run(&op, Inputs::lent_one_by_one(&handles), attrs.into(), caller)?;
+        let eager = inputs.place(self);
+        let results = inputs.with(|inputs| eager.run(&op, inputs, attrs.into(), caller))?;
         Ok(results
             .into_iter()
             .map(|handle| eager.wrap(handle))

@@ -55,6 +55,20 @@ fn methods_and_operators_calculate() {
 }
 
 #[test]
+fn operations_write_over_tensors_that_are_given_for_good_alone() {
+    let eager = eager();
+    let x = eager.tensor(&[2], &[1.0_f32, 2.0]).unwrap();
+    let place = address(&x);
+    let lent = eager.op("tf.Neg", &[&x], &OpAttrs::new()).unwrap();
+    assert_ne!(address(&lent[0]), place);
+    let shared = eager.op("tf.Neg", [x.clone()], &OpAttrs::new()).unwrap();
+    assert_ne!(address(&shared[0]), place);
+    let given = eager.op("tf.Neg", vec![x], &OpAttrs::new()).unwrap();
+    assert_eq!(address(&given[0]), place);
+    assert_eq!(given[0].to_vec::<f32>().unwrap(), [-1.0, -2.0]);
+}
+
+#[test]
 fn errors_say_shapes_and_the_place_of_the_call() {
     let eager = eager();
     let x = eager.zeros::<f32>(&[2, 3]).unwrap();

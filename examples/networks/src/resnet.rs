@@ -32,10 +32,12 @@ use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::random::Random;
 
+mod eager;
 mod layers;
 mod packed;
 mod text;
 
+pub use eager::EagerResNet;
 pub use layers::{Convolution, Stage};
 
 /// How the layers are told apart in the program.

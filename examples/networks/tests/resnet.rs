@@ -1,9 +1,11 @@
 //! A narrow network's program beside a calculation that shares nothing with it: plain loops, 64 bits.
 
 use std::fs::File;
+use std::sync::Arc;
 
-use tfrt::{AnyAsyncValue, Runtime};
-use tfrt_networks::resnet::{Convolution, Form, ResNet};
+use tfrt::eager::Eager;
+use tfrt::{AnyAsyncValue, MultiThreadedWorkQueue, Runtime};
+use tfrt_networks::resnet::{Convolution, EagerResNet, Form, ResNet};
 use tfrt_tensor::{Tensor, btf};
 
 const NARROW: ResNet = ResNet {
@@ -44,6 +46,47 @@ fn logits_are_those_of_a_plain_calculation() {
             assert!(error < 1e-5 * largest, "{form:?}: {found} and not {wanted}");
         }
     }
+}
+
+#[test]
+fn one_operation_at_a_time_gives_the_same_and_recorded_the_same_bits() {
+    let mut first = None;
+    for n_threads in [1, 3] {
+        let queue = MultiThreadedWorkQueue::new(n_threads, 1).unwrap();
+        let runtime = Runtime::builder().queue(Arc::new(queue)).build();
+        let tensors = NARROW.tensors(3, runtime.host().allocator()).unwrap();
+        let network = EagerResNet::new(&NARROW, &tensors[1..], &runtime).unwrap();
+        let images = network.eager().of(tensors[0].clone());
+        let logits = network.logits(&images).unwrap();
+        let found = logits.to_vec::<f32>().unwrap();
+        let wanted = plain(&NARROW, &tensors.iter().map(elements).collect::<Vec<_>>());
+        let largest = wanted.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+        for (found, wanted) in found.iter().zip(&wanted) {
+            let error = (f64::from(*found) - wanted).abs();
+            assert!(error < 1e-5 * largest, "{found} and not {wanted}");
+        }
+
+        let body = |inputs: &[tfrt::eager::Tensor]| Ok(vec![network.logits(&inputs[0])?]);
+        let recorded = Eager::new(&runtime).record(&[("images", &images)], body);
+        let model = recorded.unwrap().compile(&runtime).unwrap();
+        let call = model.call(&runtime.context(), [("images", images.to_host().unwrap())]);
+        let outputs = call.wait().unwrap();
+        let bits = |logits: &[f32]| logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let recorded = elements(outputs.tensor("output0").unwrap());
+        assert_eq!(bits(&found), bits(&recorded));
+        assert_eq!(*first.get_or_insert(bits(&found)), bits(&found));
+    }
+}
+
+#[test]
+fn one_operation_at_a_time_tells_of_weights_that_are_missing() {
+    let runtime = Runtime::new();
+    let tensors = NARROW.tensors(3, runtime.host().allocator()).unwrap();
+    let error = EagerResNet::new(&NARROW, &tensors[2..], &runtime);
+    let message = error.err().map(|error| error.message().to_owned());
+    let n = NARROW.names().len();
+    let expected = format!("expected {n} weights, found {}", n - 1);
+    assert_eq!(message, Some(expected));
 }
 
 #[test]
