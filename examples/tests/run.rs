@@ -2,6 +2,8 @@
 
 #[path = "../custom_allocator.rs"]
 mod custom_allocator;
+#[path = "../custom_handler.rs"]
+mod custom_handler;
 #[path = "../custom_queue.rs"]
 mod custom_queue;
 
@@ -13,4 +15,9 @@ fn custom_queue_keeps_the_contract_and_runs_programs() {
 #[test]
 fn custom_allocator_is_used_and_gets_everything_back() {
     custom_allocator::main();
+}
+
+#[test]
+fn custom_handler_keeps_the_contract_and_sees_every_call() {
+    custom_handler::main();
 }
