@@ -142,6 +142,44 @@ func.func @f(%a: i32, %x: f32, %ch: !tfrt.chain, %p: i1) -> i1 {
 }
 
 #[test]
+fn types_that_older_texts_leave_out_are_those_of_the_values() {
+    check(
+        "
+func.func @more(%ch: !tfrt.chain, %x: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {
+  tfrt.return %ch, %x : !tfrt.chain, !corert.tensorhandle
+}
+func.func @f(%ch: !tfrt.chain, %x: !corert.tensorhandle) -> !tfrt.chain {
+  %a:2 = corert.cond %x @more @more (%ch, %x) : (!corert.tensorhandle)
+  %b, %y = corert.while @more @more (%ch, %a#1) : (!corert.tensorhandle)
+  %c = tfrt.merge.chains %a#0, %b {k = 1 : i32}
+  tfrt.return %c : !tfrt.chain
+}
+",
+        expect![[r#"
+            module {
+              func.func @more(%arg0: !tfrt.chain, %arg1: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {
+                tfrt.return %arg0, %arg1 : !tfrt.chain, !corert.tensorhandle
+              }
+              func.func @f(%arg0: !tfrt.chain, %arg1: !corert.tensorhandle) -> !tfrt.chain {
+                %0, %1 = corert.cond %arg1 @more @more (%arg0, %arg1) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+                %2, %3 = corert.while @more @more (%arg0, %1) : (!corert.tensorhandle) -> (!corert.tensorhandle)
+                %4 = tfrt.merge.chains %0, %2 {k = 1 : i32} : !tfrt.chain, !tfrt.chain
+                tfrt.return %4 : !tfrt.chain
+              }
+            }
+        "#]],
+    );
+    // What is defined below has no type yet.
+    let text = "func.func @f(%ch: !tfrt.chain) {
+  %c = tfrt.merge.chains %ch, %later
+  %later = tfrt.new.chain
+  tfrt.return
+}
+";
+    assert!(parse(&Source::new("t", text)).is_err());
+}
+
+#[test]
 fn control_flow_reuses_operand_names() {
     check(
         "

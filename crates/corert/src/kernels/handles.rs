@@ -20,7 +20,10 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.transfer_inferred_tensortype", transfer_to_device)
         .add("corert.get_dst_tensor_type", format_on)
         .add("tfrt_test.error_tensorhandle", failed)
-        .add("tfrt_test.tensorhandle_with_error_metadata", failed);
+        .add(
+            "tfrt_test.tensorhandle_with_error_metadata",
+            without_metadata,
+        );
 }
 
 /// A format of tensors as a value.
@@ -119,6 +122,11 @@ fn format_on(handle: &TensorHandle, device: &Device) -> Result<FormatValue, Erro
 /// `%h = "tfrt_test.error_tensorhandle"()`
 fn failed() -> Result<TensorHandle, Error> {
     Err(Error::unknown("invalid tensorhandle"))
+}
+
+/// `%h = "tfrt_test.tensorhandle_with_error_metadata"(%t, %c)`
+fn without_metadata(_: &Tensor, _: Chain) -> Result<TensorHandle, Error> {
+    Err(Error::unknown("invalid tensor metadata"))
 }
 
 /// The tensor of a handle in a register, which is there.

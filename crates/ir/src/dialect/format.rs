@@ -18,12 +18,16 @@
 //! | `type(operands)`   | the types of the operands behind the declared ones                |
 //! | `functional-type`  | the same and the result types as a function type                  |
 //! | `types`            | the same without declared results, always in parentheses          |
+//! | `: type(operands)?` | a colon and `type(operands)`, which older texts leave out        |
+//! | `types?`           | `types`, of which older texts have only the results               |
 //! | `region`           | a region whose arguments have the names of the operands           |
 //! | `else`             | `else` and a region, nothing if all it does is return nothing     |
 //! | `function`         | all of a function, see [`super::function`]                        |
 //! | `module`           | all of a module                                                   |
 //! | `[...]`            | only if there are operands behind the declared ones               |
 //! | anything else      | itself                                                            |
+//!
+//! Types that older texts leave out are those of the values, which must be defined above.
 
 mod pairs;
 mod parse;
@@ -66,8 +70,12 @@ pub(crate) enum Word {
     /// The number of results behind the declared ones.
     ResultCount,
     OperandTypes,
+    /// The same and the colon before them, neither of which older texts have.
+    ColonOperandTypes,
     FunctionalType,
     Types,
+    /// The same; older texts have the results alone.
+    TypesOrResults,
     Region,
     Else,
     Function,
@@ -87,6 +95,8 @@ const WORDS: &[(&str, Word)] = &[
     ("settings", Word::Settings),
     ("count", Word::ResultCount),
     ("type(operands)", Word::OperandTypes),
+    (": type(operands)?", Word::ColonOperandTypes),
+    ("types?", Word::TypesOrResults),
     ("types", Word::Types),
     ("functional-type", Word::FunctionalType),
     ("region", Word::Region),

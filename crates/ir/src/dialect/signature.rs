@@ -99,8 +99,9 @@ impl OpDef {
                 Word::AttributesKeyword => *text += "[attributes attr-dict]",
                 Word::Settings => *text += &self.settings(),
                 Word::OperandTypes => *text += "types",
+                Word::ColonOperandTypes => *text += ": types",
                 Word::FunctionalType => *text += "(types) -> types",
-                Word::Types => *text += "(types) -> (types)",
+                Word::Types | Word::TypesOrResults => *text += "(types) -> (types)",
                 Word::Region => *text += "{...}",
                 Word::Else => *text += " [else {...}]",
                 Word::Function => {

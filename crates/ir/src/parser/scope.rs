@@ -246,6 +246,16 @@ impl<'a> Parser<'a> {
         Ok(Operand { name, number, span })
     }
 
+    /// The type of the value that an operand stands for, if that is defined above.
+    pub(crate) fn type_above(&mut self, operand: Operand<'a>) -> Option<Type> {
+        let key = Key::new(operand.name, operand.number);
+        let entry = self.scopes.top().values.get(&key)?;
+        match entry.state {
+            State::Defined => Some(self.module.value_type(entry.value).clone()),
+            State::Forward | State::Lost => None,
+        }
+    }
+
     /// Returns the value that an operand stands for, given its type.
     pub(crate) fn resolve(&mut self, operand: Operand<'a>, wanted: Wanted<'_>) -> Parsed<ValueId> {
         let key = Key::new(operand.name, operand.number);

@@ -51,12 +51,40 @@ impl<'a> Parser<'a> {
         self.nested(|parser| parser.signature_inner(inputs, results))
     }
 
+    /// Parses the same, or results alone in parentheses, with which inputs of types that are `known` go.
+    pub(crate) fn signature_or_results(
+        &mut self,
+        known: Vec<Type>,
+        inputs: &mut impl Extend<Type>,
+        results: &mut impl Extend<Type>,
+    ) -> Parsed<()> {
+        if !self.at(Mark::LeftParen) {
+            return self.expected(codes::EXPECTED_TYPE, "function type");
+        }
+        self.nested(|parser| {
+            let mut first = Vec::new();
+            parser.type_list(&mut first)?;
+            if !parser.at(Mark::Arrow) {
+                inputs.extend(known);
+                results.extend(first);
+                return Ok(());
+            }
+            inputs.extend(first);
+            parser.results(results)
+        })
+    }
+
     fn signature_inner(
         &mut self,
         inputs: &mut impl Extend<Type>,
         results: &mut impl Extend<Type>,
     ) -> Parsed<()> {
         self.type_list(inputs)?;
+        self.results(results)
+    }
+
+    /// Parses an arrow, and the types behind it: one, or several in parentheses.
+    fn results(&mut self, results: &mut impl Extend<Type>) -> Parsed<()> {
         self.expect(Mark::Arrow)?;
         match self.at(Mark::LeftParen) {
             true => self.type_list(results),

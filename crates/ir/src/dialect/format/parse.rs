@@ -96,20 +96,29 @@ fn parse_word<'a>(
             false => Ok(()),
         },
         Word::Settings => settings(parser, parts),
-        Word::OperandTypes => {
-            let types = match parser.at_type() {
-                true => parser.bare_type_list()?,
-                false if parts.operands.len() == definition.operand_defs().len() => Vec::new(),
-                false => return parser.expected(codes::EXPECTED_TYPE, "type"),
-            };
-            resolve_declared(parser, parts, definition, state, &types)
+        Word::OperandTypes => operand_types(parser, parts, definition, state),
+        Word::ColonOperandTypes => {
+            if !parser.at(Mark::Colon)
+                && let Some(types) = older_types(parser, parts, definition)
+            {
+                return resolve_declared(parser, parts, definition, state, &types);
+            }
+            parser.expect(Mark::Colon)?;
+            operand_types(parser, parts, definition, state)
         }
-        Word::FunctionalType | Word::Types => {
+        Word::FunctionalType | Word::Types | Word::TypesOrResults => {
             let mut inputs: SmallVec<[Type; 4]> = SmallVec::new();
             let mut results = SmallVec::new();
-            parser.signature(&mut inputs, &mut results)?;
+            let older = match word {
+                Word::TypesOrResults => older_types(parser, parts, definition),
+                _ => None,
+            };
+            match older {
+                Some(types) => parser.signature_or_results(types, &mut inputs, &mut results)?,
+                None => parser.signature(&mut inputs, &mut results)?,
+            }
             resolve_declared(parser, parts, definition, state, &inputs)?;
-            if let Word::Types = word {
+            if let Word::Types | Word::TypesOrResults = word {
                 let declared = definition.result_defs().declared().iter();
                 let declared = declared.filter_map(|result| result.kind.ty());
                 results.insert_many(0, declared);
@@ -124,6 +133,34 @@ fn parse_word<'a>(
         Word::Literal(text) => literal(parser, text),
         Word::Region | Word::Else | Word::Function | Word::Module => Ok(()),
     }
+}
+
+/// Parses the types of the operands behind the declared ones, and resolves all.
+fn operand_types<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut Parts<'a>,
+    definition: &OpDef,
+    state: &mut State,
+) -> Parsed<()> {
+    let types = match parser.at_type() {
+        true => parser.bare_type_list()?,
+        false if parts.operands.len() == definition.operand_defs().len() => Vec::new(),
+        false => return parser.expected(codes::EXPECTED_TYPE, "type"),
+    };
+    resolve_declared(parser, parts, definition, state, &types)
+}
+
+/// The types of the operands behind the declared ones, if there are some and all of them are defined above.
+fn older_types<'a>(
+    parser: &mut Parser<'a>,
+    parts: &Parts<'a>,
+    definition: &OpDef,
+) -> Option<Vec<Type>> {
+    let rest = parts.operands.get(definition.operand_defs().len()..)?;
+    let types = rest.iter().map(|operand| parser.type_above(*operand));
+    types
+        .collect::<Option<Vec<Type>>>()
+        .filter(|types| !types.is_empty())
 }
 
 /// Parses operands with commas between, none if there is none.

@@ -285,11 +285,18 @@ fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
             }
         }
         Word::OperandTypes => printer.types(rest),
+        Word::ColonOperandTypes => {
+            printer.out.push(':');
+            if !rest.is_empty() {
+                printer.out.push(' ');
+                printer.types(rest);
+            }
+        }
         Word::FunctionalType => {
             let ty = printer.function_type(rest, data.results());
             printer.show(&ty);
         }
-        Word::Types => {
+        Word::Types | Word::TypesOrResults => {
             printer.out.push('(');
             printer.types(rest);
             printer.out.push_str(") -> (");

@@ -44,7 +44,7 @@ fn cond() -> OpDef {
         );
     reads_truth(definition)
         .calls()
-        .format("operand $a_true_fn $b_false_fn (operands) attr-dict : types")
+        .format("operand $a_true_fn $b_false_fn (operands) attr-dict : types?")
         .verify(checks::core_runtime::cond)
         .example(with_handler(
             "func.func @first(%chain: !tfrt.chain, %x: !corert.tensorhandle, %y: !corert.tensorhandle) -> \
@@ -90,7 +90,7 @@ fn while_loop() -> OpDef {
         .unchecked("b_body_fn", FlatSymbol, "the body");
     reads_truth(definition)
         .calls()
-        .format("$a_cond_fn $b_body_fn (operands) attr-dict : types")
+        .format("$a_cond_fn $b_body_fn (operands) attr-dict : types?")
         .verify(checks::core_runtime::while_loop)
         .example(with_handler(
             "func.func @more(%chain: !tfrt.chain, %x: !corert.tensorhandle) -> (!tfrt.chain, !corert.tensorhandle) {

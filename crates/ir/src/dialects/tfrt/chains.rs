@@ -21,7 +21,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .rest("operands")
             .result("chain", Chain)
             .pure()
-            .format("operands attr-dict : type(operands)")
+            .format("operands attr-dict : type(operands)?")
             .example(
                 "%c0 = tfrt.new.chain
 %x = tfrt.constant.i32 1

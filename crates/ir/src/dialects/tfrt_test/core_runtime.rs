@@ -3,6 +3,7 @@
 use crate::dialect::{OpDef, ValueKind::Chain};
 use crate::dialects::corert::{ATTRIBUTES, FROZEN, HANDLE};
 use crate::dialects::kernel;
+use crate::dialects::tfrt_dht::TENSOR;
 
 pub(super) fn definitions() -> Vec<OpDef> {
     let all = [
@@ -13,9 +14,11 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .no_effects(),
         kernel("tfrt_test.tensorhandle_with_error_metadata")
             .summary("An error in place of a tensor handle")
-            .details("The same as `tfrt_test.error_tensorhandle`.")
+            .details("The tensor is not looked at.")
+            .operand("tensor", TENSOR)
+            .operand("chain", Chain)
             .result("never", HANDLE)
-            .fails("Unknown", "invalid tensorhandle", "always")
+            .fails("Unknown", "invalid tensor metadata", "always")
             .no_effects(),
         kernel("tfrt_test.corert.op_attrs_print")
             .summary("Prints a set of attributes, sorted by name, and an empty line")
