@@ -46,13 +46,13 @@ impl Deferred {
         metadata: Option<ResultMetadata>,
         chain: Option<&mut AsyncValue<Chain>>,
         guard: Option<InFlightGuard>,
-    ) -> Handles {
-        let n_results = definition.n_results();
+    ) -> Result<Handles, Error> {
+        let n_results = definition.n_results_with(call.attrs)?;
         let (results, tensors): (SmallVec<[_; 1]>, SmallVec<[_; 1]>) =
             (0..n_results).map(|_| AsyncValue::pending()).unzip();
         let mut described = SmallVec::new();
         let known: SmallVec<[LaterMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
-            (Some(metadata), Some(_)) => {
+            (Some(metadata), Some(_)) if !metadata.is_empty() => {
                 metadata.iter().cloned().map(LaterMetadata::Known).collect()
             }
             (None, Some(_)) => {
@@ -83,7 +83,7 @@ impl Deferred {
             guard,
         });
         deferred.describe();
-        handles
+        Ok(handles)
     }
 
     /// Finds out what the results will be when that of the inputs is known.

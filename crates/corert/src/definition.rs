@@ -14,7 +14,7 @@ use tfrt_tensor::{
     TensorMetadata,
 };
 
-use crate::attributes::{self, OpAttrsRef};
+use crate::attributes::{self, OpAttrsRef, missing};
 use crate::call::Call;
 use crate::handle::Home;
 use crate::inputs::Inputs;
@@ -198,6 +198,18 @@ pub struct AttrDef {
     pub summary: &'static str,
 }
 
+/// How many results an operation gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultCount {
+    /// Always as many.
+    Always(usize),
+    /// As many as the attribute of this name says.
+    Attribute(&'static str),
+}
+
+/// How many results an attribute may ask for: more would be a mistake, which should not take memory.
+const MAX_RESULTS: usize = 1 << 16;
+
 /// An operation.
 ///
 /// # Examples
@@ -223,7 +235,7 @@ pub struct OpDefinition {
     name: Cow<'static, str>,
     summary: &'static str,
     n_inputs: RangeInclusive<usize>,
-    n_results: usize,
+    n_results: ResultCount,
     formats: Formats,
     is_pure: bool,
     attributes: Option<Vec<AttrDef>>,
@@ -245,7 +257,7 @@ impl OpDefinition {
             name: name.into(),
             summary: "",
             n_inputs: 0..=usize::MAX,
-            n_results: 1,
+            n_results: ResultCount::Always(1),
             formats: Formats::DENSE,
             is_pure: false,
             attributes: None,
@@ -282,7 +294,13 @@ impl OpDefinition {
 
     /// How many results it gives.
     pub fn results(mut self, n: usize) -> Self {
-        self.n_results = n;
+        self.n_results = ResultCount::Always(n);
+        self
+    }
+
+    /// It gives as many results as an attribute says, which must be there.
+    pub fn results_by(mut self, attribute: &'static str) -> Self {
+        self.n_results = ResultCount::Attribute(attribute);
         self
     }
 
@@ -315,7 +333,8 @@ impl OpDefinition {
         self
     }
 
-    /// Finds types and shapes of the results before they are made.
+    /// Finds types and shapes of the results before they are made. It describes all of them, or none if they depend on
+    /// the values of inputs: then they are known with the results.
     pub fn metadata(
         mut self,
         metadata: impl Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync + 'static,
@@ -360,8 +379,35 @@ impl OpDefinition {
     }
 
     /// How many results it gives.
-    pub fn n_results(&self) -> usize {
+    pub fn n_results(&self) -> ResultCount {
         self.n_results
+    }
+
+    /// How many results it gives with these attributes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the attribute that says it is missing, negative or too large.
+    #[inline]
+    pub(crate) fn n_results_with(&self, attrs: OpAttrsRef<'_>) -> Result<usize, Error> {
+        match self.n_results {
+            ResultCount::Always(n) => Ok(n),
+            ResultCount::Attribute(name) => self.counted(name, attrs),
+        }
+    }
+
+    #[cold]
+    fn counted(&self, attribute: &str, attrs: OpAttrsRef<'_>) -> Result<usize, Error> {
+        let op = self.name();
+        let Some(found) = attrs.integer(attribute)? else {
+            return Err(missing(op, attribute));
+        };
+        let n = usize::try_from(found).ok().filter(|n| *n <= MAX_RESULTS);
+        n.ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "{op}: expected attribute '{attribute}' to be a number of results, 0 to {MAX_RESULTS}, found {found}"
+            ))
+        })
     }
 
     /// Which formats it takes as they are.

@@ -18,7 +18,7 @@ use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::deferred::Deferred;
-use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultMetadata};
+use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
 use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
 use crate::inputs::Inputs;
@@ -46,7 +46,10 @@ impl Op for RegisteredOp {
     }
 
     fn n_results(&self) -> Option<usize> {
-        Some(self.definition.n_results())
+        match self.definition.n_results() {
+            ResultCount::Always(n) => Some(n),
+            ResultCount::Attribute(_) => None,
+        }
     }
 
     #[inline]
@@ -71,10 +74,11 @@ impl Op for RegisteredOp {
         if !call.attrs.is_empty() {
             definition.check_attributes(call.attrs)?;
         }
+        let n_results = definition.n_results_with(call.attrs)?;
         if let Some(expected) = call.n_results
-            && expected != definition.n_results()
+            && expected != n_results
         {
-            return Err(wrong_results(definition, expected));
+            return Err(wrong_results(definition, n_results, expected));
         }
         let home = Home {
             runtime: call.runtime,
@@ -91,7 +95,10 @@ impl Op for RegisteredOp {
             }
             match input.tensor() {
                 Some(Ok(_)) => (),
-                Some(Err(error)) => return Ok(failed(definition, home, error.clone(), call.chain)),
+                Some(Err(error)) => {
+                    let error = error.clone();
+                    return Ok(failed(definition, home, n_results, error, call.chain));
+                }
                 None => is_settled = false,
             }
         }
@@ -125,7 +132,14 @@ impl RegisteredOp {
         match chain.get() {
             Some(Err(error)) => {
                 let error = error.clone();
-                Ok(failed(&self.definition, home, error, Some(chain)))
+                let n_results = self.definition.n_results_with(call.attrs)?;
+                Ok(failed(
+                    &self.definition,
+                    home,
+                    n_results,
+                    error,
+                    Some(chain),
+                ))
             }
             Some(Ok(_)) if is_settled => self.run(home, call, Some(chain)),
             _ => self.defer(home, call, Some(chain)),
@@ -219,14 +233,7 @@ impl RegisteredOp {
             Some(in_flight) => Some(in_flight.begin()?),
             None => None,
         };
-        Ok(Deferred::start(
-            &self.definition,
-            home,
-            call,
-            metadata,
-            chain,
-            guard,
-        ))
+        Deferred::start(&self.definition, home, call, metadata, chain, guard)
     }
 }
 
@@ -242,7 +249,7 @@ pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     all
 }
 
-/// Asks the metadata function, if there is one.
+/// Asks the metadata function, if there is one. Nothing is described if values of inputs decide.
 #[inline]
 pub(crate) fn result_metadata(
     definition: &OpDefinition,
@@ -262,9 +269,14 @@ pub(crate) fn result_metadata(
         attrs,
     };
     let results = guarded(|| function(&call)).and_then(|result| result)?;
-    match results.len() == definition.n_results() {
+    let expected = definition.n_results_with(attrs)?;
+    match results.is_empty() || results.len() == expected {
         true => Ok(results),
-        false => Err(miscounted(definition, "described", results.len())),
+        false => Err(miscounted(
+            definition,
+            "described",
+            [expected, results.len()],
+        )),
     }
 }
 
@@ -300,16 +312,17 @@ pub(crate) fn run(
         metadata,
     };
     let outputs = guarded(|| (definition.dispatch_fn())(&mut call)).and_then(|result| result)?;
-    if outputs.len() == definition.n_results() {
-        return Ok(outputs);
+    let expected = definition.n_results_with(attrs)?;
+    match outputs.len() == expected {
+        true => Ok(outputs),
+        false => Err(miscounted(definition, "made", [expected, outputs.len()])),
     }
-    Err(miscounted(definition, "made", outputs.len()))
 }
 
 /// Says that the author's code knows another number of results than the definition.
 #[cold]
-fn miscounted(definition: &OpDefinition, verb: &str, found: usize) -> Error {
-    let (name, expected) = (definition.name(), definition.n_results());
+fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 2]) -> Error {
+    let name = definition.name();
     let s = if found == 1 { "" } else { "s" };
     Error::internal(format!(
         "{name} has {verb} {found} result{s}: expected {expected}"
@@ -409,6 +422,7 @@ fn convert_inputs(
 fn failed(
     definition: &OpDefinition,
     home: Home,
+    n_results: usize,
     error: Error,
     chain: Option<&mut AsyncValue<Chain>>,
 ) -> Handles {
@@ -417,8 +431,7 @@ fn failed(
     {
         *chain = AsyncValue::from_error(error.clone());
     }
-    let n = definition.n_results();
-    (0..n)
+    (0..n_results)
         .map(|_| TensorHandle::of_error(home, error.clone()))
         .collect()
 }
@@ -437,8 +450,8 @@ fn after(results: &[TensorHandle]) -> AsyncValue<Chain> {
 }
 
 #[cold]
-fn wrong_results(definition: &OpDefinition, expected: usize) -> Error {
-    let (name, n) = (definition.name(), definition.n_results());
+fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error {
+    let name = definition.name();
     let s = if n == 1 { "" } else { "s" };
     Error::invalid_argument(format!(
         "{name} has {n} result{s}, the caller expects {expected}"

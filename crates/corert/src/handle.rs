@@ -322,12 +322,17 @@ impl Later {
     fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.metadata {
             LaterMetadata::Known(metadata) => Some(metadata),
-            LaterMetadata::Before(described) => match described.get()? {
-                Ok(described) => Some(&described.0),
-                Err(_) => None,
+            LaterMetadata::Before(described) => match described.get() {
+                Some(Ok(described)) => Some(&described.0),
+                // Values of inputs may have decided, so that the tensor alone says it.
+                _ => self.tensor_metadata(),
             },
-            LaterMetadata::WithTensor => Some(self.tensor.get()?.ok()?.metadata()),
+            LaterMetadata::WithTensor => self.tensor_metadata(),
         }
+    }
+
+    fn tensor_metadata(&self) -> Option<&TensorMetadata> {
+        Some(self.tensor.get()?.ok()?.metadata())
     }
 
     fn to_async(&self, request: &Arc<RequestContext>) -> AsyncValue<Tensor> {

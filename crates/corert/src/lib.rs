@@ -44,7 +44,7 @@ pub use caller::Caller;
 pub use context::{Context, DEFAULT_MAX_IN_FLIGHT};
 pub use definition::{
     AttrDef, AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Output, Outputs,
-    ResultMetadata, same_metadata,
+    ResultCount, ResultMetadata, same_metadata,
 };
 pub use handle::TensorHandle;
 pub use handler::{

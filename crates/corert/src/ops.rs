@@ -13,6 +13,7 @@ mod movement;
 mod norm;
 mod pool;
 mod product;
+mod range;
 mod reduction;
 mod shapes;
 mod softmax;
@@ -31,6 +32,7 @@ pub fn registry() -> Arc<OpRegistry> {
         movement::register(&mut registry);
         norm::register(&mut registry);
         pool::register(&mut registry);
+        range::register(&mut registry);
         reduction::register(&mut registry);
         shapes::register(&mut registry);
         axes::register(&mut registry);

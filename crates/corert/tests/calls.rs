@@ -78,6 +78,23 @@ fn add(runtime: &CoreRuntime) -> CoreRuntimeOp {
 }
 
 #[test]
+fn shapes_that_values_decide_are_known_with_the_tensor() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let (gate, promises) = gate(&runtime, false);
+    let x = runtime.handle(tensor(&runtime, &[1.0, 2.0]));
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let axes = runtime.dense(&[1], &[0_i32]).unwrap();
+    let sum = runtime.op("tf.Sum", &runtime.cpu()).unwrap();
+    let total = sum.call_one(&context, [&later, &axes], &none()).unwrap();
+    assert!(total.metadata().is_none());
+    let promise = promises.recv().unwrap();
+    promise.resolve(tensor(&runtime, &[1.0, 2.0]));
+    assert_eq!(values(&total), [3.0]);
+    assert_eq!(total.metadata().unwrap().to_string(), "f32 []");
+}
+
+#[test]
 fn errors_about_shapes_are_the_callers_and_have_his_place() {
     let runtime = CoreRuntime::new(&host());
     let context = runtime.context();

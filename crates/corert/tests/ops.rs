@@ -12,6 +12,8 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 mod movement;
 #[path = "ops/pool.rs"]
 mod pool;
+#[path = "ops/range.rs"]
+mod range;
 #[path = "ops/reduction.rs"]
 mod reduction;
 #[path = "ops/refused.rs"]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use expect_test::expect_file;
-use tfrt_corert::{OpDefinition, ops};
+use tfrt_corert::{OpDefinition, ResultCount, ops};
 
 const START: &str = "\
 <!-- Generated from the operations in crates/corert/src/ops by `cargo xtask bless`. -->
@@ -46,7 +46,11 @@ fn entry(op: &OpDefinition, text: &mut String) {
     let name = op.name();
     write!(text, "\n## {name}\n\n{}\n\n", op.description()).unwrap();
     writeln!(text, "- *Inputs*: {}", counted(op.input_range())).unwrap();
-    writeln!(text, "- *Results*: {}", op.n_results()).unwrap();
+    let results = match op.n_results() {
+        ResultCount::Always(n) => n.to_string(),
+        ResultCount::Attribute(name) => format!("as attribute `{name}` says"),
+    };
+    writeln!(text, "- *Results*: {results}").unwrap();
     if !op.element_types().is_empty() {
         writeln!(text, "- *Elements*: {}", op.element_types()).unwrap();
     }

@@ -9,6 +9,7 @@ use tfrt_tensor::{Dims, TensorMetadata, TensorShape, with_number, with_real};
 use super::arithmetic::typed;
 use super::elements::Elements;
 use super::integers::dimension;
+use super::reduction::reduce;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
@@ -19,14 +20,17 @@ pub(super) fn register(registry: &mut OpRegistry) {
     registry
         .add(
             typed(OpDefinition::new("tf.Sum", sum))
-                .summary("The sum along some dimensions; integers wrap around.")
+                .summary(
+                    "The sum over some dimensions, which the second input names, or an attribute; integers wrap around.",
+                )
                 .elements(Elements::Numbers.text())
-                .inputs(1)
+                .inputs_from(1..=2)
                 .attribute(
                     "axes",
                     AttrKind::Integers,
-                    "the dimensions, from the last on if negative; all of them",
+                    "the dimensions if there is no second input, from the last on if negative; all of them",
                 )
+                .attribute("Tidx", AttrKind::Type, "the type of the second input")
                 .attribute(
                     "keep_dims",
                     AttrKind::Bool,
@@ -91,11 +95,20 @@ fn summed(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<Dims, Error> {
 }
 
 fn sum_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    let [x] = call.inputs else {
+    let [x, axes @ ..] = call.inputs else {
         let op = call.op;
-        return Err(Error::invalid_argument(format!("{op} expects 1 input")));
+        return Err(Error::invalid_argument(format!("{op} expects an input")));
     };
     Elements::Numbers.expect(call.op, x.dtype)?;
+    if !axes.is_empty() {
+        return match call.attrs.value("axes") {
+            None => Ok(ResultMetadata::new()),
+            Some(_) => Err(Error::invalid_argument(format!(
+                "{}: expected dimensions in the second input or in attribute 'axes', found both",
+                call.op
+            ))),
+        };
+    }
     let axes = summed(call.op, call.attrs, x.shape.rank())?;
     let keeps = call.attrs.bool("keep_dims")?.unwrap_or(false);
     let extents = x.shape.extents().enumerate();
@@ -113,6 +126,11 @@ fn sum_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 }
 
 fn sum(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    if call.n_inputs() > 1 {
+        let dtype = call.dense(0)?.dtype();
+        return with_number!(dtype, T => reduce::<Sum, T>(call), else
+            Err(unsupported(call.op(), dtype)));
+    }
     let (x, out) = (call.dense(0)?, call.output(0)?);
     let axes = summed(call.op(), call.attrs(), x.shape().rank())?;
     let chain = with_number!(x.dtype(), T =>

@@ -44,7 +44,10 @@ pub(super) fn register(registry: &mut OpRegistry) {
                     false => convolve_numbers(call, &shape),
                 }
             })
-            .summary("The convolution of images `[n, h, w, c]` by a filter `[kh, kw, c, f]`.")
+            .summary(
+                "The convolution of images `[n, h, w, c]` by a filter `[kh, kw, c, f]`; one of `[kh, kw, c / g, f]` is \
+                 for `g` groups of channels that don't mix.",
+            )
             .inputs(2)
             .attribute("use_cudnn_on_gpu", AttrKind::Bool, "not looked at")
             .attribute("T", AttrKind::Type, "the type of the elements")
@@ -189,7 +192,13 @@ impl Shape {
         let (filter, groups) = match kind {
             Kind::Plain => {
                 let what = "a filter [height, width, channels, filters]";
-                (attributes.four(filter, what)?, 1)
+                let filter = attributes.four(filter, what)?;
+                // A filter for a part of the channels is one of a group.
+                let groups = match input[3].checked_div(filter[2]) {
+                    Some(groups @ 1..) if groups * filter[2] == input[3] => groups,
+                    _ => 1,
+                };
+                (filter, groups)
             }
             Kind::Depthwise => {
                 let what = "a filter [height, width, channels, filters of each]";
@@ -280,9 +289,12 @@ fn by_new_filter(call: &mut Call<'_>, shape: &Shape, fused: Fused) -> Result<Out
     if call.dense(0)?.dtype() != DType::F32 {
         return Err(unsupported(call.op(), call.dense(0)?.dtype()));
     }
+    if shape.is_depthwise() {
+        return convolve_depthwise(call, shape, fused);
+    }
     let allocator = call.execution().host().allocator();
     let filter = call.dense(1)?.read()?;
-    let packed = PackedFilter::pack(allocator, &filter.view()?, 1)?;
+    let packed = PackedFilter::pack(allocator, &filter.view()?, shape.convolution.groups)?;
     drop(filter);
     by_filter(call, shape, &packed, fused)
 }

@@ -13,8 +13,11 @@ use tfrt_tensor::{
 use super::integers::dimension;
 use super::shapes::reshaped;
 use super::strings;
-use crate::call::Call;
-use crate::definition::{AttrKind, Formats, OpDefinition, OpRegistry, Outputs, unsupported};
+use crate::attributes::OpAttrsRef;
+use crate::call::{Call, made};
+use crate::definition::{
+    AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+};
 
 pub(super) fn register(registry: &mut OpRegistry) {
     registry
@@ -32,6 +35,16 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .inputs_from(1..=usize::MAX)
                 .attribute("axis", AttrKind::Integer, "which dimension of the result: 0, if it is not stated")
                 .attribute("N", AttrKind::Integer, "how many tensors there are")
+                .formats(Formats::STRING),
+        )
+        .add(
+            moving("tf.Unpack", unpack)
+                .summary("The parts of a tensor along a dimension, which goes.")
+                .inputs(1)
+                .results_by("num")
+                .attribute("num", AttrKind::Integer, "the extent of the dimension")
+                .attribute("axis", AttrKind::Integer, "which dimension: 0, if it is not stated")
+                .metadata(unpack_metadata)
                 .formats(Formats::STRING),
         )
         .add(
@@ -180,6 +193,64 @@ fn pack(call: &mut Call<'_>) -> Result<Outputs, Error> {
         parts.push(reshaped(part, shape.clone())?);
     }
     joined(call, parts, axis)
+}
+
+/// The dimension along which a tensor is taken apart, and the number of its parts.
+fn parted(op: &str, attrs: OpAttrsRef<'_>, extents: &[usize]) -> Result<(usize, usize), Error> {
+    let (axis, rank) = (attrs.integer("axis")?.unwrap_or(0), extents.len());
+    let axis = dimension(axis, rank).ok_or_else(|| {
+        Error::invalid_argument(format!(
+            "{op}: there is no axis {axis} in a tensor of rank {rank}"
+        ))
+    })?;
+    let (n, found) = (attrs.integer("num")?.unwrap_or(0), extents[axis]);
+    match usize::try_from(n) == Ok(found) {
+        true => Ok((axis, found)),
+        false => Err(Error::invalid_argument(format!(
+            "{op}: expected attribute 'num' to be {found}, the extent of dimension {axis}, found {n}"
+        ))),
+    }
+}
+
+fn unpack_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    let [x] = call.inputs else {
+        let op = call.op;
+        return Err(Error::invalid_argument(format!("{op} expects 1 input")));
+    };
+    let mut extents = x.shape.to_dims();
+    let (axis, n) = parted(call.op, call.attrs, &extents)?;
+    extents.remove(axis);
+    let part = TensorMetadata::new(x.dtype, TensorShape::new(&extents)?);
+    Ok((0..n).map(|_| part.clone()).collect())
+}
+
+fn unpack(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    let x = call.tensor(0)?;
+    let extents = x.metadata().shape.to_dims();
+    let (axis, n) = parted(call.op(), call.attrs(), &extents)?;
+    let mut part = extents.clone();
+    part.remove(axis);
+    let part = TensorShape::new(&part)?;
+    let mut parts = Outputs::new();
+    let mut slices: SmallVec<[Slice; 6]> = SmallVec::from_elem(Slice::ALL, extents.len());
+    // An extent of a shape fits 63 bits.
+    for index in 0..n as i64 {
+        slices[axis] = Slice::new(index, index + 1, 1);
+        let movement = named(call, Movement::slice(&extents, &slices))?;
+        match x {
+            Tensor::String(x) => {
+                let strings = strings::moved(x, &movement)?.reshape(part.clone())?;
+                parts.push(strings.into());
+            }
+            x => {
+                let x = x.as_dense()?;
+                let out = call.allocate(movement.metadata(x.metadata())?)?;
+                let chain = movement.run_into(call.execution(), x, &out)?;
+                parts.push(made(out.reshape(part.clone())?, chain)?);
+            }
+        }
+    }
+    Ok(parts)
 }
 
 /// Tensors of one type, which differ in the extent of this dimension alone, behind each other.

@@ -2,9 +2,8 @@
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
-use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::reduce::{Maximum, Mean, Reduction, reduce_into};
-use tfrt_tensor::{Dims, TensorMetadata, TensorShape, with_real};
+use tfrt_tensor::{Dims, Element, TensorMetadata, TensorShape, with_real};
 
 use super::integers::dimension;
 use crate::call::Call;
@@ -40,7 +39,10 @@ pub(super) fn register(registry: &mut OpRegistry) {
         ));
 }
 
-fn reduce<R: Reduction<T, Output = T>, T: Real>(call: &mut Call<'_>) -> Result<Outputs, Error> {
+/// Reduces the first input over the dimensions in the second.
+pub(super) fn reduce<R: Reduction<T, Output = T>, T: Element>(
+    call: &mut Call<'_>,
+) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
     let extents = x.shape().to_dims();
     let dimensions = reduced(call, extents.len())?;

@@ -1,4 +1,4 @@
-//! `tf.ConcatV2`, `tf.Pack`, `tf.Tile`, `tf.Pad`, `tf.PadV2`, `tf.Transpose`, `tf.Slice`, `tf.GatherV2`, `tf.OneHot`.
+//! `tf.ConcatV2`, `tf.Pack`, `tf.Unpack`, `tf.Tile`, `tf.Pad`, `tf.PadV2`, `tf.Transpose`, `tf.Slice`, `tf.GatherV2`, `tf.OneHot`.
 
 use tfrt_corert::TensorHandle;
 use tfrt_tensor::{Bool, DType};
@@ -75,6 +75,58 @@ fn strings_are_joined() {
     assert_eq!(
         text(&caller.call("tf.Pack", &[&x, &y], &none())),
         "StringHostTensor shape = [2], values = [\"x\", \"y\"]"
+    );
+}
+
+#[test]
+fn what_is_packed_is_unpacked() {
+    let caller = Caller::new();
+    let parts = [0.0_f32, 10.0, 20.0]
+        .map(|first| caller.dense(&[2, 2], &[first, first + 1.0, first + 2.0, first + 3.0]));
+    let inputs: Vec<&TensorHandle> = parts.iter().collect();
+    for axis in [0_i64, 1, 2, -1, -3] {
+        let packed = caller.call("tf.Pack", &inputs, &attrs!["axis" => axis]);
+        let attrs = attrs!["num" => 3_i64, "axis" => axis, "T" => DType::F32];
+        let unpacked = caller.try_all("tf.Unpack", &[&packed], &attrs).unwrap();
+        let texts = |handles: &[TensorHandle]| handles.iter().map(text).collect::<Vec<_>>();
+        assert_eq!(texts(&unpacked), texts(&parts), "{axis}");
+    }
+    let words = caller.strings(&[2], &["one", "two"]);
+    let words = caller.try_all("tf.Unpack", &[&words], &attrs!["num" => 2_i64]);
+    let words: Vec<String> = words.unwrap().iter().map(text).collect();
+    assert_eq!(
+        words,
+        [
+            "StringHostTensor shape = [], values = [\"one\"]",
+            "StringHostTensor shape = [], values = [\"two\"]"
+        ]
+    );
+    let empty = caller.counting(&[0, 3]);
+    let none_left = caller.try_all("tf.Unpack", &[&empty], &attrs!["num" => 0_i64]);
+    assert!(none_left.unwrap().is_empty());
+}
+
+#[test]
+fn what_can_not_be_unpacked_is_refused() {
+    let caller = Caller::new();
+    let x = caller.counting(&[2, 3]);
+    let error = |attrs: &tfrt_corert::OpAttrs| caller.error("tf.Unpack", &[&x], attrs);
+    assert_eq!(error(&none()), "tf.Unpack must have 'num' attribute");
+    assert_eq!(
+        error(&attrs!["num" => 3_i64]),
+        "tf.Unpack: expected attribute 'num' to be 2, the extent of dimension 0, found 3"
+    );
+    for num in [-1, i64::MAX] {
+        assert_eq!(
+            error(&attrs!["num" => num]),
+            format!(
+                "tf.Unpack: expected attribute 'num' to be a number of results, 0 to 65536, found {num}"
+            )
+        );
+    }
+    assert_eq!(
+        error(&attrs!["num" => 2_i64, "axis" => 2_i64]),
+        "tf.Unpack: there is no axis 2 in a tensor of rank 2"
     );
 }
 

@@ -1,4 +1,4 @@
-//! `tf.Mean`, `tf.Max`, `tf.FusedBatchNormV3`.
+//! `tf.Mean`, `tf.Max`, `tf.Sum`, `tf.FusedBatchNormV3`.
 
 use tfrt_tensor::DType;
 
@@ -35,6 +35,33 @@ fn means_are_taken_over_the_dimensions_that_are_named() {
     let largest = caller.call("tf.Max", &[&x, &caller.dense(&[], &[1_i64])], &none());
     assert_eq!(shape(&largest), [1, 2, 1]);
     assert_eq!(elements::<i32>(&largest), [3, 4]);
+}
+
+#[test]
+fn sums_are_taken_over_the_dimensions_of_an_input_or_of_an_attribute() {
+    let caller = Caller::new();
+    let x = caller.dense(&[2, 3], &[1_i32, 2, 3, 4, 5, 6]);
+    for axes in [&[][..], &[0], &[-1], &[1, 0]] {
+        let indices = caller.dense(&[axes.len()], axes);
+        for keep in [false, true] {
+            let by_input = attrs!["Tidx" => DType::I32, "keep_dims" => keep];
+            let by_input = caller.call("tf.Sum", &[&x, &indices], &by_input);
+            let by_attribute = attrs!["axes" => axes, "keep_dims" => keep];
+            let by_attribute = caller.call("tf.Sum", &[&x], &by_attribute);
+            assert_eq!(text(&by_input), text(&by_attribute), "{axes:?} {keep}");
+        }
+    }
+    let indices = caller.dense(&[], &[0_i64]);
+    let sums = caller.call("tf.Sum", &[&x, &indices], &none());
+    assert_eq!(elements::<i32>(&sums), [5, 7, 9]);
+    assert_eq!(
+        caller.error("tf.Sum", &[&x, &indices], &attrs!["axes" => [0_i32]]),
+        "tf.Sum: expected dimensions in the second input or in attribute 'axes', found both"
+    );
+    assert_eq!(
+        caller.error("tf.Sum", &[&x, &caller.dense(&[1], &[2_i32])], &none()),
+        "tf.Sum reduction index must be in [-input_rank, input_rank) range: found 2 for rank 2"
+    );
 }
 
 #[test]

@@ -252,6 +252,28 @@ fn channels_that_do_not_mix_are_those_of_the_definition() {
     }
 }
 
+#[test]
+fn filters_for_a_part_of_the_channels_are_those_of_groups() {
+    let caller = Caller::new();
+    for (index, over) in OVERS.into_iter().enumerate() {
+        for (groups, own, filters) in [(2, 3, 4), (4, 1, 4), (3, 2, 9), (2, 1, 6)] {
+            // Few pixels and many are convolved in other ways.
+            for extent in [7, 20] {
+                let (input, filter) = ([1, extent, extent, groups * own], [3, 3, own, filters]);
+                let (x, weights) = (
+                    whole(input.iter().product(), index),
+                    whole(filter.iter().product(), 3),
+                );
+                let wanted = convolution((&x, input), (&weights, filter), over);
+                let inputs = [caller.dense(&input, &x), caller.dense(&filter, &weights)];
+                let y = caller.call("tf.Conv2D", &[&inputs[0], &inputs[1]], &attributes(over));
+                let found = (shape(&y), elements::<f32>(&y));
+                assert_eq!(found, wanted, "{over:?} {input:?} {filter:?}");
+            }
+        }
+    }
+}
+
 /// The programs that come with the original.
 #[test]
 fn ones_are_counted() {
