@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
@@ -52,6 +52,8 @@ pub struct HostEvaluator {
     memory_bytes: usize,
     /// The most that a program may take.
     time: Duration,
+    /// When nothing is evaluated any more.
+    end: Option<Instant>,
     /// What packed weights are laid out for.
     set: InstructionSet,
     /// Made when there is something to evaluate.
@@ -72,9 +74,16 @@ impl HostEvaluator {
         HostEvaluator {
             memory_bytes,
             time,
+            end: None,
             set: InstructionSet::best(),
             runtime: OnceCell::new(),
         }
+    }
+
+    /// Leaves everything to run time that is not evaluated by then.
+    pub fn until(mut self, end: Instant) -> HostEvaluator {
+        self.end = Some(end);
+        self
     }
 
     /// Has packed weights laid out for an instruction set, which this processor need not have. Default: its
@@ -105,12 +114,19 @@ impl HostEvaluator {
         })
     }
 
-    /// Calls a program; `None` if it is none.
+    /// Calls a program; `None` if it is none, or if there is no time.
     fn call(&self, module: &Module) -> Option<Vec<AnyAsyncValue>> {
+        let left = self
+            .end
+            .map(|end| end.checked_duration_since(Instant::now()));
+        let time = match left {
+            Some(left) => left?.min(self.time),
+            None => self.time,
+        };
         let bytes = tfrt_compiler::compile(module, &CompileOptions { strip: true }).ok()?;
         let runtime = self.runtime();
         let program = Program::from_file(BefFile::open(bytes).ok()?, runtime).ok()?;
-        let context = runtime.context_builder().deadline(self.time).build();
+        let context = runtime.context_builder().deadline(time).build();
         let call = program.function(MAIN)?.call(&context, ());
         call.wait_each().ok()
     }

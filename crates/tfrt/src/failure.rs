@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tfrt::ir::Diagnostics;
 use tfrt::{Error, OpenError, error_message};
@@ -29,6 +30,8 @@ pub enum Failure {
     Write { path: PathBuf, reason: io::Error },
     /// Standard output could not be written.
     Output(io::Error),
+    /// The process is still at work when twice this time has passed.
+    TookTooLong(Duration),
     /// It was told already.
     Told(ExitStatus),
 }
@@ -41,6 +44,7 @@ impl Failure {
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
             Failure::Host(_) => ExitStatus::LimitExceeded,
+            Failure::TookTooLong(_) => ExitStatus::Cancelled,
             Failure::Told(status) => *status,
             _ => ExitStatus::Rejected,
         }
@@ -76,6 +80,9 @@ impl Failure {
             Failure::Output(error) => Some(format!(
                 "cannot write to standard output: {}",
                 error_message(error)
+            )),
+            Failure::TookTooLong(time) => Some(format!(
+                "ended after twice the deadline of {time:?}, with work that did not stop at it"
             )),
             Failure::Open(_) | Failure::Text(_) | Failure::Told(_) => None,
         }

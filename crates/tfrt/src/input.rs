@@ -108,17 +108,26 @@ impl Input {
     ///
     /// `Unreadable`; `Text` if the bytes begin like text and are not UTF-8.
     pub fn read(path: impl AsRef<Path>) -> Result<Input, OpenError> {
+        Input::read_within(path, u64::MAX)
+    }
+
+    /// As [`read`](Self::read), of no more than so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read`](Self::read); `Unreadable` for a longer file.
+    pub fn read_within(path: impl AsRef<Path>, max_bytes: u64) -> Result<Input, OpenError> {
         let path = path.as_ref();
         let unreadable = |reason| OpenError::Unreadable {
             path: path.to_owned(),
             reason,
         };
         let name = path.to_string_lossy();
-        if let Some(bytes) = read_compiled(path).map_err(unreadable)? {
+        if let Some(bytes) = read_compiled(path, max_bytes).map_err(unreadable)? {
             let name = name.into_owned();
             return Ok(Input::Bytes { name, bytes });
         }
-        let bytes = read_bytes(path).map_err(unreadable)?;
+        let bytes = read_bytes(path, max_bytes).map_err(unreadable)?;
         let has_name = path
             .extension()
             .is_some_and(|extension| extension == "onnx");
@@ -166,6 +175,23 @@ impl Input {
         }
     }
 
+    /// Returns the number of bytes.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Input::Text(source) => source.text().len(),
+            Input::Bytes { bytes, .. } => bytes.len_bytes(),
+            Input::Model { bytes, .. } => bytes.0.len(),
+        }
+    }
+
+    /// Returns the input without leave to read other files: a model whose elements lie in one is refused.
+    pub fn alone(mut self) -> Input {
+        if let Input::Model { folder, .. } = &mut self {
+            *folder = None;
+        }
+        self
+    }
+
     /// Returns the module that a text or a model is, verified; `None` of bytes, which were one.
     ///
     /// # Errors
@@ -206,7 +232,18 @@ impl Input {
     /// `Text` with all that is wrong with a text; `Bytes` with the first thing that is wrong with
     /// bytes.
     pub fn open(&self) -> Result<BefFile, OpenError> {
-        let bytes = self.compile(&CompileOptions::default());
+        self.open_with(&HostEvaluator::default())
+    }
+
+    /// As [`open`](Self::open), with an evaluator for the constants of models.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    pub fn open_with(&self, evaluator: &HostEvaluator) -> Result<BefFile, OpenError> {
+        let bytes = self.compiled(&CompileOptions::default(), |module| {
+            lower_with(module, &onnx::Options::default(), evaluator)
+        });
         let bytes = bytes.map_err(OpenError::Text)?;
         BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
             name: self.name().to_owned(),
@@ -220,11 +257,7 @@ impl Input {
     ///
     /// All that is wrong with a text or a model, as far as the first stage that refuses it can tell.
     pub fn compile(&self, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
-        if let Input::Bytes { bytes, .. } = self {
-            return Ok(bytes.clone());
-        }
-        let module = self.module()?.expect("what is no bytes is a module");
-        tfrt_compiler::compile(&lower(module)?, options)
+        self.compiled(options, lower)
     }
 
     /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
@@ -238,22 +271,37 @@ impl Input {
         options: &CompileOptions,
         set: InstructionSet,
     ) -> Result<BefBuffer, Diagnostics> {
+        self.compiled(options, |module| {
+            let passes = onnx::Options {
+                store: true,
+                ..onnx::Options::default()
+            };
+            let evaluator = HostEvaluator::default().for_instruction_set(set);
+            lower_with(module, &passes, &evaluator)
+        })
+    }
+
+    fn compiled(
+        &self,
+        options: &CompileOptions,
+        lower: impl FnOnce(Module) -> Result<Module, Diagnostics>,
+    ) -> Result<BefBuffer, Diagnostics> {
         if let Input::Bytes { bytes, .. } = self {
             return Ok(bytes.clone());
         }
         let module = self.module()?.expect("what is no bytes is a module");
-        tfrt_compiler::compile(&lower_for(module, Some(set))?, options)
+        tfrt_compiler::compile(&lower(module)?, options)
     }
 }
 
 /// Reads a compiled file, straight to where it is used from; `None` if it is none, or no file.
-fn read_compiled(path: &Path) -> io::Result<Option<BefBuffer>> {
+fn read_compiled(path: &Path, max_bytes: u64) -> io::Result<Option<BefBuffer>> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok(None);
     }
     // What is no file may not be opened twice.
     let about = std::fs::metadata(path)?;
-    if !about.is_file() || about.len() > MAX_BEF_BYTES {
+    if !about.is_file() || about.len() > MAX_BEF_BYTES.min(max_bytes) {
         return Ok(None);
     }
     let mut file = File::open(path)?;
@@ -268,22 +316,24 @@ fn read_compiled(path: &Path) -> io::Result<Option<BefBuffer>> {
     BefBuffer::read_from(&mut file).map(Some)
 }
 
-fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if path == Path::new(STANDARD_INPUT) {
-        return read_within_limits(io::stdin().lock());
+        return read_within_limits(io::stdin().lock(), max_bytes);
     }
-    read_within_limits(File::open(path)?)
+    read_within_limits(File::open(path)?, max_bytes)
 }
 
-/// Reads all there is, unless it is more than any program has: a device may never end.
-fn read_within_limits(mut from: impl Read) -> io::Result<Vec<u8>> {
+/// Reads all there is, unless it is more than any program has, or than `max_bytes`: a device may never end.
+fn read_within_limits(mut from: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.by_ref().take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
-    let max_bytes = match bytes.starts_with(&layout::MAGIC) {
+    let first = MAX_TEXT_BYTES.min(max_bytes);
+    from.by_ref().take(first).read_to_end(&mut bytes)?;
+    let of_kind = match bytes.starts_with(&layout::MAGIC) {
         true => MAX_BEF_BYTES,
         false if bytes.first() == Some(&FIRST_OF_MODEL) => MAX_MODEL_BYTES,
         false => MAX_TEXT_BYTES,
     };
+    let max_bytes = max_bytes.min(of_kind);
     // Of what fits there is one byte more at most: that which does not.
     let left = max_bytes - bytes.len() as u64 + 1;
     from.take(left).read_to_end(&mut bytes)?;
@@ -334,22 +384,18 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, D
 ///
 /// All that keeps it from becoming one.
 pub fn lower(module: Module) -> Result<Module, Diagnostics> {
-    lower_for(module, None)
+    lower_with(module, &onnx::Options::default(), &HostEvaluator::default())
 }
 
-/// As [`lower`]; with an instruction set the program is for a file: what packs weights is run now, and not when
-/// the model is opened.
-fn lower_for(mut module: Module, set: Option<InstructionSet>) -> Result<Module, Diagnostics> {
+/// As [`lower`], by passes with these options. With `store` the program is for a file: what packs weights is run
+/// now, and not when the model is opened.
+fn lower_with(
+    mut module: Module,
+    options: &onnx::Options,
+    evaluator: &HostEvaluator,
+) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
-        let options = onnx::Options {
-            store: set.is_some(),
-            ..onnx::Options::default()
-        };
-        let mut evaluator = HostEvaluator::default();
-        if let Some(set) = set {
-            evaluator = evaluator.for_instruction_set(set);
-        }
-        onnx::pipeline(&mut module, &options, &evaluator)?;
+        onnx::pipeline(&mut module, options, evaluator)?;
     }
     Ok(module)
 }

@@ -25,6 +25,7 @@
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
+//! | run programs that nobody vouches for | [`RuntimeBuilder::untrusted`] |
 //! | fold constants while a model is compiled | [`HostEvaluator`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
@@ -105,6 +106,7 @@ mod program;
 mod runtime;
 #[cfg(feature = "tracing")]
 mod tracing;
+mod untrusted;
 
 pub use arguments::{Argument, Arguments};
 pub use call::{Call, CallFuture, Values};
@@ -114,6 +116,7 @@ pub use evaluator::HostEvaluator;
 pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
+pub use untrusted::Untrusted;
 
 #[cfg(feature = "tracing")]
 pub use tracing::TracingSink;

@@ -10,9 +10,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use tfrt::Limits;
 use tfrt::host::trace::Level;
 use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::{Limits, Untrusted};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
@@ -190,12 +190,34 @@ pub struct RunOptions {
     pub wanted: OutputOptions,
 }
 
+impl RunOptions {
+    /// What a program may use that nobody vouches for; `None` if somebody does.
+    pub fn untrusted(&self) -> Option<Untrusted> {
+        let limits = &self.limits;
+        limits.untrusted.then(|| Untrusted {
+            max_file_bytes: limits.max_file_bytes(),
+            limits: limits.limits(),
+            max_time: self.deadline.unwrap_or(Untrusted::default().max_time),
+        })
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitOptions {
-    /// Calls within calls
-    #[arg(long, value_name = "N", default_value_t = Limits::default().max_depth)]
-    pub max_depth: u32,
+    /// Take the program, and files of inputs, for a stranger's: sets a limit on everything (64 MiB of file,
+    /// depth 10000, 10000000 steps, 256 MiB of memory, 10 s) unless its flag sets another, and refuses kernels
+    /// that look at files or are for tests
+    #[arg(long, conflicts_with = "mmap")]
+    pub untrusted: bool,
+
+    /// Bytes of a file that is read, such as 64MiB
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "mmap")]
+    pub max_file: Option<usize>,
+
+    /// Calls within calls [default: 1000000]
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u32>,
 
     /// Kernels run and calls made by one function
     #[arg(long, value_name = "N")]
@@ -209,11 +231,22 @@ pub struct LimitOptions {
 impl LimitOptions {
     /// The limits for the host.
     pub fn limits(&self) -> Limits {
+        let rest = match self.untrusted {
+            true => Untrusted::default().limits,
+            false => Limits::default(),
+        };
         Limits {
-            max_depth: self.max_depth,
-            max_steps: self.max_steps,
-            max_memory: self.max_memory,
+            max_depth: self.max_depth.unwrap_or(rest.max_depth),
+            max_steps: self.max_steps.or(rest.max_steps),
+            max_memory: self.max_memory.or(rest.max_memory),
         }
+    }
+
+    /// The bytes of a file that is read, if there is a limit for this run.
+    pub fn max_file_bytes(&self) -> u64 {
+        let given = self.max_file.map(|bytes| bytes as u64);
+        let rest = self.untrusted.then(|| Untrusted::default().max_file_bytes);
+        given.or(rest).unwrap_or(u64::MAX)
     }
 }
 

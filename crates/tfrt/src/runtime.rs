@@ -15,6 +15,7 @@ use crate::error::OpenError;
 use crate::input::Input;
 use crate::model::Model;
 use crate::program::Program;
+use crate::untrusted::{Untrusted, is_refused};
 
 /// A work queue, an allocator and kernels, shared by any number of programs. A counted handle.
 ///
@@ -43,6 +44,7 @@ use crate::program::Program;
 #[derive(Clone, Debug)]
 pub struct Runtime {
     host: HostContext,
+    untrusted: Option<Untrusted>,
 }
 
 impl Runtime {
@@ -60,6 +62,7 @@ impl Runtime {
         RuntimeBuilder {
             registry,
             settings: Box::new(|builder| builder),
+            untrusted: None,
         }
     }
 
@@ -77,7 +80,7 @@ impl Runtime {
     /// Every reason why the file is no program for this runtime, as far as the first stage that
     /// refuses it can tell.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Program, OpenError> {
-        self.load(&Input::read(path)?)
+        self.load(&self.read(path)?)
     }
 
     /// Opens a program given as MLIR text; `name` is the file that messages speak of.
@@ -96,7 +99,19 @@ impl Runtime {
     ///
     /// As of [`Model::open`].
     pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
-        self.load_model(&Input::read(path)?)
+        self.load_model(&self.read(path)?)
+    }
+
+    /// Reads a file, or standard input for `-`, within the limits of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::read`].
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Input, OpenError> {
+        match &self.untrusted {
+            Some(untrusted) => untrusted.read(path),
+            None => Input::read(path),
+        }
     }
 
     /// Opens a model that was read before.
@@ -114,17 +129,26 @@ impl Runtime {
     ///
     /// As [`open`](Self::open).
     pub fn load(&self, input: &Input) -> Result<Program, OpenError> {
-        Program::from_file(input.open()?, self)
+        let file = match &self.untrusted {
+            Some(untrusted) => untrusted.open(input)?,
+            None => input.open()?,
+        };
+        Program::from_file(file, self)
     }
 
-    /// Makes a context for calls, without a deadline.
+    /// Makes a context for calls, without a deadline unless the runtime is for
+    /// [untrusted](RuntimeBuilder::untrusted) programs.
     pub fn context(&self) -> Context {
         self.context_builder().build()
     }
 
     /// Begins to put a context together.
     pub fn context_builder(&self) -> ContextBuilder {
-        ContextBuilder::new(&self.host)
+        let builder = ContextBuilder::new(&self.host);
+        match &self.untrusted {
+            Some(untrusted) => builder.deadline(untrusted.max_time),
+            None => builder,
+        }
     }
 
     /// Waits until no task is queued or running.
@@ -155,6 +179,7 @@ impl Default for Runtime {
 pub struct RuntimeBuilder {
     registry: KernelRegistry,
     settings: Box<dyn FnOnce(HostContextBuilder) -> HostContextBuilder>,
+    untrusted: Option<Untrusted>,
 }
 
 impl RuntimeBuilder {
@@ -189,6 +214,15 @@ impl RuntimeBuilder {
         self.with(move |builder| builder.limits(limits))
     }
 
+    /// Makes the runtime one for programs that nobody vouches for: sets limits, gives each context a deadline,
+    /// reads files of bounded length and none beside them, and takes out the kernels that such a program must
+    /// not have, of those that are there now. See [`Untrusted`].
+    pub fn untrusted(mut self, untrusted: Untrusted) -> Self {
+        self.registry.retain(|entry| !is_refused(entry.name()));
+        self.untrusted = Some(untrusted);
+        self.limits(untrusted.limits)
+    }
+
     /// Tells `handler` of each error once, when a kernel reports it. Default: nobody hears them,
     /// and they are found in results only.
     pub fn diagnostics(self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {
@@ -220,7 +254,10 @@ impl RuntimeBuilder {
     /// Makes the runtime.
     pub fn build(self) -> Runtime {
         let host = (self.settings)(HostContext::builder(self.registry)).build();
-        Runtime { host }
+        Runtime {
+            host,
+            untrusted: self.untrusted,
+        }
     }
 
     fn with(

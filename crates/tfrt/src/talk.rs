@@ -6,8 +6,9 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub struct Talk {
     format: MessageFormat,
     /// Texts by the names that locations give them; `None` for what can't be read.
     sources: Mutex<HashMap<String, Option<Source>>>,
+    /// Whether files are read that locations name.
+    reads_files: AtomicBool,
 }
 
 impl Talk {
@@ -47,7 +50,15 @@ impl Talk {
             color: color && format != MessageFormat::Json,
             format,
             sources: Mutex::default(),
+            reads_files: AtomicBool::new(true),
         }
+    }
+
+    /// Reads no more files for the sake of messages: a stranger's program may name any. Texts that are remembered
+    /// are shown still.
+    pub fn read_no_files(&self) {
+        // Ordering: a flag on its own.
+        self.reads_files.store(false, Ordering::Relaxed);
     }
 
     /// Keeps a text, so that messages can show lines of what came by standard input.
@@ -164,7 +175,11 @@ impl Talk {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         sources
             .entry(file.to_owned())
-            .or_insert_with(|| read_source(file))
+            .or_insert_with(|| {
+                // Ordering: a flag on its own.
+                let may_read = self.reads_files.load(Ordering::Relaxed);
+                may_read.then(|| read_source(file)).flatten()
+            })
             .clone()
     }
 
@@ -222,13 +237,17 @@ fn node_of_model(place: &str) -> Option<(&str, &str)> {
 
 /// Reads a text for the sake of a message; only what is a file, since a pipe may never end.
 fn read_source(path: &str) -> Option<Source> {
-    let file = File::open(path).ok()?;
-    let facts = file.metadata().ok()?;
+    // A pipe might never be opened.
+    let facts = fs::metadata(path).ok()?;
     if !facts.is_file() || facts.len() > MAX_SOURCE_BYTES {
         return None;
     }
     let mut text = String::new();
-    file.take(MAX_SOURCE_BYTES).read_to_string(&mut text).ok()?;
+    File::open(path)
+        .ok()?
+        .take(MAX_SOURCE_BYTES)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(Source::new(path, text))
 }
 

@@ -286,7 +286,7 @@ fn of_model(
     let model = Model::from_program(program, runtime)?;
     let mut given = options.given.clone();
     given.random = true;
-    let inputs = given::inputs(&given, &model, runtime.host().allocator())?;
+    let inputs = given::inputs(&given, &model, u64::MAX, runtime.host().allocator())?;
     let arguments = given::arguments(&model, inputs)?;
     Ok((model.function().clone(), arguments))
 }

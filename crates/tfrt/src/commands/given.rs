@@ -21,7 +21,8 @@ pub struct Inputs {
     pub files: Vec<PathBuf>,
 }
 
-/// Reads the inputs that are given, and generates the others if that is asked for.
+/// Reads the inputs that are given, of files of no more than so many bytes, and generates the others if that is
+/// asked for.
 ///
 /// # Errors
 ///
@@ -30,6 +31,7 @@ pub struct Inputs {
 pub fn inputs(
     options: &InputOptions,
     model: &Model,
+    max_file_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Inputs, Failure> {
     let inputs = model.inputs();
@@ -57,7 +59,8 @@ pub fn inputs(
     }
     for one in given {
         let wanted = with_extents(&inputs[one.index], options);
-        data[one.index] = Some(read::read(&one.file, &wanted, &preparation, allocator)?);
+        let (file, max) = (&one.file, max_file_bytes);
+        data[one.index] = Some(read::read(file, &wanted, &preparation, max, allocator)?);
         files.push(one.file.into());
     }
     let known = extents(inputs, &data);

@@ -14,7 +14,7 @@ use tfrt::input::Input;
 use tfrt::ir::similar;
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, Function, Model, OpenError, Output, Program, Runtime, Untrusted};
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
@@ -25,6 +25,7 @@ use crate::talk::{Problem, Talk};
 
 mod allocator;
 mod document;
+mod ending;
 mod interrupt;
 mod model;
 mod profiling;
@@ -39,12 +40,28 @@ pub use document::SCHEMA;
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
 pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = mapped::read(&options.file, options.given.mmap)?;
+    match options.untrusted() {
+        Some(untrusted) => {
+            talk.read_no_files();
+            ending::within(untrusted.max_time, talk, || run_to_end(options, talk))
+        }
+        None => run_to_end(options, talk),
+    }
+}
+
+fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let input = match options.given.mmap {
+        true => mapped::read(&options.file, true)?,
+        false => Input::read_within(&options.file, options.limits.max_file_bytes())?,
+    };
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
-    let file = input.open()?;
+    let file = match options.untrusted() {
+        Some(untrusted) => untrusted.open(&input)?,
+        None => input.open()?,
+    };
     drop(waiting);
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
@@ -72,6 +89,7 @@ pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         status: ExitStatus::Fine,
     };
     let program = Program::from_file(file, &run.runtime).map_err(|error| {
+        tell_refused(&error, options, talk);
         check::told_if_missing(&input, &run.runtime, options.json, talk)
             .unwrap_or(Failure::Open(error))
     })?;
@@ -148,7 +166,6 @@ fn runtime(
     let builder = Runtime::builder()
         .queue(profiling.queue(options.queue)?)
         .allocator(profiling.allocator(allocator.for_host()))
-        .limits(options.limits.limits())
         .output(output)
         .diagnostics(move |error| errors.hear(error));
     let to = match options.json {
@@ -162,6 +179,10 @@ fn runtime(
     let builder = match profiling.recorder() {
         Some(recorder) => builder.recorder(recorder),
         None => builder,
+    };
+    let builder = match options.untrusted() {
+        Some(untrusted) => builder.untrusted(untrusted),
+        None => builder.limits(options.limits.limits()),
     };
     Ok(builder.build())
 }
@@ -196,6 +217,18 @@ pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
         code: Some(codes::NO_SUCH_FUNCTION),
         message: format!("couldn't find function {name}"),
         help,
+    }
+}
+
+/// Says that kernels may be missing because a stranger's program must not have them.
+fn tell_refused(error: &OpenError, options: &RunOptions, talk: &Talk) {
+    if options.limits.untrusted && matches!(error, OpenError::Load(_)) {
+        let dialects = Untrusted::REFUSED;
+        let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
+        let names = dialects.join(", ");
+        talk.document(&document, || {
+            format!("note: --untrusted leaves out the kernels of {names}\n")
+        });
     }
 }
 

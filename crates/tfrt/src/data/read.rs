@@ -110,7 +110,7 @@ pub fn listed(what: &str, values: &[ValueInfo]) -> String {
     }
 }
 
-/// Reads a file for an input.
+/// Reads a file of no more than so many bytes for an input.
 ///
 /// # Errors
 ///
@@ -119,6 +119,7 @@ pub fn read(
     file: &str,
     input: &ValueInfo,
     how: &Preparation,
+    max_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Datum, Failure> {
     let (path, key) = split_key(file);
@@ -127,7 +128,8 @@ pub fn read(
         message: format!("cannot read input '{}' from '{file}': {reason}", input.name),
         help: Some(format!("the model takes {input}")),
     };
-    let bytes = read_bytes(&path).map_err(|reason| failed(error_message(&reason)))?;
+    let bytes = read_bytes(&path, max_bytes.min(MAX_BYTES))
+        .map_err(|reason| failed(error_message(&reason)))?;
     decode(&path, bytes, key.as_deref(), input, how, allocator).map_err(failed)
 }
 
@@ -142,22 +144,22 @@ fn split_key(file: &str) -> (PathBuf, Option<String>) {
     (file.into(), None)
 }
 
-fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new(STANDARD_INPUT) {
         io::stdin()
             .lock()
-            .take(MAX_BYTES + 1)
+            .take(max_bytes + 1)
             .read_to_end(&mut bytes)?;
     } else {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     }
-    if bytes.len() as u64 > MAX_BYTES {
-        let message = format!("it is larger than the limit of {MAX_BYTES} bytes");
+    if bytes.len() as u64 > max_bytes {
+        let message = format!("it is larger than the limit of {max_bytes} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)

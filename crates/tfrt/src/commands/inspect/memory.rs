@@ -91,7 +91,7 @@ impl Memory {
         stage("open");
         let mut given = options.clone();
         given.random = true;
-        let inputs = given::inputs(&given, &model, runtime.host().allocator())?;
+        let inputs = given::inputs(&given, &model, u64::MAX, runtime.host().allocator())?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();

@@ -172,7 +172,12 @@ impl Run<'_> {
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
-        let inputs = given::inputs(&options.given, model, &allocator)?;
+        let inputs = given::inputs(
+            &options.given,
+            model,
+            options.limits.max_file_bytes(),
+            &allocator,
+        )?;
         let plan = Plan::new(
             &options.wanted,
             model.outputs(),

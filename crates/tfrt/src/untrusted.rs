@@ -1,0 +1,153 @@
+//! [`Untrusted`]: what programs that nobody vouches for may use, and what they must not have.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tfrt_bef::BefFile;
+use tfrt_host::Limits;
+
+use crate::error::OpenError;
+use crate::evaluator::HostEvaluator;
+use crate::input::Input;
+
+/// What a program, or a model, that nobody vouches for may use; `docs/limits.md` says what else bounds it.
+///
+/// Beyond that, such a program has no kernels that look at files (dialect `btf`), and none that are there for
+/// tests (`tfrt_test`, `vt`, `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that
+/// nobody counts. Elements of a model in files beside it are refused.
+///
+/// A kernel that is running when the deadline passes runs to its end: who must be sure of the time ends the
+/// process, as `tfrt run --untrusted` does.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{ErrorCode, Runtime, Untrusted};
+///
+/// let mut untrusted = Untrusted::default();
+/// untrusted.limits.max_steps = Some(1_000);
+/// let runtime = Runtime::builder().untrusted(untrusted).build();
+/// let program = runtime.compile("forever.mlir", "func.func @forever(%x: i32) -> i32 {
+///   %y = tfrt.call @forever(%x) : (i32) -> i32
+///   tfrt.return %y : i32
+/// }")?;
+/// let error = program.function("forever").unwrap().call(&runtime.context(), (1,)).wait().unwrap_err();
+/// assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untrusted {
+    /// Bytes of a file.
+    pub max_file_bytes: u64,
+    /// Depth, steps and memory of requests.
+    pub limits: Limits,
+    /// How long a request may take, unless its context is given another deadline; and how long constants of a
+    /// model may be folded while it is opened.
+    pub max_time: Duration,
+}
+
+impl Untrusted {
+    /// Dialects of which a program that nobody vouches for has no kernels.
+    pub const REFUSED: &[&str] = &["btf", "tfrt_test", "tfrt_test_sync", "tfrt_tutorial", "vt"];
+
+    const MAX_FILE_BYTES: u64 = 64 << 20;
+    const MAX_DEPTH: u32 = 10_000;
+    const MAX_STEPS: u64 = 10_000_000;
+    const MAX_MEMORY_BYTES: usize = 256 << 20;
+    const MAX_TIME: Duration = Duration::from_secs(10);
+
+    /// Reads a file, or standard input for `-`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::read_within`].
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Input, OpenError> {
+        Ok(Input::read_within(path, self.max_file_bytes)?.alone())
+    }
+
+    /// Returns the program that an input is, compiled if it is text, accepted by the gate.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::open`]; `Unreadable` for an input that is too long.
+    pub fn open(&self, input: &Input) -> Result<BefFile, OpenError> {
+        if input.len_bytes() as u64 > self.max_file_bytes {
+            let message = format!(
+                "it is larger than the limit of {} bytes",
+                self.max_file_bytes
+            );
+            return Err(OpenError::Unreadable {
+                path: input.name().into(),
+                reason: io::Error::new(io::ErrorKind::FileTooLarge, message),
+            });
+        }
+        input.clone().alone().open_with(&self.evaluator())
+    }
+
+    /// An evaluator for the constants of one model.
+    fn evaluator(&self) -> HostEvaluator {
+        let max_memory = self.limits.max_memory.unwrap_or(usize::MAX);
+        let evaluator = HostEvaluator::new(max_memory, self.max_time);
+        match Instant::now().checked_add(self.max_time) {
+            Some(end) => evaluator.until(end),
+            None => evaluator,
+        }
+    }
+}
+
+impl Default for Untrusted {
+    /// Enough for programs and models of some megabytes.
+    fn default() -> Untrusted {
+        Untrusted {
+            max_file_bytes: Untrusted::MAX_FILE_BYTES,
+            limits: Limits {
+                max_depth: Untrusted::MAX_DEPTH,
+                max_steps: Some(Untrusted::MAX_STEPS),
+                max_memory: Some(Untrusted::MAX_MEMORY_BYTES),
+            },
+            max_time: Untrusted::MAX_TIME,
+        }
+    }
+}
+
+/// Tells whether a kernel of this name is refused to programs that nobody vouches for. Native functions, whose
+/// names have no dialect, are for tests.
+pub(crate) fn is_refused(name: &str) -> bool {
+    name.split_once('.')
+        .is_none_or(|(dialect, _)| Untrusted::REFUSED.contains(&dialect))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+
+    /// Those of which each kernel takes time and memory that a limit counts, and looks at nothing outside.
+    const GRANTED: &[&str] = &[
+        "coo",
+        "corert",
+        "corert_sync",
+        "cpu",
+        "eigen",
+        "nn",
+        "tf_sync",
+        "tfrt",
+        "tfrt_dht",
+        "tfrt_dht_sync",
+        "tfrt_sht",
+        "tfrt_sht_sync",
+        "ts",
+        "ts_sync",
+    ];
+
+    #[test]
+    fn every_dialect_was_decided_on() {
+        let runtime = Runtime::new();
+        for kernel in runtime.host().registry().kernels() {
+            let dialect = kernel.name().split('.').next().unwrap();
+            let is_granted = GRANTED.contains(&dialect);
+            assert_ne!(is_granted, is_refused(kernel.name()), "{dialect}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The limits of `docs/limits.md`: the tables say what the code says, and `tfrt run --untrusted` keeps them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A row of a table that names a constant.
+struct Row {
+    value: String,
+    file: String,
+    constant: String,
+    error: Option<String>,
+}
+
+fn rows() -> Vec<Row> {
+    let text = fs::read_to_string(root().join("docs/limits.md")).unwrap();
+    let mut rows = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let is_place = |cell: &&&str| cell.starts_with("`crates/");
+        let Some(place) = cells.iter().find(is_place) else {
+            continue;
+        };
+        let mut quoted = place.split('`').skip(1).step_by(2);
+        let error = cells.last().unwrap().trim_matches('`');
+        rows.push(Row {
+            value: cells[1].to_owned(),
+            file: quoted.next().unwrap().to_owned(),
+            constant: quoted.next().unwrap().to_owned(),
+            error: (!error.is_empty()).then(|| error.to_owned()),
+        });
+    }
+    rows
+}
+
+/// What `64 MiB`, `10 s` or `1,000` stands for.
+fn documented(value: &str) -> u64 {
+    let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+    let number: u64 = number.replace(',', "").parse().expect(value);
+    match unit {
+        "" | "s" => number,
+        "KiB" => number << 10,
+        "MiB" => number << 20,
+        "GiB" => number << 30,
+        _ => panic!("unknown unit in '{value}'"),
+    }
+}
+
+/// What `64 << 20`, `10_000` or `Duration::from_secs(10)` stands for.
+fn defined(expression: &str) -> u64 {
+    let number = |text: &str| -> u64 { text.trim().replace('_', "").parse().expect(expression) };
+    let seconds = expression.strip_prefix("Duration::from_secs(");
+    if let Some(seconds) = seconds.and_then(|rest| rest.strip_suffix(')')) {
+        return number(seconds);
+    }
+    match expression.split_once("<<") {
+        Some((number_of, shift)) => number(number_of) << number(shift),
+        None => number(expression),
+    }
+}
+
+fn sources(folder: &Path, into: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn documented_limits_are_those_of_the_code() {
+    let rows = rows();
+    assert!(rows.len() > 25, "the tables are read: {}", rows.len());
+    for row in &rows {
+        let text = fs::read_to_string(root().join(&row.file)).expect(&row.file);
+        let head = format!("const {}: ", row.constant);
+        let found = text.lines().find_map(|line| line.split_once(&head));
+        let (_, rest) = found.unwrap_or_else(|| panic!("no {} in {}", row.constant, row.file));
+        let (_, expression) = rest.split_once(" = ").expect(rest);
+        let expression = expression.trim_end_matches(';');
+        assert_eq!(
+            defined(expression),
+            documented(&row.value),
+            "{}",
+            row.constant
+        );
+    }
+}
+
+#[test]
+fn documented_errors_are_those_of_the_code() {
+    let mut all = String::new();
+    sources(&root().join("crates"), &mut all);
+    for error in rows().into_iter().filter_map(|row| row.error) {
+        let parts = error
+            .split('N')
+            .map(str::trim)
+            .filter(|part| part.len() > 5);
+        for part in parts {
+            assert!(all.contains(part), "nobody says '{part}'");
+        }
+    }
+}
+
+/// Runs `tfrt run` with flags on a program.
+fn run(name: &str, flags: &[&str], program: &[u8]) -> Output {
+    let path = std::env::temp_dir().join(format!("tfrt-limits-{}-{name}", std::process::id()));
+    fs::write(&path, program).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+        .arg("run")
+        .args(flags)
+        .arg(&path)
+        .output()
+        .unwrap();
+    fs::remove_file(path).unwrap();
+    output
+}
+
+/// Runs a stranger's program, and expects a status, and words on either stream.
+fn expect(name: &str, flags: &[&str], program: &str, status: i32, words: &str) {
+    let flags = [&["--untrusted"], flags].concat();
+    let output = run(name, &flags, program.as_bytes());
+    let told = [output.stdout, output.stderr].concat();
+    let told = String::from_utf8_lossy(&told);
+    assert_eq!(output.status.code(), Some(status), "{name}: {told}");
+    assert!(told.contains(words), "{name}: {told}");
+}
+
+const RECURSION: &str = "func.func @main() -> i32 {
+  %a = tfrt.call @main() : () -> i32
+  tfrt.return %a : i32
+}";
+
+const TWICE: &str = "func.func @main() -> i32 {
+  %a = tfrt.call @main() : () -> i32
+  %b = tfrt.call @main() : () -> i32
+  %c = tfrt.add.i32 %a, %b
+  tfrt.return %c : i32
+}";
+
+/// A product of matrices of this size, in one kernel.
+fn product(n: usize) -> String {
+    let create = format!("tfrt_dht.create_uninitialized_tensor.f32.2 [{n} : i64, {n} : i64]");
+    format!(
+        r#"func.func @main() -> !tfrt.chain {{
+      %c0 = tfrt.new.chain
+      %one = tfrt.constant.f32 1.0
+      %zero = tfrt.constant.f32 0.0
+      %a = {create}
+      %b = {create}
+      %d = {create}
+      %c1 = tfrt_dht.fill_tensor_with_constant.f32 %a, %c0 1.0 : f32
+      %c2 = tfrt_dht.fill_tensor_with_constant.f32 %b, %c1 1.0 : f32
+      %c3 = "eigen.matmul.f32"(%one, %a, %b, %zero, %d, %c2)
+          : (f32, !t.tensor, !t.tensor, f32, !t.tensor, !tfrt.chain) -> !tfrt.chain
+      tfrt.return %c3 : !tfrt.chain
+    }}"#
+    )
+}
+
+#[test]
+fn programs_of_strangers_end_at_each_limit() {
+    expect(
+        "fine",
+        &[],
+        "func.func @main() -> i32 {\n  %a = tfrt.constant.i32 7\n  tfrt.return %a : i32\n}",
+        0,
+        "7",
+    );
+    expect(
+        "long",
+        &["--max-file", "50"],
+        RECURSION,
+        1,
+        "it is larger than the limit of 50 bytes",
+    );
+    expect(
+        "deep",
+        &[],
+        RECURSION,
+        5,
+        "call depth exceeds the limit of 10000",
+    );
+    expect(
+        "deeper",
+        &["--max-depth", "50"],
+        RECURSION,
+        5,
+        "call depth exceeds the limit of 50",
+    );
+    expect(
+        "steps",
+        &["--max-steps", "1000", "--max-depth", "1000000"],
+        TWICE,
+        5,
+        "more than the limit of 1000 steps",
+    );
+    expect(
+        "memory",
+        &["--max-memory", "1MiB", "--max-depth", "1000000"],
+        RECURSION,
+        5,
+        "no memory for a call of",
+    );
+    let words = "Cannot allocate tensor";
+    expect("tensor", &[], &product(30_000), 5, words);
+}
+
+#[test]
+fn time_ends_programs_of_strangers() {
+    let forever = "func.func @main() -> i32 {
+      %n = tfrt.constant.i32 2000000000
+      %x = tfrt.constant.i32 0
+      %y = tfrt.repeat.i32 %n, %x : i32 {
+        %z = tfrt.add.i32 %x, %x
+        tfrt.return %z : i32
+      }
+      tfrt.return %y : i32
+    }";
+    let flags = ["--deadline", "200ms", "--max-steps", "1000000000000"];
+    expect("forever", &flags, forever, 4, "Deadline exceeded");
+}
+
+#[test]
+fn kernel_that_does_not_stop_at_the_deadline_is_ended_with_the_process() {
+    // 128 thousand million operations take longer than a tenth of a second, on any processor.
+    let words = "ended after twice the deadline of 50ms";
+    expect(
+        "product",
+        &["--deadline", "50ms"],
+        &product(4_000),
+        4,
+        words,
+    );
+}
+
+#[test]
+fn programs_of_strangers_have_no_harmful_kernels() {
+    let one = |kernel: &str| {
+        format!(
+            "func.func @main() -> i32 {{\n  %a = \"{kernel}\"() : () -> i32\n  tfrt.return %a : i32\n}}"
+        )
+    };
+    for kernel in [
+        "tfrt_test.never",
+        "tfrt_test.panic",
+        "tfrt_test.spin",
+        "btf.read_dense_tensor.i32.2",
+    ] {
+        expect(
+            "kernel",
+            &[],
+            &one(kernel),
+            1,
+            "note: --untrusted leaves out the kernels of btf, tfrt_test",
+        );
+    }
+}
+
+/// A program whose error is said to come from a file.
+fn failing_at(file: &Path) -> String {
+    RECURSION.replace(
+        "() -> i32\n  tfrt.return",
+        &format!(
+            "() -> i32 loc({:?}:1:1)\n  tfrt.return",
+            file.display().to_string()
+        ),
+    )
+}
+
+#[test]
+fn files_that_strangers_name_are_not_shown() {
+    let secret = std::env::temp_dir().join(format!("tfrt-secret-{}", std::process::id()));
+    fs::write(&secret, "the words\n").unwrap();
+    let program = failing_at(&secret);
+    let is_shown = |flags: &[&str]| {
+        let output = run("secret", flags, program.as_bytes());
+        assert_eq!(output.status.code(), Some(5));
+        String::from_utf8_lossy(&output.stderr).contains("the words")
+    };
+    assert!(is_shown(&["--max-depth", "9"]));
+    assert!(!is_shown(&["--untrusted"]));
+    fs::remove_file(secret).unwrap();
+}
+
+#[test]
+fn files_of_strangers_are_never_mapped() {
+    let output = run("mapped", &["--untrusted", "--mmap"], b"");
+    assert_eq!(output.status.code(), Some(2));
+}
