@@ -42,7 +42,7 @@ fn image_decoder(node: &Node<'_>) -> Result<Outputs, Error> {
     );
     let decoded = node.execution.enqueue(move || -> Result<Tensor, Error> {
         let picture = decode(&bytes)?;
-        let (extents, pixels) = picture.into_format(format);
+        let (extents, pixels) = picture.into_format(format)?;
         DenseHostTensor::from_slice(&allocator, &extents, &pixels).map(Tensor::from)
     });
     let mut outputs = Outputs::new();
@@ -73,7 +73,8 @@ impl Picture {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is larger than pictures may be, or has no channels.
+    /// `InvalidArgument` if it is larger than pictures may be, or has no channels; `ResourceExhausted` if there is
+    /// no memory for it.
     fn new(width: usize, height: usize, n_channels: usize) -> Result<Picture, Error> {
         let len = width
             .checked_mul(height)
@@ -84,21 +85,23 @@ impl Picture {
                 "it promises {width} by {height} pixels of {n_channels} channels"
             ))
         })?;
+        let mut pixels = room(len)?;
+        pixels.resize(len, 0);
         Ok(Picture {
             width,
             height,
             n_channels,
-            pixels: vec![0; len],
+            pixels,
         })
     }
 
-    fn into_format(self, format: PixelFormat) -> ([usize; 3], Vec<u8>) {
+    fn into_format(self, format: PixelFormat) -> Result<([usize; 3], Vec<u8>), Error> {
         let n_wanted = match format {
             PixelFormat::Rgb | PixelFormat::Bgr => 3,
             PixelFormat::Gray => 1,
         };
         let extents = [self.height, self.width, n_wanted];
-        let mut pixels = Vec::with_capacity(self.width * self.height * n_wanted);
+        let mut pixels = room(self.width * self.height * n_wanted)?;
         for pixel in self.pixels.chunks_exact(self.n_channels) {
             let [red, green, blue] = match pixel {
                 [red, green, blue, ..] => [*red, *green, *blue],
@@ -111,7 +114,19 @@ impl Picture {
                 PixelFormat::Gray => pixels.push(luminance(red, green, blue)),
             }
         }
-        (extents, pixels)
+        Ok((extents, pixels))
+    }
+}
+
+/// An empty list that so many bytes fit into: a few bytes of a file may promise any picture.
+fn room(len: usize) -> Result<Vec<u8>, Error> {
+    let mut room = Vec::new();
+    match room.try_reserve_exact(len) {
+        Ok(()) => Ok(room),
+        Err(_) => {
+            let message = format!("ImageDecoder: no memory for a picture of {len} bytes");
+            Err(Error::resource_exhausted(message))
+        }
     }
 }
 

@@ -150,6 +150,10 @@ fn instance(node: &Node<'_>) -> Result<Outputs, Error> {
 /// `GroupNormalization`: before version 21 scales are those of groups, since then those of channels.
 fn group(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
+    if x.n_elements() == 0 {
+        // Its channels may be any number, and scales of groups are not to be repeated as often.
+        return Ok(x.clone().into());
+    }
     let n_groups = node.attributes.size_or("num_groups", 0)?;
     let channels = x.shape().extent(1).unwrap_or(1);
     let repeated = |index: usize| -> Result<DenseHostTensor, Error> {

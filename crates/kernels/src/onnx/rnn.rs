@@ -264,7 +264,9 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
 /// How long each sequence is.
 fn lens(node: &Node<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
     let Some(list) = node.inputs.optional_integers(4)? else {
-        return Ok(vec![sizes.length; sizes.batch]);
+        // Without hidden elements there is nothing to calculate, for however many sequences.
+        let n_sequences = if sizes.n_hidden == 0 { 0 } else { sizes.batch };
+        return Ok(vec![sizes.length; n_sequences]);
     };
     let lens: Option<Vec<usize>> = list
         .iter()
