@@ -40,6 +40,7 @@ Usage: cargo xtask COMMAND
   fuzz      TARGET|all [SECONDS]: random input under AddressSanitizer (nightly compiler, cargo-fuzz)
   mutants   SUBJECT [SHARD]: change one thing at a time, and see that a test fails (cargo-mutants)
   dependencies  licences, versions and sources of what is depended on (cargo-deny)
+  soak      [SECONDS]: everything mixed, over and over; the process must not grow
   onnx      [--filter WORD] [--list-failures]: the cases that ONNX has of each operation (pip gets them)";
 
 fn main() -> ExitCode {
@@ -85,6 +86,18 @@ fn main() -> ExitCode {
                 eprintln!("{USAGE}");
                 return ExitCode::from(2);
             }
+        }
+        ["soak", seconds @ ..] if seconds.len() < 2 => {
+            let soak = [
+                "run",
+                "--release",
+                "-p",
+                "tfrt-fuzz",
+                "--example",
+                "soak",
+                "--",
+            ];
+            steps.run("soak", steps::cargo(&soak).args(seconds));
         }
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {

@@ -1,0 +1,194 @@
+//! What strangers' programs hold: no more than `docs/limits.md` says, whatever they are.
+//!
+//! Memory is counted by the allocator of this program, for the whole process: this file has one test.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tfrt::input::Input;
+use tfrt::{Call, Limits, MultiThreadedWorkQueue, Output, Runtime, Untrusted};
+use tfrt_fuzz::hostile::{FILES, TEXTS};
+use tfrt_fuzz::seeds;
+
+/// The system's allocator, with a count.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn took(len: usize) {
+    let live = LIVE.fetch_add(len, Ordering::Relaxed) + len;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+// SAFETY: each method passes its arguments on to the system's allocator, which keeps the contract.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        took(layout.size());
+        // SAFETY: the caller answers for the layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller answers for block and layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
+        took(len);
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller answers for block, layout and length.
+        unsafe { System.realloc(block, layout, len) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Bytes that requests may take here: programs that want more are found soon.
+const MAX_MEMORY: usize = 16 << 20;
+
+/// What `docs/limits.md` promises: bytes in any case, for each byte of the file, and for each byte of the limit.
+const BASE: usize = 64 << 20;
+const PER_BYTE: usize = 64;
+const PER_LIMIT: usize = 4;
+
+/// Lengths that hostile inputs have, about.
+const LENGTHS: [usize; 2] = [1 << 12, 1 << 17];
+
+fn untrusted() -> Untrusted {
+    Untrusted {
+        limits: Limits {
+            max_steps: Some(200_000),
+            max_memory: Some(MAX_MEMORY),
+            ..Untrusted::default().limits
+        },
+        max_time: Duration::from_secs(2),
+        ..Untrusted::default()
+    }
+}
+
+/// Opens and runs what a stranger gives, and returns the bytes that were held at one time.
+fn held(name: &str, bytes: Vec<u8>) -> usize {
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    run(name, bytes);
+    PEAK.load(Ordering::Relaxed).saturating_sub(before)
+}
+
+fn run(name: &str, bytes: Vec<u8>) {
+    let queue = Arc::new(MultiThreadedWorkQueue::new(2, 2).expect("threads can be started"));
+    // What is printed goes nowhere: collecting it would count.
+    let output = Output::new(std::io::sink(), std::io::sink());
+    let runtime = Runtime::builder()
+        .queue(queue)
+        .output(output)
+        .untrusted(untrusted())
+        .build();
+    let Ok(input) = Input::from_bytes(name, bytes) else {
+        return;
+    };
+    let Ok(program) = runtime.load(&input) else {
+        return;
+    };
+    // All at once: their memory is counted together.
+    let functions = program.functions().take(64);
+    let functions = functions.filter(|function| function.argument_types().len() == 0);
+    let context = runtime.context();
+    let calls: Vec<Call> = functions
+        .map(|function| function.spawn(&context, ()))
+        .collect();
+    for call in calls {
+        let _ = call.wait_each();
+    }
+    runtime.quiesce().expect("this thread is no worker");
+}
+
+fn check(name: &str, bytes: Vec<u8>, failed: &mut Vec<String>) {
+    let (len, begin) = (bytes.len(), Instant::now());
+    let held = held(name, bytes);
+    let rest = held.saturating_sub(PER_LIMIT * MAX_MEMORY);
+    println!(
+        "{held:10} held by {len:8} bytes in {:?}: {name}, {:.1} a byte",
+        begin.elapsed(),
+        held as f64 / len as f64
+    );
+    if rest > BASE + PER_BYTE * len {
+        failed.push(format!("{name}: {held} bytes held by {len}"));
+    }
+}
+
+/// Programs that hold as much as they can: calls, values to come, tensors, shapes, strings.
+const GREEDY: &[(&str, &str)] = &[
+    (
+        "calls",
+        "func.func @main() -> i32 {
+          %a = tfrt.call @main() : () -> i32
+          %b = tfrt.call @main() : () -> i32
+          %c = tfrt.add.i32 %a, %b
+          tfrt.return %c : i32
+        }",
+    ),
+    (
+        "blocks of a loop",
+        "func.func @main() -> !tfrt.chain {
+          %from = tfrt.constant.i32 0
+          %to = tfrt.constant.i32 2000000000
+          %size = tfrt.constant.i32 1
+          %x = tfrt.constant.i32 2
+          %done = tfrt.parallel_for.i32 %from to %to fixed %size, %x : i32 {
+            %c = tfrt.new.chain
+            tfrt.return %c : !tfrt.chain
+          }
+          tfrt.return %done : !tfrt.chain
+        }",
+    ),
+    (
+        "tensors that are kept",
+        "func.func @main() -> !t.tensor {
+          %a = tfrt_dht.create_uninitialized_tensor.f32.2 [100 : i64, 100 : i64]
+          %b = tfrt.call @main() : () -> !t.tensor
+          tfrt.return %a : !t.tensor
+        }",
+    ),
+    (
+        "shapes that are kept",
+        "func.func @main() -> !ts.shape {
+          %a = ts.build_shape [1 : i64, 2 : i64, 3 : i64, 4 : i64, 5 : i64, 6 : i64, 7 : i64, 100000 : i64]
+          %b = tfrt.call @main() : () -> !ts.shape
+          tfrt.return %a : !ts.shape
+        }",
+    ),
+    (
+        "one tensor",
+        "func.func @main() -> !t.tensor {
+          %a = tfrt_dht.create_uninitialized_tensor.i64.1 [4000000000000 : i64]
+          tfrt.return %a : !t.tensor
+        }",
+    ),
+];
+
+#[test]
+fn strangers_hold_no_more_than_is_documented() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut failed = Vec::new();
+    for hostile in FILES.iter().chain(TEXTS) {
+        // What is repeated has other lengths in each kind.
+        let unit = 1_000;
+        let per_unit = (hostile.make)(unit).len();
+        for len in LENGTHS {
+            let bytes = (hostile.make)(len * unit / per_unit);
+            check(hostile.name, bytes, &mut failed);
+        }
+    }
+    for (name, text) in GREEDY {
+        check(name, text.as_bytes().to_vec(), &mut failed);
+    }
+    for (index, model) in seeds::inputs("import").into_iter().enumerate() {
+        check(&format!("model {index}"), model, &mut failed);
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
