@@ -229,6 +229,23 @@ impl RequestContext {
         }
     }
 
+    /// Makes a request like this one that is not stopped, and has no deadline: of the same number, on the same queue,
+    /// with the same resources and data.
+    pub fn renewed(&self) -> Arc<Self> {
+        let data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let builder = RequestContextBuilder {
+            id: self.id,
+            host: self.host.clone(),
+            queue: self.queue.clone(),
+            has_resources: self.has_resources,
+            resources: self.resources().cloned(),
+            data: data.clone(),
+            deadline: None,
+        };
+        drop(data);
+        builder.build()
+    }
+
     /// The number that it was given.
     pub fn id(&self) -> i64 {
         self.id

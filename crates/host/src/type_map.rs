@@ -3,6 +3,7 @@
 use std::any::TypeId;
 
 /// A map with few keys, which are types: it is looked through.
+#[derive(Clone)]
 pub(crate) struct TypeMap<V>(Vec<(TypeId, V)>);
 
 impl<V> Default for TypeMap<V> {
