@@ -97,6 +97,24 @@ impl<'a> Call<'a> {
         self.inputs.get_mut(index)?.take_sole()
     }
 
+    /// Whether [`take_sole`](Self::take_sole) would take an input.
+    pub(crate) fn is_sole(&mut self, index: usize) -> bool {
+        match self.take_sole(index) {
+            Some(sole) => {
+                self.give_back(index, sole);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives back what was taken: the call fails, and has not written to it.
+    pub(crate) fn give_back(&mut self, index: usize, tensor: DenseHostTensor) {
+        if let Some(input) = self.inputs.get_mut(index) {
+            input.put_back(tensor);
+        }
+    }
+
     /// Type and shape of the result at `index`, as the metadata function said.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ impl Caller {
     /// Gives an error the caller's place and the operation's name, unless it has them. For a kernel the executor
     /// does that when the kernel fails.
     #[cold]
-    pub(crate) fn locate(self, op: &str, error: Error) -> Error {
+    pub fn locate(self, op: &str, error: Error) -> Error {
         match self {
             Caller::Rust(place) => error
                 .with_location(SourceLocation::FileLineCol {

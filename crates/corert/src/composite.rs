@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Value};
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Function, Value, run_when_settled};
 use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
@@ -107,6 +107,10 @@ impl Op for CompositeOp {
         if let Some(reason) = call.execution.request().cancellation() {
             return Err(reason.clone());
         }
+        let guard = match call.in_flight {
+            Some(in_flight) => Some(in_flight.begin()?),
+            None => None,
+        };
         let before = call.chain.as_ref().map(|chain| (**chain).clone());
         let mut arguments = vec![
             before
@@ -115,7 +119,11 @@ impl Op for CompositeOp {
         ];
         let inputs: Vec<TensorHandle> = call.inputs.into_vec();
         arguments.extend(inputs.into_iter().map(handle_as_value));
-        let mut results = self.function.execute(call.execution, arguments).into_iter();
+        let results = self.function.execute(call.execution, arguments);
+        if let Some(guard) = guard {
+            run_when_settled(&results, move || drop(guard));
+        }
+        let mut results = results.into_iter();
         if let (Some(after), Some(chain)) = (results.next(), call.chain) {
             *chain = after.downcast::<Chain>().unwrap_or_else(|_| {
                 AsyncValue::from_error(Error::internal(
@@ -149,5 +157,5 @@ fn value_as_handle(
     let metadata: AsyncValue<Described> = value.clone().and_then_value(TensorHandle::described);
     let tensor: AsyncValue<Tensor> = value.and_then_value(TensorHandle::to_async);
     let metadata = LaterMetadata::Before(metadata);
-    TensorHandle::of_later(home, Later { tensor, metadata }, request)
+    TensorHandle::of_later(home, Later::new(tensor, metadata), request)
 }

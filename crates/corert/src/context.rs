@@ -1,15 +1,19 @@
 //! [`Context`]: what calls of operations have in common: order, cancellation, and how many may wait.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, Promise, RequestContext};
+use tfrt_tensor::{Tensor, TensorMetadata};
 
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::caller::Caller;
+use crate::ending::until_cancelled;
+use crate::handle::{Later, LaterMetadata};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
 use crate::record::Recorder;
@@ -27,7 +31,7 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 /// # Cancellation
 ///
 /// When a context is cancelled, the handles that are to come fail at once, and so do calls that come, until
-/// [`reset`](Self::reset). What runs goes on to its end.
+/// [`reset`](Self::reset) of this context or of a clone. What runs goes on to its end, and nobody sees its result.
 ///
 /// # Back-pressure
 ///
@@ -56,28 +60,86 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Context {
     runtime: CoreRuntime,
+    // Invariant: the latest one, or cancelled.
+    round: Round,
+    /// The latest round of this and of all clones.
+    latest: Arc<Mutex<Round>>,
+    recorder: Option<Arc<Recorder>>,
+}
+
+/// What lasts from one reset to the next.
+#[derive(Clone)]
+struct Round {
     execution: ExecutionContext,
     in_flight: Arc<InFlight>,
     /// What comes after the side effects of all calls so far.
     chain: Arc<Mutex<AsyncValue<Chain>>>,
-    recorder: Option<Arc<Recorder>>,
+}
+
+impl Round {
+    fn new(request: Arc<RequestContext>, max_in_flight: usize) -> Round {
+        Round {
+            execution: request.into(),
+            in_flight: Arc::new(InFlight::new(max_in_flight)),
+            chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
+        }
+    }
+
+    fn request(&self) -> &Arc<RequestContext> {
+        self.execution.request()
+    }
+
+    fn lock_chain(&self) -> MutexGuard<'_, AsyncValue<Chain>> {
+        self.chain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Context {
     pub(crate) fn new(runtime: CoreRuntime, request: Arc<RequestContext>) -> Context {
+        Context::of_round(runtime, Round::new(request, DEFAULT_MAX_IN_FLIGHT))
+    }
+
+    fn of_round(runtime: CoreRuntime, round: Round) -> Context {
         Context {
             runtime,
-            execution: request.into(),
-            in_flight: Arc::new(InFlight::new(DEFAULT_MAX_IN_FLIGHT)),
-            chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
+            latest: Arc::new(Mutex::new(round.clone())),
+            round,
             recorder: None,
         }
     }
 
-    /// Lets so many operations wait at most. Default: [`DEFAULT_MAX_IN_FLIGHT`].
-    pub fn with_max_in_flight(mut self, max: usize) -> Self {
-        self.in_flight = Arc::new(InFlight::new(max));
-        self
+    /// Lets so many operations wait at most. Default: [`DEFAULT_MAX_IN_FLIGHT`]. Clones that were made before are other
+    /// contexts from now on.
+    pub fn with_max_in_flight(self, max: usize) -> Self {
+        let in_flight = Arc::new(InFlight::new(max));
+        let round = Round {
+            in_flight,
+            ..self.round().into_owned()
+        };
+        Context {
+            recorder: self.recorder,
+            ..Context::of_round(self.runtime, round)
+        }
+    }
+
+    /// A context like this one of which nothing is cancelled with this one.
+    pub fn apart(&self) -> Context {
+        let round = self.round();
+        let round = Round::new(round.request().renewed(), round.in_flight.max);
+        Context::of_round(self.runtime.clone(), round)
+    }
+
+    /// The round that calls belong to.
+    #[inline]
+    fn round(&self) -> Cow<'_, Round> {
+        match self.round.request().is_cancelled() {
+            false => Cow::Borrowed(&self.round),
+            true => Cow::Owned(self.lock_latest().clone()),
+        }
+    }
+
+    fn lock_latest(&self) -> MutexGuard<'_, Round> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same context, of which `recorder` keeps all calls.
@@ -94,69 +156,117 @@ impl Context {
     }
 
     /// The context that the host runtime takes.
-    pub fn execution(&self) -> &ExecutionContext {
-        &self.execution
+    pub fn execution(&self) -> ExecutionContext {
+        self.round().execution.clone()
     }
 
     /// Stops all that is to come: handles that are not settled fail, calls that come do, too.
     pub fn cancel(&self) {
-        self.execution.request().cancel();
+        self.round().request().cancel();
     }
 
     /// Stops all that is to come with an error of one's own. The first reason is final, until
     /// [`reset`](Self::reset).
     pub fn cancel_with(&self, reason: Error) {
-        self.execution.request().cancel_with(reason);
+        self.round().request().cancel_with(reason);
     }
 
     /// Cancels at a time, with code `DeadlineExceeded`.
     pub fn set_deadline(&self, deadline: Instant) {
-        self.execution.request().set_deadline(deadline);
+        self.round().request().set_deadline(deadline);
     }
 
     /// Whether the context is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.execution.request().is_cancelled()
+        self.round().request().is_cancelled()
     }
 
-    /// Begins anew after a cancellation: calls work again, and side effects don't wait for what was before. Clones
-    /// that were made before stay cancelled.
+    /// Why the context is cancelled, if it is.
+    pub fn cancellation(&self) -> Option<Error> {
+        self.round().request().cancellation().cloned()
+    }
+
+    /// Begins anew after a cancellation, with all clones: calls work again, side effects don't wait for what was before,
+    /// and what waited is not counted. Does nothing if the context is not cancelled, as when another thread has
+    /// begun anew.
     pub fn reset(&mut self) {
-        let request = self.execution.request();
-        let mut builder = RequestContext::builder(request.host())
-            .id(request.id())
-            .queue(request.queue().clone());
-        builder = match request.resources() {
-            Some(resources) => builder.resources(resources.clone()),
-            None => builder,
-        };
-        self.execution = builder.build().into();
-        self.chain = Arc::new(Mutex::new(AsyncValue::available(Chain)));
+        let mut latest = self.lock_latest();
+        let before = latest.clone();
+        if before.request().is_cancelled() {
+            *latest = Round::new(before.request().renewed(), before.in_flight.max);
+        }
+        let round = latest.clone();
+        drop(latest);
+        // Without the lock: data of the request may be dropped with it.
+        drop(before);
+        self.round = round;
+    }
+
+    /// This context as it is after a reset of a clone, if that is not seen here yet. Calls with either are the same; those
+    /// with this one look for the other each time.
+    #[inline]
+    pub fn renewed(&self) -> Option<Context> {
+        match self.round() {
+            Cow::Owned(round) if !Arc::ptr_eq(round.request(), self.round.request()) => {
+                let (runtime, latest) = (self.runtime.clone(), self.latest.clone());
+                let recorder = self.recorder.clone();
+                Some(Context {
+                    runtime,
+                    round,
+                    latest,
+                    recorder,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Counts one more that waits.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there are as many as may be.
+    pub(crate) fn begin_waiting(&self) -> Result<InFlightGuard, Error> {
+        self.round().in_flight.begin()
+    }
+
+    /// Whether a handle stands for a value of the recording that calls are kept in.
+    pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
+        let recorder = self.recorder.as_ref();
+        recorder.is_some_and(|recorder| recorder.records(handle))
+    }
+
+    /// Whether calls are recorded.
+    #[inline]
+    pub fn is_recording(&self) -> bool {
+        let recorder = self.recorder.as_ref();
+        recorder.is_some_and(|recorder| recorder.is_recording())
     }
 
     /// How many operations wait for inputs, or for a worker.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.count()
+        self.round().in_flight.count()
     }
 
     /// Whether so many operations wait that the next that would is refused.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.in_flight.count() >= self.in_flight.max
+        let in_flight = &self.round().in_flight;
+        in_flight.count() >= in_flight.max
     }
 
-    /// There when at most half as many operations wait as may.
+    /// There when at most half as many operations wait as may; it fails when the context is cancelled.
     pub fn room(&self) -> AsyncValue<Chain> {
-        self.in_flight.room()
+        let round = self.round();
+        until_cancelled(&round.in_flight.room(), round.request())
     }
 
-    /// There when the side effects of all calls so far have happened; it fails with the first that failed.
+    /// There when the side effects of all calls so far have happened; it fails with the first that failed, and when the
+    /// context is cancelled.
     pub fn effects(&self) -> AsyncValue<Chain> {
-        self.lock_chain().clone()
-    }
-
-    fn lock_chain(&self) -> MutexGuard<'_, AsyncValue<Chain>> {
-        self.chain.lock().unwrap_or_else(PoisonError::into_inner)
+        let round = self.round();
+        let chain = round.lock_chain().clone();
+        until_cancelled(&chain, round.request())
     }
 
     /// Calls an operation for `caller`: [`CoreRuntimeOp::call`] for those who call for others.
@@ -184,14 +294,62 @@ impl Context {
         attrs: OpAttrsRef<'_>,
         (caller, n_results): (Caller, Option<usize>),
     ) -> Result<Handles, Error> {
-        let by = (caller, n_results);
+        let how = How {
+            caller,
+            n_results,
+            gives_back: false,
+        };
         let result = match &self.recorder {
-            None => self.call_unrecorded(op, inputs, attrs, by),
-            Some(recorder) => recorder.call(op, inputs, attrs, |inputs| {
-                self.call_unrecorded(op, inputs, attrs, by)
+            None => self.call_unrecorded(op, inputs, attrs, how, || ()),
+            Some(recorder) => recorder.call(op, inputs, attrs, |inputs, begin| {
+                self.call_unrecorded(op, inputs, attrs, how, begin)
             }),
         };
         result.map_err(|error| caller.locate(op.name(), error))
+    }
+
+    /// Calls an operation that makes new states of old ones: weights, and what is kept of the steps before. They are its
+    /// first inputs, as many as it has results, and are given for good. What can't be done leaves them as they are: if
+    /// that is known now, in `inputs`, else as results, and the reason is told to the diagnostic handler. The step is not
+    /// recorded.
+    ///
+    /// An operation that fails after it has begun to write loses the states.
+    ///
+    /// # Errors
+    ///
+    /// As of [`call`](Self::call), and those of inputs that have failed.
+    pub fn step(
+        &self,
+        op: &CoreRuntimeOp,
+        inputs: &mut [TensorHandle],
+        attrs: OpAttrsRef<'_>,
+        caller: Caller,
+    ) -> Result<Handles, Error> {
+        if let Some(error) = inputs.iter().rev().find_map(TensorHandle::error) {
+            return Err(error.clone());
+        }
+        let how = How {
+            caller,
+            n_results: None,
+            gives_back: true,
+        };
+        let result = self.call_unrecorded(op, Inputs::owned(inputs), attrs, how, || ());
+        result.map_err(|error| {
+            let error = caller.locate(op.name(), error);
+            for input in inputs.iter_mut().filter(|input| input.is_taken()) {
+                *input = TensorHandle::of_error(input.home(), error.clone());
+            }
+            error
+        })
+    }
+
+    /// Returns a handle to a tensor that somebody promises, on the host's device. It fails when the context is cancelled.
+    pub fn promise(&self, metadata: Option<TensorMetadata>) -> (Promise<Tensor>, TensorHandle) {
+        let (promise, tensor) = AsyncValue::pending();
+        let metadata = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
+        let later = Later::new(tensor, metadata);
+        let handle = TensorHandle::of_later(self.runtime.home(), later, self.round().request());
+        (promise, handle)
     }
 
     /// The same of an operation with one result: [`CoreRuntimeOp::call_one`] for those who call for others.
@@ -213,10 +371,11 @@ impl Context {
                 attrs,
                 chain: None,
                 n_results: None,
-                execution: &self.execution,
+                execution: &self.round.execution,
                 runtime: self.runtime.id(),
                 caller,
-                in_flight: Some(&self.in_flight),
+                in_flight: Some(&self.round.in_flight),
+                gives_back: false,
             };
             match op.run_short(&mut call) {
                 Ok(result) => return Ok(result),
@@ -241,39 +400,58 @@ impl Context {
             .map_err(|error| caller.locate(op.name(), error))
     }
 
+    /// `begin` is called where the call takes its place in the order of all calls.
     #[inline]
     fn call_unrecorded(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        (caller, n_results): (Caller, Option<usize>),
+        how: How,
+        begin: impl FnOnce(),
     ) -> Result<Handles, Error> {
         if !op.is_of(self.runtime.id()) {
             return Err(op.of_another_runtime());
         }
+        let round = self.round();
         let mut call = OpCall {
             inputs,
             attrs,
             chain: None,
-            n_results,
-            execution: &self.execution,
+            n_results: how.n_results,
+            execution: &round.execution,
             runtime: self.runtime.id(),
-            caller,
-            in_flight: Some(&self.in_flight),
+            caller: how.caller,
+            in_flight: Some(&round.in_flight),
+            gives_back: how.gives_back,
         };
         if op.is_pure() {
+            begin();
             return op.run(call);
         }
         // Calls that are made meanwhile, by the operation itself or by other threads, come after this one: they get a
         // chain that is to come, and nobody waits for a lock.
         let (promise, after) = AsyncValue::pending();
-        let mut chain = std::mem::replace(&mut *self.lock_chain(), after);
+        let mut chain = {
+            let mut chain = round.lock_chain();
+            begin();
+            std::mem::replace(&mut *chain, after)
+        };
         call.chain = Some(&mut chain);
         let results = op.run(call);
         promise.forward(chain);
         results
     }
+}
+
+/// How an operation is called.
+#[derive(Clone, Copy)]
+struct How {
+    caller: Caller,
+    /// How many results it is to have, if the caller says so.
+    n_results: Option<usize>,
+    /// As of [`OpCall`].
+    gives_back: bool,
 }
 
 impl fmt::Debug for Context {

@@ -13,10 +13,11 @@ use crate::attributes::FrozenOpAttrs;
 use crate::caller::Caller;
 use crate::context::InFlightGuard;
 use crate::definition::{OpDefinition, Output, ResultMetadata};
-use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata, told};
+use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata};
 use crate::handle::{Described, Home, LaterMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, OpCall};
+use crate::telling::{Called, Telling};
 
 /// An operation that waits, with all that it needs.
 pub(crate) struct Deferred {
@@ -34,6 +35,8 @@ pub(crate) struct Deferred {
     chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
     /// Counted until it is done. None of a call by a kernel, which runs what is ready itself.
     guard: Option<InFlightGuard>,
+    /// Whether its first inputs are its results if it can't be done.
+    gives_back: bool,
 }
 
 impl Deferred {
@@ -81,6 +84,7 @@ impl Deferred {
             results,
             chain,
             guard,
+            gives_back: call.gives_back,
         });
         deferred.describe();
         Ok(handles)
@@ -91,12 +95,14 @@ impl Deferred {
         if self.described.is_empty() {
             return self.wait();
         }
+        let request = self.execution.request();
         let unknown = self
             .inputs
             .iter()
             .filter(|input| input.metadata().is_none());
-        let awaited: Vec<AnyAsyncValue> =
-            unknown.map(|input| input.described().into_any()).collect();
+        let awaited: Vec<AnyAsyncValue> = unknown
+            .map(|input| input.described_in(request).into_any())
+            .collect();
         run_when_settled(&awaited, move || {
             if let Some(error) = self.failed_input() {
                 return self.fail(error);
@@ -125,11 +131,11 @@ impl Deferred {
 
     /// Goes on when the inputs are there, and what comes before.
     fn wait(self: Box<Self>) {
+        let request = self.execution.request();
         let mut awaited: Vec<AnyAsyncValue> = self
             .inputs
             .iter()
-            .filter_map(TensorHandle::awaited)
-            .cloned()
+            .filter_map(|input| input.awaited_in(request))
             .collect();
         if let Some((before, _)) = &self.chain
             && !before.is_settled()
@@ -150,7 +156,15 @@ impl Deferred {
         }
         let results = self.metadata.as_deref().unwrap_or_default();
         let inputs = Inputs::owned(&mut self.inputs);
-        if self.guard.is_some() && dispatch::is_long(&self.definition, &inputs, results) {
+        let is_long = match self.guard {
+            Some(_) => dispatch::is_long(&self.definition, &inputs, results),
+            None => Ok(false),
+        };
+        let is_long = match is_long {
+            Ok(is_long) => is_long,
+            Err(error) => return self.report(error),
+        };
+        if is_long {
             let execution = self.execution.clone();
             // What it gives nobody waits for: the operation's own promises are kept.
             let _done = execution.enqueue(move || {
@@ -198,8 +212,6 @@ impl Deferred {
                 &metadata,
             )
         });
-        // Memory of inputs goes before those who wait for the results run.
-        self.inputs.clear();
         match made {
             Ok(outputs) => self.settle(outputs),
             Err(error) => self.report(error),
@@ -207,16 +219,22 @@ impl Deferred {
     }
 
     fn settle(mut self: Box<Self>, outputs: SmallVec<[Output; 1]>) {
-        let mut pending = Vec::new();
+        let (mut pending, mut telling) = (Vec::new(), None);
+        // Memory of inputs goes before those who wait for the results run.
+        self.inputs.clear();
         drop(self.guard.take());
         let results = std::mem::take(&mut self.results);
         for (promise, output) in results.into_iter().zip(outputs) {
             match output {
-                Output::Ready(tensor) => promise.resolve(tensor),
+                Output::Ready(tensor) => match self.execution.request().cancellation() {
+                    None => promise.resolve(tensor),
+                    Some(reason) => promise.fail(reason.clone()),
+                },
                 Output::Later(tensor) => {
                     pending.push(tensor.as_any().clone());
-                    let (execution, caller) = (&self.execution, self.caller);
-                    promise.forward(told(&self.definition, tensor, execution, caller));
+                    let called = || Called::Op(self.definition.clone());
+                    let tell = || Telling::new(called(), &self.execution, self.caller);
+                    telling.get_or_insert_with(tell).keep(promise, tensor);
                 }
             }
         }
@@ -243,7 +261,7 @@ impl Deferred {
         self.fail(error);
     }
 
-    /// Fails the results with an error of somebody else.
+    /// Fails the results with an error of somebody else, or gives back the inputs in their place.
     #[cold]
     fn fail(self: Box<Self>, error: Error) {
         let Deferred {
@@ -252,14 +270,34 @@ impl Deferred {
             chain,
             guard,
             inputs,
+            gives_back,
             ..
         } = *self;
-        drop((guard, inputs));
-        for promise in described {
-            promise.fail(error.clone());
-        }
-        for promise in results {
-            promise.fail(error.clone());
+        let back = |input: TensorHandle| {
+            let is_given = gives_back && !input.is_taken();
+            is_given.then(|| (input.described(), input.to_async()))
+        };
+        let mut back: SmallVec<[_; 1]> = inputs.into_iter().map(back).collect();
+        drop(guard);
+        back.resize_with(results.len(), || None);
+        let (mut described, mut results) = (described.into_iter(), results.into_iter());
+        for back in back {
+            match (back, described.next(), results.next()) {
+                (Some((metadata, tensor)), describing, Some(result)) => {
+                    if let Some(describing) = describing {
+                        describing.forward(metadata);
+                    }
+                    result.forward(tensor);
+                }
+                (_, describing, result) => {
+                    if let Some(describing) = describing {
+                        describing.fail(error.clone());
+                    }
+                    if let Some(result) = result {
+                        result.fail(error.clone());
+                    }
+                }
+            }
         }
         if let Some((_, after)) = chain {
             after.fail(error);

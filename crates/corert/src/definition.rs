@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tfrt_host::{AsyncValue, DType, Error, HostAllocator};
+use tfrt_host::{AsyncValue, DType, Error, HostAllocator, guarded};
 use tfrt_tensor::{
     CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
     TensorMetadata,
@@ -443,17 +443,26 @@ impl OpDefinition {
         &*self.dispatch
     }
 
+    /// What it takes, about, in additions.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` if the author's code panics.
     #[inline]
-    pub(crate) fn cost_of(&self, inputs: &[&TensorMetadata], results: &[TensorMetadata]) -> u64 {
+    pub(crate) fn cost_of(
+        &self,
+        inputs: &[&TensorMetadata],
+        results: &[TensorMetadata],
+    ) -> Result<u64, Error> {
         if let Some(cost) = &self.cost {
-            return cost(inputs, results);
+            return guarded(|| cost(inputs, results));
         }
         let size =
             |metadata: &TensorMetadata| metadata.shape.n_elements().unwrap_or(usize::MAX) as u64;
         let inputs = inputs.iter().map(|metadata| size(metadata));
-        inputs
+        Ok(inputs
             .chain(results.iter().map(size))
-            .fold(0, u64::saturating_add)
+            .fold(0, u64::saturating_add))
     }
 
     /// Tells whether there are as many inputs as it takes.

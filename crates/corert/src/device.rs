@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use tfrt_host::Device;
 
 /// A device. Devices of one name are one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DeviceId(u32);
 
 /// The devices that some handle may be on, by number. There are few, and none goes.

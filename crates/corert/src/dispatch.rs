@@ -23,6 +23,7 @@ use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, Op, OpCall, Short};
+use crate::telling::{Called, Telling};
 
 /// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
@@ -97,8 +98,13 @@ impl Op for RegisteredOp {
                 Some(Ok(_)) => (),
                 Some(Err(error)) => {
                     let error = error.clone();
+                    // What is wrong with the call itself is said first.
+                    for before in 0..index {
+                        check_home(definition.name(), before, call.inputs.get(before), home)?;
+                    }
                     return Ok(failed(definition, home, n_results, error, call.chain));
                 }
+                None if input.is_taken() => return Err(taken(definition.name(), index)),
                 None => is_settled = false,
             }
         }
@@ -174,7 +180,7 @@ impl RegisteredOp {
         let definition = &*self.definition;
         let inputs = known_metadata(&call.inputs);
         let metadata = result_metadata(definition, &inputs, call.attrs, call.execution)?;
-        if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata) > LONG {
+        if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata)? > LONG {
             drop(inputs);
             return self.defer_with(home, call, Some(metadata), chain);
         }
@@ -285,8 +291,8 @@ pub(crate) fn is_long(
     definition: &OpDefinition,
     inputs: &Inputs<'_>,
     results: &[TensorMetadata],
-) -> bool {
-    definition.cost_of(&known_metadata(inputs), results) > LONG
+) -> Result<bool, Error> {
+    Ok(definition.cost_of(&known_metadata(inputs), results)? > LONG)
 }
 
 /// Calls the operation's author's code.
@@ -340,37 +346,20 @@ fn handles(
 ) -> Handles {
     let mut results = Handles::new();
     let mut metadata = metadata.into_iter();
+    let mut telling = None;
     for output in outputs {
         let metadata = metadata.next();
         results.push(match output {
             Output::Ready(tensor) => TensorHandle::of_tensor(home, tensor),
             Output::Later(tensor) => {
                 let known = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
-                let later = Later {
-                    tensor: told(definition, tensor, execution, caller),
-                    metadata: known,
-                };
-                TensorHandle::of_later(home, later, execution.request())
+                let tell = || Telling::new(Called::Op(definition.clone()), execution, caller);
+                let tensor = telling.get_or_insert_with(tell).result(tensor);
+                TensorHandle::of_later(home, Later::new(tensor, known), execution.request())
             }
         });
     }
     results
-}
-
-/// A tensor that an operation will have made: its error is told to the diagnostic handler.
-pub(crate) fn told(
-    definition: &Arc<OpDefinition>,
-    tensor: AsyncValue<Tensor>,
-    execution: &ExecutionContext,
-    caller: Caller,
-) -> AsyncValue<Tensor> {
-    let (definition, execution) = (definition.clone(), execution.clone());
-    let (promise, result) = AsyncValue::pending();
-    tensor.when_settled(move |tensor| match tensor.error() {
-        Some(error) => promise.fail(caller.report(definition.name(), error.clone(), &execution)),
-        None => promise.forward(tensor),
-    });
-    result
 }
 
 /// The inputs in formats that the operation takes, if they are not yet.
@@ -476,6 +465,14 @@ fn check_home(op: &str, index: usize, input: &TensorHandle, home: Home) -> Resul
     Err(Error::invalid_argument(message))
 }
 
+/// Says that an input was given away.
+#[cold]
+fn taken(op: &str, index: usize) -> Error {
+    Error::invalid_argument(format!(
+        "input {index} of {op} was given to another operation for good"
+    ))
+}
+
 /// Says that an input was made by another runtime.
 #[cold]
 pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
@@ -489,7 +486,7 @@ pub(crate) fn later_handles(
     execution: &ExecutionContext,
 ) -> Handles {
     let handle = |(tensor, metadata)| {
-        TensorHandle::of_later(home, Later { tensor, metadata }, execution.request())
+        TensorHandle::of_later(home, Later::new(tensor, metadata), execution.request())
     };
     let mut all: Handles = smallvec![];
     all.extend(tensors.map(handle));

@@ -7,6 +7,7 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Device, Error, Heap, Record, RequestC
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::device::DeviceId;
+use crate::ending::{Outcome, until_cancelled};
 use crate::runtime::RuntimeId;
 
 /// A tensor, one that is to come, or why there will be none.
@@ -35,7 +36,7 @@ pub struct TensorHandle {
 }
 
 /// Where a tensor belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Home {
     pub(crate) runtime: RuntimeId,
     pub(crate) device: DeviceId,
@@ -46,6 +47,15 @@ pub(crate) struct Home {
 pub(crate) struct Traced {
     pub(crate) recording: u32,
     pub(crate) value: u32,
+}
+
+/// See [`TensorHandle::identity`].
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    address: usize,
+    /// Of one memory there may be several views.
+    metadata: Option<TensorMetadata>,
+    home: Home,
 }
 
 #[derive(Clone)]
@@ -61,8 +71,9 @@ enum State {
 
 /// A tensor that is to come.
 pub(crate) struct Later {
-    pub(crate) tensor: AsyncValue<Tensor>,
-    pub(crate) metadata: LaterMetadata,
+    tensor: AsyncValue<Tensor>,
+    metadata: LaterMetadata,
+    outcome: Outcome,
 }
 
 /// What is known of a tensor that is to come.
@@ -249,6 +260,56 @@ impl TensorHandle {
         }
     }
 
+    /// The same for an operation of a request. One of the same request looks at that when it begins; the end of another
+    /// request is waited for.
+    pub(crate) fn awaited_in(&self, request: &Arc<RequestContext>) -> Option<AnyAsyncValue> {
+        let awaited = self.awaited()?;
+        match &self.state {
+            State::Later(later, other) if !Arc::ptr_eq(other, request) => {
+                Some(later.to_async(other).into_any())
+            }
+            _ => Some(awaited.clone()),
+        }
+    }
+
+    /// Type and shape as a value to be waited for, in the same way.
+    pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<Described> {
+        let described = self.described();
+        match &self.state {
+            State::Later(_, other) if !Arc::ptr_eq(other, request) => {
+                until_cancelled(&described, other)
+            }
+            _ => described,
+        }
+    }
+
+    /// What tells this tensor from all others, as long as a handle to it is held. Some can't be told apart.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match &self.state {
+            State::Tensor(Tensor::Dense(dense)) => Some(Identity {
+                address: dense.buffer().address(),
+                metadata: Some(dense.metadata().clone()),
+                home: self.home,
+            }),
+            State::Later(later, _) => Some(Identity {
+                address: Arc::as_ptr(later).addr(),
+                metadata: None,
+                home: self.home,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether an operation has taken the tensor.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self.state, State::Taken)
+    }
+
+    /// Gives back what was taken.
+    pub(crate) fn put_back(&mut self, tensor: DenseHostTensor) {
+        self.state = State::Tensor(tensor.into());
+    }
+
     /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
     #[inline]
     pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
@@ -287,9 +348,12 @@ impl TensorHandle {
         };
         self.state = match Arc::try_unwrap(later) {
             Err(shared) => State::Later(shared, request),
-            Ok(Later { tensor, metadata }) => match tensor.settled().try_into_value() {
-                Ok(tensor) => State::Tensor(tensor),
-                Err(tensor) => State::Later(Arc::new(Later { tensor, metadata }), request),
+            Ok(later) => match later.get(&request) {
+                Some(Ok(_)) => match later.tensor.settled().try_into_value() {
+                    Ok(tensor) => State::Tensor(tensor),
+                    Err(tensor) => State::Later(Arc::new(Later { tensor, ..later }), request),
+                },
+                _ => State::Later(Arc::new(later), request),
             },
         };
     }
@@ -312,11 +376,24 @@ fn taken() -> Error {
 }
 
 impl Later {
+    /// A tensor that is there when the value is, or never once its request is cancelled.
+    pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: LaterMetadata) -> Later {
+        Later {
+            tensor,
+            metadata,
+            outcome: Outcome::default(),
+        }
+    }
+
     #[inline]
     fn get<'a>(&'a self, request: &'a RequestContext) -> Option<Result<&'a Tensor, &'a Error>> {
-        self.tensor
-            .get()
-            .or_else(|| request.cancellation().map(Err))
+        match request.cancellation() {
+            None => self.tensor.get(),
+            Some(reason) => match self.outcome.is_there(|| self.tensor.is_settled()) {
+                true => self.tensor.get(),
+                false => Some(Err(reason)),
+            },
+        }
     }
 
     fn metadata(&self) -> Option<&TensorMetadata> {
@@ -336,29 +413,11 @@ impl Later {
     }
 
     fn to_async(&self, request: &Arc<RequestContext>) -> AsyncValue<Tensor> {
-        if self.tensor.is_settled() {
-            return self.tensor.clone();
+        match self.get(request) {
+            Some(Err(error)) => AsyncValue::from_error(error.clone()),
+            Some(Ok(_)) => self.tensor.clone(),
+            None => until_cancelled(&self.tensor, request),
         }
-        let (promise, value) = AsyncValue::pending();
-        // Whoever comes first takes the promise: the tensor, or the end of the request.
-        let promise = Arc::new(std::sync::Mutex::new(Some(promise)));
-        let take = |promise: &std::sync::Mutex<Option<_>>| {
-            let mut promise = promise.lock().unwrap_or_else(|lock| lock.into_inner());
-            promise.take()
-        };
-        let other = promise.clone();
-        let hook = request.on_cancel(move |reason| {
-            if let Some(promise) = take(&other) {
-                tfrt_host::Promise::fail(promise, reason.clone());
-            }
-        });
-        self.tensor.clone().when_settled(move |tensor| {
-            if let Some(promise) = take(&promise) {
-                promise.forward(tensor);
-            }
-            drop(hook);
-        });
-        value
     }
 }
 

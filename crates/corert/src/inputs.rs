@@ -6,6 +6,7 @@ use tfrt_tensor::{DType, DenseHostTensor};
 
 use crate::TensorHandle;
 use crate::handle::Home;
+use crate::op::Handles;
 
 /// Handles that an operation is given. Of those that are given for good it may reuse the memory.
 pub struct Inputs<'a>(Given<'a>);
@@ -52,7 +53,7 @@ impl<'a> Inputs<'a> {
         Inputs(Given::LentOneByOne(handles))
     }
 
-    /// Handles that the caller does not need any more.
+    /// Handles that the caller does not need any more: those that an operation has taken no other takes.
     #[inline]
     pub fn owned(handles: &'a mut [TensorHandle]) -> Self {
         Inputs(Given::Owned(handles))
@@ -175,6 +176,25 @@ impl<const N: usize> IntoInputs for [TensorHandle; N] {
 impl IntoInputs for Vec<TensorHandle> {
     fn with<R>(mut self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
         call(Inputs::owned(&mut self))
+    }
+}
+
+/// The results of another call.
+impl IntoInputs for Handles {
+    fn with<R>(mut self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
+        call(Inputs::owned(&mut self))
+    }
+}
+
+impl IntoInputs for &Vec<TensorHandle> {
+    fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
+        call(Inputs::lent(self))
+    }
+}
+
+impl IntoInputs for &Handles {
+    fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
+        call(Inputs::lent(self))
     }
 }
 

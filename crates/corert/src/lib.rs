@@ -28,6 +28,7 @@ mod deferred;
 mod definition;
 mod device;
 mod dispatch;
+mod ending;
 mod handle;
 mod handler;
 mod inputs;
@@ -36,6 +37,7 @@ mod op;
 pub mod ops;
 mod record;
 mod runtime;
+mod telling;
 mod transfer;
 
 pub use attributes::{AttrValue, FrozenOpAttrs, IntoAttr, Numbers, OpAttrs, OpAttrsRef, Text};

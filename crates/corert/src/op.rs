@@ -73,6 +73,8 @@ pub struct OpCall<'a> {
     /// Where operations are counted that wait, if the call was not made by a kernel. Then what takes long is left to the
     /// queue's workers.
     pub(crate) in_flight: Option<&'a Arc<InFlight>>,
+    /// Whether an operation that is left for later, and then can't be done, gives its first inputs for results.
+    pub(crate) gives_back: bool,
 }
 
 impl<'a> OpCall<'a> {
@@ -92,6 +94,7 @@ impl<'a> OpCall<'a> {
             runtime: runtime.id(),
             caller: Caller::Kernel,
             in_flight: None,
+            gives_back: false,
         }
     }
 

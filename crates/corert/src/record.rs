@@ -1,5 +1,6 @@
 //! [`Recording`]: calls of operations, kept to be made a function.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +10,14 @@ use tfrt_host::Error;
 use crate::TensorHandle;
 use crate::attributes::{FrozenOpAttrs, OpAttrsRef};
 use crate::context::Context;
-use crate::handle::Traced;
+use crate::handle::{Identity, Traced};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles};
 
-/// Calls that are made with its [`context`](Recording::context), kept in order.
+/// Calls that are made with its [`context`](Recording::context), kept in the order in which side effects happen.
 ///
 /// What a call is given is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
-/// it is a constant of the recorded function.
+/// it is a constant of the recorded function, one for all uses of a tensor. Calls after the end are not kept.
 ///
 /// # Examples
 ///
@@ -70,7 +71,8 @@ pub struct TracedCall {
 pub(crate) struct Recorder {
     /// Tells recordings apart.
     id: u32,
-    kept: Mutex<Kept>,
+    /// `None` once the recording has ended.
+    kept: Mutex<Option<Kept>>,
 }
 
 #[derive(Default)]
@@ -78,7 +80,11 @@ struct Kept {
     n_values: u32,
     inputs: Vec<(u32, TensorHandle)>,
     constants: Vec<(u32, TensorHandle)>,
-    calls: Vec<TracedCall>,
+    /// Which value a tensor from outside is. The constants keep it, so that no other can take its place.
+    values: HashMap<Identity, u32>,
+    n_places: u64,
+    /// By their places in the order of all calls.
+    calls: BTreeMap<u64, TracedCall>,
 }
 
 /// The next number of a recording: a statistic, which tells them apart.
@@ -91,7 +97,7 @@ impl Recording {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let recorder = Arc::new(Recorder {
             id,
-            kept: Mutex::default(),
+            kept: Mutex::new(Some(Kept::default())),
         });
         Recording {
             context: context.with_recorder(recorder.clone()),
@@ -107,6 +113,8 @@ impl Recording {
     /// Makes a tensor a parameter of the function: the handle that this returns stands for it.
     pub fn input(&self, tensor: TensorHandle) -> TensorHandle {
         let mut kept = self.recorder.lock();
+        // Only `finish` ends a recording, and takes it.
+        let kept = kept.get_or_insert_default();
         let value = kept.next_value();
         kept.inputs.push((value, tensor.clone()));
         self.recorder.mark(tensor, value)
@@ -135,11 +143,11 @@ impl Recording {
             constants,
             calls,
             ..
-        } = std::mem::take(&mut *self.recorder.lock());
+        } = self.recorder.lock().take().unwrap_or_default();
         Ok(Trace {
             inputs,
             constants,
-            calls,
+            calls: calls.into_values().collect(),
             results,
         })
     }
@@ -151,11 +159,44 @@ impl Kept {
         self.n_values += 1;
         value
     }
+
+    /// The number of a tensor from outside.
+    fn constant(&mut self, handle: TensorHandle) -> u32 {
+        let identity = handle.identity();
+        let known = identity.as_ref().and_then(|known| self.values.get(known));
+        if let Some(value) = known {
+            return *value;
+        }
+        let value = self.next_value();
+        self.constants.push((value, handle));
+        if let Some(identity) = identity {
+            self.values.insert(identity, value);
+        }
+        value
+    }
 }
 
 impl Recorder {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the recording goes on.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Whether a handle stands for a value of this recording, which goes on.
+    pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
+        self.value_of(handle).is_some() && self.is_recording()
+    }
+
+    /// The next place in the order of all calls.
+    fn next_place(&self) -> u64 {
+        self.lock().as_mut().map_or(0, |kept| {
+            kept.n_places += 1;
+            kept.n_places
+        })
     }
 
     /// The number of a handle's value in this recording.
@@ -172,46 +213,53 @@ impl Recorder {
         handle
     }
 
-    /// Makes a call, and keeps it if it is right.
+    /// Makes a call, and keeps it if it is right. `call` calls back where the call takes its place in the order of all
+    /// calls.
     pub(crate) fn call(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        call: impl FnOnce(Inputs<'_>) -> Result<Handles, Error>,
+        call: impl FnOnce(Inputs<'_>, &mut dyn FnMut()) -> Result<Handles, Error>,
     ) -> Result<Handles, Error> {
+        if !self.is_recording() {
+            return call(inputs, &mut || ());
+        }
         // Handles that stand for values elsewhere are constants here, and are kept: so none is written over.
         let given: Vec<TensorHandle> = inputs.iter().cloned().collect();
-        let results = call(inputs)?;
+        let mut place = 0;
+        let results = call(inputs, &mut || place = self.next_place())?;
         let mut kept = self.lock();
-        let mut numbers = Vec::with_capacity(given.len());
-        for handle in given {
-            let number = self.value_of(&handle).unwrap_or_else(|| {
-                let value = kept.next_value();
-                kept.constants.push((value, handle));
-                value
-            });
-            numbers.push(number);
-        }
+        let Some(kept) = kept.as_mut() else {
+            return Ok(results);
+        };
+        let number = |handle| match self.value_of(&handle) {
+            Some(value) => value,
+            None => kept.constant(handle),
+        };
+        let numbers = given.into_iter().map(number).collect();
         let mark = |handle| {
             let value = kept.next_value();
             self.mark(handle, value)
         };
         let results: Handles = results.into_iter().map(mark).collect();
         let values = results.iter().filter_map(|result| self.value_of(result));
-        kept.calls.push(TracedCall {
+        let call = TracedCall {
             op: op.clone(),
             inputs: numbers,
             attrs: attrs.freeze(),
             results: values.collect(),
-        });
+        };
+        kept.calls.insert(place, call);
         Ok(results)
     }
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n_calls = self.recorder.lock().calls.len();
+        let kept = self.recorder.lock();
+        let n_calls = kept.as_ref().map_or(0, |kept| kept.calls.len());
+        drop(kept);
         f.debug_struct("Recording")
             .field("n_calls", &n_calls)
             .finish_non_exhaustive()

@@ -21,7 +21,7 @@ use crate::ops;
 const HOST_DEVICE: &str = "CPU:0";
 
 /// Tells runtimes apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RuntimeId(u32);
 
 /// Executes operations on the tensors of a host. A counted handle: all of a host lead to one runtime.

@@ -11,6 +11,13 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, ErrorCode, HostContext, Promise, SourceLocation};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
 
+#[path = "calls/endings.rs"]
+mod endings;
+#[path = "calls/recordings.rs"]
+mod recordings;
+#[path = "calls/steps.rs"]
+mod steps;
+
 fn host() -> HostContext {
     HostContext::builder(KernelRegistry::new()).build()
 }
@@ -283,6 +290,8 @@ fn cancelling_fails_what_is_to_come_until_reset() {
         .unwrap()
         .resolve(tensor(&runtime, &[1.0, 1.0]));
     assert!(awaited.error().is_some());
+    assert_eq!(later.error().unwrap().code(), ErrorCode::Cancelled);
+    assert_eq!(sum.error().unwrap().code(), ErrorCode::Cancelled);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert};
 
 use super::runtime;
 use crate::TensorHandle;
-use crate::transfer;
+use crate::caller::Caller;
+use crate::transfer::{self, Transfer};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -97,7 +98,13 @@ fn transfer_to(
     format: FormatValue,
     execution: &ExecutionContext,
 ) -> Result<TensorHandle, Error> {
-    transfer::transfer(handle, device, format.0, execution)
+    let transfer = Transfer {
+        device,
+        format: format.0,
+        execution,
+        caller: Caller::Kernel,
+    };
+    transfer.of(handle, || Ok(()))
 }
 
 /// `%r = corert.transfer_inferred_tensortype %h, %device`

@@ -197,42 +197,67 @@ fn sparse_loss_of<T: Floating, I: Element + Position>(call: &Call<'_>) -> Result
     Ok(smallvec![loss.into(), gradient.into()])
 }
 
-/// The input at `index`, to be written: itself if it was given for good and nobody else holds it, else a copy.
-fn to_change(call: &mut Call<'_>, index: usize) -> Result<DenseHostTensor, Error> {
-    match call.take_sole(index) {
-        Some(sole) => Ok(sole),
-        None => call
-            .dense(index)?
-            .deep_copy(call.execution().host().allocator()),
+/// Calls `step` with the first `N` inputs, to be written: each itself if it was given for good and nobody else holds it,
+/// else a copy. If there is no memory for one, or the step is refused, none has been taken.
+fn change<const N: usize>(
+    call: &mut Call<'_>,
+    step: impl FnOnce(&mut Call<'_>, &[DenseHostTensor; N]) -> Result<AsyncValue<Chain>, Error>,
+) -> Result<Outputs, Error> {
+    for index in N..call.n_inputs() {
+        // Of what can't be read now no part of the step can be made.
+        drop(call.dense(index)?.read()?);
+    }
+    let mut copies = [const { None }; N];
+    for (index, copy) in copies.iter_mut().enumerate() {
+        if !call.is_sole(index) {
+            let allocator = call.execution().host().allocator();
+            *copy = Some(call.dense(index)?.deep_copy(allocator)?);
+        }
+    }
+    let is_own = copies.each_ref().map(Option::is_none);
+    let mut index = 0;
+    let states = copies.map(|copy| {
+        let state = copy.or_else(|| call.take_sole(index));
+        index += 1;
+        state.expect("it is a copy, or was found to be sole")
+    });
+    match step(call, &states) {
+        Ok(chain) => states
+            .into_iter()
+            .map(|state| made(state, chain.clone()))
+            .collect(),
+        Err(error) => {
+            for (index, state) in states.into_iter().enumerate() {
+                if is_own[index] {
+                    call.give_back(index, state);
+                }
+            }
+            Err(error)
+        }
     }
 }
 
 fn descend(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let rate = number(call.op(), call.attrs(), "learning_rate")?;
-    let weights = to_change(call, 0)?;
-    let (execution, gradient) = (call.execution(), call.dense(1)?);
-    let chain = with_floating!(weights.dtype(), T =>
-        descend_into(execution, T::from_f64(rate), gradient, &weights)?, else
-        return Err(unsupported(call.op(), weights.dtype())));
-    call.made(weights, chain)
+    change(call, |call, [weights]| {
+        with_floating!(weights.dtype(), T =>
+            descend_into(call.execution(), T::from_f64(rate), call.dense(1)?, weights), else
+            Err(unsupported(call.op(), weights.dtype())))
+    })
 }
 
 fn momentum(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let rate = number(call.op(), call.attrs(), "learning_rate")?;
     let of_velocity = number(call.op(), call.attrs(), "momentum")?;
-    let (weights, velocity) = (to_change(call, 0)?, to_change(call, 1)?);
-    let (execution, gradient) = (call.execution(), call.dense(2)?);
-    let chain: AsyncValue<Chain> = with_floating!(weights.dtype(), T => {
-        let step = Momentum {
-            rate: T::from_f64(rate),
-            of_velocity: T::from_f64(of_velocity),
-            decay: T::ZERO,
-            is_nesterov: false,
-        };
-        momentum_into(execution, step, gradient, &velocity, &weights)?
-    }, else return Err(unsupported(call.op(), weights.dtype())));
-    Ok(smallvec![
-        made(weights, chain.clone())?,
-        made(velocity, chain)?
-    ])
+    change(call, |call, [weights, velocity]| {
+        with_floating!(weights.dtype(), T => {
+            let step = Momentum {
+                rate: T::from_f64(rate),
+                of_velocity: T::from_f64(of_velocity),
+                decay: T::ZERO,
+                is_nesterov: false,
+            };
+            momentum_into(call.execution(), step, call.dense(2)?, velocity, weights)
+        }, else Err(unsupported(call.op(), weights.dtype())))
+    })
 }

@@ -108,6 +108,14 @@ fn of_authors() -> Vec<Row> {
             ),
         ),
         row(
+            "A cost function that panics",
+            call(
+                OpDefinition::new("my.haggles", |_| Ok(Outputs::new()))
+                    .metadata(same_metadata)
+                    .cost(|_, _| panic!("it is priceless")),
+            ),
+        ),
+        row(
             "An operation that gives another number of results than it says",
             call(OpDefinition::new("my.forgets", |_| Ok(Outputs::new()))),
         ),

@@ -153,12 +153,15 @@ fn recordings() -> Vec<Row> {
         (recording, y)
     };
     let (one, _) = record();
-    let (_, result) = record();
+    let (other, result) = record();
+    let (device, format) = (user.runtime.device(), TensorFormat::CooHost);
+    let moved = other.context().transfer(&result, &device, format);
     vec![
         row(
             "A result of another recording",
             one.finish(&[result]).unwrap_err(),
         ),
+        row("A transfer of a result, in a recording", moved.unwrap_err()),
         row(
             "A result that was not recorded",
             record().0.finish(&[user.ones(&[2])]).unwrap_err(),

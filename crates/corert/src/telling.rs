@@ -1,0 +1,78 @@
+//! [`Telling`]: what is said of tensors that a call will have made.
+
+use std::sync::{Arc, OnceLock};
+
+use tfrt_host::{AsyncValue, Error, ExecutionContext, Promise};
+use tfrt_tensor::Tensor;
+
+use crate::caller::Caller;
+use crate::definition::OpDefinition;
+
+/// What was called.
+pub(crate) enum Called {
+    Op(Arc<OpDefinition>),
+    Transfer,
+}
+
+impl Called {
+    fn name(&self) -> &str {
+        match self {
+            Called::Op(definition) => definition.name(),
+            Called::Transfer => "transfer",
+        }
+    }
+}
+
+/// Stands between the tensors that a call will have made and its results: errors are told to the diagnostic handler, each
+/// once for all results, and what comes after a cancellation nobody sees.
+pub(crate) struct Telling {
+    called: Called,
+    execution: ExecutionContext,
+    caller: Caller,
+    /// The first error, as it came and as it was told.
+    told: OnceLock<(Error, Error)>,
+}
+
+impl Telling {
+    pub(crate) fn new(called: Called, execution: &ExecutionContext, caller: Caller) -> Arc<Self> {
+        Arc::new(Telling {
+            called,
+            execution: execution.clone(),
+            caller,
+            told: OnceLock::new(),
+        })
+    }
+
+    /// The result for a tensor.
+    pub(crate) fn result(self: &Arc<Self>, tensor: AsyncValue<Tensor>) -> AsyncValue<Tensor> {
+        let (promise, result) = AsyncValue::pending();
+        self.keep(promise, tensor);
+        result
+    }
+
+    /// Keeps the promise of a result when its tensor is there.
+    pub(crate) fn keep(self: &Arc<Self>, promise: Promise<Tensor>, tensor: AsyncValue<Tensor>) {
+        let telling = self.clone();
+        tensor.when_settled(move |tensor| {
+            let request = telling.execution.request();
+            match (request.cancellation(), tensor.error()) {
+                (Some(reason), _) => promise.fail(reason.clone()),
+                (None, Some(error)) => promise.fail(telling.tell(error)),
+                (None, None) => promise.forward(tensor),
+            }
+        });
+    }
+
+    #[cold]
+    fn tell(&self, error: &Error) -> Error {
+        let tell = || {
+            let name = self.called.name();
+            self.caller.report(name, error.clone(), &self.execution)
+        };
+        let (first, told) = self.told.get_or_init(|| (error.clone(), tell()));
+        match first.same(error) {
+            true => told.clone(),
+            false => tell(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Steps: operations that make new states of old ones, which are not lost.
+
+use tfrt_corert::{Caller, Inputs};
+use tfrt_host::Error;
+
+use super::*;
+
+fn rates() -> OpAttrs {
+    let mut attrs = OpAttrs::new();
+    attrs.set("learning_rate", 0.5_f32).unwrap();
+    attrs.set("momentum", 0.5_f32).unwrap();
+    attrs
+}
+
+fn dense(handle: &TensorHandle) -> DenseHostTensor {
+    handle
+        .tensor()
+        .unwrap()
+        .unwrap()
+        .as_dense()
+        .unwrap()
+        .clone()
+}
+
+#[test]
+fn a_step_that_is_refused_has_taken_nothing() {
+    let runtime = CoreRuntime::new(&host());
+    let context = runtime.context();
+    let op = runtime.op("tfrt.momentum", &runtime.cpu()).unwrap();
+    for n in [2, 1 << 17] {
+        let ones = || runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
+        // Somebody writes to one that the step has to read, or to copy.
+        for locked in [1, 2] {
+            let mut inputs = [ones(), ones(), ones()];
+            let held = dense(&inputs[locked]);
+            let writing = held.write().unwrap();
+            let given = Inputs::owned(&mut inputs);
+            let result = op.call(&context, given, &rates()).map(|results| {
+                results.iter().for_each(wait);
+                results
+            });
+            drop(writing);
+            if n == 2 {
+                assert!(result.is_err());
+                assert!(inputs.iter().all(|input| values(input) == vec![1.0; n]));
+            } else {
+                assert!(
+                    result
+                        .unwrap()
+                        .iter()
+                        .all(|result| result.error().is_some())
+                );
+            }
+            let mut inputs = [ones(), ones(), ones()];
+            let held = dense(&inputs[locked]);
+            let writing = held.write().unwrap();
+            let caller = Caller::here();
+            let states = context.step(&op, &mut inputs, (&rates()).into(), caller);
+            let states = match states {
+                Ok(states) => {
+                    states.iter().for_each(wait);
+                    states
+                }
+                Err(_) => inputs[..2].iter().cloned().collect(),
+            };
+            drop(writing);
+            assert!(states.iter().all(|state| values(state) == vec![1.0; n]));
+        }
+    }
+}
+
+#[test]
+fn a_step_without_a_gradient_gives_the_states_back() {
+    let (runtime, told) = listening();
+    let context = runtime.context();
+    let steps = context.apart();
+    let op = runtime.op("tfrt.sgd", &runtime.cpu()).unwrap();
+    let mut attrs = OpAttrs::new();
+    attrs.set("learning_rate", 0.5_f32).unwrap();
+    let step = |weights: TensorHandle, gradient: &TensorHandle| {
+        let mut inputs = [weights, gradient.clone()];
+        let states = steps.step(&op, &mut inputs, (&attrs).into(), Caller::here());
+        states.map(|mut states| states.pop().unwrap())
+    };
+    let weights = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let address = dense(&weights).buffer().address();
+    let (gate, promises) = gate(&runtime, false);
+    let later = || gate.call_one(&context, [&weights], &none()).unwrap();
+    let (fails, unfit, never) = (later(), later(), later());
+    let mut stepped = weights.clone();
+    for gradient in [&fails, &unfit, &never] {
+        stepped = step(stepped, gradient).unwrap();
+    }
+    drop(weights.clone());
+    assert!(!stepped.is_settled());
+    promises.recv().unwrap().fail(Error::data_loss("gone"));
+    promises
+        .recv()
+        .unwrap()
+        .resolve(tensor(&runtime, &[1.0, 1.0]));
+    assert!(!stepped.is_settled());
+    context.cancel();
+    assert_eq!(values(&stepped), [1.0]);
+    assert_eq!(dense(&stepped).buffer().address(), address);
+    // The failure, and the gradient that does not fit.
+    assert_eq!(told.lock().unwrap().len(), 2);
+    assert!(step(stepped, &never).is_err());
+}
