@@ -27,8 +27,10 @@
 //! | call any operation, and let it write over what it is given | [`Eager::op`] |
 //! | keep what changes | [`Variable`] |
 //! | stop | [`Eager::cancel`], [`Eager::set_deadline`] |
+//! | go on after that | [`Eager::reset`] |
 //! | make a program of calls | [`Eager::record`] |
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,36 +60,62 @@ use names::{Name, Ops};
 
 /// Where operations are called. Clones share everything.
 #[derive(Clone)]
-pub struct Eager(Arc<Calls>);
+pub struct Eager {
+    shared: Arc<Shared>,
+}
 
 /// Behind one count, since each tensor has it.
-#[derive(Clone)]
-struct Calls {
+struct Shared {
     context: Context,
+    /// For steps of variables, which are not cancelled: weights would be lost.
+    steps: Context,
     ops: Arc<Ops>,
-    /// Whether calls are recorded.
-    is_recording: bool,
 }
 
 impl Eager {
     /// Calls operations of the processor on the queue and with the memory of a runtime.
     pub fn new(runtime: &Runtime) -> Eager {
-        let core = CoreRuntime::new(runtime.host());
-        Eager(Arc::new(Calls {
-            context: core.context(),
-            ops: Arc::default(),
-            is_recording: false,
-        }))
+        let context = CoreRuntime::new(runtime.host()).context();
+        let (steps, ops) = (context.apart(), Arc::default());
+        Eager::of_shared(Shared {
+            context,
+            steps,
+            ops,
+        })
+    }
+
+    fn of_shared(shared: Shared) -> Eager {
+        let shared = Arc::new(shared);
+        Eager { shared }
+    }
+
+    /// The same with another context.
+    fn with_context(&self, context: Context) -> Eager {
+        let (steps, ops) = (self.shared.steps.clone(), self.shared.ops.clone());
+        Eager::of_shared(Shared {
+            context,
+            steps,
+            ops,
+        })
+    }
+
+    /// As it is after a [`reset`](Self::reset): what was made before it goes on from here.
+    #[inline]
+    fn latest(&self) -> Cow<'_, Eager> {
+        match self.context().renewed() {
+            None => Cow::Borrowed(self),
+            Some(context) => Cow::Owned(self.with_context(context)),
+        }
     }
 
     /// The core runtime below.
     pub fn core(&self) -> &CoreRuntime {
-        self.0.context.runtime()
+        self.context().runtime()
     }
 
     /// The context of the calls.
     pub fn context(&self) -> &Context {
-        &self.0.context
+        &self.shared.context
     }
 
     /// Returns a tensor of these elements, in row-major order.
@@ -134,9 +162,9 @@ impl Eager {
         self.wrap(self.core().handle(tensor))
     }
 
-    /// Returns a variable that holds a tensor.
+    /// Returns a variable that holds a tensor, whose steps are called here.
     pub fn variable(&self, tensor: Tensor) -> Variable {
-        Variable::new(tensor)
+        Variable::new(self.clone(), tensor)
     }
 
     /// Calls any operation by its name, with tensors that are lent, `&[&x, &y]`, or given for good, `[x, y]`: over one
@@ -168,7 +196,8 @@ impl Eager {
     ) -> Result<Vec<Tensor>, Error> {
         let (caller, inputs) = (Caller::here(), inputs.into());
         let op = self.core().op(name, &self.core().cpu())?;
-        let eager = inputs.place(self);
+        let place = inputs.place(self);
+        let eager = place.latest();
         let results = inputs.with(|inputs| eager.run(&op, inputs, attrs.into(), caller))?;
         Ok(results
             .into_iter()
@@ -176,31 +205,36 @@ impl Eager {
             .collect())
     }
 
-    /// Stops all that is to come: tensors that are not there fail, and so do calls, until [`reset`](Self::reset).
+    /// Stops all that is to come: tensors that are not there fail, and so do calls, until [`reset`](Self::reset). Steps
+    /// of variables are taken if their gradient is there, else not.
     pub fn cancel(&self) {
-        self.0.context.cancel();
+        self.context().cancel();
     }
 
-    /// Begins anew after a cancellation. Tensors that were made before keep the cancelled context: what is made of
-    /// them alone is refused; [`Eager::of`] and variables go on.
+    /// Begins anew after a cancellation, with all clones: variables go on, and so do tensors that were there. Does nothing
+    /// if nothing is cancelled.
     pub fn reset(&mut self) {
-        Arc::make_mut(&mut self.0).context.reset();
+        let mut context = self.context().clone();
+        context.reset();
+        *self = self.with_context(context);
     }
 
     /// Cancels after a time, with code `DeadlineExceeded`.
     pub fn set_deadline(&self, after: Duration) {
         if let Some(deadline) = Instant::now().checked_add(after) {
-            self.0.context.set_deadline(deadline);
+            self.context().set_deadline(deadline);
         }
     }
 
-    /// Runs `body` with tensors that stand for parameters, and makes a program of the calls in it. Tensors from
-    /// outside become its constants.
+    /// Runs `body` with tensors that stand for parameters, and makes a program of the calls in it: those of which an
+    /// operand is a parameter or was made of one, and all that are made with the `Eager` that `body` is given. Tensors
+    /// from outside become its constants, as they are at the end. What `body` does to variables is no part of a
+    /// program, and is refused.
     ///
     /// # Errors
     ///
     /// Those of `body`; `InvalidArgument` if a result is not made in it, or if something in it can't be written to a
-    /// program.
+    /// program; why a parameter, a constant or a result is not there.
     ///
     /// # Examples
     ///
@@ -212,7 +246,7 @@ impl Eager {
     /// let eager = Eager::new(&runtime);
     /// let w = eager.tensor(&[2, 1], &[3.0_f32, 4.0])?;
     /// let x = eager.tensor(&[1, 2], &[1.0_f32, 1.0])?;
-    /// let recorded = eager.record(&[("x", &x)], |inputs| Ok(vec![inputs[0].matmul(&w)?]))?;
+    /// let recorded = eager.record(&[("x", &x)], |_, inputs| Ok(vec![inputs[0].matmul(&w)?]))?;
     ///
     /// let model = recorded.compile(&runtime)?;
     /// let x = eager.tensor(&[1, 2], &[10.0_f32, 1.0])?;
@@ -223,30 +257,25 @@ impl Eager {
     pub fn record(
         &self,
         inputs: &[(&str, &Tensor)],
-        body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, Error>,
+        body: impl FnOnce(&Eager, &[Tensor]) -> Result<Vec<Tensor>, Error>,
     ) -> Result<Recorded, Error> {
-        let recording = Recording::begin(&self.0.context);
-        let eager = Eager(Arc::new(Calls {
-            context: recording.context().clone(),
-            ops: self.0.ops.clone(),
-            is_recording: true,
-        }));
+        let recording = Recording::begin(self.context());
+        let eager = self.with_context(recording.context().clone());
         let mut parameters = Vec::with_capacity(inputs.len());
         for (_, input) in inputs {
             // Its type and shape become those of the parameter.
             input.wait()?;
             parameters.push(eager.wrap(recording.input(input.handle().clone())));
         }
-        let results = body(&parameters)?;
-        for result in &results {
-            result.wait()?;
+        let results = body(&eager, &parameters)?;
+        let handles: Vec<TensorHandle> = results.into_iter().map(Tensor::into_handle).collect();
+        let trace = recording.finish(&handles)?;
+        let constants = trace.constants.iter().map(|(_, constant)| constant);
+        for handle in handles.iter().chain(constants) {
+            wait_for(self.queue(), handle)?;
         }
-        let handles: Vec<TensorHandle> = results
-            .iter()
-            .map(|result| result.handle().clone())
-            .collect();
         let names = inputs.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Recorded::new(names, recording.finish(&handles)?, &handles)
+        Recorded::new(names, trace, &handles)
     }
 
     fn allocator(&self) -> &Arc<dyn tfrt_host::HostAllocator> {
@@ -259,7 +288,7 @@ impl Eager {
 
     /// This, or the other if calls there are recorded.
     fn or_recording<'e>(&'e self, other: &'e Eager) -> &'e Eager {
-        match other.0.is_recording {
+        match other.context().is_recording() {
             true => other,
             false => self,
         }
@@ -273,8 +302,8 @@ impl Eager {
         attrs: OpAttrsRef<'_>,
         caller: Caller,
     ) -> Result<Handles, Error> {
-        self.make_room();
-        self.0.context.call(op, inputs, attrs, caller)
+        make_room(self.context());
+        self.context().call(op, inputs, attrs, caller)
     }
 
     /// The same of an operation with one result.
@@ -285,26 +314,26 @@ impl Eager {
         attrs: &OpAttrs,
         caller: Caller,
     ) -> Result<TensorHandle, Error> {
-        let op = self.prepared(name)?;
-        self.0.context.call_one(op, inputs, attrs.into(), caller)
+        make_room(self.context());
+        let op = self.op_of(name)?;
+        self.context().call_one(op, inputs, attrs.into(), caller)
     }
 
-    /// An operation that is about to be called: who holds a lock then must not wait, so room is made for it now.
-    fn prepared(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {
-        self.make_room();
-        self.0.ops.get(name, self.core())
-    }
-
-    /// Waits until there is room for calls, where it may wait; else the call says that there is none.
-    #[inline]
-    fn make_room(&self) {
-        if self.0.context.is_full() {
-            let _refused = wait(self.queue(), &[self.0.context.room().into_any()]);
-        }
+    fn op_of(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {
+        self.shared.ops.get(name, self.core())
     }
 
     fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
-        self.0.context.execution().queue()
+        self.core().host().queue()
+    }
+}
+
+/// Waits until there is room for calls, where it may wait; else the call says that there is none, or why.
+#[inline]
+fn make_room(context: &Context) {
+    if context.is_full() && !context.is_cancelled() {
+        let queue = context.runtime().host().queue();
+        let _refused = wait(queue, &[context.room().into_any()]);
     }
 }
 
@@ -314,10 +343,22 @@ fn wait(queue: &Arc<dyn ConcurrentWorkQueue>, values: &[AnyAsyncValue]) -> Resul
     refused.map_err(|refused| Error::failed_precondition(refused.to_string()))
 }
 
+/// The same for the tensor of a handle.
+///
+/// # Errors
+///
+/// Why there will be none; `FailedPrecondition` on a worker of the queue, which must not wait.
+fn wait_for(queue: &Arc<dyn ConcurrentWorkQueue>, handle: &TensorHandle) -> Result<(), Error> {
+    if !handle.is_settled() {
+        wait(queue, &[handle.to_async().into_any()])?;
+    }
+    handle.error().map_or(Ok(()), |error| Err(error.clone()))
+}
+
 impl std::fmt::Debug for Eager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Eager")
-            .field("context", &self.0.context)
+            .field("context", self.context())
             .finish_non_exhaustive()
     }
 }

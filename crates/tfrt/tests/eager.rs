@@ -184,7 +184,7 @@ fn recorded_calls_are_a_model_with_the_same_results() {
         let b = eager.tensor(&[4], &numbers(4)).unwrap();
         let x = eager.tensor(&[2, 3], &numbers(6)).unwrap();
         let recorded = eager
-            .record(&[("x", &x)], |inputs| network(&inputs[0], &w, &b))
+            .record(&[("x", &x)], |_, inputs| network(&inputs[0], &w, &b))
             .unwrap();
         let path =
             std::env::temp_dir().join(format!("tfrt-eager-{}-{n_threads}.bef", std::process::id()));
@@ -230,10 +230,13 @@ fn recorded_side_effects_keep_their_order() {
     let runtime = Runtime::builder().output(output).build();
     let eager = Eager::new(&runtime);
     let x = eager.tensor(&[1], &[1_i32]).unwrap();
+    let constant = eager.tensor(&[1], &[7_i32]).unwrap();
     let recorded = eager
-        .record(&[("x", &x)], |inputs| {
+        .record(&[("x", &x)], |eager, inputs| {
             let x = &inputs[0];
             eager.op("tfrt_test.print", &[x], &OpAttrs::new())?;
+            // Of nothing that the program is given: it is a call of the program all the same.
+            eager.op("tfrt_test.print", &[&constant], &OpAttrs::new())?;
             let y = (x + x)?;
             eager.op("tfrt_test.print", &[&y], &OpAttrs::new())?;
             Ok(vec![y])
@@ -248,7 +251,7 @@ fn recorded_side_effects_keep_their_order() {
     let printed = captured.printed();
     // What the recording printed, the program prints again.
     assert_eq!(printed[before.len()..], before);
-    assert_eq!(before.lines().count(), 2);
+    assert_eq!(before.lines().count(), 3);
 }
 
 #[test]
@@ -256,7 +259,7 @@ fn what_was_not_made_in_a_recording_is_no_result_of_it() {
     let eager = eager();
     let x = eager.tensor(&[1], &[1.0_f32]).unwrap();
     let error = eager
-        .record(&[("x", &x)], |_| Ok(vec![x.clone()]))
+        .record(&[("x", &x)], |_, _| Ok(vec![x.clone()]))
         .unwrap_err();
     assert_eq!(
         error.message(),
@@ -273,4 +276,13 @@ fn cancelled_calls_fail_until_reset() {
     eager.reset();
     let again = eager.of(x.to_host().unwrap());
     assert_eq!(again.relu().unwrap().item::<f32>().unwrap(), 1.0);
+    // What was there goes on, whichever comes first.
+    let y = eager.tensor(&[1], &[2.0_f32]).unwrap();
+    assert_eq!(x.plus(&y).unwrap().item::<f32>().unwrap(), 3.0);
+    assert_eq!(y.plus(&x).unwrap().item::<f32>().unwrap(), 3.0);
 }
+
+#[path = "eager/recordings.rs"]
+mod recordings;
+#[path = "eager/variables.rs"]
+mod variables;

@@ -250,9 +250,9 @@ impl Tensor {
     #[track_caller]
     pub fn softmax_cross_entropy(&self, classes: &Tensor) -> Result<(Tensor, Tensor), Error> {
         let caller = Caller::here();
-        let eager = self.eager().or_recording(classes.eager());
+        let eager = self.eager().or_recording(classes.eager()).latest();
         let inputs = [self.handle(), classes.handle()];
-        let op = eager.0.ops.get(Name::CrossEntropy, eager.core())?;
+        let op = eager.op_of(Name::CrossEntropy)?;
         let inputs = Inputs::lent_one_by_one(&inputs);
         let results = eager.run(op, inputs, (&none()).into(), caller);
         let describe = |error| described("softmax_cross_entropy", &[self, classes], error);
@@ -309,6 +309,7 @@ fn call(
     let eager = inputs.iter().fold(first, |eager: &Eager, input| {
         eager.or_recording(input.eager())
     });
+    let eager = eager.latest();
     let result = match inputs {
         [x] => eager.run_one(name, Inputs::lent_one_by_one(&[x.handle()]), attrs, caller),
         [x, y] => {

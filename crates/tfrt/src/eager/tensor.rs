@@ -10,7 +10,7 @@ use tfrt_corert::TensorHandle;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::{DenseHostTensor, Element, TensorFormat, TensorMetadata, TensorShape, convert};
 
-use super::{Eager, wait};
+use super::{Eager, wait_for};
 
 /// A tensor that may be still to come. Clones lead to the same elements.
 #[derive(Clone)]
@@ -59,13 +59,7 @@ impl Tensor {
     ///
     /// Why there will be none; `FailedPrecondition` on a worker of the queue, which must not wait.
     pub fn wait(&self) -> Result<(), Error> {
-        if !self.handle.is_settled() {
-            wait(self.eager.queue(), &[self.handle.to_async().into_any()])?;
-        }
-        match self.handle.error() {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
+        wait_for(self.eager.queue(), &self.handle)
     }
 
     /// Waits for the tensor, and returns it as a dense one of the host, which shares the elements if it is one. They are

@@ -3,16 +3,23 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tfrt_corert::{Caller, Inputs, OpAttrs, TensorHandle};
+use tfrt_corert::{Caller, OpAttrs, TensorHandle};
 use tfrt_host::Error;
 
 use super::methods::described;
 use super::names::Name;
-use super::{Eager, Tensor};
+use super::{Eager, Tensor, make_room};
+
+mod held;
+
+use held::{Change, Held, Kept};
 
 /// A tensor that changes: weights that are trained.
 ///
-/// Steps happen in the memory of the tensor if nobody has read it since; who has, keeps what he read.
+/// Steps happen in the memory of the tensor if nobody has read it since; who has, keeps what he read. A step that can't be
+/// taken leaves the tensor as it is: one that is refused, and one whose gradient fails later or is cancelled, which the
+/// diagnostic handler of the host is told like any other failure. What somebody writes to a gradient during a step of it
+/// fails the step, and the variable.
 ///
 /// # Examples
 ///
@@ -28,50 +35,45 @@ use super::{Eager, Tensor};
 /// ```
 pub struct Variable {
     eager: Eager,
-    /// What stands in place of the tensor while a step is made.
-    changing: Error,
-    value: Mutex<TensorHandle>,
+    held: Mutex<Held>,
 }
 
 impl Variable {
-    pub(super) fn new(tensor: Tensor) -> Variable {
+    pub(super) fn new(eager: Eager, tensor: Tensor) -> Variable {
         Variable {
-            eager: tensor.eager().clone(),
-            changing: Error::internal("the variable is being changed"),
-            value: Mutex::new(tensor.into_handle()),
+            eager,
+            held: Mutex::new(Held::new(tensor.into_handle())),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, TensorHandle> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes the handle out; nobody sees what is left, since the lock is held.
-    fn take(&self, value: &mut TensorHandle) -> TensorHandle {
-        let nothing = self.eager.core().failed(self.changing.clone());
-        std::mem::replace(value, nothing)
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tensor as it is now, or will be when the calls so far are done.
     pub fn read(&self) -> Tensor {
-        self.eager.wrap(self.lock().clone())
+        let handle = self.lock().read(&self.eager.shared.steps);
+        self.eager.latest().wrap(handle)
     }
 
     /// Replaces the tensor.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the new one is known to be of another type or shape.
+    /// `InvalidArgument` if the new one is known to be of another type or shape, or belongs to a recording.
     #[track_caller]
     pub fn assign(&self, tensor: &Tensor) -> Result<(), Error> {
-        let mut value = self.lock();
-        if let (Some(old), Some(new)) = (value.metadata(), tensor.metadata())
+        refuse_recorded(tensor)?;
+        let mut held = self.lock();
+        if let (Some(old), Some(new)) = (held.metadata(), tensor.metadata())
             && old != new
         {
             let message = format!("a variable of {old} can't hold {new}");
             return Err(Error::invalid_argument(message));
         }
-        *value = tensor.handle().clone();
+        let before = held.replace(tensor.handle().clone());
+        drop(held);
+        drop(before);
         Ok(())
     }
 
@@ -79,39 +81,25 @@ impl Variable {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the gradient is of another type or shape.
+    /// `InvalidArgument` if the gradient is of another type or shape, or belongs to a recording; the gradient's if it has
+    /// failed; the reason of a cancellation.
     #[track_caller]
     pub fn descend(&self, gradient: &Tensor, rate: f32) -> Result<(), Error> {
         let caller = Caller::here();
         let mut attrs = OpAttrs::new();
         attrs.set("learning_rate", rate)?;
-        let op = self.eager.prepared(Name::GradientDescent)?;
-        let mut value = self.lock();
-        // The variable's own handle is given away, so that its memory can be written over.
-        let mut inputs = [self.take(&mut value), gradient.handle().clone()];
-        let context = self.eager.context();
-        let inputs_of_step = Inputs::owned(&mut inputs);
-        let result = context.call_one(op, inputs_of_step, (&attrs).into(), caller);
-        match result {
-            Ok(handle) => {
-                *value = handle;
-                Ok(())
-            }
-            Err(error) => {
-                // A call that is refused has taken nothing.
-                let [old, _] = inputs;
-                *value = old;
-                drop(value);
-                Err(described("descend", &[&self.read(), gradient], error))
-            }
-        }
+        let (name, step) = (Name::GradientDescent, ("descend", caller));
+        self.step(name, gradient, &attrs, step, || {
+            let (handle, change) = self.lock().begin(&self.eager.shared.steps);
+            [(self, handle, change)]
+        })
     }
 
     /// Adds a gradient to the velocity, `velocity * momentum + gradient`, and subtracts that, times the rate.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if gradient or velocity is of another type or shape.
+    /// As of [`descend`](Self::descend), and `InvalidArgument` if the velocity is of another type or shape.
     #[track_caller]
     pub fn descend_with(
         &self,
@@ -129,48 +117,81 @@ impl Variable {
         attrs
             .set("learning_rate", rate)?
             .set("momentum", momentum)?;
-        let op = self.eager.prepared(Name::Momentum)?;
-        // In the order of their addresses, so that two threads can't wait for each other.
-        let is_first = std::ptr::from_ref(self) < std::ptr::from_ref(velocity);
-        let (mut value, mut speed) = match is_first {
-            true => {
-                let value = self.lock();
-                (value, velocity.lock())
-            }
-            false => {
-                let speed = velocity.lock();
-                (self.lock(), speed)
-            }
-        };
-        let mut inputs = [
-            self.take(&mut value),
-            self.take(&mut speed),
-            gradient.handle().clone(),
-        ];
-        let context = self.eager.context();
-        let result = context.call(op, Inputs::owned(&mut inputs), (&attrs).into(), caller);
-        let [old_value, old_speed, _] = inputs;
-        match result.map(|mut results| (results.pop(), results.pop())) {
-            Ok((Some(new_speed), Some(new_value))) => {
-                (*value, *speed) = (new_value, new_speed);
-                Ok(())
-            }
-            Ok(_) => Err(Error::internal("a step without weights")),
-            Err(error) => {
-                (*value, *speed) = (old_value, old_speed);
-                drop((value, speed));
-                Err(described(
-                    "descend_with",
-                    &[&self.read(), &velocity.read(), gradient],
-                    error,
-                ))
-            }
+        let (name, step) = (Name::Momentum, ("descend_with", caller));
+        self.step(name, gradient, &attrs, step, || {
+            // Both at once, so that two steps can't wait for each other; in the order of their addresses, so that two
+            // threads can't.
+            let is_first = std::ptr::from_ref(self) < std::ptr::from_ref(velocity);
+            let (mut own, mut other) = match is_first {
+                true => {
+                    let own = self.lock();
+                    (own, velocity.lock())
+                }
+                false => {
+                    let other = velocity.lock();
+                    (self.lock(), other)
+                }
+            };
+            let steps = &self.eager.shared.steps;
+            let ((value, of_value), (speed, of_speed)) = (own.begin(steps), other.begin(steps));
+            [(self, value, of_value), (velocity, speed, of_speed)]
+        })
+    }
+
+    /// Takes a step of the variables that `begin` begins to change. No lock is held during the call.
+    fn step<'v, const N: usize>(
+        &self,
+        name: Name,
+        gradient: &Tensor,
+        attrs: &OpAttrs,
+        (method, caller): (&str, Caller),
+        begin: impl FnOnce() -> [(&'v Variable, TensorHandle, Change); N],
+    ) -> Result<(), Error> {
+        refuse_recorded(gradient)?;
+        let (op, steps) = (self.eager.op_of(name)?, &self.eager.shared.steps);
+        make_room(steps);
+        if let Some(reason) = self.eager.context().cancellation() {
+            return Err(caller.locate(op.name(), reason));
         }
+        let begun = begin();
+        let changes = begun
+            .each_ref()
+            .map(|(variable, _, change)| (*variable, *change));
+        let mut inputs: Vec<TensorHandle> = begun.into_iter().map(|(_, old, _)| old).collect();
+        inputs.push(gradient.handle().clone());
+        let result = steps.step(op, &mut inputs, attrs.into(), caller);
+        // A step that is refused has taken nothing.
+        let (states, result) = match result {
+            Ok(states) => (states, Ok(())),
+            Err(error) => (inputs.drain(..N).collect(), Err(error)),
+        };
+        for ((variable, change), state) in changes.iter().zip(states) {
+            let kept = variable.lock().end(*change, state);
+            kept.into_iter().for_each(Kept::keep);
+        }
+        result.map_err(|error| {
+            let mut of: Vec<Tensor> = changes
+                .iter()
+                .map(|(variable, _)| variable.read())
+                .collect();
+            of.push(gradient.clone());
+            described(method, &of.iter().collect::<Vec<_>>(), error)
+        })
+    }
+}
+
+/// Refuses what a variable can't take: the program of a recording would not do it.
+fn refuse_recorded(tensor: &Tensor) -> Result<(), Error> {
+    match tensor.eager().context().is_recording() {
+        false => Ok(()),
+        true => Err(Error::invalid_argument(
+            "a variable can't be changed in a recording: the program would not change it",
+        )),
     }
 }
 
 impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Variable").field(&*self.lock()).finish()
+        f.debug_tuple("Variable").field(&self.read()).finish()
     }
 }
