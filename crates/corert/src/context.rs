@@ -333,14 +333,24 @@ impl Context {
             n_results: None,
             gives_back: true,
         };
-        let result = self.call_unrecorded(op, Inputs::owned(inputs), attrs, how, || ());
-        result.map_err(|error| {
-            let error = caller.locate(op.name(), error);
-            for input in inputs.iter_mut().filter(|input| input.is_taken()) {
-                *input = TensorHandle::of_error(input.home(), error.clone());
+        match self.call_unrecorded(op, Inputs::owned(inputs), attrs, how, || ()) {
+            Ok(mut results) => {
+                // An input may have failed since.
+                for (result, input) in results.iter_mut().zip(inputs) {
+                    if result.error().is_some() && !input.is_taken() {
+                        *result = input.take();
+                    }
+                }
+                Ok(results)
             }
-            error
-        })
+            Err(error) => {
+                let error = caller.locate(op.name(), error);
+                for input in inputs.iter_mut().filter(|input| input.is_taken()) {
+                    *input = TensorHandle::of_error(input.home(), error.clone());
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Returns a handle to a tensor that somebody promises, on the host's device. It fails when the context is cancelled.
