@@ -99,7 +99,7 @@ fn compare(
     program: Option<Contender>,
 ) {
     let eager = Eager::new(runtime);
-    let recorded = eager.record(&[("images", images)], |inputs| {
+    let recorded = eager.record(&[("images", images)], |_, inputs| {
         Ok(vec![logits(&inputs[0])?])
     });
     let model = recorded.expect("all of it can be written").compile(runtime);

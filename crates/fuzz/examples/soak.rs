@@ -209,6 +209,20 @@ impl Soak {
         Ok(())
     }
 
+    /// The cells that are alive when nothing happens any more.
+    fn at_rest(&self) -> Result<u64, String> {
+        let mut live_cells = counters().live_cells;
+        loop {
+            self.runtime.quiesce().map_err(|error| error.to_string())?;
+            // What the last tasks held goes a little after them.
+            std::thread::sleep(Duration::from_millis(50));
+            match counters().live_cells {
+                now if now == live_cells => return Ok(now),
+                now => live_cells = now,
+            }
+        }
+    }
+
     /// Waits until nothing is alive but what was before.
     fn settle(&self, live_cells: u64) -> Result<(), String> {
         self.runtime.quiesce().map_err(|error| error.to_string())?;
@@ -237,7 +251,7 @@ fn soak(time: Duration) -> Result<(), String> {
     let (mut n_rounds, mut warm, mut last_told) = (0_u64, None, begin);
     // What is made once for all is there after the first round.
     soak.round().map_err(|error| error.to_string())?;
-    let live_cells = counters().live_cells;
+    let live_cells = soak.at_rest()?;
     while begin.elapsed() < time {
         soak.round().map_err(|error| error.to_string())?;
         soak.settle(live_cells)?;

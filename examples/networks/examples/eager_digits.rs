@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     if let Some(path) = &options.save {
         let eager = perceptron.eager();
         let images = eager.zeros::<f32>(&[100, data::N_PIXELS])?;
-        let recorded = eager.record(&[("images", &images)], |inputs| {
+        let recorded = eager.record(&[("images", &images)], |_, inputs| {
             Ok(vec![perceptron.logits(&inputs[0])?])
         })?;
         recorded.save(path)?;

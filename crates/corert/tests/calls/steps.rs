@@ -12,14 +12,9 @@ fn rates() -> OpAttrs {
     attrs
 }
 
-fn dense(handle: &TensorHandle) -> DenseHostTensor {
-    handle
-        .tensor()
-        .unwrap()
-        .unwrap()
-        .as_dense()
-        .unwrap()
-        .clone()
+fn address(handle: &TensorHandle) -> usize {
+    let tensor = handle.tensor().unwrap().unwrap();
+    tensor.as_dense().unwrap().buffer().address()
 }
 
 #[test]
@@ -28,12 +23,23 @@ fn a_step_that_is_refused_has_taken_nothing() {
     let context = runtime.context();
     let op = runtime.op("tfrt.momentum", &runtime.cpu()).unwrap();
     for n in [2, 1 << 17] {
-        let ones = || runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
-        // Somebody writes to one that the step has to read, or to copy.
+        // Others hold the memory of each, ...
+        let ones = || {
+            let allocator = runtime.host().allocator();
+            let held = DenseHostTensor::from_slice(allocator, &[n], &vec![1.0_f32; n]).unwrap();
+            (runtime.handle(held.clone()), held)
+        };
+        let three = || {
+            let all = [ones(), ones(), ones()];
+            (
+                all.each_ref().map(|(handle, _)| handle.clone()),
+                all.map(|(_, held)| held),
+            )
+        };
+        // ... and write to one that the step has to read, or to copy.
         for locked in [1, 2] {
-            let mut inputs = [ones(), ones(), ones()];
-            let held = dense(&inputs[locked]);
-            let writing = held.write().unwrap();
+            let (mut inputs, held) = three();
+            let writing = held[locked].write().unwrap();
             let given = Inputs::owned(&mut inputs);
             let result = op.call(&context, given, &rates());
             let results = result.inspect(|results| results.iter().for_each(wait));
@@ -44,9 +50,8 @@ fn a_step_that_is_refused_has_taken_nothing() {
                 Err(_) => assert!(inputs.iter().all(|input| values(input) == vec![1.0; n])),
             }
 
-            let mut inputs = [ones(), ones(), ones()];
-            let held = dense(&inputs[locked]);
-            let writing = held.write().unwrap();
+            let (mut inputs, held) = three();
+            let writing = held[locked].write().unwrap();
             let states = context.step(&op, &mut inputs, (&rates()).into(), Caller::here());
             let states = states.inspect(|states| states.iter().for_each(wait));
             drop(writing);
@@ -70,7 +75,7 @@ fn a_step_without_a_gradient_gives_the_states_back() {
         states.map(|mut states| states.pop().unwrap())
     };
     let weights = runtime.dense(&[1], &[1.0_f32]).unwrap();
-    let address = dense(&weights).buffer().address();
+    let before = address(&weights);
     let (gate, promises) = gate(&runtime, false);
     let later = || gate.call_one(&context, [&weights], &none()).unwrap();
     let (fails, unfit, never) = (later(), later(), later());
@@ -88,7 +93,7 @@ fn a_step_without_a_gradient_gives_the_states_back() {
     assert!(!stepped.is_settled());
     context.cancel();
     assert_eq!(values(&stepped), [1.0]);
-    assert_eq!(dense(&stepped).buffer().address(), address);
+    assert_eq!(address(&stepped), before);
     // The failure, and the gradient that does not fit.
     assert_eq!(told.lock().unwrap().len(), 2);
     assert!(step(stepped, &never).is_err());

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use tfrt::asynchronous::queue::Task;
 use tfrt::eager::{Eager, Variable};
 use tfrt::host::trace::{Level, TraceSink};
+use tfrt::tensor::DenseHostTensor;
 use tfrt::{ErrorCode, MultiThreadedWorkQueue, Runtime};
 
 use super::eager;
@@ -67,13 +68,15 @@ fn cancelled_steps_leave_weights_and_those_that_can_be_taken_are() {
 #[test]
 fn refused_steps_leave_weights() {
     let eager = eager();
+    let allocator = eager.core().host().allocator();
+    let zeros = || DenseHostTensor::from_slice(allocator, &[2], &[0.0_f32; 2]).unwrap();
+    // Others hold the memory, and write to it.
+    let (velocity, slope) = (zeros(), zeros());
     let w = eager.variable(eager.tensor(&[2], &[1.0_f32, 2.0]).unwrap());
-    let v = eager.variable(eager.zeros::<f32>(&[2]).unwrap());
-    let gradient = eager.tensor(&[2], &[1.0_f32, 1.0]).unwrap();
-    for locked in [v.read(), gradient.clone()] {
-        let host = locked.to_host().unwrap();
-        drop(locked);
-        let writing = host.write().unwrap();
+    let v = eager.variable(eager.of(velocity.clone()));
+    let gradient = eager.of(slope.clone());
+    for locked in [velocity, slope] {
+        let writing = locked.write().unwrap();
         assert!(w.descend_with(&v, &gradient, [0.1, 0.9]).is_err());
         drop(writing);
         assert_eq!(w.read().to_vec::<f32>().unwrap(), [1.0, 2.0]);
