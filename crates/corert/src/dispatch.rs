@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::trace::{Level, Scope};
-use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, guarded};
+use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, guarded};
 use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert};
 
 use crate::TensorHandle;
@@ -216,6 +216,12 @@ impl RegisteredOp {
         let definition = &*self.definition;
         let inputs: Option<InputMetadata<'_>> =
             call.inputs.iter().map(TensorHandle::metadata).collect();
+        for (index, input) in call.inputs.iter().enumerate() {
+            let is_string = input.dtype() == Some(DType::String);
+            if is_string && !definition.input_formats().string {
+                return Err(unfit(definition, index, TensorFormat::StringHost));
+            }
+        }
         let metadata = match (definition.metadata_fn(), inputs) {
             (Some(_), Some(inputs)) => Some(result_metadata(
                 definition,
@@ -392,11 +398,7 @@ fn convert_inputs(
         Some(Ok(tensor)) if !definition.input_formats().takes(tensor.format()) => {
             let (from, to) = (tensor.format(), TensorFormat::DenseHost);
             if !matches!(from, TensorFormat::ScalarHost | TensorFormat::CooHost) {
-                let op = definition.name();
-                // The words before the colon are what programs for the original look for.
-                return Err(Error::invalid_argument(format!(
-                    "Cannot implictly convert {from} to {to}: input {index} of {op}"
-                )));
+                return Err(unfit(definition, index, from));
             }
             let tensor = convert::to_format(tensor, to, execution.host().allocator())?;
             Ok(TensorHandle::of_tensor(handle.home(), tensor))
@@ -404,6 +406,16 @@ fn convert_inputs(
         _ => Ok(handle.clone()),
     };
     inputs.iter().enumerate().map(convert).collect()
+}
+
+/// Says that an input can't be made dense.
+#[cold]
+fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
+    let (op, to) = (definition.name(), TensorFormat::DenseHost);
+    // The words before the colon are what programs for the original look for.
+    Error::invalid_argument(format!(
+        "Cannot implictly convert {from} to {to}: input {index} of {op}"
+    ))
 }
 
 /// Results that have all failed, and the chain with them.

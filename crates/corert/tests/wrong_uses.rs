@@ -2,13 +2,16 @@
 //! `cargo xtask bless` rewrites the page.
 
 use std::fmt::Write;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use expect_test::expect_file;
-use tfrt_corert::{Context, CoreRuntime, Handles, IntoInputs, OpAttrs, TensorHandle};
+use tfrt_corert::{
+    Context, CoreRuntime, CoreRuntimeOp, Formats, Handles, IntoInputs, OpAttrs, OpDefinition,
+    Output, TensorHandle, ops, same_metadata,
+};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Error, HostContext};
+use tfrt_host::{AsyncValue, DType, Error, ErrorCode, HostContext};
 use tfrt_tensor::{Element, StringHostTensor, TensorShape};
 
 #[path = "wrong_uses/attributes.rs"]
@@ -38,13 +41,30 @@ fn row(what: &'static str, error: Error) -> Row {
 struct User {
     runtime: CoreRuntime,
     context: Context,
+    /// Its result is of the input's type and shape, and never comes.
+    never: CoreRuntimeOp,
 }
 
 impl User {
     fn new() -> User {
         let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
         let context = runtime.context();
-        User { runtime, context }
+        let promises = Mutex::new(Vec::new());
+        let never = OpDefinition::new("never", move |_| {
+            let (promise, tensor) = AsyncValue::pending();
+            promises.lock().unwrap().push(promise);
+            Ok([Output::Later(tensor)].into())
+        });
+        let never = never
+            .inputs(1)
+            .formats(Formats::ALL)
+            .metadata(same_metadata);
+        let never = late::op_of(&runtime, never.cost(|_, _| 1).pure());
+        User {
+            runtime,
+            context,
+            never,
+        }
     }
 
     fn dense<T: Element>(&self, extents: &[usize], elements: &[T]) -> TensorHandle {
@@ -63,11 +83,51 @@ impl User {
         self.runtime.handle(tensor)
     }
 
-    /// Why an operation can't be called so.
+    /// Why an operation can't be called so: neither with inputs that are there nor, if types and shapes are enough to
+    /// know it, with inputs that are to come.
     #[track_caller]
     fn refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
+        let given: Vec<TensorHandle> = inputs.with(|inputs| inputs.iter().cloned().collect());
+        let error = self.failure_of(op, &given, attrs);
+        if !given.is_empty()
+            && error.code() == ErrorCode::InvalidArgument
+            && ops::registry().get(op).is_some_and(|op| op.has_metadata())
+        {
+            let to_come = self.to_come(&given);
+            let op = self.runtime.op(op, &self.runtime.cpu()).unwrap();
+            match op.call(&self.context, &to_come, attrs) {
+                Err(early) => assert_eq!(early.message(), error.message(), "{}", op.name()),
+                Ok(_) => panic!("{} finds too late: {error}", op.name()),
+            }
+        }
+        error
+    }
+
+    /// The same of what is known when the inputs are there: what is in them, or that no memory holds the results.
+    #[track_caller]
+    fn late_refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
+        self.failure_of(op, inputs, attrs)
+    }
+
+    #[track_caller]
+    fn failure_of(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         let op = self.runtime.op(op, &self.runtime.cpu()).unwrap();
         failure(op.call(&self.context, inputs, attrs))
+    }
+
+    /// Handles to tensors of the same types and shapes which never come: of the first input, and of all others but those
+    /// of integers, which may say something about the results.
+    fn to_come(&self, inputs: &[TensorHandle]) -> Vec<TensorHandle> {
+        let to_come = |(index, input): (usize, &TensorHandle)| {
+            let is_kept = index > 0 && input.dtype().is_some_and(DType::is_integer);
+            let to_come = self.never.call_one(&self.context, [input], &none());
+            match to_come {
+                Ok(to_come) if !is_kept => to_come,
+                // A handle of another runtime, say.
+                _ => input.clone(),
+            }
+        };
+        inputs.iter().enumerate().map(to_come).collect()
     }
 }
 

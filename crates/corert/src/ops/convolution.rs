@@ -17,6 +17,7 @@ use tfrt_tensor::math::panel::InstructionSet;
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape, with_real};
 
+use super::elements::Elements;
 use super::windows::{Attributes, dilated, windowed};
 use crate::attributes::missing;
 use crate::call::{Call, made};
@@ -26,7 +27,7 @@ use crate::definition::{
 
 mod fused;
 
-use fused::{Bias, Fused, folded};
+use fused::{Bias, Fused, expect_lists, folded};
 
 /// Products and sums that take as long as an addition of long tensors.
 const PRODUCTS_OF_AN_ADDITION: u64 = 8;
@@ -51,8 +52,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
             .inputs(2)
             .attribute("use_cudnn_on_gpu", AttrKind::Bool, "not looked at")
             .attribute("T", AttrKind::Type, "the type of the elements")
-            .elements("real numbers")
-            .metadata(|call| convolution_metadata(call, Kind::Plain)),
+            .elements(Elements::Reals.text())
+            .metadata(|call| convolution_metadata(call, Kind::Plain, Elements::Reals)),
         )
         .add(
             convolving("tf._FusedConv2D", |call| {
@@ -72,8 +73,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
             .attribute("use_cudnn_on_gpu", AttrKind::Bool, "not looked at")
             .attribute("T", AttrKind::Type, "the type of the elements")
             .attribute("TArgs", AttrKind::Texts, "the types of the inputs behind the filter")
-            .elements("f32")
-            .metadata(|call| convolution_metadata(call, Kind::Plain)),
+            .elements(Elements::Single.text())
+            .metadata(|call| fused_metadata(call, Kind::Plain)),
         )
         .add(
             convolving("tf.DepthwiseConv2dNative", |call| {
@@ -89,8 +90,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
             )
             .inputs(2)
             .attribute("T", AttrKind::Type, "the type of the elements")
-            .elements("real numbers")
-            .metadata(|call| convolution_metadata(call, Kind::Depthwise)),
+            .elements(Elements::Reals.text())
+            .metadata(|call| convolution_metadata(call, Kind::Depthwise, Elements::Reals)),
         )
         .add(
             convolving("tfrt.conv2d", convolve_packed)
@@ -102,8 +103,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .attribute("filter", AttrKind::Integers, FILTER)
                 .attribute("groups", AttrKind::Integer, GROUPS)
                 .attribute("fused_ops", AttrKind::Texts, FUSED_OPS)
-                .elements("f32")
-                .metadata(|call| convolution_metadata(call, Kind::Packed)),
+                .elements(Elements::Single.text())
+                .metadata(|call| fused_metadata(call, Kind::Packed)),
         )
         .add(
             dilated(OpDefinition::new("tfrt.pack_conv2d", pack))
@@ -270,7 +271,11 @@ fn groups(attributes: Attributes<'_>) -> Result<usize, Error> {
     }
 }
 
-fn convolution_metadata(call: &MetadataCall<'_>, kind: Kind) -> Result<ResultMetadata, Error> {
+fn convolution_metadata(
+    call: &MetadataCall<'_>,
+    kind: Kind,
+    elements: Elements,
+) -> Result<ResultMetadata, Error> {
     let attributes = Attributes::from(call);
     let [x, filter, ..] = call.inputs else {
         return Err(attributes.error(format_args!("expected images and a filter")));
@@ -280,15 +285,28 @@ fn convolution_metadata(call: &MetadataCall<'_>, kind: Kind) -> Result<ResultMet
             "expected images and a filter of one type, found {x} and {filter}"
         )));
     }
+    elements.expect(call.op, x.dtype)?;
     let shape = Shape::new(attributes, x, filter, kind)?;
     Ok(smallvec![TensorMetadata::new(x.dtype, shape.output)])
 }
 
+/// The same of a convolution and what follows it.
+fn fused_metadata(call: &MetadataCall<'_>, kind: Kind) -> Result<ResultMetadata, Error> {
+    let attributes = Attributes::from(call);
+    let results = convolution_metadata(call, kind, Elements::Single)?;
+    let fused = Fused::of(attributes)?;
+    if kind == Kind::Packed && fused.bias == Bias::Normalisation {
+        return Err(attributes.error(format_args!(
+            "Unsupported fusion type: a normalisation is folded into the filter by tfrt.fold_batch_norm before that is \
+             packed"
+        )));
+    }
+    fused.expect_inputs(attributes, call.inputs, &results[0])?;
+    Ok(results)
+}
+
 /// Packs the filter, and convolves.
 fn by_new_filter(call: &mut Call<'_>, shape: &Shape, fused: Fused) -> Result<Outputs, Error> {
-    if call.dense(0)?.dtype() != DType::F32 {
-        return Err(unsupported(call.op(), call.dense(0)?.dtype()));
-    }
     if shape.is_depthwise() {
         return convolve_depthwise(call, shape, fused);
     }
@@ -336,12 +354,6 @@ fn convolve_numbers(call: &Call<'_>, shape: &Shape) -> Result<Outputs, Error> {
 fn convolve_packed(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let attributes = Attributes::from(&*call);
     let fused = Fused::of(attributes)?;
-    if fused.bias == Bias::Normalisation {
-        return Err(attributes.error(format_args!(
-            "Unsupported fusion type: a normalisation is folded into the filter by tfrt.fold_batch_norm before that is \
-             packed"
-        )));
-    }
     let shape = Shape::of_call(call, Kind::Packed)?;
     if shape.is_depthwise() {
         return convolve_depthwise(call, &shape, fused);
@@ -384,15 +396,17 @@ fn pack(call: &mut Call<'_>) -> Result<Outputs, Error> {
 
 fn fold_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     let attributes = Attributes::from(call);
-    let [filter, scale, ..] = call.inputs else {
+    let [filter, lists @ ..] = call.inputs else {
         return Err(attributes.error(format_args!("expected a filter and a normalisation")));
     };
     let filters = filter.shape.extents().last();
-    if filters.is_none() || filters != scale.shape.n_elements() || filter.dtype != DType::F32 {
+    if filters.is_none() || filter.dtype != DType::F32 {
         return Err(attributes.error(format_args!(
-            "expected a filter of f32 and a scale for each element of its last dimension, found {filter} and {scale}"
+            "expected a filter of f32 of one dimension or more, found {filter}"
         )));
     }
+    expect_lists(attributes, lists, filters)?;
+    attributes.epsilon()?;
     let bias = TensorShape::new(&[filters.unwrap_or(0)])?;
     Ok(smallvec![
         TensorMetadata::clone(filter),

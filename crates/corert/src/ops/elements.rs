@@ -7,6 +7,10 @@ use crate::definition::unsupported;
 /// A family of types of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elements {
+    /// `f32`.
+    Single,
+    /// And `f64`.
+    SingleOrDouble,
     /// Floats of any width.
     Floats,
     /// And integers.
@@ -15,17 +19,24 @@ pub(super) enum Elements {
     RealsAndTruth,
     /// Real numbers, and complex ones.
     Numbers,
+    /// Numbers, and truth values.
+    NumbersAndTruth,
 }
 
 impl Elements {
     /// As the documentation has it.
     pub(super) fn text(self) -> &'static str {
         match self {
+            Elements::Single => "f32",
+            Elements::SingleOrDouble => "f32, f64",
             Elements::Floats => "f16, bf16, f32, f64",
             Elements::Reals => "integers of 8 to 64 bits, f16, bf16, f32, f64",
             Elements::RealsAndTruth => "integers of 8 to 64 bits, f16, bf16, f32, f64, i1",
             Elements::Numbers => {
                 "integers of 8 to 64 bits, f16, bf16, f32, f64, complex64, complex128"
+            }
+            Elements::NumbersAndTruth => {
+                "integers of 8 to 64 bits, f16, bf16, f32, f64, complex64, complex128, i1"
             }
         }
     }
@@ -33,13 +44,16 @@ impl Elements {
     /// Whether a type belongs to it.
     fn holds(self, dtype: DType) -> bool {
         let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+        let is_complex = matches!(dtype, DType::Complex64 | DType::Complex128);
         match self {
+            Elements::Single => dtype == DType::F32,
+            Elements::SingleOrDouble => matches!(dtype, DType::F32 | DType::F64),
             Elements::Floats => is_float,
             Elements::Reals => is_float || dtype.is_integer(),
             Elements::RealsAndTruth => is_float || dtype.is_integer() || dtype == DType::I1,
-            Elements::Numbers => {
-                let is_complex = matches!(dtype, DType::Complex64 | DType::Complex128);
-                is_float || dtype.is_integer() || is_complex
+            Elements::Numbers => is_float || dtype.is_integer() || is_complex,
+            Elements::NumbersAndTruth => {
+                is_float || dtype.is_integer() || is_complex || dtype == DType::I1
             }
         }
     }

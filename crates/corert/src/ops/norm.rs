@@ -6,6 +6,7 @@ use tfrt_tensor::math::normalize::{ChannelTensors, channels_in_place, channels_i
 use tfrt_tensor::math::number::Floating;
 use tfrt_tensor::{TensorMetadata, TensorShape};
 
+use super::elements::Elements;
 use super::windows::Attributes;
 use crate::call::{Call, made};
 use crate::definition::{
@@ -32,7 +33,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
         .attribute("exponential_avg_factor", AttrKind::Float, "not looked at")
         .attribute("T", AttrKind::Type, "the type of the tensor")
         .attribute("U", AttrKind::Type, "the type of all others")
-        .elements("f32, f64")
+        .elements(Elements::SingleOrDouble.text())
         .metadata(metadata)
         .pure(),
     );
@@ -48,7 +49,9 @@ fn metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
             "expected a tensor, scale, offset, mean and variance"
         )));
     };
+    Elements::SingleOrDouble.expect(call.op, x.dtype)?;
     attributes.expect_channels_last()?;
+    attributes.epsilon()?;
     if attributes.attrs.bool("is_training")? == Some(true) {
         return Err(Error::invalid_argument(
             "BatchNorm training not currently supported",
@@ -71,8 +74,7 @@ fn metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 }
 
 fn normalise<T: Floating>(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let epsilon = call.attrs().get::<f32>("epsilon")?.unwrap_or(1.0e-4);
-    let epsilon = T::from_f64(epsilon.into());
+    let epsilon = T::from_f64(Attributes::from(&*call).epsilon()?.into());
     let sole = call.take_sole(0);
     let (mean, variance) = (call.dense(3)?, call.dense(4)?);
     let channels = ChannelTensors {

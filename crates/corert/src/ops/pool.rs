@@ -6,6 +6,7 @@ use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into, pool_into}
 use tfrt_tensor::math::window::Window;
 use tfrt_tensor::{TensorMetadata, TensorShape, with_real};
 
+use super::elements::Elements;
 use super::windows::{Attributes, windowed};
 use crate::attributes::missing;
 use crate::call::Call;
@@ -23,7 +24,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 "extents of windows, as strides",
             )
             .attribute("T", AttrKind::Type, "the type of the elements")
-            .elements("real numbers")
+            .elements(Elements::Reals.text())
             .metadata(pool_metadata)
             .pure()
     };
@@ -50,6 +51,7 @@ fn pool_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     let [x] = call.inputs else {
         return Err(attributes.error(format_args!("expected 1 input")));
     };
+    Elements::Reals.expect(call.op, x.dtype)?;
     let input = attributes.four(x, "images [batch, height, width, channels]")?;
     let extents = attributes.named(output_extents(&input, &windows(attributes)?))?;
     Ok(smallvec![TensorMetadata::new(

@@ -6,6 +6,7 @@ use tfrt_tensor::{
     DenseHostTensor, Dims, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, with_number,
 };
 
+use super::elements::Elements;
 use super::integers::dimension;
 use crate::call::Call;
 use crate::definition::{
@@ -43,9 +44,13 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .summary("A tensor of zeros of the type and shape of the input; one number stands for all.")
                 .inputs(1)
                 .attribute("T", AttrKind::Type, "the type of the input")
-                .elements("numbers, truth values")
+                .elements(Elements::NumbersAndTruth.text())
                 .formats(Formats::ALL)
-                .metadata(same_metadata)
+                .metadata(|call| {
+                    let zeros = same_metadata(call)?;
+                    Elements::NumbersAndTruth.expect(call.op, zeros[0].dtype)?;
+                    Ok(zeros)
+                })
                 .cost(|_, _| 1)
                 .pure(),
         )

@@ -123,6 +123,15 @@ impl Attributes<'_> {
         }
     }
 
+    /// What is added to variances before their roots are taken.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the attribute is no float.
+    pub(super) fn epsilon(self) -> Result<f32, Error> {
+        Ok(self.attrs.get::<f32>("epsilon")?.unwrap_or(1.0e-4))
+    }
+
     fn paddings(self) -> Result<[Padding; 2], Error> {
         let name = "explicit_paddings";
         let list = self.attrs.integers(name)?.unwrap_or_default();

@@ -464,8 +464,7 @@ fn normalisation_is_fused_or_folded_into_the_filter() {
     let wrong = [&weights, &two, &two, &two, &two];
     assert_eq!(
         caller.error("tfrt.fold_batch_norm", &wrong, &none()),
-        "tfrt.fold_batch_norm: expected a filter of f32 and a scale for each element of its last dimension, found \
-         f32 [3, 3, 2, 3] and f32 [2]"
+        "tfrt.fold_batch_norm: expected an element of f32 for each of 3 filters, found f32 [2]"
     );
 }
 

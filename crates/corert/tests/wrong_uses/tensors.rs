@@ -28,7 +28,7 @@ fn arithmetic(user: &User) -> Vec<Row> {
         ),
         row(
             "A value for more elements than any memory holds, where all are needed",
-            user.refusal("tf.Relu", [&huge], &none()),
+            user.late_refusal("tf.Relu", [&huge], &none()),
         ),
         row(
             "A type that an operation does not calculate with",
@@ -230,16 +230,18 @@ fn movement(user: &User) -> Vec<Row> {
 
 fn training(user: &User) -> Vec<Row> {
     let scores = user.ones(&[2, 3]);
-    let loss = |classes: &TensorHandle| {
-        user.refusal(
-            "tf.SparseSoftmaxCrossEntropyWithLogits",
-            [&scores, classes],
-            &none(),
-        )
-    };
+    let entropy = "tf.SparseSoftmaxCrossEntropyWithLogits";
+    let loss = |classes: &TensorHandle| user.refusal(entropy, [&scores, classes], &none());
+    let of_class = |classes: &TensorHandle| user.late_refusal(entropy, [&scores, classes], &none());
     vec![
-        row("A class out of range", loss(&user.dense(&[2], &[0_i32, 3]))),
-        row("A negative class", loss(&user.dense(&[2], &[-1_i64, 0]))),
+        row(
+            "A class out of range",
+            of_class(&user.dense(&[2], &[0_i32, 3])),
+        ),
+        row(
+            "A negative class",
+            of_class(&user.dense(&[2], &[-1_i64, 0])),
+        ),
         row("Too few classes", loss(&user.dense(&[1], &[0_i32]))),
         row("Classes that are floats", loss(&user.ones(&[2]))),
         row(

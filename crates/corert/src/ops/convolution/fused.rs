@@ -1,9 +1,9 @@
 //! What follows a convolution, done with it: a bias or a normalisation, a summand, an activation.
 
 use tfrt_host::Error;
-use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::normalize::ChannelTensors;
 use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
+use tfrt_tensor::{DType, DenseHostTensor, TensorMetadata};
 
 use super::super::windows::Attributes;
 use crate::call::Call;
@@ -68,18 +68,44 @@ impl Fused {
         self.bias.n_inputs() + usize::from(self.adds)
     }
 
-    /// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it.
+    /// Tells whether the inputs, of which images and filter are the first, are what follows a convolution with this
+    /// result.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if there are other inputs than are fused.
-    pub(super) fn take(self, call: &mut Call<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
-        let (found, expected) = (call.n_inputs(), 2 + self.n_inputs());
+    /// `InvalidArgument` if there are more or less, or if they are of other types or shapes.
+    pub(super) fn expect_inputs(
+        self,
+        attributes: Attributes<'_>,
+        inputs: &[&TensorMetadata],
+        result: &TensorMetadata,
+    ) -> Result<(), Error> {
+        let (found, expected) = (inputs.len(), 2 + self.n_inputs());
         if found != expected {
-            return Err(call.error(format_args!(
+            return Err(attributes.error(format_args!(
                 "expected {expected} inputs by attribute 'fused_ops', found {found}"
             )));
         }
+        if self.bias == Bias::Normalisation {
+            attributes.epsilon()?;
+        }
+        let (lists, summands) = inputs[2..].split_at(self.bias.n_inputs());
+        expect_lists(attributes, lists, result.shape.extents().last())?;
+        match summands.iter().find(|summand| **summand != result) {
+            None => Ok(()),
+            Some(found) => Err(attributes.error(format_args!(
+                "expected to add a tensor of {result}, found {found}"
+            ))),
+        }
+    }
+
+    /// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it. The
+    /// inputs are [as expected](Self::expect_inputs).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if an input is not there.
+    pub(super) fn take(self, call: &mut Call<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
         let (scale, shift) = match self.bias {
             Bias::Nothing => (None, None),
             Bias::Summands => (None, Some(call.dense(2)?.clone())),
@@ -97,19 +123,33 @@ impl Fused {
         if !self.adds {
             return Ok((after, call.output(0)?));
         }
-        let (index, result) = (expected - 1, call.result(0)?);
-        let found = call.dense(index)?.metadata();
-        if found != result {
-            return Err(call.error(format_args!(
-                "expected to add a tensor of {result}, found {found}"
-            )));
-        }
+        let (index, result) = (1 + self.n_inputs(), call.result(0)?);
         if let Some(out) = call.take_like(index, result) {
             after.added = AddedTensor::Result;
             return Ok((after, out));
         }
         after.added = AddedTensor::Tensor(call.dense(index)?.clone());
         Ok((after, call.output(0)?))
+    }
+}
+
+/// Tells whether biases, or scale, offset, mean and variance, have an element for each of `n` filters.
+///
+/// # Errors
+///
+/// `InvalidArgument` if one has not, or is not of `f32`.
+pub(super) fn expect_lists(
+    attributes: Attributes<'_>,
+    lists: &[&TensorMetadata],
+    n: Option<usize>,
+) -> Result<(), Error> {
+    let fits = |list: &TensorMetadata| list.dtype == DType::F32 && list.shape.n_elements() == n;
+    match lists.iter().find(|list| !fits(list)) {
+        None => Ok(()),
+        Some(found) => Err(attributes.error(format_args!(
+            "expected an element of f32 for each of {} filters, found {found}",
+            n.unwrap_or(0)
+        ))),
     }
 }
 
@@ -130,12 +170,12 @@ pub(super) fn folded(
     call: &Call<'_>,
     [scale, offset, mean, variance]: [usize; 4],
 ) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let epsilon = call.attrs().get::<f32>("epsilon")?.unwrap_or(1.0e-4);
+    let attributes = Attributes::from(call);
     let channels = ChannelTensors {
         mean: call.dense(mean)?,
         variance: call.dense(variance)?,
         scale: call.dense(scale)?,
         shift: call.dense(offset)?,
     };
-    Attributes::from(call).named(channels.folded(epsilon))
+    attributes.named(channels.folded(attributes.epsilon()?))
 }
