@@ -114,7 +114,8 @@ impl Deferred {
                 drop(known);
                 return self.wait();
             }
-            let found = result_metadata(definition, &known, self.attrs.as_ref(), &self.execution);
+            let attrs = self.attrs.as_ref();
+            let found = result_metadata(definition, (&known, &inputs), attrs, &self.execution);
             drop(known);
             match found {
                 Ok(metadata) => {
@@ -198,7 +199,7 @@ impl Deferred {
             Some(metadata) => Ok(metadata),
             None => result_metadata(
                 &definition,
-                &known_metadata(&inputs),
+                (&known_metadata(&inputs), &inputs),
                 attrs.as_ref(),
                 &self.execution,
             ),

@@ -70,6 +70,8 @@ pub struct MetadataCall<'a> {
     pub inputs: &'a [&'a TensorMetadata],
     /// The attributes.
     pub attrs: OpAttrsRef<'a>,
+    /// The inputs themselves, which may be to come.
+    pub(crate) handles: &'a Inputs<'a>,
 }
 
 impl MetadataCall<'_> {
@@ -334,7 +336,7 @@ impl OpDefinition {
     }
 
     /// Finds types and shapes of the results before they are made. It describes all of them, or none if they depend on
-    /// the values of inputs: then they are known with the results.
+    /// the values of inputs that are not there: then they are known with the results.
     pub fn metadata(
         mut self,
         metadata: impl Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync + 'static,

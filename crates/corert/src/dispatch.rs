@@ -179,7 +179,8 @@ impl RegisteredOp {
     ) -> Result<Handles, Error> {
         let definition = &*self.definition;
         let inputs = known_metadata(&call.inputs);
-        let metadata = result_metadata(definition, &inputs, call.attrs, call.execution)?;
+        let known = (&inputs[..], &call.inputs);
+        let metadata = result_metadata(definition, known, call.attrs, call.execution)?;
         if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata)? > LONG {
             drop(inputs);
             return self.defer_with(home, call, Some(metadata), chain);
@@ -225,7 +226,7 @@ impl RegisteredOp {
         let metadata = match (definition.metadata_fn(), inputs) {
             (Some(_), Some(inputs)) => Some(result_metadata(
                 definition,
-                &inputs,
+                (&inputs, &call.inputs),
                 call.attrs,
                 call.execution,
             )?),
@@ -261,11 +262,12 @@ pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     all
 }
 
-/// Asks the metadata function, if there is one. Nothing is described if values of inputs decide.
+/// Asks the metadata function, if there is one, about inputs of these types and shapes. Nothing is described if values
+/// of inputs decide that are not there.
 #[inline]
 pub(crate) fn result_metadata(
     definition: &OpDefinition,
-    inputs: &[&TensorMetadata],
+    (inputs, handles): (&[&TensorMetadata], &Inputs<'_>),
     attrs: OpAttrsRef<'_>,
     execution: &ExecutionContext,
 ) -> Result<ResultMetadata, Error> {
@@ -279,6 +281,7 @@ pub(crate) fn result_metadata(
         op: definition.name(),
         inputs,
         attrs,
+        handles,
     };
     let results = guarded(|| function(&call)).and_then(|result| result)?;
     let expected = definition.n_results_with(attrs)?;

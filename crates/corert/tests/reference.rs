@@ -20,7 +20,8 @@ and meanings are those of TensorFlow, where it has such an operation; those of `
 they are, and others are converted.
 
 *Known before*: types and shapes of the results are known, and what is wrong with inputs and attributes is said, when \
-the operation is called. Elsewhere that depends on what is in the tensors, and is known when these are there.
+the operation is called. Inputs that say which axes or which shape have to be there for that. Elsewhere types and \
+shapes depend on what is in the tensors, and are known when these are there.
 
 *Effects*: a *pure* operation has none. Others happen in the order of the calls.
 

@@ -2,7 +2,7 @@
 //! `cargo xtask bless` rewrites the page.
 
 use std::fmt::Write;
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use expect_test::expect_file;
@@ -11,8 +11,8 @@ use tfrt_corert::{
     Output, TensorHandle, ops, same_metadata,
 };
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AsyncValue, DType, Error, ErrorCode, HostContext};
-use tfrt_tensor::{Element, StringHostTensor, TensorShape};
+use tfrt_host::{AsyncValue, DType, Error, ErrorCode, HostContext, Promise};
+use tfrt_tensor::{Element, StringHostTensor, Tensor, TensorShape};
 
 #[path = "wrong_uses/attributes.rs"]
 mod attributes;
@@ -41,30 +41,40 @@ fn row(what: &'static str, error: Error) -> Row {
 struct User {
     runtime: CoreRuntime,
     context: Context,
-    /// Its result is of the input's type and shape, and never comes.
-    never: CoreRuntimeOp,
+    /// Its result is of the input's type and shape, and comes when a promise is kept.
+    later: CoreRuntimeOp,
+    promises: Arc<Mutex<Vec<Promise<Tensor>>>>,
 }
 
 impl User {
     fn new() -> User {
         let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
         let context = runtime.context();
-        let promises = Mutex::new(Vec::new());
-        let never = OpDefinition::new("never", move |_| {
+        let promises = Arc::new(Mutex::new(Vec::new()));
+        let made = promises.clone();
+        let later = OpDefinition::new("later", move |_| {
             let (promise, tensor) = AsyncValue::pending();
-            promises.lock().unwrap().push(promise);
+            made.lock().unwrap().push(promise);
             Ok([Output::Later(tensor)].into())
         });
-        let never = never
+        let later = later
             .inputs(1)
             .formats(Formats::ALL)
             .metadata(same_metadata);
-        let never = late::op_of(&runtime, never.cost(|_, _| 1).pure());
+        let later = late::op_of(&runtime, later.cost(|_, _| 1).pure());
         User {
             runtime,
             context,
-            never,
+            later,
+            promises,
         }
+    }
+
+    /// A tensor of which type and shape are known, and that is to come.
+    fn later(&self, like: &TensorHandle) -> TensorHandle {
+        let later = self.later.call_one(&self.context, [like], &none());
+        // A handle of another runtime, say.
+        later.unwrap_or_else(|_| like.clone())
     }
 
     fn dense<T: Element>(&self, extents: &[usize], elements: &[T]) -> TensorHandle {
@@ -115,16 +125,14 @@ impl User {
         failure(op.call(&self.context, inputs, attrs))
     }
 
-    /// Handles to tensors of the same types and shapes which never come: of the first input, and of all others but those
+    /// Tensors of the same types and shapes that are to come: of the first input, and of all others but those
     /// of integers, which may say something about the results.
     fn to_come(&self, inputs: &[TensorHandle]) -> Vec<TensorHandle> {
         let to_come = |(index, input): (usize, &TensorHandle)| {
             let is_kept = index > 0 && input.dtype().is_some_and(DType::is_integer);
-            let to_come = self.never.call_one(&self.context, [input], &none());
-            match to_come {
-                Ok(to_come) if !is_kept => to_come,
-                // A handle of another runtime, say.
-                _ => input.clone(),
+            match is_kept {
+                true => input.clone(),
+                false => self.later(input),
             }
         };
         inputs.iter().enumerate().map(to_come).collect()

@@ -3,13 +3,13 @@
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::math::reduce::{Greater, Sum, Ties, positions_into, reduce_into};
-use tfrt_tensor::{Dims, TensorMetadata, TensorShape, with_number, with_real};
+use tfrt_tensor::math::reduce::{Greater, Sum, Ties, positions_into};
+use tfrt_tensor::{TensorMetadata, TensorShape, with_number, with_real};
 
 use super::arithmetic::typed;
 use super::elements::Elements;
-use super::integers::dimension;
-use super::reduction::reduce;
+use super::integers::{Integers, named_axis};
+use super::reduction::{left, reduce, reduce_over, reduced_metadata};
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
@@ -64,79 +64,41 @@ pub(super) fn register(registry: &mut OpRegistry) {
         );
 }
 
-/// The dimension that an attribute names.
-///
-/// # Errors
-///
-/// `InvalidArgument` if there is none.
-fn named(op: &str, axis: i64, rank: usize) -> Result<usize, Error> {
-    dimension(axis, rank).ok_or_else(|| {
-        Error::invalid_argument(format!("{op}: there is no dimension {axis} of {rank}"))
-    })
-}
-
-/// The dimensions that are summed up, in order.
-fn summed(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<Dims, Error> {
-    let Some(axes) = attrs.integers("axes")? else {
-        return Ok((0..rank).collect());
-    };
-    let mut list: Dims = axes
-        .iter()
-        .map(|axis| named(op, *axis, rank))
-        .collect::<Result<_, _>>()?;
-    list.sort_unstable();
-    if let Some(twice) = list.windows(2).find(|pair| pair[0] == pair[1]) {
-        let twice = twice[0];
-        return Err(Error::invalid_argument(format!(
-            "{op}: dimension {twice} is named twice"
-        )));
-    }
-    Ok(list)
+/// The dimensions that an attribute says are summed up.
+fn summed(attrs: OpAttrsRef<'_>, rank: usize) -> Result<Integers, Error> {
+    // A tensor has less dimensions than the largest integer.
+    let all = || (0..rank as i64).collect();
+    Ok(attrs
+        .integers("axes")?
+        .map_or_else(all, Integers::from_iter))
 }
 
 fn sum_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    let [x, axes @ ..] = call.inputs else {
-        let op = call.op;
-        return Err(Error::invalid_argument(format!("{op} expects an input")));
-    };
-    Elements::Numbers.expect(call.op, x.dtype)?;
-    if !axes.is_empty() {
-        return match call.attrs.value("axes") {
-            None => Ok(ResultMetadata::new()),
-            Some(_) => Err(Error::invalid_argument(format!(
-                "{}: expected dimensions in the second input or in attribute 'axes', found both",
-                call.op
-            ))),
-        };
+    match call.inputs {
+        [x] => {
+            Elements::Numbers.expect(call.op, x.dtype)?;
+            let axes = summed(call.attrs, x.shape.rank())?;
+            Ok(smallvec![left(call.op, call.attrs, x, &axes)?.0])
+        }
+        _ if call.attrs.value("axes").is_some() => Err(Error::invalid_argument(format!(
+            "{}: expected dimensions in the second input or in attribute 'axes', found both",
+            call.op
+        ))),
+        _ => reduced_metadata(call, Elements::Numbers),
     }
-    let axes = summed(call.op, call.attrs, x.shape.rank())?;
-    let keeps = call.attrs.bool("keep_dims")?.unwrap_or(false);
-    let extents = x.shape.extents().enumerate();
-    let extents: Dims = extents
-        .filter_map(|(index, extent)| match (axes.contains(&index), keeps) {
-            (false, _) => Some(extent),
-            (true, true) => Some(1),
-            (true, false) => None,
-        })
-        .collect();
-    Ok(smallvec![TensorMetadata::new(
-        x.dtype,
-        TensorShape::new(&extents)?
-    )])
 }
 
 fn sum(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    if call.n_inputs() > 1 {
-        let dtype = call.dense(0)?.dtype();
-        return with_number!(dtype, T => reduce::<Sum, T>(call), else
-            Err(unsupported(call.op(), dtype)));
-    }
-    let (x, out) = (call.dense(0)?, call.output(0)?);
-    let axes = summed(call.op(), call.attrs(), x.shape().rank())?;
-    let chain = with_number!(x.dtype(), T =>
-        reduce_into::<Sum, T>(call.execution(), x, &axes, &out)?, else
-        return Err(unsupported(call.op(), x.dtype())));
-    call.made(out, chain)
+    let x = call.dense(0)?;
+    let (dtype, rank) = (x.dtype(), x.shape().rank());
+    let by_attribute = match call.n_inputs() {
+        1 => Some(summed(call.attrs(), rank)?),
+        _ => None,
+    };
+    with_number!(dtype, T => match &by_attribute {
+        Some(axes) => reduce_over::<Sum, T>(call, axes),
+        None => reduce::<Sum, T>(call),
+    }, else Err(unsupported(call.op(), dtype)))
 }
 
 /// The dimension along which a position is looked for.
@@ -146,7 +108,7 @@ fn position_axis(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<usize, 
         None => attrs.integer("dimension")?,
     };
     match axis {
-        Some(axis) => named(op, axis, rank),
+        Some(axis) => named_axis(op, axis, rank),
         None => Err(crate::attributes::missing(op, "axis")),
     }
 }

@@ -10,7 +10,7 @@ use tfrt_tensor::{
     with_element,
 };
 
-use super::integers::dimension;
+use super::integers::{dimension, named_axis};
 use super::shapes::reshaped;
 use super::strings;
 use crate::attributes::OpAttrsRef;
@@ -27,6 +27,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .inputs_from(2..=usize::MAX)
                 .attribute("N", AttrKind::Integer, "how many tensors there are")
                 .attribute("Tidx", AttrKind::Type, "the type of the axis")
+                .metadata(concat_metadata)
                 .formats(Formats::STRING),
         )
         .add(
@@ -71,6 +72,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .summary("The dimensions in the order that the second input says.")
                 .inputs(2)
                 .attribute("Tperm", AttrKind::Type, "the type of the order")
+                .metadata(transpose_metadata)
                 .formats(Formats::STRING),
         )
         .add(
@@ -121,50 +123,94 @@ fn moved(call: &Call<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs, Er
 }
 
 /// The error of a function that does not know for whom it calculates.
-fn named<T>(call: &Call<'_>, result: Result<T, Error>) -> Result<T, Error> {
-    result.map_err(|error| call.error(format_args!("{}", error.message())))
+fn named<T>(op: &str, result: Result<T, Error>) -> Result<T, Error> {
+    result.map_err(|error| Error::invalid_argument(format!("{op}: {}", error.message())))
+}
+
+/// The axis along which tensors lie behind each other.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is none, or if they differ elsewhere.
+fn joint(op: &str, parts: &[&TensorMetadata], axis: i64) -> Result<usize, Error> {
+    expect_alike(op, parts)?;
+    let rank = parts.first().map_or(0, |part| part.shape.rank());
+    let axis = named_axis(op, axis, rank.max(1))?;
+    for (number, part) in parts.iter().enumerate() {
+        for dimension in (0..rank).filter(|dimension| *dimension != axis) {
+            let extent = |part: &TensorMetadata| part.shape.extent(dimension);
+            if let (Some(wanted), Some(found)) = (extent(parts[0]), extent(part))
+                && wanted != found
+            {
+                return Err(Error::invalid_argument(format!(
+                    "{op}: Wrong non-concatenating dimension. Dimension {dimension} for argument {number} doesn't match \
+                     that of argument 0: {found} vs. {wanted}"
+                )));
+            }
+        }
+    }
+    Ok(axis)
+}
+
+/// Tells whether tensors are of one type and rank.
+fn expect_alike(op: &str, parts: &[&TensorMetadata]) -> Result<(), Error> {
+    for pair in parts.windows(2) {
+        let (first, other) = (pair[0], pair[1]);
+        if other.dtype != first.dtype {
+            let (first, other) = (first.dtype, other.dtype);
+            return Err(Error::invalid_argument(format!(
+                "{op}: Input dtypes do not match: {first} and {other}"
+            )));
+        }
+        if other.shape.rank() != first.shape.rank() {
+            let (first, other) = (&first.shape, &other.shape);
+            return Err(Error::invalid_argument(format!(
+                "{op}: Input ranks do not match: shapes {first} and {other}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn concat_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    let [parts @ .., _] = call.inputs else {
+        return Err(Error::invalid_argument(
+            "tf.ConcatV2 expects 2 or more inputs",
+        ));
+    };
+    let Some(first) = parts.first() else {
+        return Err(Error::invalid_argument(
+            "tf.ConcatV2 expects 2 or more inputs",
+        ));
+    };
+    expect_alike(call.op, parts)?;
+    let Some(axis) = call.integer(parts.len(), "an axis")? else {
+        return Ok(ResultMetadata::new());
+    };
+    let axis = joint(call.op, parts, axis)?;
+    let extents = |part: &&TensorMetadata| match part.shape.rank() {
+        0 => Dims::from_slice(&[1]),
+        _ => part.shape.to_dims(),
+    };
+    let shapes: Vec<Dims> = parts.iter().map(extents).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+    let extents = named(call.op, concat_extents(&shapes, axis))?;
+    Ok(smallvec![TensorMetadata::new(
+        first.dtype,
+        TensorShape::new(&extents)?
+    )])
 }
 
 fn concat(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let n = call.n_inputs() - 1;
     let parts = (0..n).map(|index| call.tensor(index));
     let parts: Vec<&Tensor> = parts.collect::<Result<_, _>>()?;
-    let first = parts[0].metadata();
-    let rank = first.shape.rank();
-    for part in &parts[1..] {
-        let other = part.metadata();
-        if other.dtype != first.dtype {
-            let (first, other) = (first.dtype, other.dtype);
-            return Err(call.error(format_args!(
-                "Input dtypes do not match: {first} and {other}"
-            )));
-        }
-        if other.shape.rank() != rank {
-            let (first, other) = (&first.shape, &other.shape);
-            return Err(call.error(format_args!(
-                "Input ranks do not match: shapes {first} and {other}"
-            )));
-        }
-    }
-    let axis = call.axis(n, rank.max(1))?;
-    if rank == 0 {
+    let described: Vec<&TensorMetadata> = parts.iter().map(|part| part.metadata()).collect();
+    let axis = joint(call.op(), &described, call.integer(n, "an axis")?)?;
+    if described[0].shape.rank() == 0 {
         let vector = |part: &&Tensor| reshaped(part, TensorShape::new(&[1])?);
         let vectors = parts.iter().map(vector);
         return joined(call, vectors.collect::<Result<_, _>>()?, axis);
-    }
-    for (number, part) in parts.iter().enumerate() {
-        for dimension in (0..rank).filter(|dimension| *dimension != axis) {
-            let extent = |part: &Tensor| part.metadata().shape.extent(dimension);
-            let (wanted, found) = (extent(parts[0]), extent(part));
-            if let (Some(wanted), Some(found)) = (wanted, found)
-                && wanted != found
-            {
-                return Err(call.error(format_args!(
-                    "Wrong non-concatenating dimension. Dimension {dimension} for argument {number} doesn't match \
-                     that of argument 0: {found} vs. {wanted}"
-                )));
-            }
-        }
     }
     joined(call, parts.into_iter().cloned().collect(), axis)
 }
@@ -198,11 +244,7 @@ fn pack(call: &mut Call<'_>) -> Result<Outputs, Error> {
 /// The dimension along which a tensor is taken apart, and the number of its parts.
 fn parted(op: &str, attrs: OpAttrsRef<'_>, extents: &[usize]) -> Result<(usize, usize), Error> {
     let (axis, rank) = (attrs.integer("axis")?.unwrap_or(0), extents.len());
-    let axis = dimension(axis, rank).ok_or_else(|| {
-        Error::invalid_argument(format!(
-            "{op}: there is no axis {axis} in a tensor of rank {rank}"
-        ))
-    })?;
+    let axis = named_axis(op, axis, rank)?;
     let (n, found) = (attrs.integer("num")?.unwrap_or(0), extents[axis]);
     match usize::try_from(n) == Ok(found) {
         true => Ok((axis, found)),
@@ -236,7 +278,7 @@ fn unpack(call: &mut Call<'_>) -> Result<Outputs, Error> {
     // An extent of a shape fits 63 bits.
     for index in 0..n as i64 {
         slices[axis] = Slice::new(index, index + 1, 1);
-        let movement = named(call, Movement::slice(&extents, &slices))?;
+        let movement = named(call.op(), Movement::slice(&extents, &slices))?;
         match x {
             Tensor::String(x) => {
                 let strings = strings::moved(x, &movement)?.reshape(part.clone())?;
@@ -258,7 +300,7 @@ fn joined(call: &Call<'_>, parts: Vec<Tensor>, axis: usize) -> Result<Outputs, E
     let shapes = parts.iter().map(|part| part.metadata().shape.to_dims());
     let shapes: Vec<Dims> = shapes.collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let extents = named(call, concat_extents(&shapes, axis))?;
+    let extents = named(call.op(), concat_extents(&shapes, axis))?;
     if let Some(Tensor::String(_)) = parts.first() {
         let strings = parts.iter().map(Tensor::as_strings);
         let strings: Vec<&StringHostTensor> = strings.collect::<Result<_, _>>()?;
@@ -283,7 +325,11 @@ fn tile(call: &mut Call<'_>) -> Result<Outputs, Error> {
         )));
     }
     let times = sizes(call, &times, "multiples")?;
-    moved(call, x, &named(call, Movement::tile(&extents, &times))?)
+    moved(
+        call,
+        x,
+        &named(call.op(), Movement::tile(&extents, &times))?,
+    )
 }
 
 /// Numbers that are not negative.
@@ -313,7 +359,7 @@ fn pad(call: &mut Call<'_>) -> Result<Outputs, Error> {
     sizes(call, &paddings, "paddings")?;
     let pairs = paddings.chunks_exact(2).map(|pair| (pair[0], pair[1]));
     let pairs: SmallVec<[(i64, i64); 4]> = pairs.collect();
-    let movement = named(call, Movement::pad(&extents, &pairs, Edge::Constant))?;
+    let movement = named(call.op(), Movement::pad(&extents, &pairs, Edge::Constant))?;
     if call.n_inputs() < 3 {
         return moved(call, call.tensor(0)?, &movement);
     }
@@ -343,22 +389,41 @@ fn expect_one(
     }
 }
 
+/// How elements move when the dimensions are put in this order.
+fn turned(op: &str, extents: &[usize], order: &[i64]) -> Result<Movement, Error> {
+    let places = order.iter().map(|axis| dimension(*axis, extents.len()));
+    match places.collect::<Option<Dims>>() {
+        Some(places) => named(op, Movement::transpose(extents, &places)),
+        None => Err(Error::invalid_argument(format!(
+            "{op}: expected an order of {} dimensions, found {order:?}",
+            extents.len()
+        ))),
+    }
+}
+
+const ORDER: &str = "an order of dimensions";
+
+fn transpose_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    let [x, _] = call.inputs else {
+        return Err(Error::invalid_argument("tf.Transpose expects 2 inputs"));
+    };
+    match call.vector(1, ORDER)? {
+        Some(order) => {
+            let movement = turned(call.op, &x.shape.to_dims(), &order)?;
+            Ok(smallvec![movement.metadata(x)?])
+        }
+        None => Ok(ResultMetadata::new()),
+    }
+}
+
 fn transpose(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
-    let extents = x.metadata().shape.to_dims();
-    let order = call.vector(1, "an order of dimensions")?;
-    let places = order.iter().map(|axis| dimension(*axis, extents.len()));
-    let places: Option<Dims> = places.collect();
-    let movement = match places {
-        Some(places) => named(call, Movement::transpose(&extents, &places))?,
-        None => {
-            let rank = extents.len();
-            return Err(call.error(format_args!(
-                "expected an order of {rank} dimensions, found {order:?}"
-            )));
-        }
-    };
-    moved(call, x, &movement)
+    let order = call.vector(1, ORDER)?;
+    moved(
+        call,
+        x,
+        &turned(call.op(), &x.metadata().shape.to_dims(), &order)?,
+    )
 }
 
 fn slice(call: &mut Call<'_>) -> Result<Outputs, Error> {
@@ -388,7 +453,11 @@ fn slice(call: &mut Call<'_>) -> Result<Outputs, Error> {
         })?;
         slices.push(Slice::new(*start, end, 1));
     }
-    moved(call, x, &named(call, Movement::slice(&extents, &slices))?)
+    moved(
+        call,
+        x,
+        &named(call.op(), Movement::slice(&extents, &slices))?,
+    )
 }
 
 fn gather(call: &mut Call<'_>) -> Result<Outputs, Error> {
@@ -416,7 +485,7 @@ fn gather(call: &mut Call<'_>) -> Result<Outputs, Error> {
     moved(
         call,
         x,
-        &named(call, Movement::gather(&extents, axis, &positions))?,
+        &named(call.op(), Movement::gather(&extents, axis, &positions))?,
     )
 }
 
@@ -435,7 +504,7 @@ fn one_hot(call: &mut Call<'_>) -> Result<Outputs, Error> {
     expect_one(call, on, dtype, "at the position")?;
     expect_one(call, off, dtype, "elsewhere")?;
     let extents = named(
-        call,
+        call.op(),
         one_hot_extents(&positions.shape().to_dims(), depth, axis),
     )?;
     // A negative position is none; counted from behind it would be one.

@@ -1,13 +1,17 @@
 //! Reductions over the dimensions that an input names: `tf.Mean`, `tf.Max`.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
 use tfrt_tensor::math::reduce::{Maximum, Mean, Reduction, reduce_into};
 use tfrt_tensor::{Dims, Element, TensorMetadata, TensorShape, with_real};
 
+use super::elements::Elements;
 use super::integers::dimension;
+use crate::attributes::OpAttrsRef;
 use crate::call::Call;
-use crate::definition::{AttrKind, OpDefinition, OpRegistry, Outputs, unsupported};
+use crate::definition::{
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+};
 
 /// `reduction!("tf.Max", Maximum)` defines an operation for all real numbers.
 macro_rules! reduction {
@@ -24,7 +28,8 @@ macro_rules! reduction {
         )
         .attribute("T", AttrKind::Type, "the type of the elements")
         .attribute("Tidx", AttrKind::Type, "the type of the dimensions")
-        .elements("real numbers")
+        .elements(Elements::Reals.text())
+        .metadata(|call| reduced_metadata(call, Elements::Reals))
         .pure()
     };
 }
@@ -39,38 +44,82 @@ pub(super) fn register(registry: &mut OpRegistry) {
         ));
 }
 
+/// Type and shape of the first input without the dimensions in the second, if these are there.
+pub(super) fn reduced_metadata(
+    call: &MetadataCall<'_>,
+    elements: Elements,
+) -> Result<ResultMetadata, Error> {
+    let [x, indices] = call.inputs else {
+        let op = call.op;
+        return Err(Error::invalid_argument(format!("{op} expects 2 inputs")));
+    };
+    elements.expect(call.op, x.dtype)?;
+    expect_indices(call.op, &indices.shape)?;
+    match call.integers(1, WHAT)? {
+        Some(indices) => Ok(smallvec![left(call.op, call.attrs, x, &indices)?.0]),
+        None => Ok(ResultMetadata::new()),
+    }
+}
+
 /// Reduces the first input over the dimensions in the second.
 pub(super) fn reduce<R: Reduction<T, Output = T>, T: Element>(
     call: &mut Call<'_>,
 ) -> Result<Outputs, Error> {
+    expect_indices(call.op(), call.dense(1)?.shape())?;
+    let indices = call.integers(1, WHAT)?;
+    reduce_over::<R, T>(call, &indices)
+}
+
+/// Reduces the first input over dimensions.
+pub(super) fn reduce_over<R: Reduction<T, Output = T>, T: Element>(
+    call: &Call<'_>,
+    indices: &[i64],
+) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
-    let extents = x.shape().to_dims();
-    let dimensions = reduced(call, extents.len())?;
-    let keeps = call.attrs().bool("keep_dims")?.unwrap_or(false);
-    let left = extents.iter().enumerate().filter_map(|(index, extent)| {
-        match (dimensions.contains(&index), keeps) {
-            (false, _) => Some(*extent),
-            (true, true) => Some(1),
-            (true, false) => None,
-        }
-    });
-    let shape = TensorShape::new(&left.collect::<Dims>())?;
-    let out = call.allocate(TensorMetadata::new(x.dtype(), shape))?;
+    let (metadata, dimensions) = left(call.op(), call.attrs(), x.metadata(), indices)?;
+    let out = call.allocate(metadata)?;
     let chain = reduce_into::<R, T>(call.execution(), x, &dimensions, &out)
         .map_err(|error| call.error(format_args!("{}", error.message())))?;
     call.made(out, chain)
 }
 
-/// The dimensions that go.
-fn reduced(call: &Call<'_>, rank: usize) -> Result<Dims, Error> {
-    let op = call.op();
-    let shape = call.dense(1)?.shape();
-    if shape.rank() > 1 {
-        return Err(call.error(format_args!(
-            "expected reduction indices in a vector, found {shape}"
-        )));
+const WHAT: &str = "reduction indices";
+
+fn expect_indices(op: &str, shape: &TensorShape) -> Result<(), Error> {
+    match shape.rank() {
+        0 | 1 => Ok(()),
+        _ => Err(Error::invalid_argument(format!(
+            "{op}: expected {WHAT} in a vector, found {shape}"
+        ))),
     }
-    let indices = call.integers(1, "reduction indices")?;
+}
+
+/// What is left of a tensor, and the dimensions that go.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is no such dimension, or if one is named twice.
+pub(super) fn left(
+    op: &str,
+    attrs: OpAttrsRef<'_>,
+    x: &TensorMetadata,
+    indices: &[i64],
+) -> Result<(TensorMetadata, Dims), Error> {
+    let dimensions = reduced(op, indices, x.shape.rank())?;
+    let keeps = attrs.bool("keep_dims")?.unwrap_or(false);
+    let left = x.shape.extents().enumerate().filter_map(|(index, extent)| {
+        match (dimensions.contains(&index), keeps) {
+            (false, _) => Some(extent),
+            (true, true) => Some(1),
+            (true, false) => None,
+        }
+    });
+    let shape = TensorShape::new(&left.collect::<Dims>())?;
+    Ok((TensorMetadata::new(x.dtype, shape), dimensions))
+}
+
+/// The dimensions that go.
+fn reduced(op: &str, indices: &[i64], rank: usize) -> Result<Dims, Error> {
     let dimensions = indices.iter().map(|index| {
         dimension(*index, rank).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -83,8 +132,7 @@ fn reduced(call: &Call<'_>, rank: usize) -> Result<Dims, Error> {
     for dimension in &dimensions {
         if std::mem::replace(&mut seen[*dimension], true) {
             return Err(Error::invalid_argument(format!(
-                "{op} reduction indices must be unique: found {:?}",
-                &indices[..]
+                "{op} reduction indices must be unique: found {indices:?}"
             )));
         }
     }

@@ -7,7 +7,7 @@ use tfrt_tensor::{
 };
 
 use super::elements::Elements;
-use super::integers::dimension;
+use super::integers::{Integers, dimension};
 use crate::call::Call;
 use crate::definition::{
     AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata,
@@ -84,7 +84,8 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .summary("The tensor with the shape that the second input says, of which one extent may be -1; in the same memory.")
                 .inputs(2)
                 .attribute("T", AttrKind::Type, "the type of the tensor")
-                .attribute("Tshape", AttrKind::Type, "the type of the shape"),
+                .attribute("Tshape", AttrKind::Type, "the type of the shape")
+                .metadata(reshape_metadata),
         );
 }
 
@@ -259,23 +260,27 @@ fn squeeze(call: &mut Call<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![reshaped(call.tensor(0)?, shape)?.into()])
 }
 
-fn reshape(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let tensor = call.tensor(0)?;
-    let mut wanted = call.vector(1, "a shape")?;
-    let shape = &tensor.metadata().shape;
+/// The shape as which a tensor shall be seen: one extent may be -1, which is what is left.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the tensor does not have as many elements.
+fn seen(op: &str, tensor: &TensorMetadata, mut wanted: Integers) -> Result<TensorShape, Error> {
+    let shape = &tensor.shape;
     let misfit = |wanted: &[i64]| {
-        call.error(format_args!(
-            "a tensor of shape {shape} can't be seen as one of {wanted:?}"
+        Error::invalid_argument(format!(
+            "{op}: a tensor of shape {shape} can't be seen as one of {wanted:?}"
         ))
     };
+    let n = tensor.n_elements()?;
     let mut unknown = wanted
         .iter()
         .enumerate()
         .filter(|(_, extent)| **extent == -1);
     if let Some((place, _)) = unknown.next() {
         if unknown.next().is_some() {
-            return Err(call.error(format_args!(
-                "expected a shape of which one extent is -1 at most, found {:?}",
+            return Err(Error::invalid_argument(format!(
+                "{op}: expected a shape of which one extent is -1 at most, found {:?}",
                 &wanted[..]
             )));
         }
@@ -285,7 +290,6 @@ fn reshape(call: &mut Call<'_>) -> Result<Outputs, Error> {
             .filter(|(index, _)| *index != place);
         let mut known = known.map(|(_, extent)| *extent);
         let product = known.try_fold(1_i64, i64::checked_mul);
-        let n = tensor.metadata().n_elements()?;
         let n = i64::try_from(n).map_err(|_| misfit(&wanted))?;
         // Of no elements any number of rows could be made.
         let extent = product
@@ -293,7 +297,28 @@ fn reshape(call: &mut Call<'_>) -> Result<Outputs, Error> {
             .map(|product| n / product);
         wanted[place] = extent.ok_or_else(|| misfit(&wanted))?;
     }
-    let shape = TensorShape::from_i64(&wanted).map_err(|_| misfit(&wanted))?;
-    let output = reshaped(tensor, shape).map_err(|_| misfit(&wanted))?;
-    Ok(smallvec![output.into()])
+    let seen = TensorShape::from_i64(&wanted).map_err(|_| misfit(&wanted))?;
+    match seen.n_elements() == Some(n) {
+        true => Ok(seen),
+        false => Err(misfit(&wanted)),
+    }
+}
+
+fn reshape_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+    let [x, _] = call.inputs else {
+        return Err(Error::invalid_argument("tf.Reshape expects 2 inputs"));
+    };
+    match call.vector(1, "a shape")? {
+        Some(wanted) => {
+            let shape = seen(call.op, x, wanted)?;
+            Ok(smallvec![TensorMetadata::new(x.dtype, shape)])
+        }
+        None => Ok(ResultMetadata::new()),
+    }
+}
+
+fn reshape(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    let tensor = call.tensor(0)?;
+    let shape = seen(call.op(), tensor.metadata(), call.vector(1, "a shape")?)?;
+    Ok(smallvec![reshaped(tensor, shape)?.into()])
 }

@@ -53,15 +53,15 @@ fn sums_are_taken_along_dimensions() {
     );
     assert_eq!(
         bed.refusal("tf.Sum", [&empty], &axes(&[2], false)),
-        "tf.Sum: there is no dimension 2 of 2"
+        "tf.Sum reduction index must be in [-input_rank, input_rank) range: found 2 for rank 2"
     );
     assert_eq!(
         bed.refusal("tf.Sum", [&empty], &axes(&[-3], false)),
-        "tf.Sum: there is no dimension -3 of 2"
+        "tf.Sum reduction index must be in [-input_rank, input_rank) range: found -3 for rank 2"
     );
     assert_eq!(
         bed.refusal("tf.Sum", [&empty], &axes(&[1, -1], false)),
-        "tf.Sum: dimension 1 is named twice"
+        "tf.Sum reduction indices must be unique: found [1, -1]"
     );
 }
 
@@ -104,7 +104,7 @@ fn positions_of_the_largest_elements_are_found() {
     );
     assert!(
         bed.refusal("tf.ArgMax", [&x], &attrs([("axis", 2_i32)]))
-            .contains("no dimension 2")
+            .contains("no axis 2")
     );
     let mut wrong = attrs([("axis", 0_i32)]);
     wrong.set("output_type", DType::F32).unwrap();

@@ -2,7 +2,9 @@
 
 use tfrt_tensor::{Bool, Complex, DType, DenseHostTensor, F16};
 
-use super::{Caller, address, attrs, elements, none, shape, text};
+use tfrt_corert::{OpAttrs, TensorHandle};
+
+use super::{Caller, address, attrs, elements, none, settled, shape, text};
 
 #[test]
 fn constants_are_the_attribute() {
@@ -232,4 +234,49 @@ fn reshaped_tensors_lie_in_the_same_memory() {
         text(&other),
         "StringHostTensor shape = [1, 2], values = [\"a\", \"b\"]"
     );
+}
+
+#[test]
+fn shapes_that_inputs_name_are_known_before_the_results() {
+    let caller = Caller::new();
+    let op = |name: &str| caller.runtime.op(name, &caller.runtime.cpu()).unwrap();
+    // So long that it is left to a worker.
+    let x = caller.all(&[300, 400], 1.0_f32);
+    let x = op("tf.Relu").call_one(&caller.context, [&x], &none());
+    let x = x.unwrap();
+    let numbers = |numbers: &[i64]| caller.dense(&[numbers.len()], numbers);
+    let keeps = || attrs!["keep_dims" => true];
+    let known = |name: &str, inputs: &[&TensorHandle], attrs: &OpAttrs| {
+        let result = op(name).call_one(&caller.context, inputs, attrs).unwrap();
+        let before = result.shape().map(|shape| shape.to_dims().to_vec());
+        settled(&result);
+        assert_eq!(before, Some(shape(&result)), "{name}");
+        before.unwrap()
+    };
+    for name in ["tf.Mean", "tf.Max", "tf.Sum"] {
+        assert_eq!(known(name, &[&x, &numbers(&[1])], &none()), [300]);
+        assert_eq!(known(name, &[&x, &numbers(&[-2])], &keeps()), [1, 400]);
+    }
+    assert_eq!(
+        known("tf.Reshape", &[&x, &numbers(&[-1, 600])], &none()),
+        [200, 600]
+    );
+    assert_eq!(
+        known("tf.Transpose", &[&x, &numbers(&[1, 0])], &none()),
+        [400, 300]
+    );
+    assert_eq!(
+        known("tf.ConcatV2", &[&x, &x, &numbers(&[-1])], &none()),
+        [300, 800]
+    );
+    for (name, wrong) in [
+        ("tf.Mean", numbers(&[7])),
+        ("tf.Max", numbers(&[0, 0])),
+        ("tf.Reshape", numbers(&[7, 7])),
+        ("tf.Transpose", numbers(&[0])),
+        ("tf.ConcatV2", numbers(&[2])),
+    ] {
+        let result = op(name).call(&caller.context, [&x, &wrong], &none());
+        assert!(result.is_err(), "{name}");
+    }
 }

@@ -156,3 +156,37 @@ fn of_authors() -> Vec<Row> {
         ),
     ]
 }
+
+#[test]
+fn shapes_are_known_late_if_the_inputs_that_name_them_are() {
+    let user = User::new();
+    let (gate, promises) = gate(&user.runtime);
+    let x = user.ones(&[2, 3]);
+    for (name, numbers, wanted) in [
+        ("tf.Mean", &[1_i64][..], &[2][..]),
+        ("tf.Reshape", &[3, -1], &[3, 2]),
+        ("tf.Transpose", &[1, 0], &[3, 2]),
+    ] {
+        let op = user.runtime.op(name, &user.runtime.cpu()).unwrap();
+        let numbers = user.dense(&[numbers.len()], numbers);
+        // Nothing is known of the numbers; then their type and shape.
+        let of_nothing = gate.call_one(&user.context, [&x], &none()).unwrap();
+        let results = [
+            op.call_one(&user.context, [&x, &of_nothing], &none()),
+            op.call_one(&user.context, [&x, &user.later(&numbers)], &none()),
+        ];
+        let tensor = || numbers.tensor().unwrap().unwrap().clone();
+        promises.recv().unwrap().resolve(tensor());
+        user.promises
+            .lock()
+            .unwrap()
+            .pop()
+            .unwrap()
+            .resolve(tensor());
+        for result in results {
+            let result = result.unwrap();
+            settled(&result);
+            assert_eq!(result.shape().unwrap().to_dims()[..], *wanted, "{name}");
+        }
+    }
+}
