@@ -13,6 +13,7 @@ use tfrt_tensor::{
 
 use super::arithmetic::{two_of_one_type, typed};
 use super::elements::Elements;
+use super::windows::Attributes;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
@@ -261,7 +262,7 @@ fn fused(call: &mut Call<'_>) -> Result<Outputs, Error> {
 }
 
 fn bias_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    expect_channels_last(call)?;
+    Attributes::from(call).expect_channels_last()?;
     let [x, bias] = two_of_one_type(call, Elements::Numbers)?;
     if x.shape.rank() < 2 {
         let (op, shape) = (call.op, &x.shape);
@@ -282,17 +283,4 @@ fn bias_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 fn add_bias(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let dtype = call.dense(0)?.dtype();
     with_number!(dtype, T => call.binary::<Add, T>(), else Err(unsupported(call.op(), dtype)))
-}
-
-/// Tells whether channels are said to be the last dimension.
-pub(super) fn expect_channels_last(call: &MetadataCall<'_>) -> Result<(), Error> {
-    match call.attrs.text("data_format")? {
-        None | Some("NHWC") => Ok(()),
-        Some(found) => {
-            let found = found.escape_debug();
-            let message =
-                format!("invalid data format. Currently only support NHWC, found '{found}'");
-            Err(Error::invalid_argument(message))
-        }
-    }
 }

@@ -18,7 +18,7 @@ use tfrt_tensor::{
 
 use super::arithmetic::typed;
 use super::elements::Elements;
-use super::product::expect_channels_last;
+use super::windows::Attributes;
 use crate::attributes::{AttrValue, OpAttrsRef, missing};
 use crate::call::{Call, Swapped, made};
 use crate::definition::{
@@ -128,7 +128,7 @@ fn relu_gradient(call: &mut Call<'_>) -> Result<Outputs, Error> {
 }
 
 fn bias_gradient_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    expect_channels_last(call)?;
+    Attributes::from(call).expect_channels_last()?;
     let [gradient] = call.inputs else {
         let op = call.op;
         return Err(Error::invalid_argument(format!("{op} expects 1 input")));
