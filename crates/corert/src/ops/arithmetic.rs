@@ -62,6 +62,7 @@ pub(super) fn register(registry: &mut OpRegistry) {
             .elements("all but complex ones and strings")
             .inputs(1)
             .attribute("DstT", AttrKind::Type, "the type of the result")
+            .attribute("Truncate", AttrKind::Bool, "false")
             .attribute("SrcT", AttrKind::Type, "the type of the input, which counts itself")
             .metadata(cast_metadata)
             .pure(),
@@ -122,6 +123,11 @@ fn register_comparisons(registry: &mut OpRegistry) {
         .add(
             binary_op("tf.Equal", RealsAndTruth, truth, equal)
                 .summary("Whether two elements are the same, broadcast.")
+                .attribute("incompatible_shape_error", AttrKind::Bool, "true")
+                .metadata(move |call| {
+                    expect_bool(call, "incompatible_shape_error", true)?;
+                    broadcast_metadata(call, RealsAndTruth, truth)
+                })
                 .short(short::comparison::<math::Equal>),
         );
 }
@@ -306,11 +312,23 @@ fn equal(call: &mut Call<'_>) -> Result<Outputs, Error> {
     }
 }
 
+/// Tells whether an attribute is what it is if it is not stated.
+fn expect_bool(call: &MetadataCall<'_>, name: &str, expected: bool) -> Result<(), Error> {
+    match call.attrs.bool(name)? {
+        Some(found) if found != expected => Err(Error::invalid_argument(format!(
+            "{}: expected attribute '{name}' to be {expected}, found {found}",
+            call.op
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn cast_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     let [x] = call.inputs else {
         let op = call.op;
         return Err(Error::invalid_argument(format!("{op} expects 1 input")));
     };
+    expect_bool(call, "Truncate", false)?;
     let dtype = call.attrs.dtype("DstT")?;
     let dtype = dtype.ok_or_else(|| call.missing("DstT"))?;
     for dtype in [x.dtype, dtype] {

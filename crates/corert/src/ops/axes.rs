@@ -40,19 +40,16 @@ pub(super) fn register(registry: &mut OpRegistry) {
                 .pure(),
         )
         .add(
-            typed(OpDefinition::new("tf.ArgMax", |call| {
-                let rank = call.dense(0)?.shape().rank();
-                let axis = position_axis(call.op(), call.attrs(), rank)?;
-                positions(call, axis)
-            }))
-            .summary("Where along a dimension the largest element is, the first of several.")
+            typed(OpDefinition::new("tf.ArgMax", largest))
+            .summary("Where along a dimension, which the second input names, or an attribute, the largest element is, the first of several.")
             .elements(Elements::Reals.text())
-            .inputs(1)
+            .inputs_from(1..=2)
             .attribute(
                 "axis",
                 AttrKind::Integer,
-                "the dimension, from the last on if negative",
+                "the dimension if there is no second input, from the last on if negative",
             )
+            .attribute("Tidx", AttrKind::Type, "the type of the second input")
             .attribute("dimension", AttrKind::Integer, "the same by its other name")
             .attribute(
                 "output_type",
@@ -101,33 +98,56 @@ fn sum(call: &mut Call<'_>) -> Result<Outputs, Error> {
     }, else Err(unsupported(call.op(), dtype)))
 }
 
-/// The dimension along which a position is looked for.
-fn position_axis(op: &str, attrs: OpAttrsRef<'_>, rank: usize) -> Result<usize, Error> {
+/// The dimension along which a position is looked for, if an attribute says it and not an input.
+fn stated_axis(op: &str, attrs: OpAttrsRef<'_>, by_input: bool) -> Result<Option<i64>, Error> {
     let axis = match attrs.integer("axis")? {
         Some(axis) => Some(axis),
         None => attrs.integer("dimension")?,
     };
-    match axis {
-        Some(axis) => named_axis(op, axis, rank),
-        None => Err(crate::attributes::missing(op, "axis")),
+    match (axis, by_input) {
+        (Some(_), true) => Err(Error::invalid_argument(format!(
+            "{op}: expected a dimension in the second input or in attribute 'axis', found both"
+        ))),
+        (None, false) => Err(crate::attributes::missing(op, "axis")),
+        (axis, _) => Ok(axis),
+    }
+}
+
+/// The type of positions.
+fn position_type(op: &str, attrs: OpAttrsRef<'_>) -> Result<DType, Error> {
+    match attrs.dtype("output_type")?.unwrap_or(DType::I64) {
+        dtype @ (DType::I32 | DType::I64) => Ok(dtype),
+        dtype => Err(Error::invalid_argument(format!(
+            "{op}: attribute 'output_type': expected i32 or i64, found {dtype}"
+        ))),
     }
 }
 
 fn positions_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-    let [x] = call.inputs else {
-        let op = call.op;
-        return Err(Error::invalid_argument(format!("{op} expects 1 input")));
+    let op = call.op;
+    let Some(x) = call.inputs.first() else {
+        return Err(Error::invalid_argument(format!("{op} expects an input")));
     };
-    Elements::Reals.expect(call.op, x.dtype)?;
-    let axis = position_axis(call.op, call.attrs, x.shape.rank())?;
-    let dtype = call.attrs.dtype("output_type")?.unwrap_or(DType::I64);
-    if !matches!(dtype, DType::I32 | DType::I64) {
-        let op = call.op;
-        return Err(Error::invalid_argument(format!(
-            "{op}: attribute 'output_type': expected i32 or i64, found {dtype}"
-        )));
+    Elements::Reals.expect(op, x.dtype)?;
+    let dtype = position_type(op, call.attrs)?;
+    let axis = match stated_axis(op, call.attrs, call.inputs.len() > 1)? {
+        Some(axis) => Some(axis),
+        None => call.integer(1, "an axis")?,
+    };
+    match axis {
+        Some(axis) => without(x, named_axis(op, axis, x.shape.rank())?, dtype),
+        None => Ok(ResultMetadata::new()),
     }
-    without(x, axis, dtype)
+}
+
+fn largest(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    let (op, attrs) = (call.op(), call.attrs());
+    let axis = match stated_axis(op, attrs, call.n_inputs() > 1)? {
+        Some(axis) => axis,
+        None => call.integer(1, "an axis")?,
+    };
+    let axis = named_axis(op, axis, call.dense(0)?.shape().rank())?;
+    positions(call, axis, position_type(op, attrs)?)
 }
 
 /// A tensor without a dimension.
@@ -144,19 +164,19 @@ pub(super) fn without(
     )])
 }
 
-/// Finds where the largest elements along a dimension are; the result's type is what the metadata function said.
-pub(super) fn positions(call: &mut Call<'_>, axis: usize) -> Result<Outputs, Error> {
-    let (x, result) = (call.dense(0)?, call.result(0)?);
-    let wide = TensorMetadata::new(DType::I64, result.shape.clone());
-    let wide = call.allocate(wide)?;
+/// Finds where the largest elements along a dimension are.
+pub(super) fn positions(call: &mut Call<'_>, axis: usize, dtype: DType) -> Result<Outputs, Error> {
+    let x = call.dense(0)?;
+    let shape = without(x.metadata(), axis, dtype)?.remove(0).shape;
+    let wide = call.allocate(TensorMetadata::new(DType::I64, shape.clone()))?;
     let chain = with_real!(x.dtype(), T =>
         positions_into::<Greater, T>(call.execution(), x, axis, Ties::First, &wide)?, else
         return Err(unsupported(call.op(), x.dtype())));
-    if result.dtype == DType::I64 {
+    if dtype == DType::I64 {
         return call.made(wide, chain);
     }
-    let (out, execution) = (call.output(0)?, call.execution().clone());
-    let written = out.clone();
+    let out = call.allocate(TensorMetadata::new(dtype, shape))?;
+    let (execution, written) = (call.execution().clone(), out.clone());
     let chain = chain.and_then_value(move |_| {
         cast_into(&execution, Casting::default(), &wide, &written)
             .unwrap_or_else(tfrt_host::AsyncValue::from_error)

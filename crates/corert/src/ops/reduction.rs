@@ -29,7 +29,11 @@ macro_rules! reduction {
         .attribute("T", AttrKind::Type, "the type of the elements")
         .attribute("Tidx", AttrKind::Type, "the type of the dimensions")
         .elements(Elements::Reals.text())
-        .metadata(|call| reduced_metadata(call, Elements::Reals))
+        .metadata(|call| {
+            let results = reduced_metadata(call, Elements::Reals)?;
+            expect_elements(call, &results)?;
+            Ok(results)
+        })
         .pure()
     };
 }
@@ -37,10 +41,12 @@ macro_rules! reduction {
 pub(super) fn register(registry: &mut OpRegistry) {
     registry
         .add(reduction!("tf.Mean", Mean).summary(
-            "The mean over the dimensions in the second input; of integers, rounded towards 0.",
+            "The mean over the dimensions in the second input; of integers, rounded towards 0. Of no elements there is none: an error, where \
+             TensorFlow gives NaN.",
         ))
         .add(reduction!("tf.Max", Maximum).summary(
-            "The largest element over the dimensions in the second input; no number, if one is none.",
+            "The largest element over the dimensions in the second input; no number, if one is none. Of no elements there is none: an \
+             error, where TensorFlow gives -inf.",
         ));
 }
 
@@ -58,6 +64,19 @@ pub(super) fn reduced_metadata(
     match call.integers(1, WHAT)? {
         Some(indices) => Ok(smallvec![left(call.op, call.attrs, x, &indices)?.0]),
         None => Ok(ResultMetadata::new()),
+    }
+}
+
+/// Tells whether there are elements to reduce, if there are results that need them.
+fn expect_elements(call: &MetadataCall<'_>, results: &[TensorMetadata]) -> Result<(), Error> {
+    let is_empty = |metadata: &TensorMetadata| metadata.shape.n_elements() == Some(0);
+    let lacks = call.inputs.first().is_some_and(|x| is_empty(x));
+    match lacks && results.iter().any(|result| !is_empty(result)) {
+        true => Err(Error::invalid_argument(format!(
+            "{}: there is nothing to reduce, and no result for that",
+            call.op
+        ))),
+        false => Ok(()),
     }
 }
 

@@ -129,7 +129,7 @@ fn register_shapes(registry: &mut OpRegistry) {
                 "tfrt_test.argmax",
                 "Where in each row the largest element is, as i32.",
                 1,
-                |call| positions(call, 1),
+                |call| positions(call, 1, DType::I32),
             )
             .elements(Elements::Reals.text())
             .attribute("axis", AttrKind::Integer, axis)

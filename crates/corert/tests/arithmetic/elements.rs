@@ -429,10 +429,9 @@ fn what_does_not_fit_is_refused_by_the_call() {
             bed.refusal(name, [&x], &none()),
             format!("{name} expects 2 inputs, found 1")
         );
-        assert_eq!(
-            bed.refusal(name, [&x, &x], &attrs([("axis", 1_i32)])),
-            format!("{name} has no attribute 'axis': expected T")
-        );
+        let refusal = bed.refusal(name, [&x, &x], &attrs([("axis", 1_i32)]));
+        let start = format!("{name} has no attribute 'axis': expected T");
+        assert!(refusal.starts_with(&start), "{refusal}");
     }
     let same = bed.one("tf.Equal", [&truth, &truth], &none()).unwrap();
     assert_eq!(bed.read(&same), [1.0, 1.0]);

@@ -194,3 +194,51 @@ fn normalisation_in_place_gives_the_same() {
     assert_eq!(address(&moved[0]), before);
     assert_eq!(elements::<f64>(&moved[0]), elements::<f64>(&kept[0]));
 }
+
+#[test]
+fn the_axis_of_positions_is_an_attribute_or_an_input() {
+    let caller = Caller::new();
+    let x = caller.dense(&[2, 3], &[1.0_f32, 5.0, 2.0, 7.0, 0.0, 7.5]);
+    let axis = |axis: i32| caller.dense(&[], &[axis]);
+    for dtype in [DType::I32, DType::I64] {
+        let of_type = || attrs!["output_type" => dtype, "Tidx" => DType::I32];
+        let mut by_attribute = of_type();
+        by_attribute.set("axis", -1_i32).unwrap();
+        assert_eq!(
+            text(&caller.call("tf.ArgMax", &[&x, &axis(-1)], &of_type())),
+            text(&caller.call("tf.ArgMax", &[&x], &by_attribute)),
+        );
+    }
+    assert_eq!(
+        text(&caller.call("tf.ArgMax", &[&x, &axis(1)], &none())),
+        "DenseHostTensor dtype = i64, shape = [2], values = [1, 2]"
+    );
+    assert_eq!(
+        caller.error("tf.ArgMax", &[&x, &axis(0)], &attrs!["axis" => 0_i32]),
+        "tf.ArgMax: expected a dimension in the second input or in attribute 'axis', found both"
+    );
+    assert_eq!(
+        caller.error("tf.ArgMax", &[&x, &axis(2)], &none()),
+        "tf.ArgMax: there is no axis 2 in a tensor of rank 2"
+    );
+}
+
+#[test]
+fn attributes_of_graphs_are_taken_if_they_say_the_usual() {
+    let caller = Caller::new();
+    let x = caller.dense(&[2], &[1.5_f32, -2.5]);
+    let cast = |truncate: bool| attrs!["DstT" => DType::I32, "Truncate" => truncate];
+    let integers = caller.call("tf.Cast", &[&x], &cast(false));
+    assert_eq!(elements::<i32>(&integers), [1, -2]);
+    assert_eq!(
+        caller.error("tf.Cast", &[&x], &cast(true)),
+        "tf.Cast: expected attribute 'Truncate' to be false, found true"
+    );
+    let fails = |fails: bool| attrs!["incompatible_shape_error" => fails];
+    let same = caller.call("tf.Equal", &[&x, &x], &fails(true));
+    assert_eq!(shape(&same), [2]);
+    assert_eq!(
+        caller.error("tf.Equal", &[&x, &x], &fails(false)),
+        "tf.Equal: expected attribute 'incompatible_shape_error' to be true, found false"
+    );
+}
