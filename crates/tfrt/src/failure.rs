@@ -82,7 +82,7 @@ impl Failure {
                 error_message(error)
             )),
             Failure::TookTooLong(time) => Some(format!(
-                "ended after twice the deadline of {time:?}, with work that did not stop at it"
+                "ended, since there was work that did not stop at the deadline of {time:?}"
             )),
             Failure::Open(_) | Failure::Text(_) | Failure::Told(_) => None,
         }

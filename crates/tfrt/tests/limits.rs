@@ -226,12 +226,15 @@ fn time_ends_programs_of_strangers() {
     }";
     let flags = ["--deadline", "200ms", "--max-steps", "1000000000000"];
     expect("forever", &flags, forever, 4, "Deadline exceeded");
+    // A deadline that leaves no time is one, too, and no fault of the kernels.
+    let flags = ["--deadline", "1ms", "--max-steps", "1000000000000"];
+    expect("at-once", &flags, forever, 4, "Deadline exceeded");
 }
 
 #[test]
 fn kernel_that_does_not_stop_at_the_deadline_is_ended_with_the_process() {
     // 128 thousand million operations take longer than a tenth of a second, on any processor.
-    let words = "ended after twice the deadline of 50ms";
+    let words = "work that did not stop at the deadline of 50ms";
     expect(
         "product",
         &["--deadline", "50ms"],
