@@ -187,7 +187,7 @@ fn gate(runtime: &CoreRuntime) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>
         .metadata(same_metadata);
     let mut registry = OpRegistry::new();
     registry.add(definition.pure());
-    let op = runtime.op("gate", &runtime.handler_of(registry, None));
+    let op = runtime.op("gate", &runtime.handler_of("own", registry, None));
     (op.expect("it is registered"), receiver)
 }
 

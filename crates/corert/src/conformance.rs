@@ -119,7 +119,7 @@ impl Bed {
                 let _gone = sender.send(promise);
             }))
             .add(note(noted.clone()));
-        let handler = make(&runtime, runtime.handler_of(registry, None));
+        let handler = make(&runtime, runtime.handler_of("own", registry, None));
         Bed {
             context: runtime.context(),
             runtime,

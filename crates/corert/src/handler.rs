@@ -112,7 +112,8 @@ pub struct FallbackOpHandler {
 }
 
 impl FallbackOpHandler {
-    /// Returns a handler that asks `first`, then each of `others`.
+    /// Returns a handler that asks `first`, then each of `others`. Its device is that of `first`; an operation runs on
+    /// the device of the handler that knows it.
     pub fn new(
         name: &str,
         first: Arc<dyn OpHandler>,

@@ -106,18 +106,30 @@ impl CoreRuntime {
     /// The handler of the operations that come with this crate ([`ops::registry`]), on the host's device.
     pub fn cpu(&self) -> Arc<dyn OpHandler> {
         let make = || -> Arc<dyn OpHandler> {
-            Arc::new(CpuOpHandler::new(ops::registry(), self.device(), None))
+            Arc::new(CpuOpHandler::new(
+                "cpu",
+                ops::registry(),
+                self.device(),
+                None,
+            ))
         };
         self.shared.cpu.get_or_init(make).clone()
     }
 
     /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.
+    /// What is recorded of its calls asks for a handler of this name: [`register`](Self::register) it under that.
     pub fn handler_of(
         &self,
+        name: &str,
         registry: OpRegistry,
         next: Option<Arc<dyn OpHandler>>,
     ) -> Arc<dyn OpHandler> {
-        Arc::new(CpuOpHandler::new(Arc::new(registry), self.device(), next))
+        Arc::new(CpuOpHandler::new(
+            name,
+            Arc::new(registry),
+            self.device(),
+            next,
+        ))
     }
 
     /// Gives a handler a name under which programs find it.

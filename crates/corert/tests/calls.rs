@@ -54,7 +54,7 @@ fn gate(
     }
     let mut registry = OpRegistry::new();
     registry.add(definition);
-    let handler = runtime.handler_of(registry, None);
+    let handler = runtime.handler_of("own", registry, None);
     (runtime.op("gate", &handler).unwrap(), receiver)
 }
 
@@ -320,7 +320,7 @@ fn side_effects_keep_the_order_of_the_calls() {
     let mut registry = OpRegistry::new();
     registry.add(OpDefinition::new("note", note).inputs(1).results(0));
     let note = runtime
-        .op("note", &runtime.handler_of(registry, None))
+        .op("note", &runtime.handler_of("own", registry, None))
         .unwrap();
     let (gate, promises) = gate(&runtime, true);
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
@@ -422,7 +422,7 @@ fn a_panic_of_an_operation_is_its_error() {
     let mut registry = OpRegistry::new();
     registry.add(OpDefinition::new("panics", |_| panic!("oh no")).pure());
     let op = runtime
-        .op("panics", &runtime.handler_of(registry, None))
+        .op("panics", &runtime.handler_of("own", registry, None))
         .unwrap();
     let error = op.call(&runtime.context(), (), &none()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Internal);
@@ -443,7 +443,7 @@ fn an_operation_may_call_others_with_its_own_context() {
         let mut registry = OpRegistry::new();
         registry.add(OpDefinition::new("inner", note).inputs(0).results(0));
         runtime
-            .op("inner", &runtime.handler_of(registry, None))
+            .op("inner", &runtime.handler_of("own", registry, None))
             .unwrap()
     };
     let outer = {
@@ -456,7 +456,7 @@ fn an_operation_may_call_others_with_its_own_context() {
         let mut registry = OpRegistry::new();
         registry.add(OpDefinition::new("outer", note).inputs(0).results(0));
         runtime
-            .op("outer", &runtime.handler_of(registry, None))
+            .op("outer", &runtime.handler_of("own", registry, None))
             .unwrap()
     };
     outer.call(&context, (), &none()).unwrap();

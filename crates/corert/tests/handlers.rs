@@ -23,6 +23,7 @@ fn handlers_keep_the_contract() {
     conformance::suite(&|_, next| next);
     conformance::suite(&|runtime, next| {
         Arc::new(CpuOpHandler::new(
+            "cpu",
             ops::registry(),
             runtime.device(),
             Some(next),
@@ -205,7 +206,7 @@ fn side_effects_that_take_long_keep_their_order() {
     let mut registry = OpRegistry::new();
     registry.add(OpDefinition::new("note", note).inputs(1).results(0));
     let note = runtime
-        .op("note", &runtime.handler_of(registry, None))
+        .op("note", &runtime.handler_of("own", registry, None))
         .unwrap();
     // The first is left to a worker, and has no result to wait for.
     for n in [1 << 20, 1] {

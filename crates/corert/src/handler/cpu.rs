@@ -12,6 +12,7 @@ use crate::op::Op;
 
 /// Finds operations in a registry; what is not there the next handler is asked for.
 pub struct CpuOpHandler {
+    name: String,
     registry: Arc<OpRegistry>,
     device: Device,
     next: Option<Arc<dyn OpHandler>>,
@@ -20,11 +21,13 @@ pub struct CpuOpHandler {
 impl CpuOpHandler {
     /// Returns a handler of the operations in `registry`, whose results are on `device`, in the memory of the host.
     pub fn new(
+        name: &str,
         registry: Arc<OpRegistry>,
         device: Device,
         next: Option<Arc<dyn OpHandler>>,
     ) -> CpuOpHandler {
         CpuOpHandler {
+            name: name.to_owned(),
             registry,
             device,
             next,
@@ -34,7 +37,7 @@ impl CpuOpHandler {
 
 impl OpHandler for CpuOpHandler {
     fn name(&self) -> &str {
-        "cpu"
+        &self.name
     }
 
     fn device(&self) -> Device {
@@ -62,6 +65,7 @@ impl OpHandler for CpuOpHandler {
 impl std::fmt::Debug for CpuOpHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CpuOpHandler")
+            .field("name", &self.name)
             .field("device", &self.device)
             .finish_non_exhaustive()
     }

@@ -33,6 +33,7 @@ fn null(execution: &ExecutionContext) -> OpHandlerRef {
 fn cpu(fallback: &OpHandlerRef, execution: &ExecutionContext) -> OpHandlerRef {
     let device = runtime(execution).device();
     OpHandlerRef(Arc::new(CpuOpHandler::new(
+        "cpu",
         ops::registry(),
         device,
         Some(fallback.0.clone()),

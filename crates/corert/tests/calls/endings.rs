@@ -91,7 +91,7 @@ fn several_results_that_fail_are_told_of_once() {
     let mut registry = OpRegistry::new();
     registry.add(OpDefinition::new("two", dispatch).inputs(1).results(2));
     let op = runtime
-        .op("two", &runtime.handler_of(registry, None))
+        .op("two", &runtime.handler_of("own", registry, None))
         .unwrap();
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, promises) = gate(&runtime, true);

@@ -38,7 +38,7 @@ fn calls_are_kept_in_the_order_of_their_effects() {
         let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
         registry.add(definition.inputs(0).results(0));
         runtime
-            .op(&name, &runtime.handler_of(registry, None))
+            .op(&name, &runtime.handler_of("own", registry, None))
             .unwrap()
     };
     let inner = op_of(OpDefinition::new("inner", |_| Ok([].into_iter().collect())));
@@ -53,6 +53,8 @@ fn calls_are_kept_in_the_order_of_their_effects() {
     let trace = recording.finish(&[]).unwrap();
     let names: Vec<&str> = trace.calls.iter().map(|call| call.op.name()).collect();
     assert_eq!(names, ["outer", "inner"]);
+    // Under its own name, by which a program finds it.
+    assert_eq!(trace.calls[0].op.handler(), "own");
     // After the end nothing is kept.
     assert!(!context.is_recording());
     outer.call(&context, (), &none()).unwrap();

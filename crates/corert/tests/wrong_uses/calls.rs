@@ -87,7 +87,8 @@ fn places() -> Vec<Row> {
     let (x, foreign) = (user.ones(&[2]), other.ones(&[2]));
     let add = user.runtime.op("tf.AddV2", &user.runtime.cpu()).unwrap();
     let device = Device::new("cpu", "CPU:7");
-    let elsewhere: Arc<dyn OpHandler> = Arc::new(CpuOpHandler::new(ops::registry(), device, None));
+    let elsewhere: Arc<dyn OpHandler> =
+        Arc::new(CpuOpHandler::new("cpu", ops::registry(), device, None));
     let relu = user.runtime.op("tf.Relu", &elsewhere).unwrap();
     vec![
         row(

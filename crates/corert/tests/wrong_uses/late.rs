@@ -28,7 +28,7 @@ pub(super) fn op_of(runtime: &CoreRuntime, definition: OpDefinition) -> CoreRunt
     let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
     registry.add(definition);
     runtime
-        .op(&name, &runtime.handler_of(registry, None))
+        .op(&name, &runtime.handler_of("own", registry, None))
         .unwrap()
 }
 
