@@ -86,13 +86,16 @@ impl Attributes<'_> {
     ///
     /// `InvalidArgument`
     pub(super) fn expect_channels_last(self) -> Result<(), Error> {
-        match self.attrs.text("data_format")? {
-            Some(format) if !format.eq_ignore_ascii_case("nhwc") => Err(self.error(format_args!(
-                "only channel last order is supported: expected attribute 'data_format' to be NHWC, found '{}'",
-                format.escape_debug()
-            ))),
-            _ => Ok(()),
+        let format = self.attrs.text("data_format")?.unwrap_or("NHWC");
+        if format.eq_ignore_ascii_case("nhwc") {
+            return Ok(());
         }
+        // The original's words, which its tests look for at the start.
+        let (op, found) = (self.op, format.escape_debug());
+        Err(Error::invalid_argument(format!(
+            "invalid data format. Currently only support NHWC: expected attribute 'data_format' of {op} to be NHWC, \
+             channels last, found '{found}'"
+        )))
     }
 
     /// What a list says of height and width; nothing if it is empty.

@@ -220,7 +220,7 @@ fn biases_are_added_to_the_last_dimension() {
     let x = bed.dense(&[3, 2], &[0.0_f32; 6]);
     assert_eq!(
         bed.refusal("tf.BiasAdd", [&x, &bias], &attrs([("data_format", "NCHW")])),
-        "tf.BiasAdd: only channel last order is supported: expected attribute 'data_format' to be NHWC, found 'NCHW'"
+        "invalid data format. Currently only support NHWC: expected attribute 'data_format' of tf.BiasAdd to be NHWC, channels last, found 'NCHW'"
     );
     assert_eq!(
         bed.refusal("tf.BiasAdd", [&x, &x], &none()),

@@ -151,7 +151,7 @@ fn channels_are_normalised_by_their_statistics() {
     assert!(
         caller
             .error("tf.FusedBatchNormV3", &inputs, &first)
-            .contains("only channel last order is supported")
+            .contains("channels last, found")
     );
     let two = caller.dense(&[2], &[1.0_f32, 1.0]);
     let wrong = [inputs[0], &two, &two, &two, &two];
