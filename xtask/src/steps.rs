@@ -20,6 +20,8 @@ struct Tally {
     passed: usize,
     failed: usize,
     ignored: usize,
+    /// Names of those that failed.
+    names: Vec<String>,
 }
 
 impl Steps {
@@ -106,6 +108,9 @@ impl Steps {
         for name in &self.failed {
             println!("failed: {name}");
         }
+        for name in &self.tests.names {
+            println!("failed test: {name}");
+        }
         for name in &self.skipped {
             println!("skipped: {name}");
         }
@@ -129,8 +134,12 @@ impl Steps {
 }
 
 impl Tally {
-    /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...`; other lines add nothing.
+    /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...` or `test NAME ... FAILED`; other lines add
+    /// nothing.
     fn add(&mut self, line: &str) {
+        if let Some(name) = failed_test(line) {
+            self.names.push(name.to_owned());
+        }
         let Some(rest) = line.trim_start().strip_prefix("test result: ") else {
             return;
         };
@@ -146,6 +155,12 @@ impl Tally {
             }
         }
     }
+}
+
+/// The name in a line `test NAME ... FAILED`.
+fn failed_test(line: &str) -> Option<&str> {
+    let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    verdict.starts_with("FAILED").then_some(name)
 }
 
 /// Cargo, at the root.
