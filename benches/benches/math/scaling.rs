@@ -2,8 +2,8 @@
 //! the rows each.
 //!
 //! Wall time of some products, one after the other, as a program has them. The peer's second thread waits in a loop,
-//! so that its start costs nothing, and sleeps while we are measured; our workers sleep until the first product, and
-//! are woken for it.
+//! so that its start costs nothing, and sleeps while we are measured. Our workers sleep until the first product, and
+//! are woken for it; `awake` is the ratio without that product, when they are awake as the peer's are.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -35,33 +35,33 @@ const MULTIPLICATIONS: usize = 1 << 28;
 fn one(name: &str, n: usize) {
     let n_each = (MULTIPLICATIONS / (n * n * n)).max(1);
     let (alone, together) = (Ours::new(1, n), Ours::new(2, n));
-    let (mut ours, mut peer) = (
-        [(); 2].map(|()| Times::default()),
-        [(); 2].map(|()| Times::default()),
-    );
+    let times = || [(); 2].map(|()| Times::default());
+    let (mut ours, mut awake, mut peer) = (times(), times(), times());
     let mut whole = Peer::new(n, n);
     let mut halves = Halves::new(n);
     for round in 0..=15 {
         let times = [alone.time(n_each), together.time(n_each)];
         let peer_times = [
-            (0..n_each).map(|_| whole.time()).sum(),
-            (0..n_each).map(|_| halves.time()).sum(),
+            (0..=n_each).map(|_| whole.time()).sum(),
+            (0..=n_each).map(|_| halves.time()).sum(),
         ];
         // The first one warms up.
         if round > 0 {
-            ours.iter_mut()
-                .zip(times)
-                .for_each(|(all, time)| all.push(time));
+            for (index, (whole, rest)) in times.into_iter().enumerate() {
+                ours[index].push(whole);
+                awake[index].push(rest);
+            }
             peer.iter_mut()
                 .zip(peer_times)
                 .for_each(|(all, time)| all.push(time));
         }
     }
     let gain = |[one, two]: &[Times; 2]| one.median().as_secs_f64() / two.median().as_secs_f64();
-    let (ours, peer) = (gain(&ours), gain(&peer));
+    let (ours, awake, peer) = (gain(&ours), gain(&awake), gain(&peer));
     println!(
-        "{name:<34}{ours:>9.2} times          peer{peer:>9.2} times     ratio{:>6.2}",
-        ours / peer
+        "{name:<34}{ours:>9.2} times          peer{peer:>9.2} times     ratio{:>6.2}     awake{:>6.2}",
+        ours / peer,
+        awake / peer
     );
 }
 
@@ -98,16 +98,26 @@ impl Ours {
         Ours { host, work }
     }
 
-    fn time(&self, n_products: usize) -> Duration {
+    /// The time of one product and so many others, and that of the others.
+    fn time(&self, n_others: usize) -> (Duration, Duration) {
         let (promise, done) = AsyncValue::pending();
         let work = self.work.clone();
+        let (first_ended, first_end) = mpsc::channel();
         let start = Clock::Wall.now();
         // As in a program: on the workers.
         let queue = self.host.queue();
-        queue.add_task(Task::new(move || repeat(work, n_products, promise)));
+        queue.add_task(Task::new(move || {
+            work().and_then(move || {
+                // Whoever asks does so when all is over.
+                let _ = first_ended.send(Clock::Wall.now());
+                repeat(work, n_others, promise);
+            });
+        }));
         let waited = self.host.queue().await_all(&[done.into_any()]);
         waited.expect("this is no worker");
-        Clock::Wall.now().saturating_sub(start)
+        let end = Clock::Wall.now();
+        let first_end = first_end.recv().expect("it was sent");
+        (end.saturating_sub(start), end.saturating_sub(first_end))
     }
 }
 

@@ -21,6 +21,7 @@ use super::blocking::Spawner;
 use super::deque::{Owner, Steal, Thief, deque};
 use super::idle::Idle;
 use super::injector::Injector;
+use super::place::Place;
 use super::rest::Rest;
 use super::search::{Next, Search};
 use super::tally::{Lane, Tally};
@@ -41,6 +42,9 @@ const OUTSIDE_INTERVAL: u32 = 64;
 /// oldest task of a tree brings many others, and they cost more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
 
+/// A worker that was woken so long ago and doesn't run waits for a processor.
+const LATE: Duration = Duration::from_micros(30);
+
 const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
 const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
 
@@ -53,6 +57,8 @@ pub(super) struct Core {
     rest: Rest,
     pub(super) counts: Counts,
     recorder: Option<Arc<Recorder>>,
+    /// What the system knows the workers by.
+    places: Box<[Place]>,
 }
 
 /// Statistics of events that are rare.
@@ -84,6 +90,8 @@ struct Local {
     random: Cell<u32>,
     /// How many searches are to be short, since somebody else wants the processor.
     short_searches: Cell<u32>,
+    /// Since when this worker has seen that another one was woken and doesn't run, and how many had been woken then.
+    waking_since: Cell<Option<(Instant, u64)>>,
     track: Option<Track>,
 }
 
@@ -137,6 +145,7 @@ pub(super) fn start(
         rest: Rest::new(),
         counts: Counts::default(),
         recorder,
+        places: (0..n_workers).map(|_| Place::default()).collect(),
     });
     let mut workers = Vec::with_capacity(owners.len());
     for (index, deque) in owners.into_iter().enumerate() {
@@ -145,6 +154,7 @@ pub(super) fn start(
         let body = Box::new(move || {
             let (tick, random) = (Cell::new(0), Cell::new(seed));
             WORKER_OF.with(|own| own.set(Arc::as_ptr(&core)));
+            core.places[index].enter();
             LOCAL.with(|local| {
                 local
                     .get_or_init(|| Local {
@@ -155,6 +165,7 @@ pub(super) fn start(
                         tick,
                         random,
                         short_searches: Cell::new(0),
+                        waking_since: Cell::new(None),
                     })
                     .work();
             });
@@ -334,12 +345,33 @@ impl Local {
                 let begin = self.track.as_ref().map(Track::last);
                 let ended = || self.record(|track| track.task(begin.unwrap_or_default()));
                 self.core.run(self.lane(), task, ended);
+                if self.core.idle.is_waking() {
+                    self.make_room();
+                }
                 continue;
             }
             if !self.sleep(searching) {
                 return;
             }
             searching = true;
+        }
+    }
+
+    /// Sees to it that a worker that was woken some time ago and still doesn't run gets another processor than this
+    /// one: see [`place`](super::place).
+    #[cold]
+    fn make_room(&self) {
+        // Ordering: a statistic; it tells one wake-up from another.
+        let n_woken = self.core.counts.woken.load(Ordering::Relaxed);
+        match self.waking_since.get() {
+            Some((since, seen)) if seen == n_woken => {
+                if since.elapsed() > LATE {
+                    let waking = self.core.idle.waking();
+                    waking.for_each(|index| self.core.places[index].move_away());
+                    self.waking_since.set(None);
+                }
+            }
+            _ => self.waking_since.set(Some((Instant::now(), n_woken))),
         }
     }
 
