@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
@@ -76,6 +77,7 @@ struct Inner {
     timers: Arc<TimerQueue>,
     watchdog: Arc<TimerQueue>,
     limits: Limits,
+    watch_period: Duration,
     live: LiveFrames,
 }
 
@@ -92,6 +94,7 @@ pub struct HostContextBuilder {
     counts_always: bool,
     recorder: Option<Arc<Recorder>>,
     limits: Limits,
+    watch_period: Duration,
 }
 
 impl HostContextBuilder {
@@ -146,6 +149,13 @@ impl HostContextBuilder {
         self
     }
 
+    /// Sets how often the watch looks for requests that nothing can bring forward any more: two looks in
+    /// a row between which nothing has moved find one. Default: 20 ms.
+    pub fn watch_period(mut self, period: Duration) -> Self {
+        self.watch_period = period;
+        self
+    }
+
     /// Makes the host.
     pub fn build(self) -> HostContext {
         let devices = DeviceManager::default();
@@ -175,6 +185,7 @@ impl HostContextBuilder {
             timers: Arc::new(TimerQueue::new()),
             watchdog: Arc::new(TimerQueue::new()),
             limits: self.limits,
+            watch_period: self.watch_period,
             live: LiveFrames::default(),
         }))
     }
@@ -208,6 +219,7 @@ impl HostContext {
             counts_always: false,
             recorder: None,
             limits: Limits::default(),
+            watch_period: crate::executor::live::PERIOD,
         }
     }
 
@@ -235,6 +247,11 @@ impl HostContext {
     /// stuck requests.
     pub(crate) fn watchdog(&self) -> &Arc<TimerQueue> {
         &self.0.watchdog
+    }
+
+    /// How often that watch looks.
+    pub(crate) fn watch_period(&self) -> Duration {
+        self.0.watch_period
     }
 
     /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.

@@ -5,8 +5,8 @@
 //!
 //! A request is stuck when some kernel's result is awaited, and there is no task, no timer, no
 //! thread inside the executor and no [`ExternalGuard`] that could bring it. A watch on the timer
-//! queue looks for that while there are shared frames, every [`PERIOD`]; two looks in a row at a
-//! host in which nothing moved find it.
+//! queue looks for that while there are shared frames, as often as the host says; two looks in a row
+//! at a host in which nothing moved find it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -21,8 +21,8 @@ use super::frame::{Frame, SharedFrame, WeakFrame};
 use crate::context::{HostContext, WeakHost};
 use crate::request::RequestContext;
 
-/// How often the watch looks.
-const PERIOD: Duration = Duration::from_millis(20);
+/// How often the watch looks, unless the host says otherwise.
+pub(crate) const PERIOD: Duration = Duration::from_millis(20);
 
 /// Shared frames by address.
 #[derive(Default)]
@@ -182,9 +182,9 @@ pub(crate) fn abandon(request: &RequestContext, error: &Error) {
 /// Looks again after a while.
 fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
     let Some(strong) = host.upgrade() else { return };
-    let timers = strong.watchdog().clone();
+    let (timers, period) = (strong.watchdog().clone(), strong.watch_period());
     drop(strong);
-    timers.schedule_after(PERIOD, move || {
+    timers.schedule_after(period, move || {
         let Some(strong) = host.upgrade() else { return };
         if !strong.live_frames().still_watched() {
             return;
