@@ -107,18 +107,29 @@ pub fn check_lines(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
 /// Checks a module in which prints are effects of class `print`.
 fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, Refusal> {
     let plan = Plan::new(module)?;
+    let traits = |body: &Body| -> Vec<Traits> {
+        let operations = body.operations.iter();
+        operations
+            .map(|operation| Traits::new(&plan, operation, print))
+            .collect()
+    };
+    let traits: Vec<Vec<Traits>> = plan.bodies.iter().map(traits).collect();
     let mut summaries: Vec<Summary> = plan.bodies.iter().map(Summary::best).collect();
-    loop {
+    // Those of the last round, in which no summary changed.
+    let walks = loop {
         let mut changed = false;
-        for body in 0..plan.bodies.len() {
-            let summary = Walk::new(&plan, &summaries, body, print).summary();
-            changed |= summary != summaries[body];
-            summaries[body] = summary;
+        let mut walks = Vec::with_capacity(plan.bodies.len());
+        for (index, body) in plan.bodies.iter().enumerate() {
+            let walk = Walk::new(body, &traits[index], &summaries);
+            let summary = walk.summary();
+            changed |= summary != summaries[index];
+            summaries[index] = summary;
+            walks.push(walk);
         }
         if !changed {
-            break;
+            break walks;
         }
-    }
+    };
     let mut reached = vec![false; plan.bodies.len()];
     for function in plan
         .functions
@@ -126,15 +137,15 @@ fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, 
         .filter(|function| function.n_arguments == 0)
     {
         if let Kind::Async(body) = function.kind {
-            reach(&plan, body, &mut reached);
-            if let Err(unordered) = Walk::new(&plan, &summaries, body, print).check_results() {
+            reach(&traits, body, &mut reached);
+            if let Err(unordered) = walks[body].check_results() {
                 return Ok(Err(unordered));
             }
         }
     }
     let reached = (0..plan.bodies.len()).filter(|&body| reached[body]);
     for body in reached {
-        if let Err(unordered) = Walk::new(&plan, &summaries, body, print).check_pairs() {
+        if let Err(unordered) = walks[body].check_pairs() {
             return Ok(Err(unordered));
         }
     }
@@ -142,16 +153,11 @@ fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, 
 }
 
 /// Marks a body and all that it calls.
-fn reach(plan: &Plan<'_>, body: BodyIndex, reached: &mut [bool]) {
+fn reach(traits: &[Vec<Traits>], body: BodyIndex, reached: &mut [bool]) {
     let mut found = vec![body];
     while let Some(body) = found.pop() {
         if !std::mem::replace(&mut reached[body], true) {
-            let operations = &plan.bodies[body].operations;
-            found.extend(
-                operations
-                    .iter()
-                    .flat_map(|operation| callees(plan, operation)),
-            );
+            found.extend(traits[body].iter().flat_map(|own| &own.callees));
         }
     }
 }
@@ -209,6 +215,21 @@ fn callees(plan: &Plan<'_>, operation: &Operation) -> Vec<BodyIndex> {
     operation.regions.iter().copied().chain(called).collect()
 }
 
+/// What an operation has by itself, whatever is known of others.
+struct Traits {
+    effects: Classes,
+    callees: Vec<BodyIndex>,
+}
+
+impl Traits {
+    fn new(plan: &Plan<'_>, operation: &Operation, print: Classes) -> Traits {
+        Traits {
+            effects: own_effects(plan, operation, print),
+            callees: callees(plan, operation),
+        }
+    }
+}
+
 /// One pass over a body.
 struct Walk<'w> {
     body: &'w Body,
@@ -221,22 +242,23 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(plan: &'w Plan<'w>, summaries: &[Summary], body: BodyIndex, print: Classes) -> Walk<'w> {
-        let body = &plan.bodies[body];
+    fn new(body: &'w Body, traits: &[Traits], summaries: &[Summary]) -> Walk<'w> {
         let n_events = body.n_slots + body.operations.len() * N_CLASSES;
         let none = Set::new(n_events);
         let mut walk = Walk {
             body,
             summaries: Vec::with_capacity(body.operations.len()),
             starts: Vec::with_capacity(body.operations.len()),
-            slots: vec![none.clone(); body.n_slots],
+            // Values are defined before they are read.
+            slots: vec![Set(Vec::new()); body.n_slots],
         };
         for (argument, &slot) in body.arguments.iter().enumerate() {
             debug_assert_eq!(slot, argument, "arguments have the first slots");
+            walk.slots[slot] = none.clone();
             walk.slots[slot].add(slot);
         }
-        for (index, operation) in body.operations.iter().enumerate() {
-            let summary = summarize(plan, operation, summaries, print);
+        for (index, (operation, own)) in body.operations.iter().zip(traits).enumerate() {
+            let summary = summarize(operation, own, summaries);
             let mut operands = operation
                 .operands
                 .iter()
@@ -249,7 +271,7 @@ impl<'w> Walk<'w> {
             } else {
                 operands.for_each(|operand| start.join(operand));
             }
-            let is_leaf = callees(plan, operation).is_empty();
+            let is_leaf = own.callees.is_empty();
             for (&slot, &after) in operation.results.iter().zip(&summary.after) {
                 let mut before_it = start.clone();
                 before_it.add(slot);
@@ -388,21 +410,16 @@ impl<'w> Walk<'w> {
 }
 
 /// Sums an operation up: `after` of its results, and its effects.
-fn summarize(
-    plan: &Plan<'_>,
-    operation: &Operation,
-    summaries: &[Summary],
-    print: Classes,
-) -> Summary {
+fn summarize(operation: &Operation, own: &Traits, summaries: &[Summary]) -> Summary {
     let n_results = operation.results.len();
     let mut sum = Summary {
-        effects: own_effects(plan, operation, print),
+        effects: own.effects,
         after: vec![ALL; n_results],
         before: Vec::new(),
         passes: Vec::new(),
         at_odds: false,
     };
-    for body in callees(plan, operation) {
+    for &body in &own.callees {
         let callee = &summaries[body];
         sum.effects |= callee.effects;
         match operation.name.as_str() {

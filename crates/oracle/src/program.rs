@@ -4,10 +4,8 @@
 //! The generator builds it, shrinking cuts it down. It knows of operations no
 //! more than how they are written.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt::{self, Write},
-};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,18 +141,34 @@ impl Program {
         self.types[var.0 as usize]
     }
 
-    fn types(&self, vars: &[Var]) -> String {
-        vars.iter()
-            .map(|&var| self.ty(var).name())
-            .collect::<Vec<_>>()
-            .join(", ")
+    fn types<'p>(&'p self, vars: &'p [Var]) -> impl fmt::Display + use<'p> {
+        fmt::from_fn(move |f| comma_separated(f, vars, |&var| self.ty(var).name()))
     }
 
-    fn result_types(&self, vars: &[Var]) -> String {
-        match vars {
-            [var] => self.ty(*var).name().to_owned(),
-            _ => format!("({})", self.types(vars)),
-        }
+    fn result_types<'p>(&'p self, vars: &'p [Var]) -> impl fmt::Display + use<'p> {
+        fmt::from_fn(move |f| match vars {
+            [var] => f.write_str(self.ty(*var).name()),
+            _ => write!(f, "({})", self.types(vars)),
+        })
+    }
+}
+
+/// Writes `a, b, c`.
+fn comma_separated<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    vars: &[Var],
+    text: impl Fn(&Var) -> T,
+) -> fmt::Result {
+    for (index, var) in vars.iter().enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        write!(f, "{comma}{}", text(var))?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0)
     }
 }
 
@@ -195,7 +209,7 @@ impl fmt::Display for Program {
 struct Text<'p> {
     program: &'p Program,
     /// What the parameters of regions are called there.
-    names: HashMap<Var, String>,
+    names: HashMap<Var, Var>,
     out: String,
     depth: usize,
 }
@@ -237,10 +251,7 @@ impl Text<'_> {
             ));
             return;
         }
-        let parameters = body.parameters.iter();
-        let parameters =
-            parameters.map(|&var| format!("{}: {}", self.name(var), self.program.ty(var).name()));
-        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let parameters = parameters(self.program, &body.parameters);
         self.line(&format!(
             "func.func @{name}({parameters}){arrow}{attributes} {{"
         ));
@@ -249,22 +260,17 @@ impl Text<'_> {
     }
 
     fn line(&mut self, line: &str) {
-        let indent = 2 * self.depth;
-        writeln!(self.out, "{:indent$}{line}", "").expect("strings can be written");
+        (0..self.depth).for_each(|_| self.out.push_str("  "));
+        self.out.push_str(line);
+        self.out.push('\n');
     }
 
-    fn name(&self, var: Var) -> String {
-        self.names
-            .get(&var)
-            .cloned()
-            .unwrap_or_else(|| format!("%{}", var.0))
+    fn name(&self, var: Var) -> Var {
+        self.names.get(&var).copied().unwrap_or(var)
     }
 
     fn list(&self, vars: &[Var]) -> String {
-        vars.iter()
-            .map(|&var| self.name(var))
-            .collect::<Vec<_>>()
-            .join(", ")
+        fmt::from_fn(|f| comma_separated(f, vars, |&var| self.name(var))).to_string()
     }
 
     fn contents(&mut self, body: &Body) {
@@ -300,7 +306,7 @@ impl Text<'_> {
                 let (alone, rest) = operands.split_at(usize::from(*first));
                 let alone = alone
                     .iter()
-                    .map(|&var| self.name(var) + " ")
+                    .map(|&var| format!("{} ", self.name(var)))
                     .collect::<String>();
                 let (types, names) = (self.program.types(rest), self.list(rest));
                 let made = self.program.types(&op.results);
@@ -320,9 +326,9 @@ impl Text<'_> {
                 );
             }
             Form::Repeat if self.shadows(op, 1) => {
-                let types = match self.program.types(&operands[1..]).as_str() {
-                    "" => String::new(),
-                    types => format!(" : {types}"),
+                let types = match &operands[1..] {
+                    [] => String::new(),
+                    rest => format!(" : {}", self.program.types(rest)),
                 };
                 self.pretty_regions(
                     &format!("{results}{name} {names}{types}"),
@@ -409,13 +415,17 @@ impl Text<'_> {
                 self.line("}, {");
             }
             // Operations are isolated from above, so the names may be any.
-            let parameters = body.parameters.iter();
-            let parameters =
-                parameters.map(|&var| format!("%{}: {}", var.0, self.program.ty(var).name()));
-            let parameters = parameters.collect::<Vec<_>>().join(", ");
+            let parameters = parameters(self.program, &body.parameters);
             self.line(&format!("^bb0({parameters}):"));
             self.contents(body);
         }
         self.line(&format!("}}){attributes} : ({types}) -> {made}"));
     }
+}
+
+/// `%0: i32, %1: i1`.
+fn parameters<'p>(program: &'p Program, vars: &'p [Var]) -> impl fmt::Display + use<'p> {
+    let parameter =
+        move |&var: &Var| fmt::from_fn(move |f| write!(f, "{var}: {}", program.ty(var).name()));
+    fmt::from_fn(move |f| comma_separated(f, vars, parameter))
 }
