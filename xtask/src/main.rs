@@ -137,6 +137,7 @@ fn ci(steps: &mut Steps) {
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     bench::instructions(steps, &[]);
+    differential::ci(steps);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);

@@ -22,7 +22,7 @@ use tfrt::{
 };
 use tfrt_async::counters;
 use tfrt_bef::{BefBuffer, BefFile};
-use tfrt_fuzz::bench::Bench;
+use tfrt_differential::bench::Bench;
 use tfrt_fuzz::{execute, seeds};
 use tfrt_oracle::random::Random;
 

@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile, decompile};
+use tfrt_differential::bench::Bench;
 use tfrt_ir::{PrintOptions, Source, print};
 
-use crate::{bench::Bench, text::look_at, walk};
+use crate::{text::look_at, walk};
 
 thread_local! {
     static BENCH: OnceCell<Bench> = const { OnceCell::new() };

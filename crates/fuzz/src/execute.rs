@@ -10,6 +10,7 @@ use tfrt::bef::BefFile;
 use tfrt_bef::BefBuffer;
 use tfrt_compiler::pipeline::{Pass, Pipeline};
 use tfrt_compiler::{CompileOptions, compile, decompile, pipeline};
+use tfrt_differential::bench::Bench;
 use tfrt_ir::{Module, Source, verify};
 use tfrt_oracle::differential::{Difference, FILE, Judge, Unfit};
 use tfrt_oracle::effects;
@@ -17,7 +18,6 @@ use tfrt_oracle::evaluate::Refusal;
 use tfrt_oracle::generate::{Options, generate_from};
 use tfrt_oracle::random::Random;
 
-use crate::bench::Bench;
 use crate::bytes::same;
 
 /// Passes in a row, at most.

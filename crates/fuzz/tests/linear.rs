@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
-use tfrt_fuzz::bench::Bench;
+use tfrt_differential::bench::Bench;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
 

@@ -5,6 +5,7 @@
 //! makes a difference.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use tfrt_ir::{Diagnostics, Location, Module, Source, parse, verify};
 
@@ -21,6 +22,9 @@ pub const FILE: &str = "random.mlir";
 
 /// Evaluations asked for when a program is shrunk.
 const N_TRIES: usize = 4_000;
+
+/// How long that may take: a run that leaves something behind takes seconds.
+const SHRINKING: Duration = Duration::from_secs(60);
 
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,11 +90,14 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
+/// Runs programs in one way or more: gives what came of each.
+pub type Runner<'r> = dyn FnMut(&[Subject<'_>]) -> Vec<Vec<Outcome>> + 'r;
+
 /// Runs the program of each seed and compares; returns how many there were.
 ///
-/// `run` is given the program and runs it in one way or more, each of which must
-/// give what the evaluator says. It is called again for smaller programs when one
-/// makes a difference.
+/// `run` is given up to `n_together` programs at a time, and runs each in one way or more, each of
+/// which must give what the evaluator says. It is called again for smaller programs, one at a time,
+/// when one makes a difference.
 ///
 /// # Errors
 ///
@@ -102,32 +109,64 @@ impl std::error::Error for Difference {}
 pub fn campaign(
     seeds: impl IntoIterator<Item = u64>,
     options: &dyn Fn(u64) -> Options,
-    run: &mut dyn FnMut(Subject<'_>) -> Vec<Outcome>,
+    n_together: usize,
+    run: &mut Runner<'_>,
 ) -> Result<u64, Box<Difference>> {
+    let mut seeds = seeds.into_iter();
     let mut n_compared = 0;
-    for seed in seeds {
-        let options = options(seed);
-        let program = generate(seed, options);
-        let text = program.to_string();
-        let judge = match Judge::new(&text, options.ordered) {
-            Ok(judge) => judge,
+    loop {
+        let made = seeds.by_ref().map(|seed| Made::new(seed, options(seed)));
+        let made: Vec<Made> = made.take(n_together.max(1)).collect();
+        if made.is_empty() {
+            return Ok(n_compared);
+        }
+        let texts: Vec<String> = made.iter().map(|made| made.program.to_string()).collect();
+        let subjects = texts.iter().zip(&made);
+        let subjects = subjects.map(|(text, made)| (text.as_str(), made.options.ordered));
+        let judges = Judge::of_each(subjects.collect());
+        let cases = made.iter().zip(&texts).zip(judges);
+        let cases = cases.filter_map(|((made, text), judge)| match judge {
+            Ok(judge) => Some((made, text, judge)),
             // Some few programs run for too long.
-            Err(Unfit::Refused(Refusal::Exhausted(_))) => continue,
-            Err(unfit) => panic!("the program of seed {seed} {unfit}:\n{text}"),
-        };
-        n_compared += 1;
-        if let Some(found) = judge.rejected(run(judge.subject(&text, Some(seed)))) {
-            let expected = judge.expected;
-            let difference = Difference {
-                origin: format!("seed {seed}"),
-                program: text,
-                expected,
-                found,
-            };
-            return Err(Box::new(smallest(difference, &program, options, run)));
+            Err(Unfit::Refused(Refusal::Exhausted(_))) => None,
+            Err(unfit) => panic!("the program of seed {} {unfit}:\n{text}", made.seed),
+        });
+        let cases: Vec<(&Made, &String, Judge)> = cases.collect();
+        n_compared += cases.len() as u64;
+        let subjects = cases.iter();
+        let subjects = subjects.map(|(made, text, judge)| judge.subject(text, Some(made.seed)));
+        let outcomes = run(&subjects.collect::<Vec<_>>());
+        for ((made, text, judge), found) in cases.iter().zip(outcomes) {
+            if let Some(found) = judge.rejected(found) {
+                let difference = Difference {
+                    origin: format!("seed {}", made.seed),
+                    program: (*text).clone(),
+                    expected: judge.expected.clone(),
+                    found,
+                };
+                let smallest = smallest(difference, &made.program, made.options, run);
+                return Err(Box::new(smallest));
+            }
         }
     }
-    Ok(n_compared)
+}
+
+/// The program of a seed.
+struct Made {
+    seed: u64,
+    options: Options,
+    program: Program,
+}
+
+impl Made {
+    fn new(seed: u64, options: Options) -> Made {
+        let program = generate(seed, options);
+        Made {
+            seed,
+            options,
+            program,
+        }
+    }
 }
 
 /// Shrinks a program while it makes a difference.
@@ -135,17 +174,24 @@ fn smallest(
     difference: Difference,
     program: &Program,
     options: Options,
-    run: &mut dyn FnMut(Subject<'_>) -> Vec<Outcome>,
+    run: &mut Runner<'_>,
 ) -> Difference {
     let origin = format!("{}, shrunk", difference.origin);
     let mut smallest = difference;
+    let begin = Instant::now();
     let mut differs = |program: &Program, n_runs: usize| {
         let text = program.to_string();
         let Ok(judge) = Judge::new(&text, options.ordered) else {
             return false;
         };
-        let Some(found) = (0..n_runs).find_map(|_| judge.rejected(run(judge.subject(&text, None))))
-        else {
+        let subject = [judge.subject(&text, None)];
+        let mut once = || {
+            run(&subject)
+                .into_iter()
+                .find_map(|found| judge.rejected(found))
+        };
+        let mut runs = (0..n_runs).take_while(|_| begin.elapsed() < SHRINKING);
+        let Some(found) = runs.find_map(|_| once()) else {
             return false;
         };
         let expected = judge.expected;
@@ -209,24 +255,38 @@ impl Judge {
     ///
     /// Why it is none, or not one to be compared.
     pub fn new(text: &str, ordered: bool) -> Result<Judge, Unfit> {
-        let source = Source::new(FILE, text);
-        let module = parse(&source).and_then(|module| verify(&module).map(|()| module));
-        let module = module.map_err(Unfit::Rejected)?;
-        let report = evaluate(&module).map_err(Unfit::Refused)?;
-        let check = if ordered {
-            ordered::check
-        } else {
-            ordered::check_lines
+        let mut judges = Judge::of_each(vec![(text, ordered)]);
+        judges.pop().expect("one program has one judge")
+    }
+
+    /// Evaluates several programs, stage by stage: what a stage runs on is in the caches then.
+    fn of_each(programs: Vec<(&str, bool)>) -> Vec<Result<Judge, Unfit>> {
+        let parsed =
+            |(text, _): &(&str, bool)| parse(&Source::new(FILE, *text)).map_err(Unfit::Rejected);
+        let modules: Vec<Result<Module, Unfit>> = programs.iter().map(parsed).collect();
+        let verified = |module: Result<Module, Unfit>| {
+            let module = module?;
+            verify(&module).map_err(Unfit::Rejected)?;
+            Ok(module)
         };
-        let pair = check(&module).map_err(Unfit::Refused)?;
-        pair.map_err(|pair| Unfit::Unordered(module.op(pair.second).location().clone()))?;
-        let cancels = text.contains("tfrt_test.cancel");
-        Ok(Judge {
-            module,
-            expected: outcome(report),
-            ordered,
-            cancels,
-        })
+        let modules: Vec<Result<Module, Unfit>> = modules.into_iter().map(verified).collect();
+        let evaluated = |module: Result<Module, Unfit>| {
+            let module = module?;
+            let report = evaluate(&module).map_err(Unfit::Refused)?;
+            Ok((module, report))
+        };
+        let reports: Vec<Result<_, Unfit>> = modules.into_iter().map(evaluated).collect();
+        let checked = |(report, (text, ordered)): (Result<_, Unfit>, (&str, bool))| {
+            let (module, report) = report?;
+            check_order(&module, ordered)?;
+            Ok(Judge {
+                module,
+                expected: outcome(report),
+                ordered,
+                cancels: text.contains("tfrt_test.cancel"),
+            })
+        };
+        reports.into_iter().zip(programs).map(checked).collect()
     }
 
     /// Returns what the evaluator says.
@@ -265,6 +325,16 @@ impl Judge {
     }
 }
 
+fn check_order(module: &Module, ordered: bool) -> Result<(), Unfit> {
+    let check = if ordered {
+        ordered::check
+    } else {
+        ordered::check_lines
+    };
+    let pair = check(module).map_err(Unfit::Refused)?;
+    pair.map_err(|pair| Unfit::Unordered(module.op(pair.second).location().clone()))
+}
+
 fn evaluate(module: &Module) -> Result<Report, Refusal> {
     evaluate::run(
         module,
@@ -299,7 +369,11 @@ mod tests {
     use super::*;
 
     /// A runtime with a fault: it adds where it should subtract.
-    fn faulty(subject: Subject<'_>) -> Vec<Outcome> {
+    fn faulty(subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
+        subjects.iter().map(faulty_one).collect()
+    }
+
+    fn faulty_one(subject: &Subject<'_>) -> Vec<Outcome> {
         let text = subject
             .text
             .replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
@@ -316,7 +390,7 @@ mod tests {
     #[test]
     fn a_fault_is_found_and_shown_by_a_small_program() {
         let options = |_| Options::default();
-        let difference = campaign(0..200, &options, &mut faulty).expect_err("it subtracts");
+        let difference = campaign(0..200, &options, 7, &mut faulty).expect_err("it subtracts");
         let n_lines = difference.program.lines().count();
         assert!(n_lines <= 14, "{difference}");
         assert!(
@@ -327,17 +401,18 @@ mod tests {
 
     #[test]
     fn a_runtime_without_a_fault_is_accepted() {
-        let mut run = |subject: Subject<'_>| {
+        let once = |subject: &Subject<'_>| {
             vec![outcome(
                 evaluate(subject.module).expect("it was evaluated before"),
             )]
         };
+        let mut run = |subjects: &[Subject<'_>]| subjects.iter().map(once).collect();
         let options = |_| Options {
             size: 6,
             ..Options::default()
         };
         assert_eq!(
-            campaign(0..30, &options, &mut run).map_err(|difference| difference.origin),
+            campaign(0..30, &options, 4, &mut run).map_err(|difference| difference.origin),
             Ok(30)
         );
     }

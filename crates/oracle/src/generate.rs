@@ -22,6 +22,9 @@ use crate::{
 pub struct Options {
     /// About how many operations a function has.
     pub size: usize,
+    /// How many functions there may be that others call; of those that are run, and of synchronous
+    /// ones, about half as many.
+    pub functions: usize,
     /// Whether each effect is ordered; else some lines may come in any order.
     pub ordered: bool,
     /// Whether operations occur that take milliseconds.
@@ -38,6 +41,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             size: 16,
+            functions: 4,
             ordered: true,
             delays: false,
             failures: true,
@@ -65,6 +69,8 @@ pub fn generate(seed: u64, options: Options) -> Program {
 pub fn generate_from(mut random: Random, options: Options) -> Program {
     // Two thirds of the programs have nothing that fails on purpose.
     let failures = match options.failures {
+        // As many in a small program as in a large one: what becomes of several shows more.
+        true if options.size < 5 => *random.pick(&[0, 0, 0, 0, 10, 30]),
         true => *random.pick(&[0, 0, 0, 0, 2, 8]),
         false => 0,
     };

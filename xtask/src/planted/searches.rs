@@ -23,15 +23,9 @@ const SURVIVAL: &[&str] = &["-p", "tfrt", "--no-default-features", "--test", "su
 /// Random programs against the evaluator.
 pub const DIFFERENTIAL: Search = Search {
     method: "differential",
-    tests: &[
-        "-p",
-        "tfrt",
-        "--no-default-features",
-        "--test",
-        "differential",
-    ],
+    tests: &["-p", "tfrt-differential", "--test", "differential"],
     filter: &[],
-    variable: Some(("TFRT_DIFFERENTIAL_PROGRAMS", "1000")),
+    variable: Some(("TFRT_DIFFERENTIAL_PROGRAMS", "20000")),
     seconds: 900,
 };
 

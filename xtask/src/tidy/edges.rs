@@ -23,9 +23,23 @@ const EDGES: &[(&str, &[&str])] = &[
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
     (
+        "differential",
+        &[
+            "async", "bef", "compiler", "host", "kernels", "oracle", "run",
+        ],
+    ),
+    (
         "fuzz",
         &[
-            "async", "bef", "ir", "compiler", "import", "host", "kernels", "oracle",
+            "async",
+            "bef",
+            "ir",
+            "compiler",
+            "import",
+            "host",
+            "kernels",
+            "oracle",
+            "differential",
         ],
     ),
     ("suite", &["tfrt"]),

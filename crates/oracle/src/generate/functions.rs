@@ -7,10 +7,11 @@ impl Generator {
     pub(super) fn module(&mut self) {
         self.module_attributes();
         self.natives();
-        for _ in 0..self.random.below(3) {
+        let functions = self.options.functions;
+        for _ in 0..self.random.below(1 + functions / 2) {
             self.synchronous();
         }
-        for _ in 0..self.random.below(5) {
+        for _ in 0..self.random.below(1 + functions) {
             match self.random.below(10) {
                 0 | 1 => self.loop_body(),
                 2 => self.block_body(),
@@ -18,7 +19,7 @@ impl Generator {
                 _ => self.callee(),
             }
         }
-        for _ in 0..1 + self.random.below(3) {
+        for _ in 0..1 + self.random.below(1 + functions / 2) {
             self.main();
         }
         if !self.synchronous.is_empty() && self.random.chance(30) {

@@ -8,20 +8,22 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tfrt::report::{failure_line, result_line};
-use tfrt::{
-    AnyAsyncValue, ConcurrentWorkQueue, Error, ErrorCode, Function, Limits, MultiThreadedWorkQueue,
-    Output, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
-};
-use tfrt_async::Counters;
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_async::{AnyAsyncValue, Chain, Counters, Error, ErrorCode, SourceLocation};
 use tfrt_bef::{BefFile, FunctionKind};
-use tfrt_host::RequestContext;
 use tfrt_host::kernel::{KernelEntry, KernelRegistry};
+use tfrt_host::{ExecutionContext, Function, HostContext, Limits, Output, Program, RequestContext};
 use tfrt_oracle::differential::Outcome;
 use tfrt_oracle::evaluate::Ending;
+use tfrt_run::report::{failure_line, result_line};
+use tfrt_run::{not_running_line, running_line};
 
 /// How long results may be to come. Programs take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often stuck requests are looked for: more often than anywhere else, so that programs which sleep
+/// are looked at many times. None is stuck, so that each one that is found makes a difference.
+const WATCH_PERIOD: Duration = Duration::from_micros(250);
 
 /// How long worker threads may hold on to something after the queue is empty.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -67,7 +69,7 @@ const HARMFUL: &[&str] = &[
 /// A runtime with one queue, and what is heard of it.
 pub struct Bench {
     name: String,
-    runtime: Runtime,
+    host: HostContext,
     output: Output,
     printed: Lines,
     errors: Arc<Mutex<Vec<Error>>>,
@@ -105,13 +107,25 @@ impl Bench {
     /// Makes two runtimes on this thread, the second of which counts, and one with so many of its own
     /// each.
     pub fn on_queues(n_threads: &[usize]) -> Vec<Bench> {
-        let alone = Bench::new(Arc::new(SingleThreadedWorkQueue::new()));
-        let mut benches = vec![alone, Bench::counting()];
-        for &n_threads in n_threads {
-            let queue = MultiThreadedWorkQueue::new(n_threads, 4).expect("threads can be started");
-            benches.push(Bench::new(Arc::new(queue)));
-        }
+        let mut benches = Vec::from(Bench::alone());
+        let pools = n_threads
+            .iter()
+            .map(|&n_threads| Bench::on_pool(n_threads, 1));
+        benches.extend(pools.flatten());
         benches
+    }
+
+    /// Makes two runtimes on this thread, the second of which counts.
+    pub fn alone() -> [Bench; 2] {
+        let queue = Arc::new(SingleThreadedWorkQueue::new());
+        [Bench::new(queue), Bench::counting()]
+    }
+
+    /// Makes so many runtimes that share so many threads.
+    pub fn on_pool(n_threads: usize, n_benches: usize) -> Vec<Bench> {
+        let queue = MultiThreadedWorkQueue::new(n_threads, 4).expect("threads can be started");
+        let queue = Arc::new(queue);
+        (0..n_benches).map(|_| Bench::new(queue.clone())).collect()
     }
 
     fn with(
@@ -134,53 +148,67 @@ impl Bench {
         let errors: Arc<Mutex<Vec<Error>>> = Arc::default();
         let heard = errors.clone();
         let name = queue.name();
-        let runtime = Runtime::builder()
-            .without_kernels()
-            .kernels(|kernels| *kernels = registry)
+        let host = HostContext::builder(registry)
             .queue(queue)
             .output(output.clone())
             .limits(limits)
+            .watch_period(WATCH_PERIOD)
             .dynamic_order(is_counting)
             .diagnostics(move |error| lock(&heard).push(error.clone()))
             .build();
         Bench {
             name,
-            runtime,
+            host,
             output,
             printed,
             errors,
         }
     }
 
-    /// The runtime.
-    pub fn runtime(&self) -> &Runtime {
-        &self.runtime
-    }
-
     /// Runs the functions of a file that have no arguments, as the command does, and looks at
     /// what they leave behind.
     pub fn run(&self, file: &BefFile) -> Outcome {
+        let [outcome] = &mut Bench::run_together(std::slice::from_ref(self), [file])[..] else {
+            unreachable!("one file has one outcome");
+        };
+        std::mem::take(outcome)
+    }
+
+    /// The same of several files at a time, each on a runtime of its own; these share a queue. All run
+    /// their first functions, then their second ones. If something is left behind and it is not known
+    /// by whom, each is said to have done it.
+    pub fn run_together<'f>(
+        benches: &[Bench],
+        files: impl IntoIterator<Item = &'f BefFile>,
+    ) -> Vec<Outcome> {
         let _alone = lock(&ONE_AT_A_TIME);
         let cells = tfrt_async::counters();
         let mut requests = Vec::new();
-        let ran = self.run_functions(file, &mut requests);
-        let stdout = self.printed.take();
-        let errors = std::mem::take(&mut *lock(&self.errors));
-        let mut outcome = Outcome {
-            stdout: String::from_utf8(stdout).expect("kernels print text"),
-            errors: errors.iter().map(reported).collect(),
-            way: self.name.clone(),
-            ..Outcome::default()
+        let mut runs: Vec<Run<'_>> = (benches.iter().zip(files))
+            .map(|(bench, file)| Run::new(bench, file))
+            .collect();
+        let complaint = call_all(&mut runs, &mut requests);
+        let mut outcomes: Vec<Outcome> = runs.into_iter().map(Run::end).collect();
+        let is_sound = complaint.is_none() && outcomes.iter().all(|run| run.complaint.is_none());
+        let left = match benches.first() {
+            Some(bench) if is_sound => bench.left_behind(cells, &requests),
+            _ => None,
         };
-        drop(errors);
-        match ran {
-            Ok(ending) => outcome.ending = ending,
-            Err(complaint) => outcome.complaint = Some(complaint),
+        if let Some(complaint) = complaint.or(left) {
+            for outcome in &mut outcomes {
+                outcome.complaint.get_or_insert_with(|| complaint.clone());
+            }
         }
-        if outcome.complaint.is_none() {
-            outcome.complaint = self.left_behind(cells, &requests);
-        }
-        outcome
+        outcomes
+    }
+
+    /// Loads the program of a file.
+    ///
+    /// # Errors
+    ///
+    /// All that keeps it from being run here.
+    pub fn load(&self, file: &BefFile) -> Result<Program, String> {
+        Program::load(file.clone(), &self.host).map_err(|error| error.to_string())
     }
 
     /// Calls each function of a file with arguments of the types that it names; says what must
@@ -194,16 +222,15 @@ impl Bench {
         let _alone = lock(&ONE_AT_A_TIME);
         let cells = tfrt_async::counters();
         let mut requests = Vec::new();
-        if let Ok(program) = tfrt_host::Program::load(file.clone(), self.runtime.host()) {
+        if let Ok(program) = self.load(file) {
             for function in program.all_functions() {
-                let context = self.runtime.context();
-                requests.push(Arc::downgrade(context.request()));
+                let context = self.context(&mut requests);
                 let arguments = function.argument_types().map(argument).collect();
-                let results = function.execute(context.execution(), arguments);
+                let results = function.execute(&context, arguments);
                 self.settle(function.name(), &results)?;
                 if function.kind() == FunctionKind::Sync {
                     let arguments: Vec<_> = function.argument_types().map(argument).collect();
-                    let _ = function.run_synchronously(context.execution(), &arguments);
+                    let _ = function.run_synchronously(&context, &arguments);
                 }
                 context.request().clear_data();
             }
@@ -215,65 +242,22 @@ impl Bench {
         }
     }
 
-    fn run_functions(
-        &self,
-        file: &BefFile,
-        requests: &mut Vec<Weak<RequestContext>>,
-    ) -> Result<Ending, String> {
-        let program =
-            Program::from_file(file.clone(), &self.runtime).map_err(|error| error.to_string())?;
-        let mut ending = Ending::Fine;
-        for function in program.functions() {
-            let name = function.name();
-            if function.argument_types().len() > 0 {
-                self.output.print(format!(
-                    "--- Not running '{name}' because it has arguments."
-                ));
-                continue;
-            }
-            self.output.print(format!("--- Running '{name}':"));
-            let results = self.call(&function, requests)?;
-            let endings = results
-                .iter()
-                .filter_map(AnyAsyncValue::error)
-                .map(ending_of);
-            ending = endings.fold(ending, Ending::max);
-        }
-        Ok(ending)
+    /// Begins a request.
+    fn context(&self, requests: &mut Vec<Weak<RequestContext>>) -> ExecutionContext {
+        let request = RequestContext::builder(&self.host).own_resources().build();
+        requests.push(Arc::downgrade(&request));
+        request.into()
     }
 
-    fn call(
-        &self,
-        function: &Function,
-        requests: &mut Vec<Weak<RequestContext>>,
-    ) -> Result<Vec<AnyAsyncValue>, String> {
-        let context = self.runtime.context();
-        requests.push(Arc::downgrade(context.request()));
-        let name = function.name();
-        if function.as_host_function().kind() == FunctionKind::Sync {
-            let ran = function
-                .as_host_function()
-                .run_synchronously(context.execution(), &[]);
-            let line = match &ran {
-                Ok(results) => result_line(name, function.result_types(), results, false),
-                Err(error) => Some(failure_line(name, error)),
-            };
-            line.iter().for_each(|line| self.output.print(line));
-            return Ok(ran.unwrap_or_else(|error| vec![AnyAsyncValue::from_error(error)]));
-        }
-        let results = function.call(&context, ()).into_results();
-        self.settle(name, &results)?;
-        let results: Vec<_> = results.into_iter().map(AnyAsyncValue::settled).collect();
-        let line = result_line(name, function.result_types(), &results, false);
-        line.iter().for_each(|line| self.output.print(line));
-        self.runtime.quiesce().map_err(|error| error.to_string())?;
-        Ok(results)
+    fn quiesce(&self) -> Result<(), String> {
+        let quiet = self.host.queue().quiesce();
+        quiet.map_err(|refused| refused.to_string())
     }
 
     /// Waits until results are there.
     fn settle(&self, name: &str, results: &[AnyAsyncValue]) -> Result<(), String> {
         let deadline = Some(Instant::now() + PATIENCE);
-        let settled = self.runtime.host().queue().await_until(results, deadline);
+        let settled = self.host.queue().await_until(results, deadline);
         match settled {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("the results of '{name}' do not come")),
@@ -286,8 +270,8 @@ impl Bench {
         let begin = Instant::now();
         loop {
             // Again and again, since a thread that belongs to nobody may bring a task late.
-            if let Err(error) = self.runtime.quiesce() {
-                return Some(error.to_string());
+            if let Err(complaint) = self.quiesce() {
+                return Some(complaint);
             }
             let now = tfrt_async::counters();
             // Frames hold their request, so that none is left if no request is.
@@ -303,12 +287,129 @@ impl Bench {
                     "left behind: {held} requests, {now:?} after {before:?}"
                 ));
             }
-            // Mostly a worker is about to let go.
-            match begin.elapsed() < EAGERNESS {
-                true => std::thread::yield_now(),
-                false => std::thread::sleep(Duration::from_micros(50)),
-            }
+            wait_since(begin);
         }
+    }
+}
+
+/// A file that is being run.
+struct Run<'b> {
+    bench: &'b Bench,
+    /// Those that are left, first the last one.
+    functions: Vec<Function>,
+    /// What was called, and its results.
+    called: Option<(Function, Vec<AnyAsyncValue>)>,
+    ending: Ending,
+    complaint: Option<String>,
+}
+
+/// Calls the functions of all runs, until none has any left.
+fn call_all(runs: &mut [Run<'_>], requests: &mut Vec<Weak<RequestContext>>) -> Option<String> {
+    loop {
+        runs.iter_mut().for_each(|run| run.call_next(requests));
+        let called = runs.iter().filter(|run| run.called.is_some()).count();
+        if called == 0 {
+            return None;
+        }
+        runs.iter_mut().for_each(Run::settle);
+        // Of a function without results nobody waits for the end.
+        let begin = Instant::now();
+        while begin.elapsed() < SETTLING {
+            if let Some(Err(complaint)) = runs.first().map(|run| run.bench.quiesce()) {
+                return Some(complaint);
+            }
+            requests.retain(|request| request.strong_count() > 0);
+            if requests.is_empty() {
+                break;
+            }
+            wait_since(begin);
+        }
+    }
+}
+
+impl<'b> Run<'b> {
+    fn new(bench: &'b Bench, file: &BefFile) -> Run<'b> {
+        let (mut functions, complaint) = match bench.load(file) {
+            Ok(program) => (program.functions().collect(), None),
+            Err(complaint) => (Vec::new(), Some(complaint)),
+        };
+        functions.reverse();
+        Run {
+            bench,
+            functions,
+            called: None,
+            ending: Ending::Fine,
+            complaint,
+        }
+    }
+
+    /// Goes on until a function was called whose results may be to come.
+    fn call_next(&mut self, requests: &mut Vec<Weak<RequestContext>>) {
+        let bench = self.bench;
+        while let Some(function) = self.functions.pop() {
+            if function.argument_types().len() > 0 {
+                bench.output.print(not_running_line(&function));
+                continue;
+            }
+            bench.output.print(running_line(&function));
+            let context = bench.context(requests);
+            if function.kind() == FunctionKind::Sync {
+                let name = function.name();
+                let ran = function.run_synchronously(&context, &[]);
+                let line = match &ran {
+                    Ok(results) => result_line(name, function.result_types(), results, false),
+                    Err(error) => Some(failure_line(name, error)),
+                };
+                line.iter().for_each(|line| bench.output.print(line));
+                self.note(&ran.unwrap_or_else(|error| vec![AnyAsyncValue::from_error(error)]));
+                continue;
+            }
+            let results = function.execute(&context, Vec::new());
+            self.called = Some((function, results));
+            return;
+        }
+    }
+
+    /// Waits for what was called, and prints its results.
+    fn settle(&mut self) {
+        let Some((function, results)) = self.called.take() else {
+            return;
+        };
+        if let Err(complaint) = self.bench.settle(function.name(), &results) {
+            self.complaint = Some(complaint);
+            self.functions.clear();
+            return;
+        }
+        let results: Vec<_> = results.into_iter().map(AnyAsyncValue::settled).collect();
+        let line = result_line(function.name(), function.result_types(), &results, false);
+        line.iter().for_each(|line| self.bench.output.print(line));
+        self.note(&results);
+    }
+
+    fn note(&mut self, results: &[AnyAsyncValue]) {
+        let errors = results.iter().filter_map(AnyAsyncValue::error);
+        self.ending = errors.map(ending_of).fold(self.ending, Ending::max);
+    }
+
+    fn end(self) -> Outcome {
+        let bench = self.bench;
+        let errors = std::mem::take(&mut *lock(&bench.errors));
+        Outcome {
+            way: bench.name.clone(),
+            stdout: String::from_utf8(bench.printed.take()).expect("kernels print text"),
+            errors: errors.iter().map(reported).collect(),
+            ending: self.ending,
+            complaint: self.complaint,
+        }
+    }
+}
+
+/// Waits a little for something that was to come at some time.
+fn wait_since(begin: Instant) {
+    // Mostly a worker is about to let go.
+    match begin.elapsed() < EAGERNESS {
+        true => std::thread::yield_now(),
+        false => std::thread::sleep(Duration::from_micros(50)),
     }
 }
 
@@ -320,7 +421,7 @@ fn argument(ty: &str) -> AnyAsyncValue {
         "i64" => AnyAsyncValue::new(-4i64),
         "f32" => AnyAsyncValue::new(0.5f32),
         "f64" => AnyAsyncValue::new(-2.25f64),
-        _ => AnyAsyncValue::new(tfrt::Chain),
+        _ => AnyAsyncValue::new(Chain),
     }
 }
 

@@ -1,0 +1,14 @@
+//! Random programs on all queues, beside what the oracle says of them.
+//!
+//! | To | Use |
+//! | --- | --- |
+//! | run one program, and see what it leaves behind | [`bench`] |
+//! | run many, and compare | [`search`] |
+//!
+//! What a program leaves behind is counted for the whole process, so one process runs one
+//! program at a time. `cargo xtask differential` starts one for each processor.
+
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod search;

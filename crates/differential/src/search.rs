@@ -1,0 +1,283 @@
+//! Runs the programs of many seeds in several ways each, and compares.
+//!
+//! On one thread they must print the same, to the order of the lines, whether kernels run in the order
+//! that load has found or are counted. Each program runs in both ways, and then, mostly together with
+//! others, on one of the queues with threads of its own; one that makes a difference runs on all of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::time::Instant;
+
+use tfrt_bef::{BefBuffer, BefFile};
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_oracle::differential::{Difference, Outcome, Subject, campaign};
+use tfrt_oracle::generate::Options;
+
+use crate::bench::Bench;
+
+/// Programs tried between two looks at the clock.
+const BATCH: u64 = 64;
+
+/// Programs that go through each stage together, which is faster by a third than one by one.
+const AT_ONCE: usize = 32;
+
+/// Programs that share a pool at one time.
+const N_TOGETHER: usize = 8;
+
+/// What programs must have, each among some hundred thousand, and the operations that it is seen by.
+const KINDS: &[(&str, &[&str])] = &[
+    ("calls", &["tfrt.call "]),
+    ("conditions", &["tfrt.if ", "tfrt.cond ", "tfrt.case "]),
+    (
+        "loops",
+        &["tfrt.while ", "tfrt.repeat.i32 ", "parallel_call"],
+    ),
+    ("tasks", &["tfrt_test.async_", "tfrt_test.do.async"]),
+    ("threads", &["tfrt_test.external"]),
+    (
+        "errors",
+        &["tfrt_test.fail", "tfrt_test.report_error", "partial_fail"],
+    ),
+    ("panics", &["tfrt_test.panic"]),
+    ("dropped promises", &["tfrt_test.drop_promise"]),
+    ("cancellation", &["tfrt_test.cancel"]),
+];
+
+/// How many programs are sure to have one of each kind.
+const ENOUGH: u64 = 200_000;
+
+/// What has been tried.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Programs that were compared.
+    pub n_programs: u64,
+    /// In so many runs.
+    pub n_runs: u64,
+    /// How many programs had what.
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// What no program had, though there were enough of them.
+    pub fn missing(&self) -> Option<&'static str> {
+        let mut kinds = KINDS.iter().map(|(kind, _)| *kind);
+        let missing = kinds.find(|kind| !self.kinds.contains_key(kind));
+        missing.filter(|_| self.n_programs >= ENOUGH)
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} programs, {} runs; ", self.n_programs, self.n_runs)?;
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|(kind, n)| format!("{n} with {kind}"));
+        f.write_str(&kinds.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Lets panics of kernels, which are part of programs, go by without a word.
+pub fn be_quiet_about_kernels() {
+    std::panic::set_hook(Box::new(|panic| {
+        if !tfrt_host::is_in_kernel() {
+            eprintln!("{panic}");
+        }
+    }));
+}
+
+/// Runs the programs of some seeds, as far as they come until the deadline.
+///
+/// # Errors
+///
+/// The first difference.
+pub fn search(seeds: Range<u64>, deadline: Option<Instant>) -> Result<Tally, Box<Difference>> {
+    let mut session = Session::new();
+    let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
+    let mut next = seeds.start;
+    while next < seeds.end && !is_over() {
+        let batch = next..seeds.end.min(next.saturating_add(BATCH));
+        next = batch.end;
+        let n_compared = campaign(batch, &options, AT_ONCE, &mut |subjects| {
+            session.run(subjects)
+        })?;
+        session.tally.n_programs += n_compared;
+    }
+    Ok(session.tally)
+}
+
+/// Runtimes, and what has been run on them.
+struct Session {
+    /// On this thread: in order, and counted.
+    alone: [Bench; 2],
+    /// With threads of their own, of which each group shares some.
+    pools: Vec<Vec<Bench>>,
+    tally: Tally,
+}
+
+impl Session {
+    fn new() -> Session {
+        Session {
+            alone: Bench::alone(),
+            pools: [1, 2, 4, 16].map(|n| Bench::on_pool(n, N_TOGETHER)).into(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Runs programs.
+    fn run(&mut self, subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
+        // Stage by stage: what a stage runs on is in the caches then.
+        let compiled: Vec<_> = subjects.iter().map(compiled).collect();
+        let opened = subjects.iter().zip(compiled);
+        let opened: Vec<_> = opened
+            .map(|(subject, bytes)| self.open(subject, bytes))
+            .collect();
+        let mut files = Vec::new();
+        let mut outcomes = vec![Vec::new(); subjects.len()];
+        for (index, (subject, opened)) in subjects.iter().zip(opened).enumerate() {
+            match opened {
+                Ok(file) => files.push((index, file)),
+                Err(_) if subject.seed.is_none() => {}
+                Err(complaint) => outcomes[index].push(Outcome {
+                    way: "compiling".to_owned(),
+                    complaint: Some(complaint),
+                    ..Outcome::default()
+                }),
+            }
+        }
+        self.run_alone(&files, &mut outcomes);
+        let is_over = outcomes.iter().any(|outcomes| complain(outcomes));
+        match subjects.first().and_then(|subject| subject.seed) {
+            _ if is_over => {}
+            Some(seed) => self.run_together(seed, &files, &mut outcomes),
+            None => self.run_everywhere(&files, &mut outcomes),
+        }
+        for (subject, outcomes) in subjects.iter().zip(&outcomes) {
+            if subject.seed.is_some() {
+                self.count(subject.text, outcomes.len());
+            }
+        }
+        outcomes
+    }
+
+    /// Opens what a program was compiled to; a smaller form is loaded, too, since what nobody would
+    /// load shows nothing.
+    fn open(
+        &self,
+        subject: &Subject<'_>,
+        bytes: Result<BefBuffer, String>,
+    ) -> Result<BefFile, String> {
+        let file = BefFile::open(bytes?).map_err(|error| error.to_string())?;
+        if subject.seed.is_none() {
+            self.alone[0].load(&file)?;
+        }
+        Ok(file)
+    }
+
+    /// Runs programs on this thread, as far as the first complaint: to be sure of what is left behind
+    /// takes seconds.
+    fn run_alone(&self, files: &[(usize, BefFile)], outcomes: &mut [Vec<Outcome>]) {
+        for bench in &self.alone {
+            for (index, file) in files {
+                let outcome = bench.run(file);
+                let is_over = outcome.complaint.is_some();
+                outcomes[*index].push(outcome);
+                if is_over {
+                    return;
+                }
+            }
+        }
+        for (index, _) in files {
+            let [in_order, counted] = &mut outcomes[*index][..] else {
+                unreachable!("there are two runtimes on this thread");
+            };
+            if in_order.stdout != counted.stdout && counted.complaint.is_none() {
+                counted.complaint = Some(format!(
+                    "counted kernels print\n{}where those in order print\n{}",
+                    counted.stdout, in_order.stdout
+                ));
+            }
+        }
+    }
+
+    /// Runs programs on one of the pools: mostly together, some one after the other on threads that
+    /// have gone to sleep.
+    fn run_together(&self, seed: u64, files: &[(usize, BefFile)], outcomes: &mut [Vec<Outcome>]) {
+        // Not by the last bits, which say what the program is like.
+        let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let pool = &self.pools[mixed as usize % self.pools.len()];
+        let n_together = if (mixed / 16).is_multiple_of(8) {
+            1
+        } else {
+            N_TOGETHER
+        };
+        for files in files.chunks(n_together) {
+            let run = |files: &[(usize, BefFile)]| {
+                Bench::run_together(pool, files.iter().map(|(_, file)| file))
+            };
+            let mut found = run(files);
+            if files.len() > 1 && complain(&found) {
+                // Whoever does it alone has done it; if nobody does, all have.
+                let alone: Vec<Outcome> = files.chunks(1).flat_map(run).collect();
+                if complain(&alone) {
+                    found = alone;
+                }
+            }
+            for ((index, _), outcome) in files.iter().zip(found) {
+                outcomes[*index].push(outcome);
+            }
+        }
+    }
+
+    /// Runs each program on all pools, alone and beside its like.
+    fn run_everywhere(&self, files: &[(usize, BefFile)], outcomes: &mut [Vec<Outcome>]) {
+        for (index, file) in files {
+            let outcomes = &mut outcomes[*index];
+            for pool in &self.pools {
+                outcomes.push(pool[0].run(file));
+                outcomes.extend(Bench::run_together(pool, pool.iter().map(|_| file)));
+                if complain(outcomes) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, text: &str, n_runs: usize) {
+        self.tally.n_runs += n_runs as u64;
+        for (kind, operations) in KINDS {
+            if operations.iter().any(|operation| text.contains(operation)) {
+                *self.tally.kinds.entry(kind).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn complain(outcomes: &[Outcome]) -> bool {
+    outcomes.iter().any(|outcome| outcome.complaint.is_some())
+}
+
+fn compiled(subject: &Subject<'_>) -> Result<BefBuffer, String> {
+    let bytes = compile(subject.module, &CompileOptions::default());
+    bytes.map_err(|errors| errors.render(false))
+}
+
+/// Mostly small programs, and some of each other kind.
+fn options(seed: u64) -> Options {
+    let (size, functions) = match seed % 1024 {
+        0 => (24, 4),
+        1..4 => (12, 4),
+        4..16 => (5, 4),
+        16..128 => (3, 2),
+        _ => (2, 1),
+    };
+    Options {
+        size,
+        functions,
+        ordered: seed % 8 != 7,
+        delays: seed % 4096 == 8,
+        faults: seed % 4 < 2,
+        ..Options::default()
+    }
+}

@@ -1,0 +1,36 @@
+//! Random programs must do on every queue what the evaluator says, and leave nothing behind: a few of
+//! them, as a search without an optimiser. `cargo xtask differential` tries many.
+//!
+//! | Variable | Means | If unset |
+//! | --- | --- | --- |
+//! | `TFRT_DIFFERENTIAL_PROGRAMS` | number of programs | as many as there is time for: two seconds |
+//! | `TFRT_DIFFERENTIAL_SEED` | the first seed | 0 |
+//!
+//! A difference is shown by the seed and by the smallest program that makes one.
+
+use std::time::{Duration, Instant};
+
+use tfrt_differential::search;
+
+/// How long programs are tried if nobody says how many.
+const TIME: Duration = Duration::from_secs(2);
+
+#[test]
+fn random_programs_do_what_the_evaluator_says_on_every_queue() {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        text.parse::<u64>().ok()
+    };
+    let first = number("TFRT_DIFFERENTIAL_SEED").unwrap_or(0);
+    let wanted = number("TFRT_DIFFERENTIAL_PROGRAMS");
+    let deadline = wanted.is_none().then(|| Instant::now() + TIME);
+    let seeds = first..wanted.map_or(u64::MAX, |wanted| first.saturating_add(wanted));
+    search::be_quiet_about_kernels();
+    match search::search(seeds, deadline) {
+        Ok(tally) => {
+            println!("{tally}");
+            assert_eq!(tally.missing(), None);
+        }
+        Err(difference) => panic!("{difference}"),
+    }
+}
