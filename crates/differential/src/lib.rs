@@ -2,7 +2,7 @@
 //!
 //! | To | Use |
 //! | --- | --- |
-//! | run one program, and see what it leaves behind | [`bench`] |
+//! | run one program, and see what it leaves behind | [`bench`](mod@bench) |
 //! | run many, and compare | [`search`] |
 //!
 //! What a program leaves behind is counted for the whole process, so one process runs one
