@@ -24,7 +24,7 @@ const ANY_ORDER: &str = "tfrt_test.do.async";
 /// Programs tried between two looks at the clock.
 const BATCH: u64 = 64;
 
-/// Programs that go through each stage together, which is faster by a third than one by one.
+/// Programs that go through each stage together.
 const AT_ONCE: usize = 32;
 
 /// Programs that share a pool at one time.
