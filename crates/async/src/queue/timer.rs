@@ -21,7 +21,8 @@ use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
 use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread};
 
-/// Cancelled entries are swept out of the heap when there are more than this, and most.
+/// Cancelled entries are swept out of the heap when there are this many, and half of all. The heap keeps room for as
+/// many entries, at least.
 const SWEEP_FROM: usize = 64;
 
 /// Runs callbacks at given times, on a thread of its own.
@@ -67,6 +68,16 @@ struct Entry {
     callback: Arc<Mutex<Option<Task>>>,
 }
 
+impl State {
+    /// Gives back most of the room that the heap does not need any more, so that a burst of timers is forgotten.
+    fn shrink(&mut self) {
+        let n_kept = SWEEP_FROM.max(2 * self.heap.len());
+        if self.heap.capacity() > 2 * n_kept {
+            self.heap.shrink_to(n_kept);
+        }
+    }
+}
+
 impl Entry {
     fn is_cancelled(&self) -> bool {
         lock(&self.callback).is_none()
@@ -108,8 +119,14 @@ impl TimerHandle {
             return false;
         };
         // Ordering: a hint.
-        self.shared.n_cancelled.fetch_add(1, Ordering::Relaxed);
+        let n_before = self.shared.n_cancelled.fetch_add(1, Ordering::Relaxed);
         self.shared.discard(callback);
+        // It is "negative" while the timer thread meets an entry that is not counted yet.
+        let n_cancelled = n_before.wrapping_add(1);
+        // Ordering: a hint, too: `sweep` looks again.
+        if n_cancelled >= SWEEP_FROM.max(self.shared.n_pending.load(Ordering::Relaxed)) {
+            self.shared.sweep(&mut lock(&self.shared.state));
+        }
         true
     }
 
@@ -169,7 +186,6 @@ impl TimerQueue {
             handle.cancel();
             return handle;
         }
-        shared.sweep(&mut state);
         let sequence = state.n_set;
         state.n_set += 1;
         let is_nearest = state
@@ -228,6 +244,7 @@ impl Shared {
             match state.heap.peek().map(|nearest| nearest.deadline) {
                 Some(deadline) if deadline <= now => {
                     let entry = state.heap.pop().expect("it was just seen");
+                    state.shrink();
                     drop(state);
                     self.fire(&entry);
                     state = lock(&self.state);
@@ -283,6 +300,7 @@ impl Shared {
         }
         state.heap.retain(|entry| !entry.is_cancelled());
         self.n_cancelled.store(0, Ordering::Relaxed);
+        state.shrink();
     }
 }
 
@@ -371,6 +389,27 @@ mod tests {
             timers.schedule_after(FAR, || ()).cancel();
         }
         assert!(lock(&timers.shared.state).heap.len() <= 2 * SWEEP_FROM);
+    }
+
+    #[test]
+    fn burst_of_timers_is_forgotten_when_they_are_cancelled_or_fire() {
+        let timers = TimerQueue::new();
+        let set = |_| timers.schedule_after(FAR, || ());
+        let handles: Vec<_> = (0..10_000).map(set).collect();
+        assert!(handles.iter().all(TimerHandle::cancel));
+        let state = lock(&timers.shared.state);
+        assert!(state.heap.len() <= SWEEP_FROM);
+        assert!(state.heap.capacity() <= 4 * SWEEP_FROM);
+        drop(state);
+
+        let soon = Instant::now() + Duration::from_millis(50);
+        for _ in 0..10_000 {
+            timers.schedule_at(soon, || ());
+        }
+        while timers.pending() > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(lock(&timers.shared.state).heap.capacity() <= 4 * SWEEP_FROM);
     }
 
     #[test]
