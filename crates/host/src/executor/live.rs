@@ -24,6 +24,9 @@ use crate::request::RequestContext;
 /// How often the watch looks, unless the host says otherwise.
 pub(crate) const PERIOD: Duration = Duration::from_millis(20);
 
+/// The list keeps room for so many frames while there are none.
+const N_KEPT: usize = 64;
+
 /// Shared frames by address.
 #[derive(Default)]
 pub(crate) struct LiveFrames {
@@ -158,6 +161,10 @@ impl LiveFrames {
     fn still_watched(&self) -> bool {
         let mut listed = self.lock();
         listed.watched = !listed.by_address.is_empty();
+        if !listed.watched {
+            // What a burst of calls took is not kept.
+            listed.by_address.shrink_to(N_KEPT);
+        }
         listed.watched
     }
 }
