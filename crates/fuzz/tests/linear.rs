@@ -3,7 +3,6 @@
 //! Time is that which the thread spent on a processor, so that other work does not count; memory is
 //! counted by the allocator of this program. Each kind of input is tried in sizes that double.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -11,12 +10,11 @@ use rustix::time::{ClockId, clock_gettime};
 use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
 use tfrt_differential::bench::Bench;
+use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
 
-/// The system's allocator, with a count per thread.
-struct Counting;
-
+// Of each thread.
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
@@ -32,29 +30,8 @@ fn count(taken: usize, given_back: usize) {
     });
 }
 
-// SAFETY: each method passes its arguments on to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: the caller answers for the layout.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: the caller answers for block and layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
-        count(len, layout.size());
-        // SAFETY: the caller answers for block, layout and length.
-        unsafe { System.realloc(block, layout, len) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting(count);
 
 /// What some work cost.
 #[derive(Clone, Copy, Debug)]

@@ -2,51 +2,27 @@
 //!
 //! Memory is counted by the allocator of this program, for the whole process: this file has one test.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tfrt::input::Input;
 use tfrt::{Call, Limits, MultiThreadedWorkQueue, Output, Runtime, Untrusted};
+use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, TEXTS};
 use tfrt_fuzz::seeds;
-
-/// The system's allocator, with a count.
-struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-fn took(len: usize) {
-    let live = LIVE.fetch_add(len, Ordering::Relaxed) + len;
+fn count(taken: usize, given_back: usize) {
+    let live = LIVE.fetch_add(taken, Ordering::Relaxed) + taken;
     PEAK.fetch_max(live, Ordering::Relaxed);
-}
-
-// SAFETY: each method passes its arguments on to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
-        // SAFETY: the caller answers for the layout.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller answers for block and layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
-        took(len);
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller answers for block, layout and length.
-        unsafe { System.realloc(block, layout, len) }
-    }
+    LIVE.fetch_sub(given_back, Ordering::Relaxed);
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting(count);
 
 /// Bytes that requests may take here: programs that want more are found soon.
 const MAX_MEMORY: usize = 16 << 20;

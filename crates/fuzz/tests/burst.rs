@@ -1,0 +1,116 @@
+//! What a burst of calls leaves behind: next to nothing, however many they were.
+//!
+//! Memory is counted by the allocator of this program, for the whole process: this file has one test.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tfrt::{
+    AsyncValue, Call, ConcurrentWorkQueue, MultiThreadedWorkQueue, Promise, Runtime,
+    SingleThreadedWorkQueue,
+};
+use tfrt_async::{counters, memory_stats};
+use tfrt_fuzz::counting::Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static COUNTING: Counting = Counting(|taken, given_back| {
+    LIVE.fetch_add(taken, Ordering::Relaxed);
+    LIVE.fetch_sub(given_back, Ordering::Relaxed);
+});
+
+const TEXT: &str = r#"
+func.func @f(%n: i32) -> i32 {
+  %a = "burst.later"(%n) : (i32) -> i32
+  tfrt.return %a : i32
+}
+func.func @main(%n: i32) -> i32 {
+  %a = tfrt.call @f(%n) : (i32) -> i32
+  %b = tfrt.call @f(%a) : (i32) -> i32
+  tfrt.return %b : i32
+}"#;
+
+/// Calls at one time.
+const N_CALLS: i32 = 20_000;
+
+/// Bytes that may stay: queues and lists keep some room.
+const MAX_LEFT: usize = 64 << 10;
+
+type Promises = Arc<Mutex<Vec<(Promise<i32>, i32)>>>;
+
+/// Has so many calls wait at one time, each with a deadline, and then go on.
+fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
+    let program = runtime.compile("burst.mlir", TEXT).expect("it is right");
+    let main = program.function("main").expect("it is in the text");
+    let spawn = |n| {
+        let deadline = Duration::from_secs(3_600);
+        let context = runtime.context_builder().deadline(deadline).build();
+        main.spawn(&context, (n,))
+    };
+    let mut calls: Vec<Call> = (0..n_calls).map(spawn).collect();
+    for _ in 0..2 {
+        runtime.quiesce().expect("this thread is no worker");
+        let now = std::mem::take(&mut *promises.lock().unwrap());
+        assert_eq!(now.len(), calls.len());
+        for (promise, n) in now {
+            promise.resolve(n);
+        }
+    }
+    for (call, n) in calls.drain(..).zip(0..) {
+        let results = call.wait_each().expect("this thread is no worker");
+        assert_eq!(results[0].get::<i32>(), Some(&n));
+    }
+}
+
+/// The bytes that are held in all when nothing happens, but for idle ones of free lists.
+///
+/// Threads take back what others have freed for them when they wake, so a few calls are made meanwhile.
+fn at_rest(runtime: &Runtime, promises: &Promises) -> usize {
+    let held = || {
+        let memory = memory_stats();
+        let bytes = |n| usize::try_from(n).expect("it is an amount of memory");
+        LIVE.load(Ordering::Relaxed) - bytes(memory.chunk_bytes) + bytes(memory.live_bytes)
+    };
+    let begin = Instant::now();
+    let mut least = held();
+    while begin.elapsed() < Duration::from_millis(500) {
+        burst(runtime, promises, 10);
+        // Who watches over calls ends a little after the last one.
+        std::thread::sleep(Duration::from_millis(50));
+        least = least.min(held());
+    }
+    least
+}
+
+#[test]
+fn bursts_of_calls_leave_no_memory_behind() {
+    let threads = MultiThreadedWorkQueue::new(2, 2).expect("threads can be started");
+    let queues: [Arc<dyn ConcurrentWorkQueue>; 2] =
+        [Arc::new(SingleThreadedWorkQueue::new()), Arc::new(threads)];
+    for queue in queues {
+        let promises = Promises::default();
+        let kept = promises.clone();
+        let later = move |n: i32| {
+            let (promise, value) = AsyncValue::pending();
+            kept.lock().unwrap().push((promise, n));
+            value
+        };
+        let runtime = Runtime::builder()
+            .kernels(move |registry| {
+                registry.add("burst.later", later);
+            })
+            .queue(queue)
+            .build();
+        burst(&runtime, &promises, 10);
+        let (before, cells) = (at_rest(&runtime, &promises), counters().live_cells);
+        burst(&runtime, &promises, N_CALLS);
+        let after = at_rest(&runtime, &promises);
+        let left = after.saturating_sub(before);
+        let name = runtime.host().queue().name();
+        println!("{name}: {before} bytes before, {left} more after {N_CALLS} calls");
+        assert_eq!(counters().live_cells, cells, "{name}");
+        assert!(left <= MAX_LEFT, "{name}: {left} bytes are left");
+    }
+}
