@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+mod accounting;
 mod bench;
 mod checkers;
 mod dependencies;
@@ -41,6 +42,7 @@ Usage: cargo xtask COMMAND
   mutants   SUBJECT [SHARD]: change one thing at a time, and see that a test fails (cargo-mutants)
   dependencies  licences, versions and sources of what is depended on (cargo-deny)
   soak      [SECONDS]: everything mixed, over and over; the process must not grow
+  accounting  [PACKAGE..]: tests, none of whose programs may leave a value or a block of memory
   onnx      [--filter WORD] [--list-failures]: the cases that ONNX has of each operation (pip gets them)";
 
 fn main() -> ExitCode {
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
             ];
             steps.run("soak", steps::cargo(&soak).args(seconds));
         }
+        ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

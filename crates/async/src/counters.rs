@@ -35,19 +35,24 @@ pub struct Counters {
 /// assert_eq!(counters().live_cells, before);
 /// ```
 pub fn counters() -> Counters {
-    let registry = registry();
-    let mut sum = Counters::default();
-    // A cell may be freed by another thread than the one that made it, so that a single shard
-    // may be "negative": only the sums, which wrap, make sense.
-    for shard in registry.all.iter().copied().chain([&LATE]) {
-        let add = |sum: &mut u64, counter: &AtomicU64| {
-            *sum = sum.wrapping_add(counter.load(Ordering::Relaxed));
-        };
-        add(&mut sum.live_cells, &shard.live_cells);
-        add(&mut sum.live_cell_bytes, &shard.live_cell_bytes);
-        add(&mut sum.waiter_panics, &shard.waiter_panics);
+    registry().sum()
+}
+
+impl Registry {
+    fn sum(&self) -> Counters {
+        let mut sum = Counters::default();
+        // A cell may be freed by another thread than the one that made it, so that a single shard
+        // may be "negative": only the sums, which wrap, make sense.
+        for shard in self.all.iter().copied().chain([&LATE]) {
+            let add = |sum: &mut u64, counter: &AtomicU64| {
+                *sum = sum.wrapping_add(counter.load(Ordering::Relaxed));
+            };
+            add(&mut sum.live_cells, &shard.live_cells);
+            add(&mut sum.live_cell_bytes, &shard.live_cell_bytes);
+            add(&mut sum.waiter_panics, &shard.waiter_panics);
+        }
+        sum
     }
-    sum
 }
 
 /// Returns the live cells as this thread has counted them: those it made less those it freed.
@@ -144,7 +149,12 @@ struct End;
 impl Drop for End {
     fn drop(&mut self) {
         if let Some(shard) = MINE.take() {
-            registry().free.push(shard);
+            let mut registry = registry();
+            registry.free.push(shard);
+            #[cfg(debug_assertions)]
+            if registry.free.len() == registry.all.len() {
+                crate::accounting::tell("values", registry.sum().live_cells);
+            }
         }
     }
 }

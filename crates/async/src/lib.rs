@@ -29,6 +29,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(debug_assertions)]
+mod accounting;
 mod any;
 #[allow(unsafe_code)]
 mod cell;

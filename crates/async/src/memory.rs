@@ -181,10 +181,7 @@ pub fn memory_stats() -> MemoryStats {
     collect();
     let sums = thread::sums();
     MemoryStats {
-        live_blocks: sums
-            .allocated
-            .saturating_sub(sums.freed)
-            .wrapping_add(sums.large_blocks),
+        live_blocks: sums.live_blocks(),
         live_bytes: sums.live_bytes.wrapping_add(sums.large_bytes),
         hits: sums.allocated.saturating_sub(sums.misses),
         misses: sums.misses,

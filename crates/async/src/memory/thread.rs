@@ -33,6 +33,8 @@ impl Drop for End {
         // SAFETY: what is there is a heap of the registry, which lives forever.
         if let Some(heap) = unsafe { HEAP.replace(ptr::null()).as_ref() } {
             registry().leave(heap);
+            #[cfg(debug_assertions)]
+            tell_at_end();
         }
     }
 }
@@ -197,30 +199,53 @@ pub(super) struct Sums {
     pub(super) large_bytes: u64,
 }
 
+impl Sums {
+    /// Blocks that were taken and not given back.
+    pub(super) fn live_blocks(&self) -> u64 {
+        let from_lists = self.allocated.saturating_sub(self.freed);
+        from_lists.wrapping_add(self.large_blocks)
+    }
+}
+
+/// Tells how many blocks are in use if no thread has a heap any more.
+#[cfg(debug_assertions)]
+fn tell_at_end() {
+    let registry = registry();
+    if registry.free.len() == registry.all.len() {
+        crate::accounting::tell("blocks", registry.sums().live_blocks());
+    }
+}
+
 /// Adds the counters of all heaps up.
 pub(super) fn sums() -> Sums {
-    let mut sums = Sums {
-        // Ordering: statistics.
-        large_blocks: LATE.0.load(Ordering::Relaxed),
-        large_bytes: LATE.1.load(Ordering::Relaxed),
-        ..Sums::default()
-    };
-    let bytes = |class: Class| u64::try_from(class.size_bytes()).unwrap_or(u64::MAX);
-    let chunk_bytes = u64::try_from(CHUNK_BYTES).unwrap_or(u64::MAX);
-    for heap in &registry().all {
-        for class in Class::all() {
-            let slot = heap.slot(class);
-            let (allocated, freed) = (slot.allocated.get(), slot.freed.get());
-            sums.allocated += allocated;
-            sums.freed += freed;
-            // The two are read at different times.
-            sums.live_bytes += allocated.saturating_sub(freed) * bytes(class);
+    registry().sums()
+}
+
+impl Registry {
+    fn sums(&self) -> Sums {
+        let mut sums = Sums {
+            // Ordering: statistics.
+            large_blocks: LATE.0.load(Ordering::Relaxed),
+            large_bytes: LATE.1.load(Ordering::Relaxed),
+            ..Sums::default()
+        };
+        let bytes = |class: Class| u64::try_from(class.size_bytes()).unwrap_or(u64::MAX);
+        let chunk_bytes = u64::try_from(CHUNK_BYTES).unwrap_or(u64::MAX);
+        for heap in &self.all {
+            for class in Class::all() {
+                let slot = heap.slot(class);
+                let (allocated, freed) = (slot.allocated.get(), slot.freed.get());
+                sums.allocated += allocated;
+                sums.freed += freed;
+                // The two are read at different times.
+                sums.live_bytes += allocated.saturating_sub(freed) * bytes(class);
+            }
+            sums.misses += heap.n_misses.get();
+            sums.returned += heap.n_returned.get();
+            sums.chunk_bytes += heap.n_chunks.get() * chunk_bytes;
+            sums.large_blocks = sums.large_blocks.wrapping_add(heap.large_blocks.get());
+            sums.large_bytes = sums.large_bytes.wrapping_add(heap.large_bytes.get());
         }
-        sums.misses += heap.n_misses.get();
-        sums.returned += heap.n_returned.get();
-        sums.chunk_bytes += heap.n_chunks.get() * chunk_bytes;
-        sums.large_blocks = sums.large_blocks.wrapping_add(heap.large_blocks.get());
-        sums.large_bytes = sums.large_bytes.wrapping_add(heap.large_bytes.get());
+        sums
     }
-    sums
 }

@@ -1,0 +1,21 @@
+//! What is left when a program of tests is over, for whoever asks: builds for development only.
+//!
+//! A program's values belong to its threads, or to tasks and timers, which belong to queues, whose threads end
+//! with them. So nothing may be alive once each thread has ended that ever made or freed anything; what is, was lost,
+//! or lies in a static variable. Each time that no such thread is left, the count is written to a file of the
+//! folder that the variable `TFRT_ACCOUNTING` names, over what was there: the last count is that of the end.
+//! `cargo xtask accounting` has tests write, and reads it.
+
+use std::path::Path;
+use std::{env, fs, process};
+
+/// Writes how many of a kind are alive now. Nobody is told of what goes wrong: then there is no file.
+pub(crate) fn tell(kind: &str, n_alive: u64) {
+    let Some(folder) = env::var_os("TFRT_ACCOUNTING") else {
+        return;
+    };
+    let program = env::current_exe().unwrap_or_default();
+    let program = program.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{program}.{}.{kind}", process::id());
+    let _ = fs::write(Path::new(&folder).join(name), n_alive.to_string());
+}
