@@ -4,13 +4,26 @@
 //! control group above the process, version 1 or 2, rounded up. Elsewhere the standard library's
 //! answer counts; it has the same rules and more code.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
+
+/// More than any of the system's files that are read here has.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Returns how many threads can run at the same time, at least one.
 ///
 /// The answer is not cached; limits may change while the process runs.
 pub fn available_parallelism() -> usize {
-    limit(&|path| fs::read_to_string(path).ok(), in_mask())
+    limit(&text_of, in_mask())
+}
+
+/// The text of one of the system's files.
+#[inline(never)]
+pub(super) fn text_of(path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 /// The processors in the affinity mask, if there are not too many for the system call.

@@ -7,6 +7,11 @@
 //! tasks, that another one was woken a while ago and has not begun takes its own processor from those that the other
 //! may use, for a moment: then the system moves it at once.
 
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+use rustix::thread::CpuSet;
+
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+use super::cores::text_of;
 use crate::sync::statistic::{AtomicU32, Ordering};
 
 /// What the system knows a worker by; nothing before it runs.
@@ -25,22 +30,35 @@ impl Place {
     /// Moves the worker to another processor if it waits for that of the calling thread, and may use others.
     pub(super) fn move_away(&self) {
         use rustix::thread::Pid;
-        use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+        use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
         let thread = i32::try_from(self.0.load(Ordering::Relaxed));
         let Some(thread) = thread.ok().and_then(Pid::from_raw) else {
             return;
         };
-        // A thread that is gone, or that may not be moved, stays.
+        let Some(here) = processor() else { return };
+        // A thread that is gone, that may not be moved, or that has no other processor, stays.
         let Ok(all) = sched_getaffinity(Some(thread)) else {
             return;
         };
         let mut others = all;
-        others.unset(sched_getcpu());
-        if others.count() > 0 && others != all && sched_setaffinity(Some(thread), &others).is_ok() {
+        others.unset(here);
+        if sched_setaffinity(Some(thread), &others).is_ok() {
             let _ = sched_setaffinity(Some(thread), &all);
         }
     }
+}
+
+/// The processor that the calling thread is on. From a file, in some microseconds: the faster ways need unsafe code, or
+/// six kilobytes of a program that is to be small.
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+fn processor() -> Option<usize> {
+    let stat = text_of("/proc/thread-self/stat")?;
+    // `PID (NAME) STATE ...`; a name may have anything in it. The processor is the 39th field.
+    let name_end = stat.bytes().rposition(|byte| byte == b')')?;
+    let number = stat.get(name_end..)?.split(' ').nth(39 - 2)?;
+    let number: usize = number.parse().ok()?;
+    (number < CpuSet::MAX_CPU).then_some(number)
 }
 
 #[cfg(not(all(target_os = "linux", not(any(loom, shuttle)))))]
@@ -57,7 +75,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
     use super::*;
 
@@ -100,6 +118,16 @@ mod tests {
     fn worker_that_is_bound_to_a_processor_stays() {
         let here = sched_getcpu();
         assert!(moved(one(here)) == (one(here), here));
+    }
+
+    #[test]
+    fn thread_knows_its_processor() {
+        let here = sched_getcpu();
+        let thread = thread::spawn(move || {
+            sched_setaffinity(None, &one(here)).unwrap();
+            processor()
+        });
+        assert_eq!(thread.join().unwrap(), Some(here));
     }
 
     #[test]

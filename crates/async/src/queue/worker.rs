@@ -30,7 +30,7 @@ use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
 use crate::memory;
 use crate::record::{Recorder, Track};
-use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread, thread_cell};
+use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, statistic, thread, thread_cell};
 
 /// Tasks that a worker's deque holds before it overflows to the injector.
 const DEQUE_CAPACITY: u32 = 256;
@@ -59,6 +59,9 @@ pub(super) struct Core {
     recorder: Option<Arc<Recorder>>,
     /// What the system knows the workers by.
     places: Box<[Place]>,
+    begun: Instant,
+    /// When a worker was last woken, in nanoseconds from the beginning.
+    last_wake: statistic::AtomicU64,
 }
 
 /// Statistics of events that are rare.
@@ -90,8 +93,6 @@ struct Local {
     random: Cell<u32>,
     /// How many searches are to be short, since somebody else wants the processor.
     short_searches: Cell<u32>,
-    /// Since when this worker has seen that another one was woken and doesn't run, and how many had been woken then.
-    waking_since: Cell<Option<(Instant, u64)>>,
     track: Option<Track>,
 }
 
@@ -146,6 +147,8 @@ pub(super) fn start(
         counts: Counts::default(),
         recorder,
         places: (0..n_workers).map(|_| Place::default()).collect(),
+        begun: Instant::now(),
+        last_wake: statistic::AtomicU64::new(0),
     });
     let mut workers = Vec::with_capacity(owners.len());
     for (index, deque) in owners.into_iter().enumerate() {
@@ -165,7 +168,6 @@ pub(super) fn start(
                         tick,
                         random,
                         short_searches: Cell::new(0),
-                        waking_since: Cell::new(None),
                     })
                     .work();
             });
@@ -235,8 +237,26 @@ impl Core {
     #[inline]
     fn announce(&self) {
         if self.idle.announce() {
-            count(&self.counts.woken, 1);
+            self.woke();
         }
+    }
+
+    /// Somebody was woken.
+    fn woke(&self) {
+        count(&self.counts.woken, 1);
+        self.note_wake();
+    }
+
+    fn note_wake(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // Ordering: a hint.
+        self.last_wake.store(now, Ordering::Relaxed);
+    }
+
+    /// When a worker was last woken, from the beginning on.
+    fn last_wake(&self) -> Duration {
+        // Ordering: a hint.
+        Duration::from_nanos(self.last_wake.load(Ordering::Relaxed))
     }
 
     /// Runs a task, does what is to be done before it counts as finished, and counts it, its drop
@@ -357,21 +377,19 @@ impl Local {
         }
     }
 
-    /// Sees to it that a worker that was woken some time ago and still doesn't run gets another processor than this
-    /// one: see [`place`](super::place).
+    /// Sees to it that a worker that was woken a while ago and still doesn't run gets another processor than this one:
+    /// see [`place`](super::place).
     #[cold]
     fn make_room(&self) {
-        // Ordering: a statistic; it tells one wake-up from another.
-        let n_woken = self.core.counts.woken.load(Ordering::Relaxed);
-        match self.waking_since.get() {
-            Some((since, seen)) if seen == n_woken => {
-                if since.elapsed() > LATE {
-                    let waking = self.core.idle.waking();
-                    waking.for_each(|index| self.core.places[index].move_away());
-                    self.waking_since.set(None);
-                }
-            }
-            _ => self.waking_since.set(Some((Instant::now(), n_woken))),
+        let waits = self
+            .core
+            .begun
+            .elapsed()
+            .saturating_sub(self.core.last_wake());
+        if waits > LATE {
+            let waking = self.core.idle.waking();
+            waking.for_each(|index| self.core.places[index].move_away());
+            self.core.note_wake();
         }
     }
 
@@ -389,7 +407,7 @@ impl Local {
 
     fn end_search(&self) {
         if self.core.idle.end_search(|| self.core.has_work()) {
-            count(&self.core.counts.woken, 1);
+            self.core.woke();
         }
     }
 
