@@ -13,7 +13,7 @@ use crate::steps::{Steps, cargo, target};
 pub fn tests(steps: &mut Steps, packages: &[&str]) {
     let folder = target("accounting");
     let is_there = emptied(&folder).is_ok();
-    let mut command = cargo(&["test", "--no-fail-fast", "--lib", "--tests"]);
+    let mut command = cargo(&["test", "--no-fail-fast"]);
     match packages {
         [] => command.arg("--workspace"),
         packages => command.args(packages.iter().flat_map(|package| ["-p", *package])),

@@ -124,8 +124,7 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
-    let tests = ["test", "--workspace", "--no-fail-fast"];
-    steps.tests("tests", &mut steps::cargo(&tests));
+    accounting::tests(steps, &[]);
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
         steps.skip("programs under mlir-opt", "mlir-opt-19 (mlir-19-tools)");
