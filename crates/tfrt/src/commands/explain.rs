@@ -13,9 +13,10 @@ pub fn explain(options: &ExplainOptions) -> Result<ExitStatus, Failure> {
         None => list(),
         Some(asked) => {
             let code = normalized(asked);
-            codes::explanation(&code)
+            let explanation = codes::explanation(&code).map(str::to_owned);
+            explanation
+                .or_else(|| status(asked))
                 .ok_or_else(|| unknown(asked, &code))?
-                .to_owned()
         }
     };
     let mut out = io::stdout().lock();
@@ -43,19 +44,16 @@ fn bare(asked: &str) -> &str {
     inner.unwrap_or(asked).trim()
 }
 
+/// What a status of errors at run time means, which have no code.
+fn status(asked: &str) -> Option<String> {
+    let (status, meaning) = codes::status(bare(asked))?;
+    Some(format!(
+        "{status}: a status of errors at run time: {meaning}.\n\nThe message of the error says more; \
+         `tfrt kernels NAME` tells when a kernel fails.\n"
+    ))
+}
+
 fn unknown(asked: &str, code: &str) -> Failure {
-    if let Some((status, meaning)) = codes::status(bare(asked)) {
-        let message = format!(
-            "'{status}' is no code of a diagnostic, but a status of errors at run time: {meaning}"
-        );
-        let advice =
-            "the message of the error says more; `tfrt kernels NAME` tells when a kernel fails";
-        return Failure::Rejected {
-            code: None,
-            message,
-            help: Some(advice.to_owned()),
-        };
-    }
     let differing = |known: &str| {
         let pairs = known.chars().zip(code.chars());
         pairs.filter(|(a, b)| a != b).count()
