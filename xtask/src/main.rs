@@ -124,7 +124,8 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
-    accounting::tests(steps, &[]);
+    let tests = ["test", "--workspace", "--no-fail-fast"];
+    steps.tests("tests", &mut steps::cargo(&tests));
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
         steps.skip("programs under mlir-opt", "mlir-opt-19 (mlir-19-tools)");
