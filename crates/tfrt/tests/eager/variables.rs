@@ -1,6 +1,6 @@
 //! Variables keep their tensors, whatever becomes of a step.
 
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
 
 use tfrt::asynchronous::queue::Task;
 use tfrt::eager::{Eager, Variable};
@@ -110,7 +110,8 @@ fn threads_change_variables_together() {
 /// Reads a variable whenever it is told that something runs.
 #[derive(Default)]
 struct Reader {
-    variable: OnceLock<Variable>,
+    // The runtime holds this, and the variable holds the runtime.
+    variable: OnceLock<Weak<Variable>>,
     read: Mutex<Vec<String>>,
 }
 
@@ -120,7 +121,7 @@ impl TraceSink for Reader {
     }
 
     fn begin(&self, _: &str) {
-        if let Some(variable) = self.variable.get() {
+        if let Some(variable) = self.variable.get().and_then(Weak::upgrade) {
             self.read.lock().unwrap().push(variable.read().to_string());
         }
     }
@@ -133,8 +134,8 @@ fn who_is_called_during_a_step_may_read_the_variable() {
     let reader = Arc::new(Reader::default());
     let runtime = Runtime::builder().trace(reader.clone()).build();
     let eager = Eager::new(&runtime);
-    let w = eager.variable(eager.tensor(&[2], &[1.0_f32, 2.0]).unwrap());
-    let w = reader.variable.get_or_init(|| w);
+    let w = Arc::new(eager.variable(eager.tensor(&[2], &[1.0_f32, 2.0]).unwrap()));
+    reader.variable.set(Arc::downgrade(&w)).unwrap();
     let gradient = eager.tensor(&[2], &[1.0_f32, 1.0]).unwrap();
     w.descend(&gradient, 0.5).unwrap();
     assert_eq!(w.read().to_vec::<f32>().unwrap(), [0.5, 1.5]);
