@@ -12,7 +12,7 @@ use crate::steps::{Steps, cargo, target};
 const N_PROGRAMS: u64 = 1_000_000;
 
 /// How long `ci` tries programs, at most.
-const CI_SECONDS: u64 = 100;
+const CI_SECONDS: u64 = 60;
 
 /// The profile and the features of what is counted: `ci` builds most of it only once.
 const BUILD: [&str; 8] = [
