@@ -6,78 +6,88 @@
 //! after, the system sees that only some milliseconds later, at its next tick. So a worker that finds, between two
 //! tasks, that another one was woken a while ago and has not begun takes its own processor from those that the other
 //! may use, for a moment: then the system moves it at once.
+//! The mask that it had is given back at once, so what a user has set stays; only who sets it in the very same
+//! microseconds may lose that.
 
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
-use rustix::thread::CpuSet;
+#[cfg(all(target_os = "linux", not(shuttle)))]
+pub(super) use linux::Place;
+#[cfg(not(all(target_os = "linux", not(shuttle))))]
+pub(super) use other::Place;
 
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
-use super::cores::text_of;
-use crate::sync::statistic::{AtomicU32, Ordering};
+#[cfg(all(target_os = "linux", not(shuttle)))]
+mod linux {
+    use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
-/// What the system knows a worker by; nothing before it runs.
-#[derive(Default)]
-pub(super) struct Place(AtomicU32);
+    use crate::queue::cores::text_of;
+    use crate::sync::statistic::{AtomicU32, Ordering};
 
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
-impl Place {
-    /// The calling thread is the worker.
-    pub(super) fn enter(&self) {
-        let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        // Ordering: a number.
-        self.0.store(thread.unsigned_abs(), Ordering::Relaxed);
-    }
+    /// What the system knows a worker by; nothing before it runs.
+    #[derive(Default)]
+    pub(in crate::queue) struct Place(AtomicU32);
 
-    /// Moves the worker to another processor if it waits for that of the calling thread, and may use others.
-    pub(super) fn move_away(&self) {
-        use rustix::thread::Pid;
-        use rustix::thread::{sched_getaffinity, sched_setaffinity};
+    impl Place {
+        /// The calling thread is the worker.
+        pub(in crate::queue) fn enter(&self) {
+            let thread = gettid().as_raw_nonzero().get();
+            // Ordering: a number.
+            self.0.store(thread.unsigned_abs(), Ordering::Relaxed);
+        }
 
-        let thread = i32::try_from(self.0.load(Ordering::Relaxed));
-        let Some(thread) = thread.ok().and_then(Pid::from_raw) else {
-            return;
-        };
-        let Some(here) = processor() else { return };
-        // A thread that is gone, that may not be moved, or that has no other processor, stays.
-        let Ok(all) = sched_getaffinity(Some(thread)) else {
-            return;
-        };
-        let mut others = all;
-        others.unset(here);
-        if sched_setaffinity(Some(thread), &others).is_ok() {
-            let _ = sched_setaffinity(Some(thread), &all);
+        /// Moves the worker to another processor if it waits for that of the calling thread, and may use others.
+        pub(in crate::queue) fn move_away(&self) {
+            let thread = i32::try_from(self.0.load(Ordering::Relaxed));
+            let Some(thread) = thread.ok().and_then(Pid::from_raw) else {
+                return;
+            };
+            let Some(here) = processor() else { return };
+            // A thread that is gone, that may not be moved, or that has no other processor, stays.
+            let Ok(all) = sched_getaffinity(Some(thread)) else {
+                return;
+            };
+            let mut others = all;
+            others.unset(here);
+            if sched_setaffinity(Some(thread), &others).is_ok() {
+                let _ = sched_setaffinity(Some(thread), &all);
+            }
         }
     }
+
+    /// The processor that the calling thread is on. From a file, in some microseconds: the faster ways need unsafe
+    /// code, or six kilobytes of a program that is to be small.
+    pub(super) fn processor() -> Option<usize> {
+        let stat = text_of("/proc/thread-self/stat")?;
+        // `PID (NAME) STATE ...`; a name may have anything in it. The processor is the 39th field.
+        let name_end = stat.bytes().rposition(|byte| byte == b')')?;
+        let number = stat.get(name_end..)?.split(' ').nth(39 - 2)?;
+        let number: usize = number.parse().ok()?;
+        (number < CpuSet::MAX_CPU).then_some(number)
+    }
 }
 
-/// The processor that the calling thread is on. From a file, in some microseconds: the faster ways need unsafe code, or
-/// six kilobytes of a program that is to be small.
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
-fn processor() -> Option<usize> {
-    let stat = text_of("/proc/thread-self/stat")?;
-    // `PID (NAME) STATE ...`; a name may have anything in it. The processor is the 39th field.
-    let name_end = stat.bytes().rposition(|byte| byte == b')')?;
-    let number = stat.get(name_end..)?.split(' ').nth(39 - 2)?;
-    let number: usize = number.parse().ok()?;
-    (number < CpuSet::MAX_CPU).then_some(number)
+#[cfg(not(all(target_os = "linux", not(shuttle))))]
+mod other {
+    /// Nothing: here the system has to see to it alone.
+    #[derive(Default)]
+    pub(in crate::queue) struct Place;
+
+    impl Place {
+        /// The calling thread is the worker.
+        pub(in crate::queue) fn enter(&self) {}
+
+        /// Moves nothing.
+        pub(in crate::queue) fn move_away(&self) {}
+    }
 }
 
-#[cfg(not(all(target_os = "linux", not(any(loom, shuttle)))))]
-impl Place {
-    /// The calling thread is the worker.
-    pub(super) fn enter(&self) {}
-
-    /// Elsewhere the system has to see to it.
-    pub(super) fn move_away(&self) {}
-}
-
-#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+#[cfg(all(test, target_os = "linux", not(shuttle)))]
 mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-    use super::*;
+    use super::Place;
+    use super::linux::processor;
 
     /// Moves a thread away that may use the processors of a mask; gives the mask and the processor that it has then.
     fn moved(mask: CpuSet) -> (CpuSet, usize) {
