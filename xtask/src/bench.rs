@@ -73,9 +73,9 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
         }
         command.args(["--"]).args(subject);
         let mut told = String::new();
-        steps.check_that(name, || tell(&mut command, &mut told));
+        steps.work(name, || tell(&mut command, &mut told));
         if subject.is_none() {
-            steps.check_that(&format!("record of {name}"), || record(name, &told));
+            steps.work(&format!("record of {name}"), || record(name, &told));
         }
         if !APART.contains(&name.as_str()) {
             all.push_str(&told);
@@ -84,7 +84,7 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
     if word.is_none() {
         let summary = summary::of(&all);
         print!("{summary}");
-        steps.check_that("record of the summary", || record("summary", &summary));
+        steps.work("record of the summary", || record("summary", &summary));
     }
 }
 

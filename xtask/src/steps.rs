@@ -43,11 +43,6 @@ impl Steps {
         });
     }
 
-    /// Runs something that says whether it went well.
-    pub fn check_that(&mut self, name: &str, work: impl FnOnce() -> bool) {
-        self.step(name, |_| work());
-    }
-
     /// Runs tests that must succeed, and counts them.
     pub fn tests(&mut self, name: &str, command: &mut Command) {
         self.step(name, |steps| {
@@ -160,7 +155,7 @@ impl Tally {
 /// The name in a line `test NAME ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    verdict.starts_with("FAILED").then_some(name)
+    verdict.starts_with("FAILED").then_some(name.trim_end())
 }
 
 /// Cargo, at the root.
