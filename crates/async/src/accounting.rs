@@ -1,13 +1,24 @@
 //! What is left when a program of tests is over, for whoever asks: builds for development only.
 //!
 //! A program's values belong to its threads, or to tasks and timers, which belong to queues, whose threads end
-//! with them. So nothing may be alive once each thread has ended that ever made or freed anything; what is, was lost,
-//! or lies in a static variable. Each time that no such thread is left, the count is written to a file of the
-//! folder that the variable `TFRT_ACCOUNTING` names, over what was there: the last count is that of the end.
-//! `cargo xtask accounting` has tests write, and reads it.
+//! with them. So nothing may be alive once each thread of a queue has ended, and each other that ever made or freed
+//! anything; what is, was lost, or lies in a static variable. Each time that no such thread is left, the count is
+//! written to a file of the folder that the variable `TFRT_ACCOUNTING` names, over what was there: the last count is
+//! that of the end. `cargo xtask accounting` has tests write, and reads it.
+//!
+//! A worker that is itself the last to hold its queue ends whenever it likes, perhaps never: the program may be over
+//! before. What it still has in its hands then is not lost.
 
 use std::path::Path;
 use std::{env, fs, process};
+
+use crate::AsyncValue;
+
+/// Makes the calling thread, which is one of a queue, one that is waited for, before it makes or frees anything: tasks
+/// come with what others made.
+pub(crate) fn attend() {
+    drop(AsyncValue::<i32>::pending());
+}
 
 /// Writes how many of a kind are alive now. Nobody is told of what goes wrong: then there is no file.
 pub(crate) fn tell(kind: &str, n_alive: u64) {

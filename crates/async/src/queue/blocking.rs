@@ -150,6 +150,8 @@ fn serve(
     first: &Mutex<Option<Task>>,
     patience: Duration,
 ) {
+    #[cfg(debug_assertions)]
+    crate::accounting::attend();
     let mut task = lock(first).take();
     while let Some(current) = task {
         run(current);

@@ -238,6 +238,8 @@ impl Shared {
 
     /// The life of the timer thread.
     fn work(&self) {
+        #[cfg(debug_assertions)]
+        crate::accounting::attend();
         let mut state = lock(&self.state);
         while !state.ended {
             let now = Instant::now();

@@ -155,6 +155,8 @@ pub(super) fn start(
         let core = core.clone();
         let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
         let body = Box::new(move || {
+            #[cfg(debug_assertions)]
+            crate::accounting::attend();
             let (tick, random) = (Cell::new(0), Cell::new(seed));
             WORKER_OF.with(|own| own.set(Arc::as_ptr(&core)));
             core.places[index].enter();
