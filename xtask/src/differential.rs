@@ -1,18 +1,22 @@
-//! Random programs on all processors: one process each, since what a program leaves behind is counted
+//! Random programs on all processors, in several processes, since what a program leaves behind is counted
 //! for the whole process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::steps::{Steps, cargo, target};
 
 /// What is tried if nobody says how many.
 const N_PROGRAMS: u64 = 1_000_000;
 
-/// How long `ci` tries programs, at most.
-const CI_SECONDS: u64 = 60;
+/// How long `ci` may have taken when it has tried programs, and how long it tries some even if it is late.
+const CI_END: Duration = Duration::from_secs(18 * 60);
+const CI_LEAST: Duration = Duration::from_secs(60);
+
+/// Processes for each processor: at times a program only waits, for threads or for some time to go by.
+const N_EACH: u64 = 2;
 
 /// The profile and the features of what is counted: `ci` builds most of it only once.
 const BUILD: [&str; 8] = [
@@ -49,10 +53,11 @@ pub fn campaign(steps: &mut Steps, arguments: &[&str]) -> bool {
     true
 }
 
-/// Runs as many programs as there is time for, always the same ones: what fails here is the fault of the change. To
-/// find what was wrong before is for campaigns.
+/// Runs a million programs, or as many as there is time for, always the same ones: what fails here is the fault of the
+/// change. To find what was wrong before is for campaigns.
 pub fn ci(steps: &mut Steps) {
-    search(steps, N_PROGRAMS, 0, Some(CI_SECONDS));
+    let left = CI_END.saturating_sub(steps.elapsed()).max(CI_LEAST);
+    search(steps, N_PROGRAMS, 0, Some(left.as_secs()));
 }
 
 /// A seed whose programs nobody has run before: a search that always tries the same finds nothing after its first
@@ -69,7 +74,8 @@ fn search(steps: &mut Steps, n_programs: u64, first: u64, seconds: Option<u64>) 
 
 /// Divides the seeds among processes, waits for them and says what they did.
 fn run(n_programs: u64, first: u64, seconds: Option<u64>) -> bool {
-    let n_processes = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let n_processors = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let n_processes = n_processors.saturating_mul(N_EACH);
     let begin = Instant::now();
     let each = n_programs.div_ceil(n_processes);
     let start = |process: u64| {

@@ -124,8 +124,7 @@ fn ci(steps: &mut Steps) {
         "lints",
         steps::cargo(&clippy).args(["--", "-D", "warnings"]),
     );
-    let tests = ["test", "--workspace", "--no-fail-fast"];
-    steps.tests("tests", &mut steps::cargo(&tests));
+    accounting::tests(steps, &[]);
     // Without the tool the tests that show it programs have nothing to do.
     if !steps::exists("mlir-opt-19") {
         steps.skip("programs under mlir-opt", "mlir-opt-19 (mlir-19-tools)");
@@ -140,8 +139,9 @@ fn ci(steps: &mut Steps) {
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     bench::instructions(steps, &[]);
-    differential::ci(steps);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);
+    // At the end, since it takes what time is left.
+    differential::ci(steps);
 }

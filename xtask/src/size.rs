@@ -99,7 +99,8 @@ pub fn check(steps: &mut Steps, depth: Depth) {
     steps.work("panics in tfrt-run", || isolates_panics(&triple));
     steps.work("tests of tfrt-run", || {
         let program = SHIPPED.program(&triple, "tfrt-run");
-        let mut tests = steps::cargo(&["test", "--quiet", "-p", "tfrt-run", "--test", "command"]);
+        // Of the whole workspace, which has features that `tfrt-run` alone does not: it was built so before.
+        let mut tests = steps::cargo(&["test", "--quiet", "--workspace", "--test", "command"]);
         succeeds_loudly(tests.env("TFRT_RUN_PROGRAM", program))
     });
     if depth == Depth::Short {

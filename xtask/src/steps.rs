@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What has happened so far.
 pub struct Steps {
@@ -34,6 +34,11 @@ impl Steps {
             skipped: Vec::new(),
             tests: Tally::default(),
         }
+    }
+
+    /// How long all has taken so far.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Runs a command that must succeed.
