@@ -4,6 +4,7 @@
 //! reads them must take time and memory in proportion to that length.
 
 mod files;
+pub mod pictures;
 mod texts;
 
 /// A kind of hostile input.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tfrt::input::Input;
 use tfrt::{Call, Limits, MultiThreadedWorkQueue, Output, Runtime, Untrusted};
 use tfrt_fuzz::counting::Counting;
-use tfrt_fuzz::hostile::{FILES, TEXTS};
+use tfrt_fuzz::hostile::{FILES, TEXTS, pictures};
 use tfrt_fuzz::seeds;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -162,6 +162,17 @@ fn strangers_hold_no_more_than_is_documented() {
     }
     for (name, text) in GREEDY {
         check(name, text.as_bytes().to_vec(), &mut failed);
+    }
+    // Some that there is memory for, some that there is not, and some that no picture may be.
+    for extent in [400, 8_000, 30_000] {
+        for (name, picture) in pictures::promises(extent) {
+            let program = pictures::program(&picture);
+            check(
+                &format!("{name}, {extent} pixels"),
+                program.into_bytes(),
+                &mut failed,
+            );
+        }
     }
     for (index, model) in seeds::inputs("import").into_iter().enumerate() {
         check(&format!("model {index}"), model, &mut failed);

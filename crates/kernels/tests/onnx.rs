@@ -30,7 +30,7 @@ use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Limits, Program, RequestContext};
 use tfrt_tensor::Tensor;
 
 /// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`.
@@ -40,6 +40,7 @@ struct Trial {
     opset: i64,
     operands: Vec<String>,
     n_results: usize,
+    max_memory: Option<usize>,
 }
 
 fn op(name: &'static str) -> Trial {
@@ -49,6 +50,7 @@ fn op(name: &'static str) -> Trial {
         opset: 24,
         operands: Vec::new(),
         n_results: 1,
+        max_memory: None,
     }
 }
 
@@ -79,6 +81,12 @@ impl Trial {
         self
     }
 
+    /// On a host that has so many bytes.
+    fn within(mut self, max_memory: usize) -> Trial {
+        self.max_memory = Some(max_memory);
+        self
+    }
+
     fn text(&self) -> String {
         let (mut lines, mut names, mut types) = (String::new(), Vec::new(), Vec::new());
         for (index, operand) in self.operands.iter().enumerate() {
@@ -104,7 +112,12 @@ impl Trial {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
         let queue = Arc::new(SingleThreadedWorkQueue::new());
-        let host = HostContext::builder(registry).queue(queue).build();
+        let limits = Limits {
+            max_memory: self.max_memory,
+            ..Limits::default()
+        };
+        let host = HostContext::builder(registry).queue(queue).limits(limits);
+        let host = host.build();
         let text = self.text();
         let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text.as_str())).unwrap();
         tfrt_ir::verify(&module).unwrap();

@@ -4,6 +4,7 @@
 use std::io::{Cursor, Read, Write};
 use std::sync::Arc;
 
+use tfrt_host::memory::Block;
 use tfrt_host::{Error, HostAllocator};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -64,6 +65,12 @@ pub fn read(
             let message = format!("it says that it has {n_bytes} bytes, which it can't");
             return Err(invalid(Some(&name), &message));
         }
+        // It is told before it is there, and counts as memory of the allocator while it is read.
+        let len = usize::try_from(n_bytes).ok();
+        let Some(_aside) = len.and_then(|len| Block::set_aside(allocator, len)) else {
+            let message = format!("no memory for {n_bytes} bytes");
+            return Err(in_array(&name, &Error::resource_exhausted(message)));
+        };
         let mut array = Vec::new();
         file.take(n_bytes.saturating_add(1))
             .read_to_end(&mut array)
@@ -117,9 +124,10 @@ pub fn write<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DenseHostTensor;
+    use crate::{DType, DenseHostTensor, TensorMetadata, TensorShape};
     use proptest::prelude::*;
-    use tfrt_host::{HostContext, kernel::KernelRegistry};
+    use tfrt_host::memory::LimitedAllocator;
+    use tfrt_host::{ErrorCode, HostContext, kernel::KernelRegistry};
 
     fn allocator() -> Arc<dyn HostAllocator> {
         let host = HostContext::builder(KernelRegistry::new()).build();
@@ -179,6 +187,23 @@ mod tests {
             error.message().contains("than the archive's bytes"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn arrays_count_while_they_are_read() {
+        let zeros = DenseHostTensor::zeroed(
+            &allocator(),
+            TensorMetadata::new(DType::Ui8, TensorShape::new(&[100_000]).unwrap()),
+        );
+        let bytes = write([("zeros", &zeros.unwrap().into())]).unwrap();
+        let limited = |bytes| -> Arc<dyn HostAllocator> {
+            Arc::new(LimitedAllocator::new(allocator(), bytes))
+        };
+        // The file, and the tensor that is made of it.
+        assert!(read(&bytes, &limited(201_000)).is_ok());
+        let error = read(&bytes, &limited(99_000)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+        assert_eq!(error.message(), "array 'zeros': no memory for 100128 bytes");
     }
 
     proptest! {

@@ -312,3 +312,38 @@ fn files_of_strangers_are_never_mapped() {
     let output = run("mapped", &["--untrusted", "--mmap"], b"");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A model that takes an image of any extents.
+const IMAGE: &str = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<1x1x?x?xui8>) -> tensor<1x1x?x?xui8>
+      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]],
+                  onnx.output_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]]} {
+    %0 = \"onnx.Identity\"(%x) : (tensor<1x1x?x?xui8>) -> tensor<1x1x?x?xui8>
+    func.return %0 : tensor<1x1x?x?xui8>
+  }
+}";
+
+#[test]
+fn images_of_strangers_have_the_memory_of_the_host() {
+    // A bit for each pixel in the file, a byte when it is read.
+    let extent = 4_000;
+    let path = std::env::temp_dir().join(format!("tfrt-image-{}.png", std::process::id()));
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, extent, extent);
+    encoder.set_depth(png::BitDepth::One);
+    let mut writer = encoder.write_header().unwrap();
+    let n_bytes = extent as usize * extent as usize / 8;
+    writer.write_image_data(&vec![0; n_bytes]).unwrap();
+    writer.finish().unwrap();
+    assert!(file.len() < 100_000);
+    fs::write(&path, file).unwrap();
+    let input = format!("x={}", path.display());
+    let with = |more: &[&str], status, words| {
+        let flags = [&["--input", &input, "--stats"], more].concat();
+        expect("image", &flags, IMAGE, status, words);
+    };
+    let words = "there is no memory for an image of 16000000 bytes";
+    with(&["--max-memory", "12M"], 1, words);
+    with(&["--max-memory", "96M"], 0, "");
+    fs::remove_file(path).unwrap();
+}

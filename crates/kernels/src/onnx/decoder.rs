@@ -5,10 +5,11 @@
 //! dropped.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
-use tfrt_host::Error;
-use tfrt_host::memory::HostBuffer;
-use tfrt_tensor::{DType, DenseHostTensor, Tensor};
+use tfrt_host::memory::{Block, HostBuffer};
+use tfrt_host::{Error, HostAllocator};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::{Node, Operations, Outputs};
 
@@ -41,9 +42,8 @@ fn image_decoder(node: &Node<'_>) -> Result<Outputs, Error> {
         node.execution.host().allocator().clone(),
     );
     let decoded = node.execution.enqueue(move || -> Result<Tensor, Error> {
-        let picture = decode(&bytes)?;
-        let (extents, pixels) = picture.into_format(format)?;
-        DenseHostTensor::from_slice(&allocator, &extents, &pixels).map(Tensor::from)
+        let picture = decode(&bytes, &allocator)?;
+        picture.into_format(format, &allocator).map(Tensor::from)
     });
     let mut outputs = Outputs::new();
     outputs.push(decoded.into_any());
@@ -66,16 +66,23 @@ struct Picture {
     n_channels: usize,
     // Invariant: as many as width, height and channels say.
     pixels: Vec<u8>,
+    /// What the pixels and their decoder may take of the host's memory, which has none of it: decoders have theirs
+    /// from elsewhere.
+    _aside: Block,
 }
 
 impl Picture {
-    /// Room for a picture.
+    /// Room for a picture, and for a decoder that takes `per_byte` more bytes for each of it.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is larger than pictures may be, or has no channels; `ResourceExhausted` if there is
     /// no memory for it.
-    fn new(width: usize, height: usize, n_channels: usize) -> Result<Picture, Error> {
+    fn new(
+        [width, height, n_channels]: [usize; 3],
+        per_byte: usize,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Picture, Error> {
         let len = width
             .checked_mul(height)
             .and_then(|n| n.checked_mul(n_channels));
@@ -85,49 +92,57 @@ impl Picture {
                 "it promises {width} by {height} pixels of {n_channels} channels"
             ))
         })?;
-        let mut pixels = room(len)?;
+        let aside = Block::set_aside(allocator, len.saturating_mul(1 + per_byte));
+        let aside = aside.ok_or_else(|| no_memory(len))?;
+        let mut pixels = Vec::new();
+        let room = pixels.try_reserve_exact(len);
+        room.map_err(|_| no_memory(len))?;
         pixels.resize(len, 0);
         Ok(Picture {
             width,
             height,
             n_channels,
             pixels,
+            _aside: aside,
         })
     }
 
-    fn into_format(self, format: PixelFormat) -> Result<([usize; 3], Vec<u8>), Error> {
+    /// `[height, width, channels]`.
+    fn into_format(
+        self,
+        format: PixelFormat,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<DenseHostTensor, Error> {
         let n_wanted = match format {
             PixelFormat::Rgb | PixelFormat::Bgr => 3,
             PixelFormat::Gray => 1,
         };
-        let extents = [self.height, self.width, n_wanted];
-        let mut pixels = room(self.width * self.height * n_wanted)?;
-        for pixel in self.pixels.chunks_exact(self.n_channels) {
+        let shape = TensorShape::new(&[self.height, self.width, n_wanted])?;
+        let metadata = TensorMetadata::new(DType::Ui8, shape);
+        let mut tensor = DenseHostTensor::zeroed(allocator, metadata)?;
+        let out = tensor.elements_mut::<u8>()?.unwrap_or_default();
+        let pixels = self.pixels.chunks_exact(self.n_channels);
+        for (pixel, out) in pixels.zip(out.chunks_exact_mut(n_wanted)) {
             let [red, green, blue] = match pixel {
                 [red, green, blue, ..] => [*red, *green, *blue],
                 [gray, ..] => [*gray; 3],
                 [] => [0; 3],
             };
             match format {
-                PixelFormat::Rgb => pixels.extend([red, green, blue]),
-                PixelFormat::Bgr => pixels.extend([blue, green, red]),
-                PixelFormat::Gray => pixels.push(luminance(red, green, blue)),
+                PixelFormat::Rgb => out.copy_from_slice(&[red, green, blue]),
+                PixelFormat::Bgr => out.copy_from_slice(&[blue, green, red]),
+                PixelFormat::Gray => out[0] = luminance(red, green, blue),
             }
         }
-        Ok((extents, pixels))
+        Ok(tensor)
     }
 }
 
-/// An empty list that so many bytes fit into: a few bytes of a file may promise any picture.
-fn room(len: usize) -> Result<Vec<u8>, Error> {
-    let mut room = Vec::new();
-    match room.try_reserve_exact(len) {
-        Ok(()) => Ok(room),
-        Err(_) => {
-            let message = format!("ImageDecoder: no memory for a picture of {len} bytes");
-            Err(Error::resource_exhausted(message))
-        }
-    }
+#[cold]
+fn no_memory(len: usize) -> Error {
+    Error::resource_exhausted(format!(
+        "ImageDecoder: no memory for a picture of {len} bytes"
+    ))
 }
 
 /// How bright a pixel is, as ITU-R 601 has it, in parts of 65536, rounded.
@@ -137,12 +152,12 @@ fn luminance(red: u8, green: u8, blue: u8) -> u8 {
     u8::try_from((sum + 0x8000) >> 16).unwrap_or(u8::MAX)
 }
 
-fn decode(bytes: &HostBuffer) -> Result<Picture, Error> {
+fn decode(bytes: &HostBuffer, allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
     let reading = bytes.read()?;
     let bytes: &[u8] = &reading;
     match bytes {
-        [0xff, 0xd8, 0xff, ..] => formats::jpeg(bytes),
-        [0x89, b'P', b'N', b'G', ..] => formats::png(bytes),
+        [0xff, 0xd8, 0xff, ..] => formats::jpeg(bytes, allocator),
+        [0x89, b'P', b'N', b'G', ..] => formats::png(bytes, allocator),
         [
             b'R',
             b'I',
@@ -157,13 +172,15 @@ fn decode(bytes: &HostBuffer) -> Result<Picture, Error> {
             b'B',
             b'P',
             ..,
-        ] => formats::webp(bytes),
-        [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => formats::tiff(Cursor::new(bytes)),
-        [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xff, 0x4f, 0xff, 0x51, ..] => {
-            formats::jpeg_2000(bytes)
+        ] => formats::webp(bytes, allocator),
+        [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => {
+            formats::tiff(Cursor::new(bytes), allocator)
         }
-        [b'B', b'M', ..] => plain::bmp(bytes),
-        [b'P', b'1'..=b'6', ..] => plain::pnm(bytes),
+        [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xff, 0x4f, 0xff, 0x51, ..] => {
+            formats::jpeg_2000(bytes, allocator)
+        }
+        [b'B', b'M', ..] => plain::bmp(bytes, allocator),
+        [b'P', b'1'..=b'6', ..] => plain::pnm(bytes, allocator),
         _ => Err(failed(
             "it begins like none of JPEG, JPEG 2000, PNG, WebP, TIFF, BMP and PNM",
         )),

@@ -76,3 +76,52 @@ fn boxes_and_regions() {
         .with("\"pooled_shape\", [1 : i64, 1 : i64]")
         .gives(&["f32 [1, 1, 1, 1] [3.0]"]);
 }
+
+/// A red pixel and a blue one.
+const FILES: [(&str, &str); 4] = [
+    ("PNM", "\"0x503620322031203235350AFF00000080FF\" 17xui8"),
+    (
+        "BMP",
+        "\"0x424D3E0000000000000036000000280000000200000001000000010018000000000008000000000000000000000000000000000000000000FFFF80000000\" 62xui8",
+    ),
+    (
+        "PNG",
+        "\"0x89504E470D0A1A0A0000000D49484452000000020000000108020000007B40E8DD0000000F49444154789C63F8CFC0C0D0F01F000800027F9C45404E0000000049454E44AE426082\" 72xui8",
+    ),
+    (
+        "TIFF",
+        "\"0x49492A0008000000090000010400010000000200000001010400010000000100000002010300030000007A00000003010300010000000100000006010300010000000200000011010400010000008000000015010300010000000300000016010400010000000100000017010400010000000600000000000000080008000800FF00000080FF\" 134xui8",
+    ),
+];
+
+#[test]
+fn files_of_pictures() {
+    for (_, file) in FILES {
+        op("ImageDecoder")
+            .of(file)
+            .gives(&["u8 [1, 2, 3] [255, 0, 0, 0, 128, 255]"]);
+    }
+    let (_, file) = FILES[0];
+    let decoded = |attributes| op("ImageDecoder").of(file).with(attributes);
+    decoded("\"pixel_format\", \"BGR\"").gives(&["u8 [1, 2, 3] [0, 0, 255, 255, 128, 0]"]);
+    decoded("\"pixel_format\", \"Grayscale\"").gives(&["u8 [1, 2, 1] [76, 104]"]);
+    op("ImageDecoder").of("\"0x0102\" 2xui8").fails(
+        "ImageDecoder: the picture can't be decoded: it begins like none of JPEG, JPEG 2000, PNG, WebP, TIFF, \
+         BMP and PNM",
+    );
+}
+
+#[test]
+fn pictures_have_the_memory_of_the_host() {
+    // The operand has some of it, too.
+    op("ImageDecoder")
+        .of("\"0x503620333030203330302032353530\" 15xui8")
+        .within(1 << 18)
+        .fails("ImageDecoder: no memory for a picture of 270000 bytes");
+    for (_, file) in FILES {
+        op("ImageDecoder")
+            .of(file)
+            .within(1 << 16)
+            .gives(&["u8 [1, 2, 3] [255, 0, 0, 0, 128, 255]"]);
+    }
+}

@@ -8,6 +8,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use tfrt::HostAllocator;
+use tfrt::host::memory::Block;
 use tfrt::model::{Dim, TensorType};
 use tfrt::tensor::math::resize::{Interpolation, Resize};
 use tfrt::tensor::{DType, Tensor, TensorShape, TensorView, TensorViewMut};
@@ -53,10 +54,52 @@ pub enum Range {
     Byte,
 }
 
+/// What a decoder takes beside each byte of a picture: a coefficient of two bytes where it comes in passes, and rows.
+const PER_DECODED: usize = 3;
+
 /// Bytes in rows, of one channel, three or four.
 struct Picture {
     extents: [usize; 3],
     pixels: Vec<u8>,
+    /// As much of the host's memory as the pixels have, so that it counts: they have theirs from elsewhere.
+    _aside: Block,
+}
+
+/// Memory that counts as the host's.
+#[derive(Clone, Copy)]
+struct Room<'a>(&'a Arc<dyn HostAllocator>);
+
+impl Room<'_> {
+    /// Has it count `n_taken` bytes more, for an image of `n_bytes`.
+    fn set_aside(self, n_taken: Option<usize>, n_bytes: usize) -> Result<Block, String> {
+        let block = n_taken.and_then(|n_taken| Block::set_aside(self.0, n_taken));
+        block.ok_or_else(|| no_memory(n_bytes))
+    }
+
+    /// A black picture.
+    fn picture(self, extents: [usize; 3]) -> Result<Picture, String> {
+        let [height, width, channels] = extents;
+        let n_bytes = height
+            .checked_mul(width)
+            .and_then(|n| n.checked_mul(channels));
+        let n_bytes = n_bytes.filter(|n| *n <= MAX_BYTES).ok_or_else(|| {
+            format!("an image of {width} by {height} is larger than the limit of {MAX_BYTES} bytes")
+        })?;
+        let aside = self.set_aside(Some(n_bytes), n_bytes)?;
+        let mut pixels = Vec::new();
+        let room = pixels.try_reserve_exact(n_bytes);
+        room.map_err(|_| no_memory(n_bytes))?;
+        pixels.resize(n_bytes, 0);
+        Ok(Picture {
+            extents,
+            pixels,
+            _aside: aside,
+        })
+    }
+}
+
+fn no_memory(n_bytes: usize) -> String {
+    format!("there is no memory for an image of {n_bytes} bytes")
 }
 
 /// Tells whether bytes begin like an image that can be read.
@@ -84,15 +127,15 @@ pub fn read(
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Tensor, String> {
     let form = Form::new(wanted, how)?;
+    let room = Room(allocator);
     let picture = match is_png(bytes) {
-        true => decode_png(bytes),
-        false => decode_jpeg(bytes),
+        true => decode_png(bytes, room),
+        false => decode_jpeg(bytes, room),
     }?
-    .with_channels(form.channels)?;
-    let picture = picture.resized([
-        form.height.unwrap_or(picture.extents[0]),
-        form.width.unwrap_or(picture.extents[1]),
-    ])?;
+    .with_channels(form.channels, room)?;
+    let [height, width, _] = picture.extents;
+    let size = [form.height.unwrap_or(height), form.width.unwrap_or(width)];
+    let picture = picture.resized(size, room)?;
     let [height, width, channels] = picture.extents;
     let normal = Normal::new(how, channels, form.element)?;
     let mut extents = vec![1; usize::from(form.has_batch)];
@@ -100,7 +143,13 @@ pub fn read(
         Layout::Nchw => [channels, height, width],
         Layout::Nhwc => [height, width, channels],
     });
+    let n_bytes = picture.pixels.len();
+    let n_taken = form.element.size_bytes().unwrap_or(size_of::<f64>());
+    let n_taken = n_bytes.checked_mul(n_taken);
+    let _aside = room.set_aside(n_taken, n_bytes)?;
     let mut out = Vec::new();
+    let reserved = out.try_reserve_exact(n_taken.unwrap_or(0));
+    reserved.map_err(|_| no_memory(n_bytes))?;
     let mut push = |index: usize| {
         let cell = normal.cell(picture.pixels[index], index % channels);
         numbers::push(&mut out, form.element, &cell)
@@ -226,15 +275,8 @@ impl Normal {
 }
 
 impl Picture {
-    fn new(width: usize, height: usize, channels: usize, pixels: Vec<u8>) -> Picture {
-        Picture {
-            extents: [height, width, channels],
-            pixels,
-        }
-    }
-
     /// The same picture in grey, in colours, or in colours with opacity.
-    fn with_channels(self, wanted: Option<usize>) -> Result<Picture, String> {
+    fn with_channels(self, wanted: Option<usize>, room: Room<'_>) -> Result<Picture, String> {
         let [height, width, own] = self.extents;
         // What is transparent is shown on nothing: only who asks for opacity gets it.
         let wanted = wanted.unwrap_or(own.min(3));
@@ -246,40 +288,36 @@ impl Picture {
         if wanted == own {
             return Ok(self);
         }
-        let convert = |pixel: &[u8]| -> [u8; 4] {
-            match *pixel {
+        let mut turned = room.picture([height, width, wanted])?;
+        let into = turned.pixels.chunks_exact_mut(wanted);
+        for (pixel, into) in self.pixels.chunks_exact(own).zip(into) {
+            let pixel = match *pixel {
                 [grey] => [grey, grey, grey, u8::MAX],
                 [red, green, blue] => [red, green, blue, u8::MAX],
                 [red, green, blue, opacity] => [red, green, blue, opacity],
                 _ => [0; 4],
+            };
+            match into {
+                [into] => *into = grey(pixel),
+                into => into.copy_from_slice(&pixel[..wanted]),
             }
-        };
-        let pixels = self.pixels.chunks_exact(own).map(convert);
-        let pixels = match wanted {
-            1 => pixels.map(grey).collect(),
-            _ => pixels
-                .flat_map(|pixel| pixel.into_iter().take(wanted))
-                .collect(),
-        };
-        Ok(Picture::new(width, height, wanted, pixels))
+        }
+        Ok(turned)
     }
 
     /// The same picture with other extents: linear between pixels, whose areas are averaged where it
     /// becomes smaller.
-    fn resized(&self, [height, width]: [usize; 2]) -> Result<Picture, String> {
+    fn resized(self, [height, width]: [usize; 2], room: Room<'_>) -> Result<Picture, String> {
         let [own_height, own_width, channels] = self.extents;
-        let to = [height, width, channels];
-        let n_bytes = height
-            .checked_mul(width)
-            .and_then(|n| n.checked_mul(channels));
-        let Some(n_bytes) = n_bytes.filter(|n| *n <= MAX_BYTES) else {
-            return Err(format!(
-                "an image of {width} by {height} is larger than the limit of {MAX_BYTES} bytes"
-            ));
-        };
         if [own_height, own_width] == [height, width] {
-            return Ok(Picture::new(width, height, channels, self.pixels.clone()));
+            return Ok(self);
         }
+        let to = [height, width, channels];
+        let mut resized = room.picture(to)?;
+        let (n_own, n_bytes) = (self.pixels.len(), resized.pixels.len());
+        let n_taken = n_own.checked_add(n_bytes);
+        let n_taken = n_taken.and_then(|n| n.checked_mul(size_of::<f32>()));
+        let _aside = room.set_aside(n_taken, n_own.max(n_bytes))?;
         let told = |error: tfrt::Error| error.message().to_owned();
         let floats: Vec<f32> = self.pixels.iter().copied().map(f32::from).collect();
         let mut scaled = vec![0.0_f32; n_bytes];
@@ -291,8 +329,10 @@ impl Picture {
         let from = TensorView::new(&floats, &self.extents).map_err(told)?;
         let mut into = TensorViewMut::new(&mut scaled, &to).map_err(told)?;
         resize.run(&from, &mut into).map_err(told)?;
-        let pixels = scaled.into_iter().map(byte).collect();
-        Ok(Picture::new(width, height, channels, pixels))
+        for (pixel, value) in resized.pixels.iter_mut().zip(scaled) {
+            *pixel = byte(value);
+        }
+        Ok(resized)
     }
 }
 
@@ -311,35 +351,42 @@ fn grey([red, green, blue, _]: [u8; 4]) -> u8 {
     byte(0.299 * red + 0.587 * green + 0.114 * blue)
 }
 
-fn decode_png(bytes: &[u8]) -> Result<Picture, String> {
+fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     let failed = |error: png::DecodingError| format!("not a readable PNG image: {error}");
     let limits = png::Limits { bytes: MAX_BYTES };
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
     decoder.set_transformations(png::Transformations::normalize_to_color8());
+    // It would be unpacked before the size is known.
+    decoder.set_ignore_iccp_chunk(true);
+    decoder.set_ignore_text_chunk(true);
     let mut reader = decoder.read_info().map_err(failed)?;
-    let n_bytes = reader.output_buffer_size().filter(|n| *n <= MAX_BYTES);
-    let n_bytes = n_bytes.ok_or_else(too_large)?;
-    let mut pixels = zeros(n_bytes)?;
-    let info = reader.next_frame(&mut pixels).map_err(failed)?;
-    pixels.truncate(info.buffer_size());
-    let (width, height) = (info.width as usize, info.height as usize);
-    let picture = |channels, pixels| Picture::new(width, height, channels, pixels);
-    Ok(match info.color_type {
-        png::ColorType::Grayscale => picture(1, pixels),
-        png::ColorType::Rgb => picture(3, pixels),
-        png::ColorType::Rgba => picture(4, pixels),
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    let (color, _) = reader.output_color_type();
+    let mut picture = room.picture([height, width, color.samples()])?;
+    if reader.output_buffer_size() != Some(picture.pixels.len()) {
+        return Err("not a readable PNG image: its rows are of another length".to_owned());
+    }
+    // Rows that are unpacked.
+    let n_bytes = picture.pixels.len();
+    let _aside = room.set_aside(Some(n_bytes), n_bytes)?;
+    reader.next_frame(&mut picture.pixels).map_err(failed)?;
+    match color {
+        png::ColorType::Grayscale | png::ColorType::Rgb | png::ColorType::Rgba => Ok(picture),
         png::ColorType::GrayscaleAlpha => {
-            let coloured = pixels.chunks_exact(2);
-            let coloured = coloured.flat_map(|pixel| [pixel[0], pixel[0], pixel[0], pixel[1]]);
-            picture(4, coloured.collect())
+            let mut coloured = room.picture([height, width, 4])?;
+            let pixels = picture.pixels.chunks_exact(2);
+            for (pixel, into) in pixels.zip(coloured.pixels.chunks_exact_mut(4)) {
+                into.copy_from_slice(&[pixel[0], pixel[0], pixel[0], pixel[1]]);
+            }
+            Ok(coloured)
         }
         png::ColorType::Indexed => {
-            return Err("not a readable PNG image: its palette was not applied".to_owned());
+            Err("not a readable PNG image: its palette was not applied".to_owned())
         }
-    })
+    }
 }
 
-fn decode_jpeg(bytes: &[u8]) -> Result<Picture, String> {
+fn decode_jpeg(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     let failed = |reason: String| format!("not a readable JPEG image: {reason}");
     let options = DecoderOptions::default()
         .set_strict_mode(true)
@@ -350,22 +397,10 @@ fn decode_jpeg(bytes: &[u8]) -> Result<Picture, String> {
     let Some((width, height)) = decoder.dimensions() else {
         return Err(failed("it has no size".to_owned()));
     };
-    let n_bytes = width.checked_mul(height).and_then(|n| n.checked_mul(3));
-    let n_bytes = n_bytes.filter(|n| *n <= MAX_BYTES).ok_or_else(too_large)?;
-    let mut pixels = zeros(n_bytes)?;
-    let decoded = decoder.decode_into(&mut pixels);
+    let mut picture = room.picture([height, width, 3])?;
+    let n_bytes = picture.pixels.len();
+    let _aside = room.set_aside(n_bytes.checked_mul(PER_DECODED), n_bytes)?;
+    let decoded = decoder.decode_into(&mut picture.pixels);
     decoded.map_err(|error| failed(format!("{error:?}")))?;
-    Ok(Picture::new(width, height, 3, pixels))
-}
-
-fn too_large() -> String {
-    format!("an image larger than the limit of {MAX_BYTES} bytes")
-}
-
-fn zeros(n_bytes: usize) -> Result<Vec<u8>, String> {
-    let mut zeros = Vec::new();
-    let room = zeros.try_reserve_exact(n_bytes);
-    room.map_err(|_| format!("there is no memory for an image of {n_bytes} bytes"))?;
-    zeros.resize(n_bytes, 0);
-    Ok(zeros)
+    Ok(picture)
 }

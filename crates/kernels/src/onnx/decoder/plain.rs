@@ -1,12 +1,14 @@
 //! Formats without compression: BMP of whole bytes, PNM.
 
-use tfrt_host::Error;
+use std::sync::Arc;
+
+use tfrt_host::{Error, HostAllocator};
 
 use super::{Picture, failed};
 
 /// Windows' bitmaps of 8 (with a palette), 24 or 32 bits a pixel, whose rows stand from below, or from above if the
 /// height is below 0.
-pub(super) fn bmp(bytes: &[u8]) -> Result<Picture, Error> {
+pub(super) fn bmp(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
     let (start, header_len) = (word(bytes, 10)?, word(bytes, 14)?);
     if header_len < 40 {
         return Err(failed(format_args!(
@@ -34,7 +36,8 @@ pub(super) fn bmp(bytes: &[u8]) -> Result<Picture, Error> {
     };
     let width = usize::try_from(width).map_err(|_| failed("its width is below 0"))?;
     let is_from_below = height > 0;
-    let mut picture = Picture::new(width, height.unsigned_abs() as usize, 3)?;
+    let extents = [width, height.unsigned_abs() as usize, 3];
+    let mut picture = Picture::new(extents, 0, allocator)?;
     // Rows are filled up to whole words.
     let stride = (width * n_bytes).next_multiple_of(4);
     let palette = bytes.get(14 + header_len as usize..).unwrap_or(&[]);
@@ -71,7 +74,7 @@ fn word(bytes: &[u8], at: usize) -> Result<u32, Error> {
 }
 
 /// Portable maps: `P1` to `P3` as text, `P4` to `P6` as bytes; black and white, gray, or of colours.
-pub(super) fn pnm(bytes: &[u8]) -> Result<Picture, Error> {
+pub(super) fn pnm(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
     let kind = bytes.get(1).copied().unwrap_or(b'0') - b'0';
     let mut tokens = Tokens { rest: &bytes[2..] };
     let (width, height) = (tokens.number()?, tokens.number()?);
@@ -86,7 +89,7 @@ pub(super) fn pnm(bytes: &[u8]) -> Result<Picture, Error> {
             "its greatest value is {most}, expected one from 1 to 65535"
         )));
     }
-    let mut picture = Picture::new(width, height, n_channels)?;
+    let mut picture = Picture::new([width, height, n_channels], 0, allocator)?;
     let scaled = |value: usize| match most {
         255 => u8::try_from(value).unwrap_or(u8::MAX),
         _ => u8::try_from((value.min(most) * 255 + most / 2) / most).unwrap_or(u8::MAX),
