@@ -1,5 +1,6 @@
-//! Checkers that need a build of their own: loom, AddressSanitizer, Miri, another processor.
+//! Checkers that need a build of their own: loom, sanitizers, Miri, another processor.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::steps::{Steps, cargo, cargo_within, exists, succeeds, target};
@@ -121,6 +122,8 @@ pub fn asan_command(arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env("RUSTFLAGS", "-Zsanitizer=address --cfg tfrt_no_free_lists")
+        // Tests ask for more memory than there is, and expect an error.
+        .env("ASAN_OPTIONS", "allocator_may_return_null=1")
         .env("CARGO_TARGET_DIR", target("asan"));
     command
 }
@@ -145,6 +148,58 @@ pub fn asan(steps: &mut Steps) {
         "--no-fail-fast",
     ];
     steps.tests("asan", &mut asan_command(&all));
+}
+
+/// Tests under ThreadSanitizer, with a standard library that is under it, too.
+pub fn tsan_command(arguments: &[&str]) -> Command {
+    let build = ["+nightly", "test", "-Zbuild-std", "--target", HOST];
+    let mut command = cargo_within(3600, &build);
+    command
+        .args(arguments)
+        .env("RUSTFLAGS", "-Zsanitizer=thread --cfg tfrt_no_free_lists")
+        .env("TSAN_OPTIONS", "allocator_may_return_null=1")
+        .env("CARGO_TARGET_DIR", target("tsan"));
+    command
+}
+
+/// Tells whether the nightly compiler has the sources of the standard library.
+pub fn has_std_sources() -> bool {
+    let output = Command::new("rustc")
+        .args(["+nightly", "--print", "sysroot"])
+        .output();
+    output.is_ok_and(|output| {
+        let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Path::new(&root)
+            .join("lib/rustlib/src/rust/library/std")
+            .exists()
+    })
+}
+
+/// Runs what has threads under ThreadSanitizer.
+pub fn tsan(steps: &mut Steps) {
+    if !has_std_sources() {
+        return steps.skip("tsan", "rust-src for a nightly compiler");
+    }
+    let parts: [(&str, &[&str]); 4] = [
+        ("values, queues", &["-p", "tfrt-async", "--lib", "--tests"]),
+        ("executor", &["-p", "tfrt-host", "--lib", "--tests"]),
+        ("core runtime", &["-p", "tfrt-corert", "--lib", "--tests"]),
+        (
+            "programs",
+            &[
+                "-p",
+                "tfrt",
+                "--test=survival",
+                "--test=interleaving",
+                "--test=eager",
+            ],
+        ),
+    ];
+    for (name, arguments) in parts {
+        let mut command = tsan_command(arguments);
+        command.arg("--no-fail-fast");
+        steps.tests(&format!("tsan: {name}"), &mut command);
+    }
 }
 
 /// Tells whether there is Miri.

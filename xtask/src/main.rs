@@ -31,6 +31,7 @@ Usage: cargo xtask COMMAND
   loom      interleaving models of values, queues and the executor
   shuttle   [SCHEDULES]: whole queues under schedules drawn at random, so many for each model; 2,000
   asan      all tests under AddressSanitizer and LeakSanitizer (nightly compiler)
+  tsan      what has threads under ThreadSanitizer (nightly compiler with its rust-src)
   miri      values, bytes and views under Miri (nightly compiler with the component)
   aarch64   the arithmetic's tests on an emulated processor (rustup target add aarch64-unknown-linux-gnu)
   size      build tfrt-run for small devices: its bytes, its start, its panics
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             checkers::shuttle(&mut steps, number.parse().ok());
         }
         ["asan"] => checkers::asan(&mut steps),
+        ["tsan"] => checkers::tsan(&mut steps),
         ["miri"] => checkers::miri(&mut steps),
         ["aarch64"] => checkers::aarch64(&mut steps),
         ["size"] => size::check(&mut steps, size::Depth::Full),

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use crate::checkers::{
-    Depth, MODELS, N_SCHEDULES, asan_command, has_miri, has_nightly, miri_command, shuttle_command,
+    Depth, MODELS, N_SCHEDULES, asan_command, has_miri, has_nightly, has_std_sources, miri_command,
+    shuttle_command, tsan_command,
 };
 use crate::steps::{Steps, cargo_within, target};
 use crate::tidy;
@@ -35,6 +36,8 @@ enum Finder {
     Loom(&'static str),
     /// The tests of this package with this in their names, under AddressSanitizer.
     Asan(&'static str, &'static str),
+    /// The same under ThreadSanitizer.
+    Tsan(&'static str, &'static str),
     /// The same under Miri.
     Miri(&'static str, &'static str),
     /// Whole queues under shuttle.
@@ -47,7 +50,7 @@ enum Finder {
     Hangs(&'static Search),
 }
 
-use Finder::{Asan, Chosen, Hangs, Loom, Miri, Shuttle, Tests};
+use Finder::{Asan, Chosen, Hangs, Loom, Miri, Shuttle, Tests, Tsan};
 
 /// Repeats `Planted { name, finder }`.
 const fn bug(name: &'static str, finder: Finder) -> Planted {
@@ -70,6 +73,7 @@ pub const PLANTED: &[Planted] = &[
     bug("leak", Asan("tfrt-async", "")),
     bug("short-block", Asan("tfrt-async", "")),
     bug("read-past-end", Asan("tfrt-host", "buffer::")),
+    bug("relaxed-turn", Tsan("tfrt-host", "buffer::")),
     bug("claim-past-end", Miri("tfrt-tensor", "element::")),
     bug("relaxed-return", Loom("memory")),
     bug("forgotten-absence", Loom("memory")),
@@ -151,6 +155,7 @@ impl Finder {
         match self {
             Loom(models) => format!("loom: {models}"),
             Asan(package, _) => format!("AddressSanitizer: {package}"),
+            Tsan(package, _) => format!("ThreadSanitizer: {package}"),
             Miri(package, _) => format!("Miri: {package}"),
             Shuttle => "shuttle".to_owned(),
             Tests(package) => format!("tests: {package}"),
@@ -163,6 +168,7 @@ impl Finder {
     fn missing(self) -> Option<&'static str> {
         match self {
             Asan(..) if !has_nightly() => Some("a nightly compiler"),
+            Tsan(..) if !has_std_sources() => Some("rust-src for a nightly compiler"),
             Miri(..) if !has_miri() => Some("cargo-miri"),
             _ => None,
         }
@@ -187,6 +193,12 @@ impl Finder {
                 arguments.extend(only_build_flag);
                 arguments.extend(["--", filter]);
                 asan_command(&arguments)
+            }
+            Tsan(package, filter) => {
+                let mut arguments = vec!["-p", package, "--lib"];
+                arguments.extend(only_build_flag);
+                arguments.extend(["--", filter]);
+                tsan_command(&arguments)
             }
             Miri(package, filter) => {
                 let mut command = miri_command(package, &[]);

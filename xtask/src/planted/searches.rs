@@ -61,8 +61,8 @@ pub const SWEEP: Search = Search {
     method: "sweep of prefixes and bits",
     tests: &["-p", "tfrt-fuzz", "--test", "sweep"],
     filter: &[],
-    variable: Some(("TFRT_SWEEP_STRIDE", "31")),
-    seconds: 300,
+    variable: Some(("TFRT_SWEEP_STRIDE", "101")),
+    seconds: 600,
 };
 
 /// Texts that nest as deep as they like.

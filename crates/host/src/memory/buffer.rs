@@ -516,6 +516,29 @@ mod tests {
     }
 
     #[test]
+    fn writers_of_two_threads_take_turns() {
+        let buffer = HostBuffer::zeroed(&allocator(), 1, 1).unwrap();
+        // Nobody writes twice in a row, so that each sees what the other has written.
+        let count = |own: u8| {
+            let mut n_written = 0;
+            while n_written < 100 {
+                match buffer.write() {
+                    Ok(mut bytes) if bytes[0] % 2 == own => {
+                        bytes[0] += 1;
+                        n_written += 1;
+                    }
+                    _ => std::thread::yield_now(),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| count(0));
+            scope.spawn(|| count(1));
+        });
+        assert_eq!(*buffer.read().unwrap(), [200]);
+    }
+
+    #[test]
     fn who_comes_at_the_wrong_time_is_refused() {
         let buffer = HostBuffer::zeroed(&allocator(), 16, 1).unwrap();
         let other = buffer.clone();

@@ -56,12 +56,23 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// Shows an operation that has no kernel, as `tfrt.return`, if there is one of the name.
+/// Shows an operation that has no kernel, as `tfrt.return`, or one of the core runtime, if there is one of the name.
 fn describe_operation(name: &str) -> Result<bool, Failure> {
-    let Some(entry) = dialect::describe(name) else {
-        return Ok(false);
-    };
     let mut out = std::io::stdout().lock();
+    let Some(entry) = dialect::describe(name) else {
+        let operations = tfrt::corert::ops::registry();
+        let Some(operation) = operations.get(name) else {
+            return Ok(false);
+        };
+        let description = operation.description();
+        writeln!(
+            out,
+            "{name}\n\n  {description}\n\n  An operation of the core runtime, which `corert.executeop` and \
+             `tfrt::eager` call by its name: docs/ops.md"
+        )?;
+        out.flush()?;
+        return Ok(true);
+    };
     let documentation = indented(&entry.documentation());
     writeln!(out, "{name}{}\n\n{documentation}", entry.signature())?;
     out.flush()?;
