@@ -214,8 +214,16 @@ impl Finder {
                 command
             }
         };
-        if let Ok(wrapper) = wrapper(bug) {
-            command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+        match self {
+            // It has a wrapper of its own, in place of any other.
+            Miri(..) => {
+                command.env("RUSTFLAGS", format!("--cfg tfrt_planted=\"{bug}\""));
+            }
+            _ => {
+                if let Ok(wrapper) = wrapper(bug) {
+                    command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+                }
+            }
         }
         command
     }

@@ -389,8 +389,8 @@ fn soak(time: Duration) -> Result<(), String> {
         if last_told.elapsed() > time / 10 {
             last_told = Instant::now();
             println!(
-                "{:5} s: {n_rounds} rounds, {held}",
-                begin.elapsed().as_secs()
+                "{:5} s: {n_rounds} rounds, {held}, {:?}",
+                begin.elapsed().as_secs(), tfrt_async::memory_stats()
             );
         }
     }
