@@ -292,7 +292,9 @@ mod tests {
     #[test]
     fn what_is_frozen_is_read_and_not_written() {
         let mut lock = RangeLock::new();
+        assert!(!lock.is_frozen());
         lock.freeze();
+        assert!(lock.is_frozen());
         let readers = [lock.try_read(0..8).unwrap(), lock.try_read(4..8).unwrap()];
         assert_eq!(lock.try_write(0..8), None);
         lock.divide();

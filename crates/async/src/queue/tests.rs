@@ -695,6 +695,18 @@ fn loop_stops_between_tiles() {
 }
 
 #[test]
+fn queue_without_workers_knows_nobody_as_one() {
+    let queue: Queue = Arc::new(SingleThreadedWorkQueue::new());
+    let shared = queue.clone();
+    let (sender, receiver) = channel();
+    queue.add_task(Task::new(move || {
+        sender.send(shared.worker_index()).unwrap()
+    }));
+    queue.quiesce().unwrap();
+    assert_eq!((queue.worker_index(), receiver.recv()), (None, Ok(None)));
+}
+
+#[test]
 fn loop_of_a_worker_begins_at_its_place() {
     let queue = multi(4, 0);
     assert_eq!(queue.worker_index(), None);

@@ -1,0 +1,94 @@
+//! What is written when a program is over: each case is this program once more, in a process of its own, with
+//! `TFRT_ACCOUNTING` set. Builds for development only, as what they test.
+
+#![cfg(debug_assertions)]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::{env, fs, mem, process, thread};
+
+use tfrt_async::AsyncValue;
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, Task};
+
+/// Names what a process of its own is to do.
+const CASE: &str = "TFRT_ACCOUNTING_CASE";
+
+/// The name of the test below, by which the process is told to run nothing else.
+const TEST: &str = "case_of_a_process";
+
+/// Not a test when it is run with the others.
+#[test]
+fn case_of_a_process() {
+    let case: fn() = match env::var(CASE).as_deref() {
+        Ok("all is freed") => || drop(AsyncValue::<i32>::pending()),
+        Ok("two values are lost") => || {
+            mem::forget(AsyncValue::<i32>::pending());
+            mem::forget(AsyncValue::<i32>::pending());
+        },
+        Ok("a worker has one in its hands") => || {
+            let queue = Arc::new(MultiThreadedWorkQueue::new(1, 0).unwrap());
+            let (promise, value) = AsyncValue::<i32>::pending();
+            let (sender, has_begun) = channel();
+            queue.add_task(Task::new(move || {
+                sender.send(()).unwrap();
+                loop {
+                    thread::park();
+                    assert!(!value.is_settled(), "nobody resolves it");
+                }
+            }));
+            has_begun.recv().unwrap();
+            // The end of the one would wait for the task, that of the other would settle the value.
+            mem::forget((queue, promise));
+        },
+        _ => return,
+    };
+    // The count is written when a thread ends; this one may be that of the harness.
+    thread::spawn(case).join().unwrap();
+    process::exit(0);
+}
+
+/// Runs a case, and reads the counts that are there afterwards: of blocks and of values.
+fn counts_after(case: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(case);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    fs::create_dir_all(&folder).unwrap();
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", TEST])
+        .env(CASE, case)
+        .env("TFRT_ACCOUNTING", &folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut counts: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let kind = path.extension().unwrap().to_string_lossy().into_owned();
+            format!("{} {kind}", fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    counts.sort();
+    counts
+}
+
+#[test]
+fn what_frees_all_leaves_nothing() {
+    assert_eq!(counts_after("all is freed"), ["0 blocks", "0 values"]);
+}
+
+#[test]
+fn what_is_lost_is_counted() {
+    assert_eq!(
+        counts_after("two values are lost"),
+        ["2 blocks", "2 values"]
+    );
+}
+
+#[test]
+fn nothing_is_counted_while_a_worker_may_free_it() {
+    assert!(counts_after("a worker has one in its hands").is_empty());
+}
