@@ -84,3 +84,74 @@ impl Tries {
         self.n_counted.store(PAUSE, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROSECOND: Duration = Duration::from_micros(1);
+
+    #[test]
+    fn calls_are_small_until_three_in_four_parts_say_otherwise() {
+        let cost = Cost::default();
+        assert!(cost.is_unknown() && !cost.is_small(1));
+        cost.learn(100 * MICROSECOND);
+        assert!(!cost.is_unknown() && !cost.is_small(1));
+        // 75, 56.25 and 42.2 µs.
+        for is_small in [false, false, true] {
+            cost.learn(Duration::ZERO);
+            assert_eq!(cost.is_small(1), is_small);
+        }
+        // 51.6 µs.
+        cost.learn(80 * MICROSECOND);
+        assert!(!cost.is_small(1));
+    }
+
+    #[test]
+    fn call_of_nothing_is_known_and_small() {
+        let cost = Cost::default();
+        for _ in 0..3 {
+            cost.learn(Duration::ZERO);
+            assert!(!cost.is_unknown() && cost.is_small(0));
+        }
+    }
+
+    #[test]
+    fn kernels_are_small_below_a_quarter_of_a_microsecond() {
+        let cost = Cost::default();
+        cost.learn(100 * MICROSECOND);
+        assert!(!cost.is_small(400) && cost.is_small(401) && cost.is_small(usize::MAX));
+        let cost = Cost::default();
+        cost.learn(MIN_CALL);
+        assert!(!cost.is_small(1));
+        let cost = Cost::default();
+        cost.learn(MIN_CALL - Duration::from_nanos(1));
+        assert!(cost.is_small(1));
+    }
+
+    #[test]
+    fn counting_is_taken_off() {
+        for (n_kernels, is_small) in [(0, false), (166, false), (167, true), (usize::MAX, true)] {
+            let cost = Cost::default();
+            cost.learn_counted(100 * MICROSECOND, n_kernels);
+            assert_eq!(cost.is_small(1), is_small, "{n_kernels} kernels");
+        }
+    }
+
+    #[test]
+    fn what_takes_for_ever_is_averaged_too() {
+        let cost = Cost::default();
+        cost.learn(Duration::MAX);
+        cost.learn(Duration::MAX);
+        assert!(!cost.is_small(usize::MAX));
+    }
+
+    #[test]
+    fn fifteen_calls_are_counted_after_one_that_had_to_be() {
+        let tries = Tries::default();
+        assert!(tries.is_next() && tries.is_next());
+        tries.pause();
+        assert!((0..15).all(|_| !tries.is_next()));
+        assert!(tries.is_next());
+    }
+}

@@ -100,8 +100,7 @@ impl Simulation<'_> {
 
     /// A register is filled: those users come first that can do with a handle.
     fn publish(&mut self, queue: &mut ReadyQueue<u32>, users: &[u32], register: u32) {
-        let takes_handle = |user: &u32| self.wiring.takes_handle(*user - 1, register);
-        if self.wiring.has_early_users() && users.iter().any(takes_handle) {
+        if self.wiring.has_early_users() {
             self.count_down(queue, users, Some((register, true)));
             self.count_down(queue, users, Some((register, false)));
         } else {

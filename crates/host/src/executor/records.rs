@@ -187,7 +187,7 @@ pub(crate) struct CountedRecord<'s>(Record<'s>);
 
 impl<'s> CountedRecord<'s> {
     /// In front of the users of outputs for some of which a forwarding value may stand.
-    const SPECIAL: u32 = NO_USER + 1;
+    const SPECIAL: u32 = u32::MAX;
 
     #[inline(always)]
     pub(crate) fn record(self) -> Record<'s> {
