@@ -141,3 +141,74 @@ impl<R> ReadyQueue<R> {
             .extend(self.elsewhere.drain(front..).map(|(_, ready)| ready));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kernels of these streams, named by letters.
+    fn queue_at(stream: u32, ready: &[(u32, char)]) -> ReadyQueue<char> {
+        let mut queue = ReadyQueue::new(stream);
+        for (stream, kernel) in ready {
+            queue.push(*stream, *kernel);
+        }
+        queue
+    }
+
+    fn popped(queue: &mut ReadyQueue<char>) -> String {
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+
+    fn turned(queue: &mut ReadyQueue<char>) -> Vec<(u32, String)> {
+        let groups = queue.turn().into_iter();
+        groups
+            .map(|(stream, kernels)| (stream, kernels.into_iter().collect()))
+            .collect()
+    }
+
+    #[test]
+    fn kernels_of_the_stream_run_here_and_others_go_by_streams() {
+        let ready = [(7, 'a'), (0, 'b'), (3, 'c'), (7, 'd'), (0, 'e'), (3, 'f')];
+        let mut queue = queue_at(0, &ready);
+        assert!(queue.has_others());
+        assert_eq!(queue.stream(), 0);
+        let groups = [(3, "cf".to_owned()), (7, "ad".to_owned())];
+        assert_eq!(turned(&mut queue), groups);
+        assert!(!queue.has_others());
+        assert_eq!(turned(&mut queue), []);
+        queue.push_here('g');
+        assert_eq!(popped(&mut queue), "geb");
+        assert_eq!(queue.stream(), 0);
+    }
+
+    #[test]
+    fn queue_moves_to_the_stream_of_the_first_that_waits() {
+        let ready = [(1, 'a'), (2, 'b'), (1, 'c'), (3, 'd'), (1, 'e')];
+        let mut queue = queue_at(0, &ready);
+        // `a` and `d` were swapped, `c` and `e` stood behind already.
+        let groups = [(2, "b".to_owned()), (3, "d".to_owned())];
+        assert_eq!(turned(&mut queue), groups);
+        assert_eq!(queue.stream(), 1);
+        assert_eq!(popped(&mut queue), "eac");
+
+        let ready = [(1, 'a'), (1, 'b'), (2, 'c'), (2, 'd'), (2, 'e')];
+        let mut queue = queue_at(0, &ready);
+        assert_eq!(turned(&mut queue), [(2, "edc".to_owned())]);
+        assert_eq!(popped(&mut queue), "ab");
+
+        let mut queue = queue_at(0, &[(1, 'a'), (1, 'b'), (1, 'c')]);
+        assert_eq!(turned(&mut queue), []);
+        assert_eq!(popped(&mut queue), "cba");
+    }
+
+    #[test]
+    fn kernels_are_put_below_and_taken_out_by_name() {
+        let mut queue = ReadyQueue::of_group((4, vec!['a', 'b', 'a']));
+        queue.put_below(vec!['x', 'y']);
+        assert_eq!(queue.take(|kernel| *kernel == 'z'), None);
+        assert_eq!(queue.take(|kernel| *kernel == 'b'), Some('b'));
+        assert_eq!(queue.stream(), 4);
+        assert_eq!(queue.take_here().collect::<String>(), "xyaa");
+        assert_eq!(queue.pop(), None);
+    }
+}

@@ -409,6 +409,12 @@ impl RecordWriter {
         Some(())
     }
 
+    /// Whether as many records, and words, were written as there was room for.
+    pub(crate) fn is_full(&self) -> bool {
+        let (words, starts) = (&self.words, &self.starts);
+        words.len() == words.capacity() && starts.len() == starts.capacity()
+    }
+
     pub(crate) fn finish(self) -> Records {
         Records {
             words: self.words.into(),
@@ -483,6 +489,7 @@ impl CountedWriter {
     }
 
     pub(crate) fn finish(self) -> CountedRecords {
+        debug_assert!(self.records.is_full(), "words are counted before");
         CountedRecords {
             records: self.records.finish(),
             abouts: self.abouts,

@@ -341,6 +341,7 @@ impl<'w> Layout<'w> {
         let records = &mut self.records;
         let written = records.write(u32::MAX, &[], &self.arguments, &[], &[]);
         written.ok_or_else(too_large)?;
+        debug_assert!(records.is_full(), "words are counted before");
         let results = self.wiring.result_registers().iter();
         let results: Result<Box<[u32]>, Malformed> =
             results.map(|register| self.find(*register)).collect();

@@ -81,3 +81,6 @@ pub(super) fn count(references: &mut u32, register: u32) -> Result<(), Malformed
     *references += 1;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
