@@ -394,13 +394,13 @@ impl Track {
     /// A kernel of a function has run. `call` is the same for all kernels of one call of it.
     #[inline]
     pub fn kernel(&self, function: FunctionId, kernel: u32, call: u64) {
-        let what = KERNEL << 56 | u64::from(function.0) << 32 | u64::from(kernel);
+        let what = encoded(KERNEL, function, kernel);
         self.record(self.0.mark.get(), what, call);
     }
 
     /// Something was done for a kernel of a function, since the last event.
     pub fn part(&self, function: FunctionId, kernel: u32) {
-        let what = PART << 56 | u64::from(function.0) << 32 | u64::from(kernel);
+        let what = encoded(PART, function, kernel);
         self.record(self.0.mark.get(), what, 0);
     }
 
@@ -413,18 +413,18 @@ impl Track {
     /// A task has run that began when [`last`](Self::last) was `begin`.
     #[inline]
     pub(crate) fn task(&self, begin: u64) {
-        self.record(begin, TASK << 56, 0);
+        self.record(begin, encoded(TASK, FunctionId(0), 0), 0);
     }
 
     /// Tasks were taken from another worker.
     pub(crate) fn steal(&self, n_tasks: u32) {
         self.mark();
-        self.record(self.last(), STEAL << 56 | u64::from(n_tasks), 0);
+        self.record(self.last(), encoded(STEAL, FunctionId(0), n_tasks), 0);
     }
 
     /// The worker has slept since the last mark.
     pub(crate) fn park(&self) {
-        self.record(self.last(), PARK << 56, 0);
+        self.record(self.last(), encoded(PARK, FunctionId(0), 0), 0);
     }
 
     #[inline]
@@ -449,6 +449,12 @@ const PART: u64 = 5;
 
 /// The third word of a record: the kind in the highest byte, the function in three more, a number
 /// in the lower half.
+#[inline]
+fn encoded(kind: u64, function: FunctionId, number: u32) -> u64 {
+    kind << 56 | u64::from(function.0) << 32 | u64::from(number)
+}
+
+/// What [`encoded`] was given, beside the fourth word.
 fn decoded(what: u64, call: u64) -> Option<EventKind> {
     let (high, low) = (what >> 32, what & u64::from(u32::MAX));
     let (high, number) = (u32::try_from(high).ok()?, u32::try_from(low).ok()?);
@@ -501,6 +507,32 @@ mod tests {
         assert_eq!(two.kind, kind);
         let (function, kernel) = (first.offset(4), 6);
         assert_eq!(three.kind, EventKind::Part { function, kernel });
+    }
+
+    #[test]
+    fn tasks_and_sleep_are_told_beside_kernels() {
+        let recorder = Recorder::new();
+        let track = recorder.worker_track();
+        let begin = track.last();
+        track.kernel(recorder.functions(1), 0, 0);
+        track.task(begin);
+        track.steal(5);
+        track.park();
+        let recording = recorder.recording();
+        let thread = &recording.threads[0];
+        assert!(thread.is_worker);
+        let kinds = thread.events.iter().map(|event| event.kind);
+        let others = [EventKind::Task, EventKind::Steal(5), EventKind::Park];
+        assert!(kinds.skip(1).eq(others));
+        let [kernel, task, steal, park] = thread.events.as_slice() else {
+            panic!("it recorded four events");
+        };
+        assert_eq!(task.begin_ns, kernel.begin_ns);
+        assert!(task.end_ns <= steal.begin_ns);
+        assert_eq!(
+            (steal.end_ns, park.end_ns <= recording.end_ns),
+            (park.begin_ns, true)
+        );
     }
 
     #[test]
@@ -579,5 +611,13 @@ mod tests {
         let event = recorder.recording().threads[0].events[0];
         let took_ms = (event.end_ns - event.begin_ns) / 1_000_000;
         assert!((19..2_000).contains(&took_ms), "{took_ms} ms");
+        let clock = std::time::Instant::now();
+        while clock.elapsed().as_millis() < 2 {}
+        let now = recorder.now_ns();
+        assert!(now >= event.end_ns + 1_900_000);
+        recorder.mark();
+        recorder.kernel(recorder.functions(1), 1, 0);
+        let next = recorder.recording().threads[0].events[0];
+        assert!(now <= next.begin_ns && next.end_ns <= recorder.now_ns());
     }
 }

@@ -237,7 +237,7 @@ impl Repr {
     /// Returns true if a value is there and is known to be: not an error, not a handle.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.tag.0.addr() > TAG_BITS
+        self.tag.0.addr() & !TAG_BITS != 0
     }
 
     /// Returns true if clone and drop have anything to do.

@@ -40,7 +40,9 @@ use crate::{
 const OUTCOME: usize = 0b0011;
 const CLAIM: usize = 0b0100;
 const FIRST: usize = 0b1000;
-const FLAGS: usize = OUTCOME | CLAIM | FIRST;
+const FLAGS: usize = 0b1111;
+/// Set as soon as anybody waits: the list's head, and `FIRST`.
+const WAITERS: usize = !0b0111;
 
 // Planted bugs: each const is the correct ordering unless the build asks for a bug, so that the
 // checkers can be shown to find it.
@@ -131,7 +133,7 @@ impl Word {
     /// Returns true if nobody waits.
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
-        self.0.addr() & !(OUTCOME | CLAIM) == 0
+        self.0.addr() & WAITERS == 0
     }
 }
 

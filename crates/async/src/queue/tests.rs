@@ -1,5 +1,6 @@
 //! Tests of our queues beyond what every queue promises.
 
+use std::cell::Cell;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Sender, channel};
@@ -207,6 +208,40 @@ fn blocking_tasks_that_must_not_wait_get_threads_up_to_the_maximum() {
     drop(keep);
     queue.quiesce().unwrap();
     assert_eq!(queue.stats().blocking_threads, 2);
+}
+
+#[test]
+fn all_blocking_threads_have_ended_when_their_queue_has() {
+    /// Takes its time to go, and says then that it has gone.
+    struct Last(Duration, Arc<AtomicUsize>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let begin = Instant::now();
+            while begin.elapsed() < self.0 {}
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    std::thread_local!(static LAST: Cell<Option<Last>> = const { Cell::new(None) });
+    let queue = multi(1, 2);
+    let n_ended = Arc::new(AtomicUsize::new(0));
+    let (started, has_started) = channel();
+    let mut ends = Vec::new();
+    for milliseconds in [50, 0] {
+        let (end, may_end) = channel::<()>();
+        let (started, n_ended) = (started.clone(), n_ended.clone());
+        let task = Task::new(move || {
+            LAST.set(Some(Last(Duration::from_millis(milliseconds), n_ended)));
+            started.send(()).unwrap();
+            // Until the other side is gone.
+            let _ = may_end.recv();
+        });
+        queue.add_blocking_task(task, false).unwrap();
+        has_started.recv().unwrap();
+        ends.push(end);
+    }
+    drop(ends);
+    queue.shut_down();
+    assert_eq!(n_ended.load(Ordering::SeqCst), 2);
 }
 
 #[test]

@@ -335,7 +335,7 @@ fn promise_dropped_unresolved_names_its_kernel() {
     }
     let (promise, value) = AnyAsyncValue::pending();
     value.set_origin(&Origin::new(Somewhere));
-    value.set_origin(&Origin::new("another"));
+    value.set_origin(&Origin::new("another".to_owned()));
     drop(promise);
     let error = value.error().unwrap();
     assert_eq!(
@@ -345,6 +345,14 @@ fn promise_dropped_unresolved_names_its_kernel() {
     assert_eq!(error.kernel(), None);
     assert_eq!(error.location().unwrap().to_string(), "here");
     value.set_origin(&Origin::new("too late"));
+
+    let (promise, value) = AnyAsyncValue::pending();
+    value.set_origin(&Origin::new("my.other".to_owned()));
+    drop(promise);
+    assert_eq!(
+        value.error().unwrap().message(),
+        "kernel 'my.other' dropped its promise without resolving it"
+    );
 }
 
 #[test]
