@@ -363,3 +363,19 @@ fn calls_that_nobody_waits_for_are_dropped_with_their_tasks() {
     host.queue().quiesce().unwrap();
     assert_eq!(host.queue().activity().in_flight, 0);
 }
+
+#[test]
+fn calls_go_on_at_once_when_their_argument_comes_however_many_did() {
+    let host = single();
+    let main = main_of(&host, "  %s = tfrt.add.i32 %x, %x", "%s i32");
+    let request = RequestContext::new(&host);
+    for number in 0..300 {
+        let (promise, argument) = AsyncValue::<i32>::pending();
+        let context = ExecutionContext::new(&request);
+        let results = main.execute(&context, vec![argument.into_any()]);
+        assert!(!results[0].is_settled());
+        promise.resolve(number);
+        assert_eq!(results[0].get::<i32>(), Some(&(2 * number)));
+    }
+    assert_eq!(host.queue().stats().executed, 0);
+}
