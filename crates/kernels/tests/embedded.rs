@@ -406,3 +406,35 @@ fn more_results_than_asked_for_are_an_error_in_both_orders() {
     assert_eq!(results[0].error().unwrap().message(), message);
     assert_eq!(*host.told.lock().unwrap(), [message]);
 }
+
+#[test]
+fn calls_nest_as_deep_as_there_is_memory() {
+    let text = "
+func.func @sum(%n: i32, %text: !tfrt.string) -> (i32, !tfrt.string) {
+  %one = tfrt.constant.i32 1
+  %more = \"tfrt.lessequal.i32\"(%one, %n) : (i32, i32) -> i1
+  %sum, %same = tfrt.if %more, %n, %text : (i32, !tfrt.string) -> (i32, !tfrt.string) {
+    %one = tfrt.constant.i32 1
+    %less = \"tfrt.minus.i32\"(%n, %one) : (i32, i32) -> i32
+    %rest, %same = tfrt.call @sum(%less, %text) : (i32, !tfrt.string) -> (i32, !tfrt.string)
+    %sum = tfrt.add.i32 %n, %rest
+    tfrt.return %sum, %same : i32, !tfrt.string
+  } else {
+    tfrt.return %n, %text : i32, !tfrt.string
+  }
+  tfrt.return %sum, %same : i32, !tfrt.string
+}
+func.func @main() -> (i32, !tfrt.string) {
+  %n = tfrt.constant.i32 5000
+  %text = \"tfrt_test.get_string\"() {value = \"deep\"} : () -> !tfrt.string
+  %sum, %same = tfrt.call @sum(%n, %text) : (i32, !tfrt.string) -> (i32, !tfrt.string)
+  tfrt.return %sum, %same : i32, !tfrt.string
+}
+";
+    let host = single();
+    for _ in 0..3 {
+        let results = host.run(text, &RequestContext::new(&host.host));
+        assert_eq!(results[0].get::<i32>(), Some(&12_502_500));
+        assert_eq!(results[1].get::<String>().unwrap(), "deep");
+    }
+}
