@@ -229,13 +229,11 @@ pub(crate) fn write_attribute(
 /// Writes a number, or an array of them.
 fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -> fmt::Result {
     match dtype {
-        DType::Ui8 => write_elements::<u8>(out, attribute),
+        DType::Ui8 | DType::I1 => write_elements::<u8>(out, attribute),
         DType::Ui16 => write_elements::<u16>(out, attribute),
         DType::Ui32 => write_elements::<u32>(out, attribute),
         DType::Ui64 => write_elements::<u64>(out, attribute),
-        DType::I1 | DType::I8 | DType::Qint8 | DType::Quint8 => {
-            write_elements::<i8>(out, attribute)
-        }
+        DType::I8 | DType::Qint8 | DType::Quint8 => write_elements::<i8>(out, attribute),
         DType::I16 | DType::Qint16 | DType::Quint16 => write_elements::<i16>(out, attribute),
         DType::I32 | DType::Qint32 => write_elements::<i32>(out, attribute),
         DType::I64 => write_elements::<i64>(out, attribute),

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use tfrt_bef::{
-    BefBuffer, BefFile,
+    AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType,
     listing::{self, Piece},
 };
 
@@ -102,5 +102,66 @@ fn pieces_say_what_their_numbers_stand_for() {
         0xb3..0xb4 1 functions
         0xb4..0xb5 function 0 'f': 1 registers
         0xb5..0xb6 r0: 0 i32"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn attributes_of_every_type_end_where_the_next_begins() {
+    let mut attributes = AttributeWriter::default();
+    let scalar = attributes.scalar(&[7, 0, 0, 0]);
+    let string = attributes.string(b"text");
+    let types = [DType::I32.byte(), DType::F32.byte(), DType::I1.byte()];
+    let type_array = attributes.array(1, 3, &types);
+    let array = attributes.array(2, 2, &[1, 0, 2, 0]);
+    let shape = attributes.shape(Some(&[2, 3]));
+    let unranked = attributes.shape(None);
+    let dense = attributes.dense(DType::I32, &[1], &[9, 0, 0, 0]);
+    let symbol = attributes.symbol(5, "root", &["leaf"], "module");
+    let last = attributes.scalar(&[1]);
+    let mut writer = BefWriter::new();
+    writer.attributes = attributes;
+    writer.attribute_types = vec![
+        (scalar, AttributeType::Scalar(DType::I32)),
+        (string, AttributeType::Scalar(DType::String)),
+        (type_array, AttributeType::TypeArray),
+        (array, AttributeType::Array(DType::I16)),
+        (shape, AttributeType::Shape),
+        (unranked, AttributeType::Shape),
+        (dense, AttributeType::Dense),
+        (symbol, AttributeType::Symbol),
+        (last, AttributeType::Scalar(DType::I1)),
+    ];
+    let bytes = writer.finish().as_bytes().to_vec();
+    let listed: Vec<Piece> = pieces(&bytes)
+        .into_iter()
+        .skip_while(|piece| !piece.text.starts_with("section 1 "))
+        .skip(1)
+        .take_while(|piece| !piece.text.starts_with("section "))
+        .collect();
+    let start = listed.iter().find(|piece| piece.text != "padding");
+    let start = start.unwrap().start;
+    let lines: Vec<String> = listed
+        .iter()
+        .filter(|piece| piece.start >= start)
+        .map(|piece| {
+            format!(
+                "{}..{} {}",
+                piece.start - start,
+                piece.end - start,
+                piece.text
+            )
+        })
+        .collect();
+    expect![[r#"
+        0..4 attribute +0: i32 7
+        4..12 attribute +4: str "text"
+        12..19 attribute +12: array of types i32, f32, i1
+        19..20 padding
+        20..28 attribute +20: array of i16 [1, 2]
+        28..56 attribute +28: shape [2, 3]
+        56..60 attribute +56: shape unranked
+        60..92 attribute +60: dense elements i32 [1], 4 bytes
+        92..112 attribute +92: symbol 5 @root ["leaf"]
+        112..113 attribute +112: i1 1"#]]
     .assert_eq(&lines.join("\n"));
 }
