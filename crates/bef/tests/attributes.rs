@@ -123,6 +123,34 @@ fn aggregates_say_what_their_elements_are() {
 }
 
 #[test]
+fn elements_of_an_aggregate_must_not_run_into_the_next() {
+    // What the first says of its own length, with one byte of text behind it.
+    for (len, is_accepted) in [(1, true), (2, false), (3, false)] {
+        let mut attributes = AttributeWriter::default();
+        let aggregate = attributes
+            .aggregate(1, 2, |writer, position| {
+                Ok::<_, ()>(match position {
+                    0 => (
+                        AttributeType::Scalar(DType::String),
+                        writer.array(1, len, b"s"),
+                    ),
+                    _ => (AttributeType::Scalar(DType::I8), writer.scalar(&[7])),
+                })
+            })
+            .unwrap();
+        let mut writer = BefWriter::new();
+        writer.attributes = attributes;
+        writer.attribute_types = vec![(aggregate, AttributeType::Aggregate)];
+        let opened = BefFile::open(writer.finish());
+        assert_eq!(opened.is_ok(), is_accepted, "{len}");
+        if let Err(error) = opened {
+            let message = error.to_string();
+            assert!(message.contains("do not decode as"), "{message}");
+        }
+    }
+}
+
+#[test]
 fn scalars_are_read_as_what_they_are() {
     let mut writer = AttributeWriter::default();
     let truth = writer.scalar(&[1]);

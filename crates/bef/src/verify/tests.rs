@@ -9,6 +9,7 @@ use crate::{
     BefBuffer, BefFile, BefWriter, FunctionBody, FunctionEntry, FunctionKind, KernelEntry, Payload,
     SectionId, assemble,
     dtype::{AttributeType, DType},
+    layout::MAX_LOCATION_DEPTH,
 };
 
 const REGION: usize = 0;
@@ -519,4 +520,50 @@ fn function_index_is_checked() {
             "byte 0x74: register 0 of region function 0 has a use count of 1, but 0 reads [TF0614]"
         ],
     );
+}
+
+#[test]
+fn errors_say_where_they_are() {
+    let error = BefFile::open(BefBuffer::from_vec(b"\x0b\xef\x01".to_vec())).unwrap_err();
+    assert_eq!((error.code(), error.offset()), ("TF0601", 2));
+    assert_eq!(error.message(), "Unknown BEF format version detected: 1");
+}
+
+#[test]
+fn optional_sections_are_all_there_or_not() {
+    let with = |absent: Option<SectionId>| {
+        let mut sections = writer().sections();
+        sections.retain(|(id, _)| absent.is_none_or(|absent| *id != absent as u8));
+        let file = BefFile::open(BefBuffer::from_vec(assemble(&sections))).unwrap();
+        file.has_optional_sections()
+    };
+    assert!(with(None));
+    assert!(!with(Some(SectionId::AttributeTypes)));
+    assert!(!with(Some(SectionId::AttributeNames)));
+    assert!(!with(Some(SectionId::RegisterTypes)));
+}
+
+#[test]
+fn locations_nest_to_a_limit_whatever_they_are() {
+    let nested = |n: usize, outer: &[u8], behind: &[u8]| {
+        let mut sections = writer().sections();
+        let locations = sections
+            .iter_mut()
+            .find(|(section, _)| *section == SectionId::Locations as u8);
+        let bytes = [outer.repeat(n), vec![0], behind.repeat(n)].concat();
+        locations.unwrap().1 = Payload::from_bytes(bytes, 1);
+        open(assemble(&sections))
+    };
+    // A name, the callee of a call, its caller, and the one member of a fusion.
+    for (outer, behind) in [
+        (&[2, 0][..], &[][..]),
+        (&[3], &[0]),
+        (&[3, 0], &[]),
+        (&[4, 1], &[]),
+    ] {
+        let within = nested(MAX_LOCATION_DEPTH, outer, behind);
+        assert!(!within.contains("nest"), "{within}");
+        let deeper = nested(MAX_LOCATION_DEPTH + 1, outer, behind);
+        assert!(deeper.contains("nest"), "{deeper}");
+    }
 }
