@@ -326,7 +326,7 @@ const IMAGE: &str = "module attributes {onnx.opset = 17 : i64} {
 #[test]
 fn images_of_strangers_have_the_memory_of_the_host() {
     // A bit for each pixel in the file, a byte when it is read.
-    let extent = 4_000;
+    let extent = 1_600;
     let path = std::env::temp_dir().join(format!("tfrt-image-{}.png", std::process::id()));
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, extent, extent);
@@ -335,15 +335,15 @@ fn images_of_strangers_have_the_memory_of_the_host() {
     let n_bytes = extent as usize * extent as usize / 8;
     writer.write_image_data(&vec![0; n_bytes]).unwrap();
     writer.finish().unwrap();
-    assert!(file.len() < 100_000);
+    assert!(file.len() < 20_000);
     fs::write(&path, file).unwrap();
     let input = format!("x={}", path.display());
     let with = |more: &[&str], status, words| {
-        let flags = [&["--input", &input, "--stats"], more].concat();
+        let flags = [&["--input", &input, "--stats", "--deadline", "60s"], more].concat();
         expect("image", &flags, IMAGE, status, words);
     };
-    let words = "there is no memory for an image of 16000000 bytes";
-    with(&["--max-memory", "12M"], 1, words);
-    with(&["--max-memory", "96M"], 0, "");
+    let words = "there is no memory for an image of 2560000 bytes";
+    with(&["--max-memory", "2M"], 1, words);
+    with(&["--max-memory", "16M"], 0, "");
     fs::remove_file(path).unwrap();
 }
