@@ -28,5 +28,10 @@ pub(crate) fn tell(kind: &str, n_alive: u64) {
     let program = env::current_exe().unwrap_or_default();
     let program = program.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("{program}.{}.{kind}", process::id());
-    let _ = fs::write(Path::new(&folder).join(name), n_alive.to_string());
+    // At once, or not at all: the program may end meanwhile.
+    let path = Path::new(&folder).join(name);
+    let written = path.with_added_extension("new");
+    if fs::write(&written, n_alive.to_string()).is_ok() {
+        let _ = fs::rename(written, path);
+    }
 }
