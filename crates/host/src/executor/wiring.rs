@@ -82,5 +82,5 @@ pub(super) fn count(references: &mut u32, register: u32) -> Result<(), Malformed
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
