@@ -12,12 +12,11 @@
 use std::path::Path;
 use std::{env, fs, process};
 
-use crate::AsyncValue;
-
 /// Makes the calling thread, which is one of a queue, one that is waited for, before it makes or frees anything: tasks
-/// come with what others made.
+/// come with what others made. No count changes by that.
 pub(crate) fn attend() {
-    drop(AsyncValue::<i32>::pending());
+    crate::counters::attend();
+    crate::memory::attend();
 }
 
 /// Writes how many of a kind are alive now. Nobody is told of what goes wrong: then there is no file.

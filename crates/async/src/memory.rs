@@ -32,6 +32,8 @@ mod shared;
 mod thread;
 
 pub use shared::SharedBlock;
+#[cfg(debug_assertions)]
+pub(crate) use thread::attend;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -116,9 +116,7 @@ fn allocate_slowly(class: Class) -> Option<NonNull<u8>> {
     if let Some(heap) = unsafe { HEAP.get().as_ref() } {
         return heap.pop_or_refill(class);
     }
-    if END.try_with(|_| ()).is_ok() {
-        let heap = registry().enter();
-        HEAP.set(heap);
+    if let Some(heap) = adopt() {
         return heap.pop_or_refill(class);
     }
     // The thread is past its end: it has a heap for this block only.
@@ -127,6 +125,22 @@ fn allocate_slowly(class: Class) -> Option<NonNull<u8>> {
     let block = heap.pop_or_refill(class);
     registry.leave(heap);
     block
+}
+
+/// Lets the calling thread, which has no heap, have one, unless it is past its end.
+fn adopt() -> Option<&'static Heap> {
+    END.try_with(|_| ()).ok()?;
+    let heap = registry().enter();
+    HEAP.set(heap);
+    Some(heap)
+}
+
+/// Lets the calling thread have a heap before it takes its first block.
+#[cfg(debug_assertions)]
+pub(crate) fn attend() {
+    if HEAP.get().is_null() {
+        let _ = adopt();
+    }
 }
 
 /// Returns a block to the heap of another thread.
