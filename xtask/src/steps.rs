@@ -22,7 +22,14 @@ struct Tally {
     ignored: usize,
     /// Names of those that failed.
     names: Vec<String>,
+    /// What failed tests said, each under its name.
+    said: Vec<String>,
+    /// So many lines more of what is said belong to a failed test.
+    n_said: usize,
 }
+
+/// As many lines of what a failed test says are said again at the end.
+const MAX_SAID: usize = 8;
 
 impl Steps {
     /// Begins.
@@ -111,6 +118,9 @@ impl Steps {
         for name in &self.tests.names {
             println!("failed test: {name}");
         }
+        for line in &self.tests.said {
+            println!("{line}");
+        }
         for name in &self.skipped {
             println!("skipped: {name}");
         }
@@ -134,11 +144,20 @@ impl Steps {
 }
 
 impl Tally {
-    /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...` or `test NAME ... FAILED`; other lines add
-    /// nothing.
+    /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...` or `test NAME ... FAILED`, and those after
+    /// `---- NAME stdout ----`; other lines add nothing.
     fn add(&mut self, line: &str) {
         if let Some(name) = failed_test(line) {
             self.names.push(name.to_owned());
+        }
+        if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+            self.said.push(line.to_owned());
+            self.n_said = MAX_SAID;
+        } else if line == "failures:" {
+            self.n_said = 0;
+        } else if self.n_said > 0 && !line.is_empty() {
+            self.said.push(format!("    {line}"));
+            self.n_said -= 1;
         }
         let Some(rest) = line.trim_start().strip_prefix("test result: ") else {
             return;
@@ -210,4 +229,38 @@ pub fn target(name: &str) -> PathBuf {
     target
         .map_or_else(|| root().join("target"), PathBuf::from)
         .join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_tests_say_is_kept_for_the_end() {
+        let mut tally = Tally::default();
+        let output = "running 2 tests\ntest one ... ok\nnoise\ntest two ... FAILED\n\nfailures:\n\n\
+            ---- two stdout ----\n\nthread 'two' panicked at src/lib.rs:1:1:\nodd\n\n\nfailures:\n    two\n\n\
+            test result: FAILED. 1 passed; 1 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        for line in output.lines() {
+            tally.add(line);
+        }
+        assert_eq!((tally.passed, tally.failed, tally.ignored), (1, 1, 3));
+        assert_eq!(tally.names, ["two"]);
+        let said = [
+            "---- two stdout ----",
+            "    thread 'two' panicked at src/lib.rs:1:1:",
+            "    odd",
+        ];
+        assert_eq!(tally.said, said);
+    }
+
+    #[test]
+    fn long_stories_of_failed_tests_are_cut() {
+        let mut tally = Tally::default();
+        tally.add("---- three stdout ----");
+        for _ in 0..100 {
+            tally.add("and then");
+        }
+        assert_eq!(tally.said.len(), 1 + MAX_SAID);
+    }
 }
