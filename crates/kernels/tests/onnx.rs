@@ -36,7 +36,7 @@ use tfrt_tensor::Tensor;
 /// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`.
 struct Trial {
     name: &'static str,
-    attributes: &'static str,
+    attributes: String,
     opset: i64,
     operands: Vec<String>,
     n_results: usize,
@@ -46,7 +46,7 @@ struct Trial {
 fn op(name: &'static str) -> Trial {
     Trial {
         name,
-        attributes: "",
+        attributes: String::new(),
         opset: 24,
         operands: Vec::new(),
         n_results: 1,
@@ -66,8 +66,8 @@ impl Trial {
         self
     }
 
-    fn with(mut self, attributes: &'static str) -> Trial {
-        self.attributes = attributes;
+    fn with(mut self, attributes: impl Into<String>) -> Trial {
+        self.attributes = attributes.into();
         self
     }
 
@@ -99,7 +99,8 @@ impl Trial {
         let list: Vec<String> = (0..self.n_results)
             .map(|index| format!("%y#{index}"))
             .collect();
-        let (name, attributes, opset, n) = (self.name, self.attributes, self.opset, self.n_results);
+        let (name, attributes, opset, n) =
+            (self.name, &self.attributes, self.opset, self.n_results);
         let list = list.join(", ");
         format!(
             "func.func @main() -> ({results}) {{\n{lines}  %y:{n} = \"cpu.onnx.{name}\"({names}) {{attributes = \

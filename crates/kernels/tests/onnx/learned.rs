@@ -10,13 +10,12 @@ const TREE: &str = "\"nodes_falsenodeids\", [2, 0, 0], \"nodes_featureids\", [1,
 const ROWS: &str = "[[9.0, -1.0], [9.0, 1.0]] 2x2xf32";
 
 /// A tree whose leaves vote: `weights` of class `classes` at `nodes`.
-fn votes(what: &str, nodes: &str, classes: &str, weights: &str, more: &str) -> &'static str {
+fn votes(what: &str, nodes: &str, classes: &str, weights: &str, more: &str) -> String {
     let trees = nodes.replace(['1', '2'], "0");
-    let text = format!(
+    format!(
         "{TREE}, \"{what}_ids\", [{classes}], \"{what}_nodeids\", [{nodes}], \"{what}_treeids\", [{trees}], \
          \"{what}_weights\", [{weights}], {more}"
-    );
-    text.leak()
+    )
 }
 
 fn classified(nodes: &str, classes: &str, weights: &str, more: &str, wanted: &[&str]) {
@@ -88,7 +87,7 @@ fn rows_that_are_not_there_may_be_as_wide_as_can_be() {
 
 #[test]
 fn broken_trees_are_told_of() {
-    let fails = |attributes: &'static str, wanted| {
+    let fails = |attributes: String, wanted| {
         op("ml.TreeEnsembleRegressor")
             .of(ROWS)
             .with(attributes)
@@ -102,7 +101,7 @@ fn broken_trees_are_told_of() {
         "0.5 : f32, 0.5 : f32",
         "\"n_targets\", 1",
     );
-    let with = |from: &str, to: &str| -> &'static str { good.replace(from, to).leak() };
+    let with = |from: &str, to: &str| good.replace(from, to);
     fails(
         with("\"nodes_truenodeids\", [1,", "\"nodes_truenodeids\", [0,"),
         "ml.TreeEnsembleRegressor: a path from node 0 leads back to it",
@@ -152,10 +151,9 @@ fn support_vectors() {
         \"kernel_type\", \"RBF\", \"n_supports\", 2, \"rho\", [0.5 : f32], \
         \"support_vectors\", [9.0 : f32, -1.0 : f32, 9.0 : f32, 1.0 : f32]";
     let regressed = |from: &str, to: &str, wanted: &str| {
-        let attributes: &'static str = vectors.replace(from, to).leak();
         op("ml.SVMRegressor")
             .of(ROWS)
-            .with(attributes)
+            .with(vectors.replace(from, to))
             .gives(&[wanted]);
     };
     // The rows are the vectors: e^0 and e^-2.
@@ -183,11 +181,7 @@ fn support_vectors() {
         .gives(&wanted);
     op("ml.SVMClassifier")
         .of(ROWS)
-        .with(
-            classes
-                .replace("\"rho\", [", "\"rho\", [], \"rho2\", [")
-                .leak(),
-        )
+        .with(classes.replace("\"rho\", [", "\"rho\", [], \"rho2\", ["))
         .results(2)
         .fails("ml.SVMClassifier: attribute 'rho' is missing");
 }

@@ -2,7 +2,7 @@
 
 use tfrt_tensor::math::elementwise::Add;
 use tfrt_tensor::math::movement::*;
-use tfrt_tensor::{DenseHostTensor, TensorView, TensorViewMut};
+use tfrt_tensor::{DenseHostTensor, TensorViewMut};
 
 use super::Bed;
 
@@ -22,15 +22,11 @@ fn moved(bed: &Bed, movement: &Movement, x: &DenseHostTensor) -> Vec<u32> {
     let bits = bed.bits(movement.run_into(&bed.execution, x, &out), &out);
     assert_eq!(
         bits,
-        seen(movement.extents(), |out| movement.run(&view(x), out))
+        seen(movement.extents(), |out| {
+            movement.run(&x.read().unwrap().view().unwrap(), out)
+        })
     );
     bits
-}
-
-fn view(x: &DenseHostTensor) -> TensorView<'_, f32> {
-    // Nobody writes it.
-    let elements: &[f32] = x.read().unwrap().elements::<f32>().unwrap().to_vec().leak();
-    TensorView::new(elements, &x.shape().to_dims()).unwrap()
 }
 
 /// The bits of what a function of views writes.
@@ -67,7 +63,8 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         .collect();
     let out = bed.zeros(&[3, 220, 101]);
     all.push(bed.bits(concat_into(e, &[&x, &y], 1, &out), &out));
-    let views = [view(&x), view(&y)];
+    let readings = [x.read().unwrap(), y.read().unwrap()];
+    let views = readings.each_ref().map(|reading| reading.view().unwrap());
     assert_eq!(
         all.last().unwrap(),
         &seen(&[3, 220, 101], |out| concat(&views, 1, out))
@@ -93,7 +90,8 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let out = bed.zeros(&extents);
     let done = scatter_elements_into::<Add, f32, i64>(e, &x, 1, &named, &updates, &out);
     all.push(bed.bits(done, &out));
-    let given = view(&updates);
+    let reading = updates.read().unwrap();
+    let given = reading.view().unwrap();
     let wanted = seen(&extents, |out| {
         scatter_elements::<Add, f32, i64>(&views[0], 1, &named_view, &given, out)
     });

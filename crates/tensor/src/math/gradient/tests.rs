@@ -103,21 +103,20 @@ fn what_does_not_fit_is_told() {
     let x = TensorView::new(&[1.0_f32, 2.0], &[1, 2]).unwrap();
     let mut out = [0.0; 2];
     let mut loss = TensorViewMut::new(&mut out[..1], &[1]).unwrap();
-    let label = |label: &[i64]| {
-        let label = label.to_vec().leak();
-        TensorView::new(label, &[1]).unwrap()
-    };
-    let error = cross_entropy(&x, &label(&[2]), &mut loss).unwrap_err();
+    let labels: [TensorView<'_, i64>; 3] =
+        [&[0], &[2], &[-1]].map(|label| TensorView::new(label, &[1]).unwrap());
+    let [zero, two, minus_one] = &labels;
+    let error = cross_entropy(&x, two, &mut loss).unwrap_err();
     assert_eq!(
         error.message(),
         "the label of row 0 is 2: expected one of 2 classes"
     );
-    assert!(cross_entropy(&x, &label(&[-1]), &mut loss).is_err());
-    assert!(cross_entropy(&label_free(), &label(&[0]), &mut loss).is_err());
+    assert!(cross_entropy(&x, minus_one, &mut loss).is_err());
+    assert!(cross_entropy(&label_free(), zero, &mut loss).is_err());
     let mut out = TensorViewMut::new(&mut out, &[2]).unwrap();
     assert!(softmax(Kind::Softmax, &x, &x, &mut out).is_err());
     assert!(layer_norm(&x, &x, 0.0, None, &mut out).is_err());
-    assert!(cross_entropy_gradient(&x, &label(&[0]), &x, &mut out).is_err());
+    assert!(cross_entropy_gradient(&x, zero, &x, &mut out).is_err());
     let large = [1 << 40, 0, 1 << 40];
     let x = TensorView::<f32>::new(&[], &large).unwrap();
     let mut out = TensorViewMut::new(&mut [], &large).unwrap();
