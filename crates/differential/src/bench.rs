@@ -28,6 +28,10 @@ const WATCH_PERIOD: Duration = Duration::from_micros(250);
 /// How long worker threads may hold on to something after the queue is empty.
 const SETTLING: Duration = Duration::from_secs(2);
 
+/// How often it is looked for at least: where all processors are taken, time goes by without anybody holding on to
+/// anything.
+const N_LOOKS: u32 = 5_000;
+
 /// How much of that time is spent without sleep, which takes longer than is asked for.
 const EAGERNESS: Duration = Duration::from_micros(200);
 
@@ -267,7 +271,7 @@ impl Bench {
 
     /// Says what is still there of requests that are over.
     fn left_behind(&self, before: Counters, requests: &[Weak<RequestContext>]) -> Option<String> {
-        let begin = Instant::now();
+        let mut patience = Patience::new();
         loop {
             // Again and again, since a thread that belongs to nobody may bring a task late.
             if let Err(complaint) = self.quiesce() {
@@ -282,12 +286,12 @@ impl Bench {
             if now == before && held == 0 {
                 return None;
             }
-            if begin.elapsed() > SETTLING {
+            if patience.is_over() {
                 return Some(format!(
                     "left behind: {held} requests, {now:?} after {before:?}"
                 ));
             }
-            wait_since(begin);
+            patience.wait();
         }
     }
 }
@@ -313,8 +317,8 @@ fn call_all(runs: &mut [Run<'_>], requests: &mut Vec<Weak<RequestContext>>) -> O
         }
         runs.iter_mut().for_each(Run::settle);
         // Of a function without results nobody waits for the end.
-        let begin = Instant::now();
-        while begin.elapsed() < SETTLING {
+        let mut patience = Patience::new();
+        while !patience.is_over() {
             if let Some(Err(complaint)) = runs.first().map(|run| run.bench.quiesce()) {
                 return Some(complaint);
             }
@@ -322,7 +326,7 @@ fn call_all(runs: &mut [Run<'_>], requests: &mut Vec<Weak<RequestContext>>) -> O
             if requests.is_empty() {
                 break;
             }
-            wait_since(begin);
+            patience.wait();
         }
     }
 }
@@ -404,12 +408,32 @@ impl<'b> Run<'b> {
     }
 }
 
-/// Waits a little for something that was to come at some time.
-fn wait_since(begin: Instant) {
-    // Mostly a worker is about to let go.
-    match begin.elapsed() < EAGERNESS {
-        true => std::thread::yield_now(),
-        false => std::thread::sleep(Duration::from_micros(50)),
+/// Looks for something that is to come at some time.
+struct Patience {
+    begin: Instant,
+    n_looks: u32,
+}
+
+impl Patience {
+    fn new() -> Patience {
+        Patience {
+            begin: Instant::now(),
+            n_looks: 0,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.n_looks > N_LOOKS && self.begin.elapsed() > SETTLING
+    }
+
+    /// Waits a little until the next look.
+    fn wait(&mut self) {
+        self.n_looks += 1;
+        // Mostly a worker is about to let go.
+        match self.begin.elapsed() < EAGERNESS {
+            true => std::thread::yield_now(),
+            false => std::thread::sleep(Duration::from_micros(50)),
+        }
     }
 }
 
