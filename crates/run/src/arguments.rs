@@ -13,9 +13,6 @@ const CHAIN: &str = "!tfrt.chain";
 /// What does not fit, in words.
 pub fn check(functions: &[&Function], named: &[String], given: &[String]) -> Result<(), String> {
     let n_given = given.len();
-    if n_given == 0 {
-        return Ok(());
-    }
     let times = if n_given == 1 { "time" } else { "times" };
     let misfit = functions.iter().find(|function| {
         named.iter().any(|name| name == function.name())
@@ -30,7 +27,7 @@ pub fn check(functions: &[&Function], named: &[String], given: &[String]) -> Res
             types.join(", "),
         ));
     }
-    if functions.iter().any(|function| fits(function, n_given)) {
+    if n_given == 0 || functions.iter().any(|function| fits(function, n_given)) {
         return Ok(());
     }
     Err(format!(

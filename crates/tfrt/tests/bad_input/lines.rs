@@ -126,7 +126,7 @@ pub fn cases() -> Vec<Case> {
         line(
             "measurement of a function that lacks its arguments",
             "bench --function add FILE",
-            "tfrt: error: no function can be called without --arg",
+            "tfrt: error: 'add' takes (i32, i8, !tfrt.chain), but --arg is given 0 times",
         ),
         line(
             "unknown trace level",
@@ -158,13 +158,14 @@ pub fn cases() -> Vec<Case> {
         Case::line("unknown function for --init", "run --init mian FILE", 0)
             .file(PROGRAM)
             .stdout("'main' returned 42"),
-        Case::line(
-            "function that lacks its arguments",
+        Case::line("functions that lack their arguments", "run FILE", 0)
+            .file(PROGRAM)
+            .stdout("--- Not running 'add' because it has arguments."),
+        line(
+            "named function that lacks its arguments",
             "run --function add FILE",
-            0,
-        )
-        .file(PROGRAM)
-        .stdout("--- Not running 'add' because it has arguments."),
+            "'add' takes (i32, i8, !tfrt.chain), but --arg is given 0 times",
+        ),
         line(
             "wrong number of arguments",
             "run --function add --arg 1 FILE",
