@@ -197,6 +197,7 @@ fn decode_string(cursor: &mut Cursor<'_>, strings: &[u8]) -> Result<String, BefE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BefFile, BefWriter};
 
     fn position() -> LocationRecord {
         LocationRecord::FileLineCol {
@@ -240,5 +241,40 @@ mod tests {
             Some("nm"),
         );
         check(Fused(vec![]), "", None);
+    }
+
+    #[test]
+    fn what_is_read_from_within_a_record_nests_to_the_limit() {
+        // The file's name, the line and the column of a position, read as kinds and their fields, hold what the next
+        // position is read as. At the offsets, the innermost is two, one and none too deep.
+        let at_limit = [
+            // A name within a name.
+            (["a", "", "b"], [2, 0, 2], 129, [1, 3, 5]),
+            // The callee of the callee of a call, within a name.
+            (["a", "", "b"], [3, 3, 2], 86, [1, 2, 3]),
+            // The caller of a call, within a name.
+            (["a", "", "b"], [3, 0, 2], 129, [1, 3, 5]),
+            // A fusion of one within a fusion of one; the last is of none.
+            (["abc", "d", "e"], [4, 1, 4], 130, [3, 5, 7]),
+        ];
+        for (strings, [file, line, column], n_positions, offsets) in at_limit {
+            let mut writer = BefWriter::new();
+            for string in strings {
+                writer.location_strings.insert(string);
+            }
+            for _ in 0..n_positions {
+                writer.locations.file_line_col(file, line, column);
+            }
+            for _ in 0..MAX_LOCATION_DEPTH {
+                writer.locations.unknown();
+            }
+            let file = BefFile::open(writer.finish()).unwrap();
+            let is_read = |offset| file.location_record(LocationOffset(offset)).is_some();
+            assert_eq!(
+                offsets.map(is_read),
+                [false, false, true],
+                "{line}, {column}"
+            );
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use tfrt_bef::{
-    AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType,
+    AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType, LocationWriter,
+    layout::MAX_LOCATION_DEPTH,
     listing::{self, Piece},
 };
 
@@ -164,4 +165,41 @@ fn attributes_of_every_type_end_where_the_next_begins() {
         92..112 attribute +92: symbol 5 @root ["leaf"]
         112..113 attribute +112: i1 1"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_location_as_deep_as_may_be_ends_where_the_next_begins() {
+    let deep: [fn(&mut LocationWriter, u32); 4] = [
+        |locations, name| locations.name(name),
+        |locations, _| locations.call_site(),
+        |locations, _| {
+            locations.call_site();
+            locations.unknown();
+        },
+        |locations, name| {
+            locations.fused(2);
+            locations.file_line_col(name, 1, 2);
+        },
+    ];
+    for (case, outer) in deep.into_iter().enumerate() {
+        let mut writer = BefWriter::new();
+        let name = writer.location_strings.insert("n");
+        let locations = &mut writer.locations;
+        for _ in 0..MAX_LOCATION_DEPTH {
+            outer(locations, name);
+        }
+        locations.unknown();
+        if case == 1 {
+            // The callers.
+            (0..MAX_LOCATION_DEPTH).for_each(|_| locations.unknown());
+        }
+        let next = locations.offset();
+        locations.unknown();
+        let listed = pieces(writer.finish().as_bytes());
+        let texts = listed.iter().map(|piece| piece.text.as_str());
+        let texts: Vec<&str> = texts.filter(|text| text.contains("location +")).collect();
+        assert_eq!(texts.len(), 2, "{case}: {texts:?}");
+        assert!(texts[0].starts_with("location +0: "), "{case}: {texts:?}");
+        assert_eq!(texts[1], format!("location +{next}: (unknown)"), "{case}");
+    }
 }

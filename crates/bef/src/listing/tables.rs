@@ -4,10 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     dump::write_attribute,
-    layout::{
-        AttributeOffset, FunctionIndex, KernelCode, LocationKind, LocationOffset,
-        MAX_LOCATION_DEPTH, TypeIndex,
-    },
+    layout::{AttributeOffset, FunctionIndex, KernelCode, LocationKind, LocationOffset, TypeIndex},
     listing::Lister,
 };
 
@@ -203,7 +200,7 @@ impl Lister<'_, '_> {
         while self.at < end {
             // The section is below 4 GiB.
             let offset = (self.at - section) as u32;
-            self.pass_location(end, 0);
+            self.pass_location(end);
             let mut text = format!("location +{offset}");
             if let Some(location) = self.file.location(LocationOffset(offset)) {
                 write!(text, ": {location}").expect("strings take any text");
@@ -212,12 +209,8 @@ impl Lister<'_, '_> {
         }
     }
 
-    /// Passes over a record. Recursion is bounded by the gate's limit on nesting.
-    fn pass_location(&mut self, end: usize, depth: usize) {
-        if self.at >= end || depth > MAX_LOCATION_DEPTH {
-            self.at = end;
-            return;
-        }
+    /// Passes over a record. The gate has seen where it ends, and bounds the recursion.
+    fn pass_location(&mut self, end: usize) {
         let kind = LocationKind::from_byte(self.bytes[self.at]);
         self.at += 1;
         match kind {
@@ -226,14 +219,12 @@ impl Lister<'_, '_> {
             Some(LocationKind::FileLineCol) => self.skip(3),
             Some(LocationKind::Name) => {
                 self.number();
-                self.pass_location(end, depth + 1);
+                self.pass_location(end);
             }
-            Some(LocationKind::CallSite) => {
-                (0..2).for_each(|_| self.pass_location(end, depth + 1));
-            }
+            Some(LocationKind::CallSite) => (0..2).for_each(|_| self.pass_location(end)),
             Some(LocationKind::Fused) => {
                 let n_members = self.number();
-                (0..n_members).for_each(|_| self.pass_location(end, depth + 1));
+                (0..n_members).for_each(|_| self.pass_location(end));
             }
         }
     }

@@ -478,6 +478,13 @@ fn kernels_without_operands_are_started_once() {
     );
     check_body(
         MAIN,
+        |body| body.kernels[0].users[0] = vec![2, 3],
+        expect![
+            "byte 0x110: the pseudo kernel of 'main' starts kernel 2, which has operands [TF0610]"
+        ],
+    );
+    check_body(
+        MAIN,
         |body| body.kernels[0].users[0] = vec![9],
         expect![
             "byte 0x110: kernel 9 is listed as a user in 'main', whose kernels are 1 to 3 [TF0616]"
