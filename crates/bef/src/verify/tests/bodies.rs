@@ -402,6 +402,12 @@ fn use_counts_are_the_numbers_of_reads() {
 
 #[test]
 fn users_are_the_readers() {
+    // The list, an empty one, ends with the section.
+    check_body(
+        QUICK,
+        |body| body.kernels[2].operands = vec![2],
+        expect!["byte 0x1ac: register 1 of 'quick' has a use count of 1, but 0 reads [TF0614]"],
+    );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2],
