@@ -254,6 +254,22 @@ mod tests {
     }
 
     #[test]
+    fn readers_who_cannot_be_counted_are_refused() {
+        let lock = RangeLock::new();
+        let first = lock.try_read(0..8).unwrap();
+        // As many as can be, but for one.
+        lock.word.store(MAX_READERS - 1, Ordering::Relaxed);
+        let last = lock.try_read(0..8).unwrap();
+        assert_eq!(lock.try_read(0..8), None);
+        assert!(!lock.is_frozen());
+        lock.release(last);
+        lock.release(lock.try_read(0..8).unwrap());
+        lock.word.store(1, Ordering::Relaxed);
+        lock.release(first);
+        lock.release(lock.try_write(0..8).unwrap());
+    }
+
+    #[test]
     fn parts_of_a_divided_block_are_held_apart() {
         let lock = RangeLock::new();
         lock.divide();
