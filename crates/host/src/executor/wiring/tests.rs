@@ -251,6 +251,33 @@ fn uses_are_counted_as_far_as_there_is_room() {
     assert_eq!(MAX_COUNT, 0x1fff_ffff);
 }
 
+#[test]
+fn a_kernel_has_so_many_attributes_and_functions_and_no_more() {
+    const MOST: usize = 0xffff;
+    for (n_attributes, n_functions, fits) in [
+        (MOST, MOST, true),
+        (MOST + 1, 0, false),
+        (0, MOST + 1, false),
+        (0, 3 * MOST, false),
+    ] {
+        let mut graph = plain();
+        graph.is_textual = true;
+        graph.kernels[1].attributes = vec![7; n_attributes];
+        graph.kernels[1].functions = vec![9; n_functions];
+        if fits {
+            let shape = Shape::new(&graph).unwrap();
+            let record = shape.record(1);
+            assert_eq!(record.attributes().len(), n_attributes);
+            assert_eq!(record.functions().len(), n_functions);
+            assert!(record.attributes().iter().all(|attribute| *attribute == 7));
+            assert!(record.functions().iter().all(|function| *function == 9));
+        } else {
+            assert_eq!(Shape::new(&graph).unwrap_err(), too_large());
+        }
+        assert_eq!(Sequence::new(&graph).is_ok(), fits);
+    }
+}
+
 /// A kernel without operands for each of these streams.
 fn side_by_side(streams: &[u32], results: &[u32]) -> Graph {
     let kernels = (0..).zip(streams).map(|(register, stream)| Kernel {

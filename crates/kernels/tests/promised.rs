@@ -1,0 +1,114 @@
+//! Values that are promised by kernels: what goes on at once when they come, and what ends although they never do.
+
+use std::sync::{Arc, Mutex};
+
+use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_async::{AsyncValue, Promise};
+use tfrt_bef::BefFile;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, ErrorCode, ExecutionContext, HostContext, Program, RequestContext};
+
+/// Those of values to come.
+type Promises = Arc<Mutex<Vec<Promise<i32>>>>;
+
+/// Starts as soon as its operand's kernel has returned.
+fn early(value: AsyncValue<i32>) -> bool {
+    !value.is_settled()
+}
+
+/// A host with one thread, whose kernel `t.to_come` keeps its promises here; `t.gives_up` gives its request up
+/// before it returns.
+fn promising() -> (HostContext, Promises) {
+    let promises = Promises::default();
+    let (kept, left) = (promises.clone(), promises.clone());
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    registry
+        .add(
+            "t.to_come",
+            move |_: i32, _: &ExecutionContext| -> AsyncValue<i32> {
+                let (promise, value) = AsyncValue::pending();
+                kept.lock().unwrap().push(promise);
+                value
+            },
+        )
+        .add(
+            "t.gives_up",
+            move |_: i32, context: &ExecutionContext| -> AsyncValue<i32> {
+                context.request().cancel();
+                let (promise, value) = AsyncValue::pending();
+                left.lock().unwrap().push(promise);
+                value
+            },
+        )
+        .add("t.early", early);
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    let host = HostContext::builder(registry).queue(queue).build();
+    (host, promises)
+}
+
+/// Calls `@main` with 1.
+fn begin(host: &HostContext, text: &str) -> Vec<AnyAsyncValue> {
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), host).unwrap();
+    let main = program.function("main").unwrap();
+    let request = RequestContext::new(host);
+    main.execute(
+        &ExecutionContext::new(&request),
+        vec![AnyAsyncValue::new(1)],
+    )
+}
+
+#[test]
+fn a_value_goes_on_in_the_stream_of_its_kernel() {
+    // The streams of the entry, and of the three kernels.
+    for (streams, expected) in [
+        ("0, 1, 0, 1", [None, Some(3)]),
+        ("0, 1, 1, 0", [Some(3), None]),
+        ("0, 0, 1, 0", [None, Some(3)]),
+        ("1, 1, 1, 1", [Some(3), Some(3)]),
+    ] {
+        let text = format!(
+            r#"func.func @main(%x: i32) -> (i32, i32)
+                attributes {{_tfrt_streams = [array<i64: {streams}>]}} {{
+              %p = "t.to_come"(%x) : (i32) -> i32
+              %a = tfrt.add.i32 %p, %x
+              %b = tfrt.add.i32 %p, %x
+              tfrt.return %a, %b : i32, i32
+            }}"#
+        );
+        let (host, promises) = promising();
+        let results = begin(&host, &text);
+        assert!(results.iter().all(|result| !result.is_settled()));
+        for promise in std::mem::take(&mut *promises.lock().unwrap()) {
+            promise.resolve(2);
+        }
+        // No task has run yet.
+        let found = results.iter().map(|result| result.get::<i32>().copied());
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{streams}");
+        host.queue().await_all(&results).unwrap();
+        assert!(results.iter().all(|result| result.get() == Some(&3)));
+    }
+}
+
+#[test]
+fn a_call_that_its_own_kernel_gives_up_waits_for_no_promise_of_it() {
+    for body in [
+        "%r = tfrt.add.i32 %p, %x",
+        "%e = \"t.early\"(%p) : (i32) -> i1\n  %r = tfrt.add.i32 %p, %x",
+    ] {
+        let text = format!(
+            "func.func @main(%x: i32) -> (i32, i32) {{\n  \
+             %p = \"t.gives_up\"(%x) : (i32) -> i32\n  {body}\n  tfrt.return %p, %r : i32, i32\n}}\n"
+        );
+        let (host, promises) = promising();
+        for result in begin(&host, &text) {
+            let result = result.settled();
+            let code = result.error().map(|error| error.code());
+            assert_eq!(code, Some(ErrorCode::Cancelled), "{text}");
+        }
+        assert_eq!(promises.lock().unwrap().len(), 1);
+    }
+}
