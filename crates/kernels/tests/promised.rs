@@ -1,6 +1,7 @@
 //! Values that are promised by kernels: what goes on at once when they come, and what ends although they never do.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_async::{AsyncValue, Promise};
@@ -17,9 +18,19 @@ fn early(value: AsyncValue<i32>) -> bool {
     !value.is_settled()
 }
 
-/// A host with one thread, whose kernel `t.to_come` keeps its promises here; `t.gives_up` gives its request up
+/// Nothing is found to be stuck while a test keeps a promise itself.
+const UNWATCHED: Duration = Duration::from_secs(3600);
+
+fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
+    handle
+        .get()
+        .and_then(Result::ok)
+        .map_or(-1, |same| same + value)
+}
+
+/// A host with one thread, which looks this often for what is stuck; its kernel `t.to_come` keeps its promises here; `t.gives_up` gives its request up
 /// before it returns.
-fn promising() -> (HostContext, Promises) {
+fn promising(watch_period: Duration) -> (HostContext, Promises) {
     let promises = Promises::default();
     let (kept, left) = (promises.clone(), promises.clone());
     let mut registry = KernelRegistry::new();
@@ -42,9 +53,13 @@ fn promising() -> (HostContext, Promises) {
                 value
             },
         )
-        .add("t.early", early);
+        .add("t.early", early)
+        .add("t.both", both);
     let queue = Arc::new(SingleThreadedWorkQueue::new());
-    let host = HostContext::builder(registry).queue(queue).build();
+    let host = HostContext::builder(registry)
+        .queue(queue)
+        .watch_period(watch_period)
+        .build();
     (host, promises)
 }
 
@@ -79,7 +94,7 @@ fn a_value_goes_on_in_the_stream_of_its_kernel() {
               tfrt.return %a, %b : i32, i32
             }}"#
         );
-        let (host, promises) = promising();
+        let (host, promises) = promising(UNWATCHED);
         let results = begin(&host, &text);
         assert!(results.iter().all(|result| !result.is_settled()));
         for promise in std::mem::take(&mut *promises.lock().unwrap()) {
@@ -103,12 +118,55 @@ fn a_call_that_its_own_kernel_gives_up_waits_for_no_promise_of_it() {
             "func.func @main(%x: i32) -> (i32, i32) {{\n  \
              %p = \"t.gives_up\"(%x) : (i32) -> i32\n  {body}\n  tfrt.return %p, %r : i32, i32\n}}\n"
         );
-        let (host, promises) = promising();
+        let (host, promises) = promising(UNWATCHED);
         for result in begin(&host, &text) {
             let result = result.settled();
             let code = result.error().map(|error| error.code());
             assert_eq!(code, Some(ErrorCode::Cancelled), "{text}");
         }
         assert_eq!(promises.lock().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn kernels_that_need_a_value_wait_for_it_beside_one_that_takes_a_handle() {
+    let text = r#"func.func @main(%x: i32) -> (i1, i32, i32)
+        attributes {_tfrt_streams = [array<i64: 0, 0, 0, 0, 0>]} {
+      %p = "t.to_come"(%x) : (i32) -> i32
+      %a = "t.early"(%p) : (i32) -> i1
+      %b = tfrt.add.i32 %p, %x
+      %c = "t.both"(%p, %p) : (i32, i32) -> i32
+      tfrt.return %a, %b, %c : i1, i32, i32
+    }"#;
+    let (host, promises) = promising(UNWATCHED);
+    let results = begin(&host, text);
+    assert_eq!(results[0].get::<bool>(), Some(&true));
+    assert!(!results[1].is_settled() && !results[2].is_settled());
+    let promise = promises.lock().unwrap().pop().unwrap();
+    promise.resolve(2);
+    assert_eq!(results[1].get::<i32>(), Some(&3));
+    assert_eq!(results[2].get::<i32>(), Some(&4));
+}
+
+#[test]
+fn calls_whose_promises_nobody_can_keep_are_found_one_after_the_other() {
+    let text = r#"func.func @main(%x: i32) -> i32 {
+      %p = "t.to_come"(%x) : (i32) -> i32
+      %a = tfrt.add.i32 %p, %x
+      tfrt.return %a : i32
+    }"#;
+    let (host, promises) = promising(Duration::from_millis(1));
+    for n_calls in 1..4 {
+        let results = begin(&host, text);
+        let latest = Instant::now() + Duration::from_secs(30);
+        let is_found = host.queue().await_until(&results, Some(latest));
+        assert!(is_found.unwrap(), "nobody looks");
+        let error = results[0].error().unwrap();
+        assert_eq!(
+            error.message(),
+            "the request is stuck: nothing can run and nothing is in flight, but kernel 't.to_come' at \
+             main.mlir:2:12 never resolved"
+        );
+        assert_eq!(promises.lock().unwrap().len(), n_calls);
     }
 }
