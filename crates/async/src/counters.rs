@@ -152,19 +152,28 @@ impl Drop for End {
             let mut registry = registry();
             registry.free.push(shard);
             #[cfg(debug_assertions)]
-            if registry.free.len() == registry.all.len() {
-                crate::accounting::tell("values", registry.sum().live_cells);
-            }
+            tell_at_end(&registry);
         }
+    }
+}
+
+/// Tells how many cells live if no thread has a shard any more.
+#[cfg(debug_assertions)]
+fn tell_at_end(registry: &Registry) {
+    if registry.free.len() == registry.all.len() {
+        crate::accounting::tell("values", registry.sum().live_cells);
     }
 }
 
 #[inline(always)]
 fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
     let Some(shard) = MINE.get().or_else(adopt) else {
-        return change(&LATE, |counter, more| {
+        change(&LATE, |counter, more| {
             counter.fetch_add(more, Ordering::Relaxed);
         });
+        #[cfg(debug_assertions)]
+        tell_at_end(&registry());
+        return;
     };
     change(shard, |counter, more| {
         let now = counter.load(Ordering::Relaxed).wrapping_add(more);

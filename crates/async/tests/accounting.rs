@@ -3,6 +3,7 @@
 
 #![cfg(debug_assertions)]
 
+use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -18,6 +19,11 @@ const CASE: &str = "TFRT_ACCOUNTING_CASE";
 /// The name of the test below, by which the process is told to run nothing else.
 const TEST: &str = "case_of_a_process";
 
+thread_local! {
+    /// What a thread has until it is over.
+    static KEPT: Cell<Option<AsyncValue<i32>>> = const { Cell::new(None) };
+}
+
 /// Not a test when it is run with the others.
 #[test]
 fn case_of_a_process() {
@@ -26,6 +32,13 @@ fn case_of_a_process() {
         Ok("two values are lost") => || {
             mem::forget(AsyncValue::<i32>::pending());
             mem::forget(AsyncValue::<i32>::pending());
+        },
+        Ok("a thread frees one when it ends") => || {
+            // Begun before the thread has any memory of ours, so that its end comes after the end of that.
+            KEPT.with(|kept| {
+                let (_, value) = AsyncValue::<i32>::pending();
+                kept.set(Some(value));
+            });
         },
         Ok("a worker has one in its hands") => || {
             let queue = Arc::new(MultiThreadedWorkQueue::new(1, 0).unwrap());
@@ -78,6 +91,14 @@ fn counts_after(case: &str) -> Vec<String> {
 #[test]
 fn what_frees_all_leaves_nothing() {
     assert_eq!(counts_after("all is freed"), ["0 blocks", "0 values"]);
+}
+
+#[test]
+fn what_a_thread_frees_at_its_very_end_is_not_left() {
+    assert_eq!(
+        counts_after("a thread frees one when it ends"),
+        ["0 blocks", "0 values"]
+    );
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
         .map_or(-1, |same| same + value)
 }
 
-/// A host with one thread, which looks this often for what is stuck; its kernel `t.to_come` keeps its promises here; `t.gives_up` gives its request up
-/// before it returns.
+/// A host with one thread, which looks this often for what is stuck. Its kernel `t.to_come` keeps its promises here;
+/// `t.gives_up` gives its request up before it returns.
 fn promising(watch_period: Duration) -> (HostContext, Promises) {
     let promises = Promises::default();
     let (kept, left) = (promises.clone(), promises.clone());

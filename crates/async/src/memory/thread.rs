@@ -150,6 +150,9 @@ fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
     // SAFETY: the block was given to the caller, and every class has room for an `Idle`.
     if unsafe { owner.remote.push(block) } == Owner::Gone {
         registry().tidy(owner);
+        // A thread that has no heap, perhaps no more, may be the last to give something back.
+        #[cfg(debug_assertions)]
+        tell_at_end();
     }
 }
 
