@@ -153,4 +153,5 @@ fn ci(steps: &mut Steps) {
     checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);
     differential::end(steps, search);
+    size::start(steps);
 }
