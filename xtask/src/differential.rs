@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::steps::{Steps, cargo, target};
@@ -49,24 +49,15 @@ pub fn campaign(steps: &mut Steps, arguments: &[&str]) -> bool {
         (Some(Ok(n_programs)), Some(Ok(first)), None) => (n_programs, first),
         _ => return false,
     };
-    build(steps);
-    let search = Search::begin(n_programs, first, None);
-    end(steps, search);
+    search(steps, n_programs, first, None);
     true
 }
 
-/// Begins to run a million programs, or as many as there is time for, always the same ones: what fails here is the
-/// fault of the change. To find what was wrong before is for campaigns. They take what other steps leave of the
-/// processors until [`end`] waits for them.
-pub fn begin_ci(steps: &mut Steps) -> Option<Search> {
-    build(steps);
+/// Runs a million programs, or as many as there is time for, always the same ones: what fails here is the fault of the
+/// change. To find what was wrong before is for campaigns.
+pub fn ci(steps: &mut Steps) {
     let left = CI_END.saturating_sub(steps.elapsed()).max(CI_LEAST);
-    Search::begin(N_PROGRAMS, 0, Some(left.as_secs()))
-}
-
-/// Waits for a search, and says what it has found.
-pub fn end(steps: &mut Steps, search: Option<Search>) {
-    steps.work("differential", || search.is_some_and(Search::end));
+    search(steps, N_PROGRAMS, 0, Some(left.as_secs()));
 }
 
 /// A seed whose programs nobody has run before: a search that always tries the same finds nothing after its first
@@ -76,104 +67,72 @@ fn new_seed() -> u64 {
     since_1970.map_or(0, |time| time.as_secs().saturating_mul(N_PROGRAMS))
 }
 
-fn build(steps: &mut Steps) {
+fn search(steps: &mut Steps, n_programs: u64, first: u64, seconds: Option<u64>) {
     steps.run("differential (build)", &mut cargo(&BUILD));
+    steps.work("differential", || run(n_programs, first, seconds));
 }
 
-/// Processes that try programs.
-pub struct Search {
-    begin: Instant,
-    listeners: Vec<JoinHandle<Heard>>,
-}
-
-/// What a process has said, and what it counted if all was well.
-#[derive(Default)]
-struct Heard {
-    lines: Vec<String>,
-    sum: Option<Sum>,
-}
-
-impl Search {
-    /// Divides the seeds among processes that give way to everything else.
-    fn begin(n_programs: u64, first: u64, seconds: Option<u64>) -> Option<Search> {
-        let n_processors = thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        let n_processes = n_processors.saturating_mul(N_EACH);
-        let each = n_programs.div_ceil(n_processes);
-        let start = |process: u64| {
-            let (skipped, seed) = (process * each, first.saturating_add(process * each));
-            let n_programs = each.min(n_programs.saturating_sub(skipped));
-            println!(
-                "seeds {seed} to {}",
-                seed.saturating_add(n_programs).saturating_sub(1)
-            );
-            let numbers = [seed, n_programs].into_iter().chain(seconds);
-            Command::new("nice")
-                .args(["-n", "19"])
-                .arg(target("counting").join("differential"))
-                .args(numbers.map(|number| number.to_string()))
-                .stdout(Stdio::piped())
-                .spawn()
-        };
-        let children: Vec<Child> = (0..n_processes).map(start).collect::<Result<_, _>>().ok()?;
-        let listen = |child| thread::spawn(|| listen(child));
-        Some(Search {
-            begin: Instant::now(),
-            listeners: children.into_iter().map(listen).collect(),
-        })
-    }
-
-    /// Waits for the processes and says what they did.
-    fn end(self) -> bool {
-        let n_processes = self.listeners.len();
-        let mut total = Sum::default();
-        let mut ok = true;
-        for listener in self.listeners {
-            let heard = listener.join().unwrap_or_default();
-            for line in heard.lines {
-                println!("{line}");
-            }
-            ok &= heard.sum.is_some();
-            let sum = heard.sum.unwrap_or_default();
-            total.programs += sum.programs;
-            total.runs += sum.runs;
-        }
-        let seconds = self.begin.elapsed().as_secs_f64();
-        let rate = total.programs as f64 / seconds;
+/// Divides the seeds among processes, waits for them and says what they did.
+fn run(n_programs: u64, first: u64, seconds: Option<u64>) -> bool {
+    let n_processors = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let n_processes = n_processors.saturating_mul(N_EACH);
+    let begin = Instant::now();
+    let each = n_programs.div_ceil(n_processes);
+    let start = |process: u64| {
+        let (skipped, seed) = (process * each, first.saturating_add(process * each));
+        let n_programs = each.min(n_programs.saturating_sub(skipped));
         println!(
-            "{} programs, {} runs, {n_processes} processes, {seconds:.0} s: {rate:.0} programs a second",
-            total.programs, total.runs
+            "seeds {seed} to {}",
+            seed.saturating_add(n_programs).saturating_sub(1)
         );
-        ok
+        let numbers = [seed, n_programs].into_iter().chain(seconds);
+        Command::new(target("counting").join("differential"))
+            .args(numbers.map(|number| number.to_string()))
+            .stdout(Stdio::piped())
+            .spawn()
+    };
+    let Ok(children) = (0..n_processes).map(start).collect::<Result<Vec<_>, _>>() else {
+        return false;
+    };
+    let listeners: Vec<_> = children
+        .into_iter()
+        .map(|child| thread::spawn(|| listen(child)))
+        .collect();
+    let mut sum = Sum::default();
+    let mut ok = true;
+    for listener in listeners {
+        let heard = listener.join().unwrap_or_default();
+        ok &= heard.is_some();
+        let heard = heard.unwrap_or_default();
+        sum.programs += heard.programs;
+        sum.runs += heard.runs;
     }
+    let seconds = begin.elapsed().as_secs_f64();
+    let rate = sum.programs as f64 / seconds;
+    println!(
+        "{} programs, {} runs, {n_processes} processes, {seconds:.0} s: {rate:.0} programs a second",
+        sum.programs, sum.runs
+    );
+    ok
 }
 
-/// Hears all that a process says.
-fn listen(mut child: Child) -> Heard {
-    let mut heard = Heard::default();
-    let Some(output) = child.stdout.take() else {
-        return heard;
-    };
-    let mut sum = Some(Sum::default());
+/// Shows what a process says; gives what it counted, if all was well.
+fn listen(mut child: Child) -> Option<Sum> {
+    let output = child.stdout.take()?;
+    let mut sum = Sum::default();
     for line in BufReader::new(output).lines().map_while(Result::ok) {
+        println!("{line}");
         // `N programs, M runs; ...`
         let counts = line
             .split_once("; ")
             .and_then(|(counts, _)| counts.split_once(" programs, "));
         if let Some((programs, runs)) = counts {
-            sum = Sum::parse(programs, runs);
+            sum.programs = programs.parse().ok()?;
+            sum.runs = runs.strip_suffix(" runs")?.parse().ok()?;
         }
-        heard.lines.push(line);
     }
-    let ended_well = child.wait().is_ok_and(|status| status.success());
-    heard.sum = sum.filter(|_| ended_well);
-    heard
-}
-
-impl Sum {
-    fn parse(programs: &str, runs: &str) -> Option<Sum> {
-        Some(Sum {
-            programs: programs.parse().ok()?,
-            runs: runs.strip_suffix(" runs")?.parse().ok()?,
-        })
-    }
+    child
+        .wait()
+        .is_ok_and(|status| status.success())
+        .then_some(sum)
 }

@@ -135,8 +135,6 @@ fn ci(steps: &mut Steps) {
     if !browsers.into_iter().any(steps::exists) {
         steps.skip("pages in a browser", "chromium");
     }
-    // From here on, since tests look at clocks.
-    let search = differential::begin_ci(steps);
     // The command builds by itself, without what tests of other packages ask of libraries; what it does, it does here
     // as those built it.
     steps.run(
@@ -152,6 +150,6 @@ fn ci(steps: &mut Steps) {
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);
-    differential::end(steps, search);
-    size::start(steps);
+    // At the end, since it takes what time is left.
+    differential::ci(steps);
 }

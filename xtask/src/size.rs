@@ -83,16 +83,6 @@ pub enum Depth {
     Full,
 }
 
-/// Times the start of what `check` has built. Nothing else may keep the processors busy.
-pub fn start(steps: &mut Steps) {
-    let Some(triple) = host_triple() else {
-        return steps.skip("start of tfrt-run", "rustc");
-    };
-    steps.work("start of tfrt-run", || {
-        starts_quickly(&SHIPPED.program(&triple, "tfrt-run"))
-    });
-}
-
 /// Builds, measures, and fails if the program is too large, too slow to start, or not whole.
 pub fn check(steps: &mut Steps, depth: Depth) {
     let Some(triple) = host_triple() else {
@@ -104,9 +94,9 @@ pub fn check(steps: &mut Steps, depth: Depth) {
             bytes <= MAX_BYTES
         })
     });
-    if depth == Depth::Full {
-        start(steps);
-    }
+    steps.work("start of tfrt-run", || {
+        starts_quickly(&SHIPPED.program(&triple, "tfrt-run"))
+    });
     steps.work("panics in tfrt-run", || isolates_panics(&triple));
     steps.work("tests of tfrt-run", || {
         let program = SHIPPED.program(&triple, "tfrt-run");
