@@ -491,6 +491,8 @@ impl fmt::Debug for UninitBuffer {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use tfrt_async::{ErrorCode, SystemAllocator};
 
@@ -527,7 +529,8 @@ mod tests {
                         bytes[0] += 1;
                         n_written += 1;
                     }
-                    _ => std::thread::yield_now(),
+                    // Who only yields waits for all others of a busy machine to have had their turn.
+                    _ => std::thread::sleep(Duration::from_micros(10)),
                 }
             }
         };
