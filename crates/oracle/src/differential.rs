@@ -13,6 +13,7 @@ use crate::{
     evaluate::{self, Ending, Limits, Refusal, Report},
     generate::{Options, generate},
     ordered,
+    plan::Plan,
     program::Program,
     shrink::shrink,
 };
@@ -270,23 +271,37 @@ impl Judge {
             Ok(module)
         };
         let modules: Vec<Result<Module, Unfit>> = modules.into_iter().map(verified).collect();
-        let evaluated = |module: Result<Module, Unfit>| {
-            let module = module?;
-            let report = evaluate(&module).map_err(Unfit::Refused)?;
-            Ok((module, report))
+        let plans: Vec<Result<Plan<'_>, Unfit>> = modules.iter().map(plan_of).collect();
+        let evaluated = |plan: &Result<Plan<'_>, Unfit>| {
+            let plan = plan.as_ref().map_err(Unfit::clone)?;
+            evaluate::run_plan(plan, LIMITS).map_err(Unfit::Refused)
         };
-        let reports: Vec<Result<_, Unfit>> = modules.into_iter().map(evaluated).collect();
-        let checked = |(report, (text, ordered)): (Result<_, Unfit>, (&str, bool))| {
-            let (module, report) = report?;
-            check_order(&module, ordered)?;
+        let reports: Vec<Result<Report, Unfit>> = plans.iter().map(evaluated).collect();
+        let checked = |(plan, (_, ordered)): (Result<Plan<'_>, Unfit>, &(&str, bool))| {
+            let plan = plan?;
+            let pair = ordered::check_plan(&plan, *ordered);
+            let place = |second| plan.module.op(second).location().clone();
+            pair.map_err(|pair| Unfit::Unordered(place(pair.second)))
+        };
+        let checks: Vec<Result<(), Unfit>> =
+            plans.into_iter().zip(&programs).map(checked).collect();
+        let judge = |module: Result<Module, Unfit>, report: Result<Report, Unfit>| {
+            Ok((module?, outcome(report?)))
+        };
+        let judged = modules.into_iter().zip(reports);
+        let judged = judged.map(|(module, report)| judge(module, report));
+        let judged = judged.zip(checks).zip(programs);
+        let judges = judged.map(|((judged, check), (text, ordered))| {
+            let (module, expected) = judged?;
+            check?;
             Ok(Judge {
                 module,
-                expected: outcome(report),
+                expected,
                 ordered,
                 cancels: text.contains("tfrt_test.cancel"),
             })
-        };
-        reports.into_iter().zip(programs).map(checked).collect()
+        });
+        judges.collect()
     }
 
     /// Returns what the evaluator says.
@@ -325,25 +340,16 @@ impl Judge {
     }
 }
 
-fn check_order(module: &Module, ordered: bool) -> Result<(), Unfit> {
-    let check = if ordered {
-        ordered::check
-    } else {
-        ordered::check_lines
-    };
-    let pair = check(module).map_err(Unfit::Refused)?;
-    pair.map_err(|pair| Unfit::Unordered(module.op(pair.second).location().clone()))
+fn plan_of(module: &Result<Module, Unfit>) -> Result<Plan<'_>, Unfit> {
+    let module = module.as_ref().map_err(Unfit::clone)?;
+    Plan::new(module).map_err(Unfit::Refused)
 }
 
-fn evaluate(module: &Module) -> Result<Report, Refusal> {
-    evaluate::run(
-        module,
-        Limits {
-            steps: 1_000_000,
-            ..Limits::default()
-        },
-    )
-}
+/// No program is to run for longer.
+const LIMITS: Limits = Limits {
+    steps: 1_000_000,
+    depth: 1_000_000,
+};
 
 fn outcome(report: Report) -> Outcome {
     let errors = report.errors.iter().map(|error| match &error.location {
@@ -378,7 +384,7 @@ mod tests {
             .text
             .replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
         let module = parse(&Source::new(FILE, text)).expect("the change leaves a program");
-        vec![match evaluate(&module) {
+        vec![match evaluate::run(&module, LIMITS) {
             Ok(report) => outcome(report),
             Err(refusal) => Outcome {
                 complaint: Some(refusal.to_string()),
@@ -403,7 +409,7 @@ mod tests {
     fn a_runtime_without_a_fault_is_accepted() {
         let once = |subject: &Subject<'_>| {
             vec![outcome(
-                evaluate(subject.module).expect("it was evaluated before"),
+                evaluate::run(subject.module, LIMITS).expect("it was evaluated before"),
             )]
         };
         let mut run = |subjects: &[Subject<'_>]| subjects.iter().map(once).collect();

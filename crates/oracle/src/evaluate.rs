@@ -30,8 +30,9 @@ mod strings;
 mod synchronous;
 mod text;
 
-use std::{collections::HashMap, fmt, rc::Rc};
+use std::{fmt, rc::Rc};
 
+use foldhash::{HashMap, HashMapExt};
 use tfrt_ir::{Location, Module, OpId};
 
 use self::control::{Next, Waiting};
@@ -145,8 +146,12 @@ impl std::error::Error for Refusal {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run(module: &Module, limits: Limits) -> Result<Report, Refusal> {
-    let plan = Plan::new(module)?;
-    let mut machine = Machine::new(&plan, limits);
+    run_plan(&Plan::new(module)?, limits)
+}
+
+/// The same of a module that is taken apart.
+pub(crate) fn run_plan(plan: &Plan<'_>, limits: Limits) -> Result<Report, Refusal> {
+    let mut machine = Machine::new(plan, limits);
     let mut ending = Ending::Fine;
     for function in &plan.functions {
         if function.n_arguments > 0 {

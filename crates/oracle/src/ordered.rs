@@ -92,7 +92,7 @@ impl fmt::Display for Unordered {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
-    check_with(module, PRINT)
+    Ok(check_plan(&Plan::new(module)?, true))
 }
 
 /// Checks that the lines that are printed are determined, but for their order.
@@ -101,35 +101,34 @@ pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
 ///
 /// As [`check`].
 pub fn check_lines(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
-    check_with(module, LINE)
+    Ok(check_plan(&Plan::new(module)?, false))
 }
 
-/// Checks a module in which prints are effects of class `print`.
-fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, Refusal> {
-    let plan = Plan::new(module)?;
+/// Checks a module that is taken apart, the order of its lines included or not.
+pub(crate) fn check_plan(plan: &Plan<'_>, with_lines: bool) -> Result<(), Unordered> {
+    let print = if with_lines { PRINT } else { LINE };
     let traits = |body: &Body| -> Vec<Traits> {
         let operations = body.operations.iter();
         operations
-            .map(|operation| Traits::new(&plan, operation, print))
+            .map(|operation| Traits::new(plan, operation, print))
             .collect()
     };
     let traits: Vec<Vec<Traits>> = plan.bodies.iter().map(traits).collect();
     let mut summaries: Vec<Summary> = plan.bodies.iter().map(Summary::best).collect();
-    // Those of the last round, in which no summary changed.
-    let walks = loop {
-        let mut changed = false;
-        let mut walks = Vec::with_capacity(plan.bodies.len());
-        for (index, body) in plan.bodies.iter().enumerate() {
-            let walk = Walk::new(body, &traits[index], &summaries);
-            let summary = walk.summary();
-            changed |= summary != summaries[index];
-            summaries[index] = summary;
-            walks.push(walk);
+    let mut walks: Vec<Option<Walk<'_>>> = plan.bodies.iter().map(|_| None).collect();
+    // As long as there is a body that was not walked since a summary changed of one that it runs.
+    while let Some(body) = walks.iter().position(Option::is_none) {
+        let walk = Walk::new(&plan.bodies[body], &traits[body], &summaries);
+        let summary = walk.summary();
+        walks[body] = Some(walk);
+        if summary != summaries[body] {
+            summaries[body] = summary;
+            for (walk, traits) in walks.iter_mut().zip(&traits) {
+                walk.take_if(|_| traits.iter().any(|own| own.callees.contains(&body)));
+            }
         }
-        if !changed {
-            break walks;
-        }
-    };
+    }
+    let walks: Vec<Walk<'_>> = walks.into_iter().flatten().collect();
     let mut reached = vec![false; plan.bodies.len()];
     for function in plan
         .functions
@@ -138,18 +137,14 @@ fn check_with(module: &Module, print: Classes) -> Result<Result<(), Unordered>, 
     {
         if let Kind::Async(body) = function.kind {
             reach(&traits, body, &mut reached);
-            if let Err(unordered) = walks[body].check_results() {
-                return Ok(Err(unordered));
-            }
+            walks[body].check_results()?;
         }
     }
     let reached = (0..plan.bodies.len()).filter(|&body| reached[body]);
     for body in reached {
-        if let Err(unordered) = walks[body].check_pairs() {
-            return Ok(Err(unordered));
-        }
+        walks[body].check_pairs()?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Marks a body and all that it calls.

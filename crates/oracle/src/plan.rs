@@ -1,7 +1,6 @@
 //! A module taken apart for evaluation: bodies with numbered slots.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use tfrt_ir::{BlockId, Module, Name, OpId, RegionId, Type, ValueId};
 
 use crate::evaluate::Refusal;

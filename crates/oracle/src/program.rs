@@ -4,8 +4,9 @@
 //! The generator builds it, shrinking cuts it down. It knows of operations no
 //! more than how they are written.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::fmt::{self, Write};
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -219,7 +220,7 @@ impl Text<'_> {
         let in_module = !self.program.attributes.is_empty();
         if in_module {
             let attributes = &self.program.attributes;
-            self.line(&format!("module attributes {{{attributes}}} {{"));
+            self.line(format_args!("module attributes {{{attributes}}} {{"));
             self.depth += 1;
         }
         for function in &self.program.functions {
@@ -227,7 +228,7 @@ impl Text<'_> {
         }
         if in_module {
             self.depth -= 1;
-            self.line("}");
+            self.line(format_args!("}}"));
         }
     }
 
@@ -246,22 +247,22 @@ impl Text<'_> {
         let name = &function.name;
         if function.native {
             let types = self.program.types(&body.parameters);
-            self.line(&format!(
+            self.line(format_args!(
                 "func.func private @{name}({types}){arrow}{attributes}"
             ));
             return;
         }
         let parameters = parameters(self.program, &body.parameters);
-        self.line(&format!(
+        self.line(format_args!(
             "func.func @{name}({parameters}){arrow}{attributes} {{"
         ));
         self.contents(body);
-        self.line("}");
+        self.line(format_args!("}}"));
     }
 
-    fn line(&mut self, line: &str) {
+    fn line(&mut self, line: fmt::Arguments<'_>) {
         (0..self.depth).for_each(|_| self.out.push_str("  "));
-        self.out.push_str(line);
+        self.out.write_fmt(line).expect("a string takes all");
         self.out.push('\n');
     }
 
@@ -282,7 +283,7 @@ impl Text<'_> {
             [] => String::new(),
             vars => format!(" {} : {}", self.list(vars), self.program.types(vars)),
         };
-        self.line(&format!("tfrt.return{results}"));
+        self.line(format_args!("tfrt.return{results}"));
         self.depth -= 1;
     }
 
@@ -295,9 +296,9 @@ impl Text<'_> {
         let names = self.list(operands);
         let types = self.program.types(operands);
         match &op.form {
-            Form::Constant(text) => self.line(&format!("{results}{name} {text}")),
-            Form::Operands => self.line(&format!("{results}{name} {names}")),
-            Form::TypedOperands => self.line(&format!("{results}{name} {names} : {types}")),
+            Form::Constant(text) => self.line(format_args!("{results}{name} {text}")),
+            Form::Operands => self.line(format_args!("{results}{name} {names}")),
+            Form::TypedOperands => self.line(format_args!("{results}{name} {names} : {types}")),
             Form::Call {
                 first,
                 before,
@@ -310,7 +311,7 @@ impl Text<'_> {
                     .collect::<String>();
                 let (types, names) = (self.program.types(rest), self.list(rest));
                 let made = self.program.types(&op.results);
-                self.line(&format!(
+                self.line(format_args!(
                     "{results}{name} {alone}{before}({names}){after} : ({types}) -> ({made})"
                 ));
             }
@@ -320,7 +321,7 @@ impl Text<'_> {
                 let made = self.program.types(&op.results);
                 let space = if operands.is_empty() { "" } else { " " };
                 self.pretty_regions(
-                    &format!("{results}{name} {names}{space}: ({types}) -> ({made})"),
+                    format_args!("{results}{name} {names}{space}: ({types}) -> ({made})"),
                     op,
                     &operands[shadowed..],
                 );
@@ -331,7 +332,7 @@ impl Text<'_> {
                     rest => format!(" : {}", self.program.types(rest)),
                 };
                 self.pretty_regions(
-                    &format!("{results}{name} {names}{types}"),
+                    format_args!("{results}{name} {names}{types}"),
                     op,
                     &operands[1..],
                 );
@@ -354,11 +355,11 @@ impl Text<'_> {
         named.chain(bounds).all(|&var| seen.insert(self.name(var)))
     }
 
-    fn pretty_regions(&mut self, head: &str, op: &Op, named: &[Var]) {
-        self.line(&format!("{head} {{"));
+    fn pretty_regions(&mut self, head: fmt::Arguments<'_>, op: &Op, named: &[Var]) {
+        self.line(format_args!("{head} {{"));
         for (index, body) in op.bodies.iter().enumerate() {
             if index > 0 {
-                self.line("} else {");
+                self.line(format_args!("}} else {{"));
             }
             for (&parameter, &operand) in body.parameters.iter().zip(named) {
                 let name = self.name(operand);
@@ -366,7 +367,7 @@ impl Text<'_> {
             }
             self.contents(body);
         }
-        self.line("}");
+        self.line(format_args!("}}"));
     }
 
     fn range(&mut self, results: &str, op: &Op, callee: Option<&str>) {
@@ -387,12 +388,12 @@ impl Text<'_> {
             format!(" : {types}")
         };
         if let Some(callee) = callee {
-            return self.line(&format!("{head} @{callee}({names}){typed}"));
+            return self.line(format_args!("{head} @{callee}({names}){typed}"));
         }
         let comma = if extra.is_empty() { "" } else { ", " };
         let mut named = vec![*start, *end];
         named.extend(extra);
-        self.pretty_regions(&format!("{head}{comma}{names}{typed}"), op, &named);
+        self.pretty_regions(format_args!("{head}{comma}{names}{typed}"), op, &named);
     }
 
     fn generic(&mut self, results: &str, op: &Op) {
@@ -405,21 +406,21 @@ impl Text<'_> {
         };
         if op.bodies.is_empty() {
             let name = &op.name;
-            return self.line(&format!(
+            return self.line(format_args!(
                 "{results}\"{name}\"({names}){attributes} : ({types}) -> {made}"
             ));
         }
-        self.line(&format!("{results}\"{}\"({names}) ({{", op.name));
+        self.line(format_args!("{results}\"{}\"({names}) ({{", op.name));
         for (index, body) in op.bodies.iter().enumerate() {
             if index > 0 {
-                self.line("}, {");
+                self.line(format_args!("}}, {{"));
             }
             // Operations are isolated from above, so the names may be any.
             let parameters = parameters(self.program, &body.parameters);
-            self.line(&format!("^bb0({parameters}):"));
+            self.line(format_args!("^bb0({parameters}):"));
             self.contents(body);
         }
-        self.line(&format!("}}){attributes} : ({types}) -> {made}"));
+        self.line(format_args!("}}){attributes} : ({types}) -> {made}"));
     }
 }
 
