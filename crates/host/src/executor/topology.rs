@@ -467,6 +467,8 @@ fn fixpoint<T: Copy + PartialEq>(
 struct BodyWiring<'a> {
     body: &'a Body<'a>,
     entries: &'a Entries,
+    /// Read once: who makes a shape asks for each again and again.
+    kernels: Vec<WiredKernel<'a>>,
     is_textual: bool,
     known: Known,
     has_early_users: bool,
@@ -479,12 +481,26 @@ impl<'a> BodyWiring<'a> {
             operands.any(|operand| !operand.strict)
         };
         let mut known = Known::NOTHING;
-        for kernel in body.kernels() {
-            known.add(entries.list[kernel.code().index()].known);
+        let mut kernels = Vec::with_capacity(body.n_kernels());
+        for view in body.kernels() {
+            let code = view.code().index();
+            known.add(entries.list[code].known);
+            let (operands, results) = (view.operands(), view.results());
+            kernels.push(WiredKernel {
+                entrance: entries
+                    .entrances
+                    .number(code, operands.len(), results.len()),
+                operands,
+                results,
+                attributes: view.attributes(),
+                functions: view.functions(),
+                is_marked: view.nonstrict(),
+            });
         }
         BodyWiring {
             body,
             entries,
+            kernels,
             known,
             has_early_users: entries.list.iter().any(takes_handle),
             is_textual: function.kind() == FunctionKind::Sync,
@@ -506,24 +522,11 @@ impl Wiring for BodyWiring<'_> {
     }
 
     fn n_kernels(&self) -> usize {
-        self.body.n_kernels()
+        self.kernels.len()
     }
 
     fn kernel(&self, kernel: u32) -> WiredKernel<'_> {
-        let view = self.view(kernel);
-        let (operands, results) = (view.operands(), view.results());
-        WiredKernel {
-            entrance: self.entries.entrances.number(
-                view.code().index(),
-                operands.len(),
-                results.len(),
-            ),
-            operands,
-            results,
-            attributes: view.attributes(),
-            functions: view.functions(),
-            is_marked: view.nonstrict(),
-        }
+        self.kernels[kernel as usize]
     }
 
     fn stream(&self, kernel: u32) -> u32 {

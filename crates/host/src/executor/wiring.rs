@@ -42,6 +42,7 @@ pub(crate) trait Wiring {
 }
 
 /// One kernel of a wiring.
+#[derive(Clone, Copy)]
 pub(crate) struct WiredKernel<'w> {
     /// Tells what to call, and how.
     pub(crate) entrance: u32,
