@@ -18,16 +18,28 @@ const COUNTED: [&str; 2] = ["calls", "graphs"];
 /// Benchmarks that have the subjects of others, or none: the summary is without them.
 const APART: [&str; 4] = ["eager", "idle", "loading", "threads"];
 
-/// The counting program, built for speed.
-fn count(features: &[&str]) -> Command {
-    let mut command = cargo(&[
-        "run",
-        "--quiet",
-        "--profile=counting",
-        "--package=tfrt-benches",
-    ]);
-    command.args(features).args(["--bin=instructions", "--"]);
+/// Leaves the peers out of the counting program.
+const NO_PEERS: [&str; 1] = ["--no-default-features"];
+
+/// A command of cargo on the counting program, built for speed.
+fn counting(verb: &str, features: &[&str]) -> Command {
+    let mut command = cargo(&[verb, "--quiet", "--profile=counting"]);
     command
+        .args(["--package=tfrt-benches", "--bin=instructions"])
+        .args(features);
+    command
+}
+
+/// The counting program, to be given arguments.
+fn count(features: &[&str]) -> Command {
+    let mut command = counting("run", features);
+    command.arg("--");
+    command
+}
+
+/// Builds what [`instructions`] runs.
+pub fn build() -> Command {
+    counting("build", &NO_PEERS)
 }
 
 /// Counts instructions, and compares or writes them.
@@ -35,7 +47,7 @@ pub fn instructions(steps: &mut Steps, arguments: &[&str]) {
     if !exists("valgrind") {
         return steps.skip("instructions", "valgrind");
     }
-    let mut count = count(&["--no-default-features"]);
+    let mut count = count(&NO_PEERS);
     steps.run("instructions", count.args(arguments));
 }
 

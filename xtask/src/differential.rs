@@ -67,8 +67,13 @@ fn new_seed() -> u64 {
     since_1970.map_or(0, |time| time.as_secs().saturating_mul(N_PROGRAMS))
 }
 
+/// Builds the program that tries others.
+pub fn build() -> Command {
+    cargo(&BUILD)
+}
+
 fn search(steps: &mut Steps, n_programs: u64, first: u64, seconds: Option<u64>) {
-    steps.run("differential (build)", &mut cargo(&BUILD));
+    steps.run("differential (build)", &mut build());
     steps.work("differential", || run(n_programs, first, seconds));
 }
 

@@ -146,6 +146,15 @@ fn ci(steps: &mut Steps) {
     steps.run("first command", first_command.current_dir(steps::root()));
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
+    // One after the other they would leave processors idle: each goes through crates in a row.
+    let mut builds = vec![
+        bench::build(),
+        differential::build(),
+        checkers::shuttle_command(None),
+    ];
+    builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
+    builds.extend(size::builds());
+    steps.run_together("builds of their own", builds);
     bench::instructions(steps, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);

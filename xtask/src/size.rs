@@ -140,10 +140,24 @@ pub fn check(steps: &mut Steps, depth: Depth) {
     });
 }
 
+/// Builds what [`check`] looks at if it is short.
+pub fn builds() -> Vec<Command> {
+    let Some(triple) = host_triple() else {
+        return Vec::new();
+    };
+    [COMMAND, ALL_KERNELS]
+        .map(|what| SHIPPED.cargo(&triple, &what))
+        .into()
+}
+
+/// The program, and one with kernels that only tests have.
+const COMMAND: [&str; 2] = ["--bin", "tfrt-run"];
+const ALL_KERNELS: [&str; 2] = ["--example", "all_kernels"];
+
 impl Build {
     /// Builds `tfrt-run`, and returns its size in bytes.
     fn build(&self, triple: &str) -> Option<u64> {
-        succeeds_loudly(&mut self.cargo(triple, &["--bin", "tfrt-run"])).then_some(())?;
+        succeeds_loudly(&mut self.cargo(triple, &COMMAND)).then_some(())?;
         size(&self.program(triple, "tfrt-run"))
     }
 
@@ -266,8 +280,7 @@ fn first_kernel(program: &Path, start: &Path) -> Option<Duration> {
 
 /// Shows the program a kernel that panics, and another function behind it.
 fn isolates_panics(triple: &str) -> bool {
-    let example = ["--example", "all_kernels"];
-    if !succeeds_loudly(&mut SHIPPED.cargo(triple, &example)) {
+    if !succeeds_loudly(&mut SHIPPED.cargo(triple, &ALL_KERNELS)) {
         return false;
     }
     let Some(file) = compile(ISOLATION) else {

@@ -55,6 +55,22 @@ impl Steps {
         });
     }
 
+    /// Runs commands at the same time, all of which must succeed.
+    pub fn run_together(&mut self, name: &str, commands: Vec<Command>) {
+        self.step(name, |_| {
+            let started: Vec<_> = commands
+                .into_iter()
+                .map(|mut command| command.spawn())
+                .collect();
+            let mut ok = true;
+            for child in started {
+                let status = child.and_then(|mut child| child.wait());
+                ok &= status.is_ok_and(|status| status.success());
+            }
+            ok
+        });
+    }
+
     /// Runs tests that must succeed, and counts them.
     pub fn tests(&mut self, name: &str, command: &mut Command) {
         self.step(name, |steps| {
