@@ -16,7 +16,9 @@ use crate::{
     codes,
     cursor::Cursor,
     error::BefError,
-    layout::{LocationKind, LocationOffset, MAX_LOCATION_DEPTH},
+    layout::{
+        LOCATION_PART_BYTES, LocationKind, LocationOffset, MAX_LOCATION_BYTES, MAX_LOCATION_DEPTH,
+    },
 };
 
 /// A source position as messages show it.
@@ -141,57 +143,80 @@ pub(crate) fn decode(
     if start >= locations.end {
         return None;
     }
-    let mut cursor = Cursor::new(bytes, start..locations.end, "invalid Locations section");
-    let strings = &bytes[strings];
-    decode_record(&mut cursor, strings, 0).ok()
+    let mut decoder = Decoder {
+        cursor: Cursor::new(bytes, start..locations.end, "invalid Locations section"),
+        strings: &bytes[strings],
+        left: MAX_LOCATION_BYTES,
+    };
+    decoder.record(0).ok()
 }
 
-fn decode_record(
-    cursor: &mut Cursor<'_>,
-    strings: &[u8],
-    depth: usize,
-) -> Result<LocationRecord, BefError> {
-    if depth > MAX_LOCATION_DEPTH {
-        return Err(cursor.error(codes::LOCATION, "locations nest too deep"));
-    }
-    let kind = LocationKind::from_byte(cursor.byte()?)
-        .ok_or_else(|| cursor.error(codes::LOCATION, "unknown kind of location"))?;
-    Ok(match kind {
-        LocationKind::Unknown => LocationRecord::Unknown,
-        LocationKind::FileLineCol => LocationRecord::FileLineCol {
-            file: decode_string(cursor, strings)?,
-            line: cursor.varint32()?,
-            column: cursor.varint32()?,
-        },
-        LocationKind::Name => LocationRecord::Name {
-            name: decode_string(cursor, strings)?,
-            child: Box::new(decode_record(cursor, strings, depth + 1)?),
-        },
-        LocationKind::CallSite => LocationRecord::CallSite {
-            callee: Box::new(decode_record(cursor, strings, depth + 1)?),
-            caller: Box::new(decode_record(cursor, strings, depth + 1)?),
-        },
-        LocationKind::Fused => {
-            let count = cursor.count(1)?;
-            let mut members = Vec::new();
-            for _ in 0..count {
-                members.push(decode_record(cursor, strings, depth + 1)?);
-            }
-            LocationRecord::Fused(members)
+/// Reads a record and those inside it. The gate has seen those that start where records do; others keep to its
+/// limits, too.
+struct Decoder<'a> {
+    cursor: Cursor<'a>,
+    strings: &'a [u8],
+    /// How many bytes of text there may be yet.
+    left: usize,
+}
+
+impl Decoder<'_> {
+    fn record(&mut self, depth: usize) -> Result<LocationRecord, BefError> {
+        if depth > MAX_LOCATION_DEPTH {
+            return Err(self.error("locations nest too deep"));
         }
-    })
-}
+        self.take(LOCATION_PART_BYTES)?;
+        let kind = LocationKind::from_byte(self.cursor.byte()?)
+            .ok_or_else(|| self.error("unknown kind of location"))?;
+        Ok(match kind {
+            LocationKind::Unknown => LocationRecord::Unknown,
+            LocationKind::FileLineCol => LocationRecord::FileLineCol {
+                file: self.string()?,
+                line: self.cursor.varint32()?,
+                column: self.cursor.varint32()?,
+            },
+            LocationKind::Name => LocationRecord::Name {
+                name: self.string()?,
+                child: Box::new(self.record(depth + 1)?),
+            },
+            LocationKind::CallSite => LocationRecord::CallSite {
+                callee: Box::new(self.record(depth + 1)?),
+                caller: Box::new(self.record(depth + 1)?),
+            },
+            LocationKind::Fused => {
+                let count = self.cursor.count(1)?;
+                let mut members = Vec::new();
+                for _ in 0..count {
+                    members.push(self.record(depth + 1)?);
+                }
+                LocationRecord::Fused(members)
+            }
+        })
+    }
 
-fn decode_string(cursor: &mut Cursor<'_>, strings: &[u8]) -> Result<String, BefError> {
-    let offset = cursor.varint32()? as usize;
-    let tail = strings
-        .get(offset..)
-        .ok_or_else(|| cursor.error(codes::LOCATION, "string is outside"))?;
-    let len = tail
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(tail.len());
-    Ok(String::from_utf8_lossy(&tail[..len]).into_owned())
+    fn string(&mut self) -> Result<String, BefError> {
+        let offset = self.cursor.varint32()? as usize;
+        let tail = self
+            .strings
+            .get(offset..)
+            .ok_or_else(|| self.error("string is outside"))?;
+        let len = tail
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(tail.len());
+        self.take(len)?;
+        Ok(String::from_utf8_lossy(&tail[..len]).into_owned())
+    }
+
+    fn take(&mut self, n_bytes: usize) -> Result<(), BefError> {
+        let left = self.left.checked_sub(n_bytes);
+        self.left = left.ok_or_else(|| self.error("location says too much"))?;
+        Ok(())
+    }
+
+    fn error(&self, message: &str) -> BefError {
+        self.cursor.error(codes::LOCATION, message)
+    }
 }
 
 #[cfg(test)]
@@ -276,5 +301,22 @@ mod tests {
                 "{line}, {column}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_read_from_within_a_record_says_as_much_as_others_may() {
+        let long = "x".repeat(MAX_LOCATION_BYTES - 3 * LOCATION_PART_BYTES);
+        let mut writer = BefWriter::new();
+        for string in ["", "a", long.as_str()] {
+            writer.location_strings.insert(string);
+        }
+        // The file's name is the third string, which starts at 3. Read from there, the first is a call of what the
+        // second is, both in that file.
+        for _ in 0..3 {
+            writer.locations.file_line_col(3, 1, 3);
+        }
+        let file = BefFile::open(writer.finish()).unwrap();
+        let is_read = |offset| file.location_record(LocationOffset(offset)).is_some();
+        assert_eq!([0, 1, 2].map(is_read), [true, false, true]);
     }
 }
