@@ -130,7 +130,7 @@ fn once(
 
 /// Waits until nothing is alive that was not before: the last of it may go a little after the results.
 fn expect_nothing_left(before: &Counters, allocator: &Refusing, what: &str) {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     loop {
         let (now, alive) = (counters(), allocator.alive.load(Ordering::Relaxed));
         if now.live_cells == before.live_cells && alive == 0 {
