@@ -1,6 +1,6 @@
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -9,7 +9,14 @@ use std::{
 use super::{MAX_DEPTH, NESTING};
 use crate::{AnyAsyncValue, AsyncValue, Chain, Heap, Promise, Value, counters};
 
-const N_LINKS: usize = if cfg!(miri) { 2_000 } else { 1_000_000 };
+/// How long a chain is: without a bound on nesting, far too long for [`STACK_BYTES`].
+const N_LINKS: usize = if cfg!(miri) {
+    2_000
+} else if cfg!(debug_assertions) {
+    100_000
+} else {
+    1_000_000
+};
 
 /// A stack on which unbounded nesting of [`N_LINKS`] levels overflows at once.
 const STACK_BYTES: usize = 512 * 1024;
@@ -29,7 +36,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn chain_of_a_million_maps_is_settled() {
+fn long_chain_of_maps_is_settled() {
     on_a_small_stack(|| {
         let (promise, first) = AsyncValue::<i64>::pending();
         let mut last = first;
@@ -45,7 +52,7 @@ fn chain_of_a_million_maps_is_settled() {
 }
 
 #[test]
-fn chain_of_a_million_maps_fails_by_a_dropped_promise() {
+fn long_chain_of_maps_fails_by_a_dropped_promise() {
     on_a_small_stack(|| {
         let (promise, first) = AsyncValue::<i64>::pending();
         let mut last = first;
@@ -58,7 +65,7 @@ fn chain_of_a_million_maps_fails_by_a_dropped_promise() {
 }
 
 #[test]
-fn chain_of_a_million_forwards_is_settled() {
+fn long_chain_of_forwards_is_settled() {
     on_a_small_stack(|| {
         let (promise, first) = AnyAsyncValue::pending();
         let mut last = first;
@@ -73,7 +80,7 @@ fn chain_of_a_million_forwards_is_settled() {
 }
 
 #[test]
-fn waiters_of_settled_values_nest_a_million_deep() {
+fn waiters_of_settled_values_nest_without_bound() {
     fn descend(n_left: usize, deepest: Arc<AtomicUsize>) {
         if n_left == 0 {
             deepest.fetch_add(1, Ordering::SeqCst);
@@ -100,7 +107,7 @@ impl Value for Link {
 }
 
 #[test]
-fn chain_of_a_million_owned_values_is_dropped() {
+fn long_chain_of_owned_values_is_dropped() {
     on_a_small_stack(|| {
         let mut list = None;
         for _ in 0..N_LINKS {
@@ -111,7 +118,7 @@ fn chain_of_a_million_owned_values_is_dropped() {
 }
 
 #[test]
-fn chain_of_a_million_owned_promises_is_dropped() {
+fn long_chain_of_owned_promises_is_dropped() {
     /// Fails a value when it is dropped, whose waiter owns the next.
     struct Owner {
         _promise: Promise<Chain>,
@@ -130,7 +137,7 @@ fn chain_of_a_million_owned_promises_is_dropped() {
 }
 
 #[test]
-fn fan_out_of_a_million_waiters_runs() {
+fn fan_out_of_many_waiters_runs() {
     on_a_small_stack(|| {
         let ran = Arc::new(AtomicUsize::new(0));
         let (promise, value) = AsyncValue::<Chain>::pending();
@@ -165,6 +172,27 @@ fn waiters_nest_inline_up_to_the_limit() {
         deepest.load(Ordering::SeqCst),
         usize::try_from(MAX_DEPTH).unwrap()
     );
+}
+
+#[test]
+fn what_was_put_off_runs_when_the_outermost_level_is_left() {
+    fn descend(n_left: u32, log: Arc<Mutex<Vec<&'static str>>>) {
+        if n_left == 0 {
+            return log.lock().unwrap().push("deepest");
+        }
+        AsyncValue::available(Chain).and_then(move || descend(n_left - 1, log));
+    }
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (promise, value) = AsyncValue::<Chain>::pending();
+    let later = Arc::clone(&log);
+    value.and_then(move || later.lock().unwrap().push("second"));
+    let first = Arc::clone(&log);
+    value.and_then(move || {
+        descend(MAX_DEPTH, Arc::clone(&first));
+        first.lock().unwrap().push("first");
+    });
+    promise.resolve(Chain);
+    assert_eq!(*log.lock().unwrap(), ["first", "second", "deepest"]);
 }
 
 #[test]
