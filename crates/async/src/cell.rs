@@ -333,7 +333,8 @@ impl Handle {
     pub(crate) fn into_copy<T: Value>(self) -> Result<T, Handle> {
         let header = self.as_ref().header();
         let is_value = header.state.load().outcome() == Some(Outcome::Value);
-        if !is_in_place::<T>() || !is_value || !ptr::eq(header.record, TypeRecord::of::<T>()) {
+        let is_copy = is_in_place::<T>() && ptr::eq(header.record, TypeRecord::of::<T>());
+        if !(is_value && is_copy) {
             return Err(self);
         }
         // SAFETY: record and state say that the payload is there.
@@ -620,3 +621,6 @@ const _: () = assert!(
     "the table above is out of date"
 );
 const _: () = assert!(!mem::needs_drop::<Settled>());
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -167,4 +167,5 @@ impl<T: Value> IntoFuture for AsyncValue<T> {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(unsafe_code)]
 mod tests;

@@ -91,3 +91,29 @@ impl fmt::Debug for Origin {
         f.debug_tuple("Origin").field(&self.0.0.kernel()).finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_error_of_a_promise_without_a_name_gets_one() {
+        let origin = Origin::new("k");
+        let named = origin.name(Origin::dropped(None));
+        assert_eq!(
+            (named.code(), named.message()),
+            (
+                ErrorCode::Internal,
+                "kernel 'k' dropped its promise without resolving it"
+            )
+        );
+        for error in [
+            Error::unknown(DROPPED_BY_NOBODY),
+            Error::internal("something else"),
+            Error::unknown("something else"),
+            Origin::dropped(Some(&Origin::new("another".to_owned()))),
+        ] {
+            assert!(origin.name(error.clone()).same(&error), "{error:?}");
+        }
+    }
+}

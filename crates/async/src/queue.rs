@@ -70,6 +70,8 @@ mod worker;
 #[allow(unsafe_code)]
 mod local_tests;
 #[cfg(all(test, not(loom)))]
+mod minimal_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 #[cfg(all(loom, test))]
@@ -144,9 +146,8 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
 
     /// Takes the next task, if it is a local one of this owner and the queue would run it now, when the
     /// task that calls this had ended. That task goes on as this one, then.
-    fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
-        let _ = (owner, take);
-    }
+    #[expect(unused_variables, reason = "the names say what they are")]
+    fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {}
 
     /// Shares all local tasks that are not about to be run.
     fn share_local_tasks(&self) {}

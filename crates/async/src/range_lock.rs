@@ -98,12 +98,17 @@ impl Entry {
         // Of an empty range the end is behind no start.
         let start = self.range.start.max(other.range.start);
         let mut end = self.range.end.min(other.range.end);
-        if cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("blurred-range") {
+        if blurs_ranges() {
             end = end.saturating_sub(1);
         }
         let overlap = start < end;
         overlap && (self.is_writer || other.is_writer)
     }
+}
+
+/// A planted bug: the last byte of an overlap is not looked at.
+fn blurs_ranges() -> bool {
+    cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("blurred-range")
 }
 
 impl RangeLock {
@@ -309,8 +314,10 @@ mod tests {
     fn what_is_frozen_is_read_and_not_written() {
         let mut lock = RangeLock::new();
         assert!(!lock.is_frozen());
-        lock.freeze();
-        assert!(lock.is_frozen());
+        for _ in 0..2 {
+            lock.freeze();
+            assert!(lock.is_frozen());
+        }
         let readers = [lock.try_read(0..8).unwrap(), lock.try_read(4..8).unwrap()];
         assert_eq!(lock.try_write(0..8), None);
         lock.divide();
@@ -320,8 +327,10 @@ mod tests {
         lock.release(lock.try_read(0..4).unwrap());
         assert_eq!(lock.try_write(0..4), None);
         lock.release(second);
-        lock.thaw();
-        assert!(!lock.is_frozen());
+        for _ in 0..2 {
+            lock.thaw();
+            assert!(!lock.is_frozen());
+        }
         let writer = lock.try_write(0..4).unwrap();
         assert_eq!(lock.try_read(0..8), None);
         lock.release(writer);

@@ -36,7 +36,7 @@ const TAG_BITS: usize = align_of::<TypeRecord>() - 1;
 impl Tag {
     const EMPTY: Tag = Tag(ptr::null());
     const ERROR: Tag = Tag(ptr::without_provenance(OWNS));
-    const HANDLE: Tag = Tag(ptr::without_provenance(OWNS | 2));
+    const HANDLE: Tag = Tag(ptr::without_provenance(OWNS + 2));
 
     #[inline(always)]
     const fn in_place(record: &'static TypeRecord) -> Tag {
@@ -468,3 +468,6 @@ impl Drop for Repr {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

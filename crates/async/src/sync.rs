@@ -15,16 +15,14 @@ mod imp {
     pub use std::thread;
 }
 
-/// Tells whether a thread has ended, if that can be known.
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) fn has_ended(thread: &thread::JoinHandle<()>) -> bool {
-    thread.is_finished()
-}
-
 /// Tells whether a thread has ended, if that can be known: shuttle has no such question.
-#[cfg(shuttle)]
-pub(crate) fn has_ended(_: &thread::JoinHandle<()>) -> bool {
-    false
+#[cfg(not(loom))]
+pub(crate) fn has_ended(thread: &thread::JoinHandle<()>) -> bool {
+    #[cfg(shuttle)]
+    let (has_ended, _) = (false, thread);
+    #[cfg(not(shuttle))]
+    let has_ended = thread.is_finished();
+    has_ended
 }
 
 #[cfg(shuttle)]

@@ -1,11 +1,11 @@
-//! What takes no memory: alone in its process, whose allocator counts.
+//! What takes memory and what does not: alone in its process, whose allocator counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::future::{Future, IntoFuture};
 use std::hint::black_box;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
 use tfrt_async::{AsyncValue, memory_stats};
@@ -45,6 +45,13 @@ fn taken(work: impl FnOnce()) -> (usize, u64) {
     (n_allocations, memory_stats().live_blocks - blocks)
 }
 
+/// Tests take turns, since the blocks of all threads are counted.
+fn in_turn(test: impl FnOnce()) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    test();
+}
+
 struct Nobody;
 
 impl Wake for Nobody {
@@ -53,6 +60,10 @@ impl Wake for Nobody {
 
 #[test]
 fn who_waits_alone_takes_no_memory() {
+    in_turn(who_waits_alone);
+}
+
+fn who_waits_alone() {
     let words = [1_usize, 2, 3];
     for is_shared in [false, true] {
         let (promise, value) = AsyncValue::<i32>::pending();
@@ -75,5 +86,82 @@ fn who_waits_alone_takes_no_memory() {
             assert_eq!(taken(poll), (0, 0));
         }
         drop((promise, other));
+    }
+}
+
+#[test]
+fn who_waits_after_a_future_has_gone_takes_memory() {
+    // The place in the cell is written once: whoever settles the value may still be reading it.
+    in_turn(|| {
+        for is_alone in [false, true] {
+            let (promise, value) = AsyncValue::<i32>::pending();
+            let mut future = Box::pin(value.clone().into_future());
+            let waker = Waker::from(Arc::new(Nobody));
+            let mut context = Context::from_waker(&waker);
+            assert!(future.as_mut().poll(&mut context).is_pending());
+            drop(future);
+            let took = match is_alone {
+                true => taken(|| value.when_settled(drop)),
+                false => taken(|| value.and_then(|| ())),
+            };
+            assert_ne!(took, (0, 0));
+            drop(promise);
+        }
+    });
+}
+
+/// Where blocks of the system's allocator come from free lists.
+#[cfg(not(any(miri, tfrt_no_free_lists)))]
+mod free_lists {
+    use std::thread;
+
+    use tfrt_async::{HostAllocator, SystemAllocator};
+
+    use super::*;
+
+    #[test]
+    fn blocks_in_use_are_counted_with_their_bytes() {
+        in_turn(|| {
+            // What is small is rounded up to a size that is kept at hand.
+            for (size, size_kept) in [(300_000, 300_000), (100, 112)] {
+                let allocator = SystemAllocator::new();
+                let layout = Layout::from_size_align(size, 8).unwrap();
+                let before = memory_stats();
+                let block = allocator.allocate(layout).unwrap();
+                let during = memory_stats();
+                // SAFETY: it came from there with this layout.
+                unsafe { allocator.deallocate(block, layout) };
+                let after = memory_stats();
+                let counts = [before, during, after].map(|stats| stats.live_blocks);
+                assert_eq!(counts, [0, 1, 0].map(|n| counts[0] + n));
+                let bytes = [before, during, after].map(|stats| stats.live_bytes);
+                assert_eq!(bytes, [0, size_kept, 0].map(|n| bytes[0] + n));
+            }
+        });
+    }
+
+    #[test]
+    fn block_that_was_given_back_is_at_hand() {
+        in_turn(|| {
+            drop(AsyncValue::<i32>::pending());
+            let before = memory_stats();
+            drop(AsyncValue::<i32>::pending());
+            let after = memory_stats();
+            let (hits, misses) = (after.hits - before.hits, after.misses - before.misses);
+            assert_eq!((hits, misses), (1, 0));
+            assert!(after.chunk_bytes >= 72);
+        });
+    }
+
+    #[test]
+    fn block_that_another_thread_gives_back_is_taken_back_by_a_look() {
+        in_turn(|| {
+            let before = memory_stats();
+            let value = AsyncValue::available("text".to_owned());
+            thread::spawn(move || drop(value)).join().unwrap();
+            let after = memory_stats();
+            assert_eq!(after.returned - before.returned, 1);
+            assert_eq!(after.live_blocks, before.live_blocks);
+        });
     }
 }

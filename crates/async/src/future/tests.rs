@@ -1,11 +1,12 @@
 use std::{
     future::{Future, IntoFuture},
+    mem::ManuallyDrop,
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker},
     thread::{self, Thread},
 };
 
@@ -121,6 +122,105 @@ fn dropped_future_lets_its_waker_go() {
     assert!(promise.is_unobserved());
     promise.resolve(7);
     assert_eq!(counting.n_wakes.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn dropped_future_lets_the_waker_of_a_second_task_go() {
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let (_, first) = parker();
+    let (counting, second) = parker();
+    let mut future = Box::pin(value.clone().into_future());
+    for waker in [&first, &second] {
+        let mut context = Context::from_waker(waker);
+        assert!(future.as_mut().poll(&mut context).is_pending());
+    }
+    drop((future, second));
+    assert_eq!(Arc::strong_count(&counting), 1);
+    promise.resolve(7);
+    assert_eq!(counting.n_wakes.load(Ordering::SeqCst), 0);
+}
+
+/// A waker that does something when it is cloned first, which is after a future has looked at its cell, and before the
+/// waker is in there: as if another thread did it then.
+struct Meddler {
+    work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    n_wakes: AtomicUsize,
+}
+
+impl Meddler {
+    fn new(work: impl FnOnce() + Send + 'static) -> (Arc<Meddler>, Waker) {
+        let meddler = Arc::new(Meddler {
+            work: Mutex::new(Some(Box::new(work))),
+            n_wakes: AtomicUsize::new(0),
+        });
+        let waker = Meddler::raw(Arc::clone(&meddler));
+        // SAFETY: the functions of the table take the pointer for what `raw` made it of, a counted one.
+        (meddler, unsafe { Waker::from_raw(waker) })
+    }
+
+    fn raw(this: Arc<Meddler>) -> RawWaker {
+        const VTABLE: RawWakerVTable = RawWakerVTable::new(
+            |data| {
+                // SAFETY: a waker counts as a holder, and goes on to.
+                let this = ManuallyDrop::new(unsafe { Meddler::back(data) });
+                let work = this.work.lock().unwrap().take();
+                work.into_iter().for_each(|work| work());
+                Meddler::raw(Arc::clone(&this))
+            },
+            |data| {
+                // SAFETY: a waker counts as a holder, and is consumed.
+                let this = unsafe { Meddler::back(data) };
+                this.n_wakes.fetch_add(1, Ordering::SeqCst);
+            },
+            |_| unreachable!("nobody wakes by reference"),
+            // SAFETY: a waker counts as a holder, and is consumed.
+            |data| drop(unsafe { Meddler::back(data) }),
+        );
+        RawWaker::new(Arc::into_raw(this).cast(), &VTABLE)
+    }
+
+    /// Takes the waker's count over.
+    ///
+    /// # Safety
+    ///
+    /// `data` came from [`Meddler::raw`], and nobody else uses the count.
+    unsafe fn back(data: *const ()) -> Arc<Meddler> {
+        // SAFETY: the caller says so.
+        unsafe { Arc::from_raw(data.cast()) }
+    }
+}
+
+#[test]
+fn value_that_is_settled_after_a_future_has_looked_is_ready_and_wakes_nobody() {
+    let (promise, value) = AsyncValue::<i32>::pending();
+    let (meddler, waker) = Meddler::new(move || promise.resolve(7));
+    let mut future = pin!(value.into_future());
+    let result = future.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(matches!(result, Poll::Ready(Ok(value)) if *value == 7));
+    drop(waker);
+    assert_eq!(meddler.n_wakes.load(Ordering::SeqCst), 0);
+    assert_eq!(Arc::strong_count(&meddler), 1);
+}
+
+#[test]
+fn future_waits_beside_who_came_after_it_has_looked() {
+    let (promise, value) = AnyAsyncValue::pending();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let (meddler, waker) = Meddler::new({
+        let (value, heard) = (value.clone(), Arc::clone(&heard));
+        move || {
+            value.and_then(move || {
+                heard.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+    });
+    let mut future = pin!(value.into_future());
+    let mut context = Context::from_waker(&waker);
+    assert!(future.as_mut().poll(&mut context).is_pending());
+    promise.resolve(7);
+    let n_wakes = meddler.n_wakes.load(Ordering::SeqCst);
+    assert_eq!((heard.load(Ordering::SeqCst), n_wakes), (1, 1));
+    assert!(future.poll(&mut context).is_ready());
 }
 
 #[test]

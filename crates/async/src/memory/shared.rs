@@ -216,8 +216,9 @@ impl<T: fmt::Debug> fmt::Debug for SharedBlock<T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
-    use crate::SystemAllocator;
 
     #[test]
     fn bytes_are_aligned_and_lie_behind_the_value() {
@@ -261,6 +262,56 @@ mod tests {
         assert_eq!((block.get_mut(), other.get_mut()), (None, None));
         drop(block);
         assert_eq!(other.get_mut(), Some(&mut 2));
+    }
+
+    /// The system's allocator under another name, which counts blocks.
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    // SAFETY: the blocks are those of the system's allocator.
+    unsafe impl HostAllocator for Counting {
+        fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            SystemAllocator::new().allocate(layout)
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+            // SAFETY: the caller answers for block and layout.
+            unsafe { SystemAllocator::new().deallocate(block, layout) };
+        }
+
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+    }
+
+    #[test]
+    fn a_block_keeps_the_allocator_that_it_came_from() {
+        let counting = Arc::new(Counting::default());
+        let allocator: Arc<dyn HostAllocator> = counting.clone();
+        assert!(!allocator.is_system() && allocator.stats().is_none());
+        let block = SharedBlock::allocate(&allocator, Layout::new::<u8>(), 1).unwrap();
+        assert_eq!(
+            format!("{block:?}").split(", layout").next(),
+            Some(r#"SharedBlock { value: 1, allocator: "counting""#)
+        );
+        assert_eq!(Arc::strong_count(&allocator), 3);
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+        drop(block);
+        assert_eq!(counting.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_block_of_the_system_keeps_no_allocator() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        assert!(allocator.is_system());
+        let block = SharedBlock::allocate(&allocator, Layout::new::<u8>(), 1).unwrap();
+        assert_eq!(Arc::strong_count(&allocator), 1);
+        assert_eq!(
+            format!("{block:?}").split(", layout").next(),
+            Some(r#"SharedBlock { value: 1, allocator: "system""#)
+        );
     }
 
     #[test]

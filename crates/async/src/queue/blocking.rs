@@ -165,3 +165,29 @@ fn serve(
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_have_ended_are_let_go() {
+        let spawner: Spawner = Arc::new(|name, body| thread::Builder::new().name(name).spawn(body));
+        let bounds = Bounds {
+            queued_threads: 1,
+            queued_tasks: 0,
+            direct_threads: 1,
+            patience: Duration::ZERO,
+        };
+        let threads = BlockingThreads::new(bounds, spawner, Arc::new(Task::run));
+        for _ in 0..5 {
+            threads.add(Task::new(|| ()), false).ok().unwrap();
+            let all_ended = || lock(&threads.handles).iter().all(has_ended);
+            while !all_ended() {
+                thread::yield_now();
+            }
+        }
+        assert_eq!((threads.n_made(), lock(&threads.handles).len()), (5, 1));
+        threads.shut_down();
+    }
+}

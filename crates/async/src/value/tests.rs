@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, InPlace, Origin,
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, InPlace, Nested, Origin,
     OriginSource, SourceLocation, Value,
 };
 
@@ -171,6 +171,40 @@ fn in_place_read_takes_the_exact_type_only() {
 }
 
 #[test]
+fn register_tells_how_its_value_is_stored() {
+    assert!(AnyAsyncValue::is_in_place::<i32>() && AnyAsyncValue::is_in_place::<Pair>());
+    assert!(!AnyAsyncValue::is_in_place::<Unit>() && !AnyAsyncValue::is_in_place::<String>());
+    let (_promise, pending) = AnyAsyncValue::pending();
+    let registers = [
+        AnyAsyncValue::empty(),
+        AnyAsyncValue::new(1),
+        AnyAsyncValue::from_error(Error::unknown("x")),
+        pending,
+        AnyAsyncValue::new(Unit),
+    ];
+    let is_counted = registers.each_ref().map(AnyAsyncValue::is_counted);
+    assert_eq!(is_counted, [false, false, true, true, true]);
+    let is_number = registers.each_ref().map(AnyAsyncValue::is::<i32>);
+    assert_eq!(is_number, [false, true, false, false, false]);
+
+    let [empty, number, error, handle, unit] = registers.each_ref().map(AnyAsyncValue::tag);
+    assert_eq!((empty, error, handle), (0, 1, 3));
+    assert_eq!((number % 8, unit % 8), (0, 1));
+    assert_eq!(AnyAsyncValue::new(2).tag(), number);
+    assert_ne!(AnyAsyncValue::new(2_u32).tag(), number);
+}
+
+#[test]
+fn value_inside_a_value_is_not_taken_for_it() {
+    // What lies in the cell has the form of a register with an `i32`.
+    let (promise, value) = AsyncValue::<Nested<i32>>::pending();
+    promise.resolve(Nested(AsyncValue::available(7)));
+    assert_eq!(value.as_any().get::<i32>(), None);
+    assert_eq!(value.as_any().type_name(), Some(Nested::<i32>::NAME));
+    assert_eq!(value.flatten().get().unwrap().unwrap(), &7);
+}
+
+#[test]
 fn empty_register_holds_nothing() {
     let empty = AnyAsyncValue::empty();
     assert!(empty.is_empty() && empty.is_settled() && !empty.is_plain());
@@ -207,6 +241,11 @@ fn value_is_dropped_once_however_it_was_settled() {
     assert!(promise.is_unobserved());
     promise.resolve(tracked);
     assert_eq!(count(&drops), 1);
+
+    let (promise, value) = AnyAsyncValue::pending();
+    assert!(!promise.is_unobserved());
+    drop(value);
+    assert!(promise.is_unobserved());
 
     let (tracked, drops) = Tracked::new(3);
     let (promise, value) = AnyAsyncValue::pending();
@@ -345,6 +384,18 @@ fn promise_dropped_unresolved_names_its_kernel() {
     assert_eq!(error.kernel(), None);
     assert_eq!(error.location().unwrap().to_string(), "here");
     value.set_origin(&Origin::new("too late"));
+
+    struct Counted(#[expect(dead_code, reason = "only its count matters")] Arc<()>);
+    impl OriginSource for Counted {
+        fn kernel(&self) -> String {
+            unreachable!("nobody asks")
+        }
+    }
+    let (promise, value) = AnyAsyncValue::pending();
+    promise.resolve(1);
+    let witness = Arc::new(());
+    value.set_origin(&Origin::new(Counted(Arc::clone(&witness))));
+    assert_eq!(Arc::strong_count(&witness), 1, "it is not kept");
 
     let (promise, value) = AnyAsyncValue::pending();
     value.set_origin(&Origin::new("my.other".to_owned()));
