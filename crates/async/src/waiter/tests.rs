@@ -2,12 +2,13 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
 };
 
 use super::{MAX_DEPTH, NESTING};
-use crate::{AnyAsyncValue, AsyncValue, Chain, Heap, Promise, Value, counters};
+use crate::{AnyAsyncValue, AsyncValue, Chain, Error, Heap, Promise, Value, counters};
 
 /// How long a chain is: without a bound on nesting, far too long for [`STACK_BYTES`].
 const N_LINKS: usize = if cfg!(miri) {
@@ -262,6 +263,29 @@ fn waiter_adds_a_waiter_to_the_same_value() {
     promise.resolve(1);
     assert_eq!(ran.load(Ordering::SeqCst), 1);
     assert!(value.is_settled());
+}
+
+#[test]
+fn waiter_gets_the_value_in_normal_form() {
+    let (promise, pending) = AnyAsyncValue::pending();
+    let (failing, failed) = AnyAsyncValue::pending();
+    let (outer, forwarded) = AnyAsyncValue::pending();
+    outer.forward(pending.clone());
+    let (sender, receiver) = mpsc::channel();
+    for value in [pending, failed, forwarded, AnyAsyncValue::new(3)] {
+        let sender = sender.clone();
+        value.when_settled(move |value| {
+            let message = value.error().map(|error| error.message().to_owned());
+            let told = (value.get_in_place::<i32>(), message);
+            sender.send(told).unwrap();
+        });
+    }
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(Some(3), None)]);
+    failing.fail(Error::unknown("x"));
+    promise.resolve(1);
+    let x = Some("x".to_owned());
+    let later: Vec<_> = receiver.try_iter().collect();
+    assert_eq!(later, [(None, x), (Some(1), None), (Some(1), None)]);
 }
 
 #[test]
