@@ -103,3 +103,21 @@ fn waiter_is_added_after_a_future_was_dropped_while_both_are_set() {
         assert!(woken.times() <= 1);
     });
 }
+
+#[test]
+fn future_is_polled_while_another_waits() {
+    check(|| {
+        let (promise, value) = AsyncValue::<Chain>::pending();
+        let ((woken, waker), (heard, hearing)) = (counting(), counting());
+        let adder = thread::spawn({
+            let value = value.clone();
+            move || value.and_then(move || hearing.wake())
+        });
+        let mut future = value.into_future();
+        assert!(!poll(&mut future, &waker), "nobody has set it");
+        promise.resolve(Chain);
+        adder.join().unwrap();
+        assert_eq!((woken.times(), heard.times()), (1, 1));
+        assert!(poll(&mut future, &waker));
+    });
+}
