@@ -295,35 +295,56 @@ fn waiter_drops_the_last_reference() {
     promise.resolve(Link { _next: None });
 }
 
+/// What a closure has.
+trait Content: Copy + PartialEq + Send + 'static {
+    const CONTENT: Self;
+}
+
+impl<const N: usize> Content for [usize; N] {
+    const CONTENT: Self = [7; N];
+}
+
+#[repr(align(16))]
+#[derive(Clone, Copy, PartialEq)]
+struct Aligned(u8);
+
+impl Content for Aligned {
+    const CONTENT: Self = Aligned(7);
+}
+
+/// A line of the cache.
+#[repr(align(64))]
+#[derive(Clone, Copy, PartialEq)]
+struct Line([u8; 64]);
+
+impl Content for Line {
+    const CONTENT: Self = Line([7; 64]);
+}
+
+/// Lets closures wait that have this alone: the first of a value, which may lie in the cell, and another.
+fn check_kept<T: Content>() {
+    static N_RAN: AtomicUsize = AtomicUsize::new(0);
+    let before = N_RAN.load(Ordering::SeqCst);
+    let (promise, value) = AsyncValue::<Chain>::pending();
+    let content = T::CONTENT;
+    for _ in 0..2 {
+        value.and_then(move || {
+            let place = &raw const content;
+            assert!(place.is_aligned() && content == T::CONTENT);
+            N_RAN.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+    promise.resolve(Chain);
+    assert_eq!(N_RAN.load(Ordering::SeqCst), before + 2);
+}
+
 #[test]
 fn closures_of_every_size_and_alignment_are_kept() {
-    #[repr(align(64))]
-    #[derive(Clone, Copy)]
-    struct Wide([u8; 64]);
-
-    let sum = Arc::new(AtomicUsize::new(0));
-    let (promise, value) = AsyncValue::<Chain>::pending();
-    let add = |n: usize| {
-        let sum = Arc::clone(&sum);
-        move || {
-            sum.fetch_add(n, Ordering::SeqCst);
-        }
-    };
-    let wide = Wide([1; 64]);
-    let add_wide = add(0);
-    value.and_then(move || {
-        let place: *const Wide = &wide;
-        assert_eq!((place.addr() % 64, wide.0), (0, [1; 64]));
-        add_wide();
-    });
-    value.and_then(add(1));
-    value.and_then(|| ());
-    let big = [7_usize; 100];
-    let add_big = add(100);
-    value.and_then(move || {
-        assert_eq!(big, [7; 100]);
-        add_big();
-    });
-    promise.resolve(Chain);
-    assert_eq!(sum.load(Ordering::SeqCst), 101);
+    check_kept::<[usize; 0]>();
+    check_kept::<[usize; 1]>();
+    check_kept::<[usize; 3]>();
+    check_kept::<[usize; 4]>();
+    check_kept::<[usize; 100]>();
+    check_kept::<Aligned>();
+    check_kept::<Line>();
 }
