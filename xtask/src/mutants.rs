@@ -85,9 +85,36 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
 }
 
 impl Subject {
-    /// Runs cargo-mutants, and reads what it leaves.
+    /// Tries mutants by the unit tests of the changed package, which are built and run fastest, and those that they
+    /// miss by all tests. Examples in the documentation are none: what only they would notice counts as missed.
     fn run(&self, shard: Option<&str>) -> io::Result<Tally> {
-        let folder = target("mutants").join(self.name);
+        let shard = shard.map(|shard| format!("--shard={shard}"));
+        let shard = shard.map(|shard| vec!["--sharding=round-robin".to_owned(), shard]);
+        let tally = self.tally(
+            "unit",
+            &shard.unwrap_or_default(),
+            "--lib",
+            &self.tested[..1],
+        )?;
+        if tally.missed.is_empty() {
+            return Ok(tally);
+        }
+        let missed = tally.missed.iter();
+        let missed: Vec<String> = missed
+            .map(|name| format!("--re=^{}$", escaped(name)))
+            .collect();
+        tally.with_missed(self.tally("all", &missed, "--tests", self.tested)?)
+    }
+
+    /// Runs cargo-mutants for some mutants and some targets of packages, and reads what it leaves in a folder.
+    fn tally(
+        &self,
+        folder: &str,
+        picked: &[String],
+        targets: &str,
+        tested: &[&str],
+    ) -> io::Result<Tally> {
+        let folder = target("mutants").join(self.name).join(folder);
         let found = folder.join("mutants.out");
         if found.exists() {
             fs::remove_dir_all(&found)?;
@@ -95,18 +122,25 @@ impl Subject {
         fs::create_dir_all(&folder)?;
         let mut command = cargo(&["mutants", "--no-shuffle", "--colors=never"]);
         command.arg("--profile=mutants").arg("--output").arg(folder);
-        command.args(self.changed);
-        command.arg(format!("--test-package={}", self.tested.join(",")));
-        if let Some(shard) = shard {
-            command.args(["--sharding=round-robin", "--shard", shard]);
-        }
-        // Examples in the documentation take as long to build as all else, and are no tests: what only they would
-        // notice counts as missed.
-        command.args(["--", "--tests"]);
+        command.args(self.changed).args(picked);
+        command.arg(format!("--test-package={}", tested.join(",")));
+        command.arg(format!("--cargo-arg={targets}"));
         // What it returns tells no more than its lists.
         command.status()?;
         Tally::read(&found)
     }
+}
+
+/// A regular expression for a name of a mutant.
+fn escaped(name: &str) -> String {
+    let mut expression = String::new();
+    for char in name.chars() {
+        if r"\.+*?()|[]{}^$".contains(char) {
+            expression.push('\\');
+        }
+        expression.push(char);
+    }
+    expression
 }
 
 /// What became of mutants.
@@ -137,6 +171,25 @@ impl Tally {
         })
     }
 
+    fn n_all(&self) -> usize {
+        self.n_caught + self.n_timeouts + self.n_unviable + self.missed.len()
+    }
+
+    /// With what became of all that were missed, which were tried again.
+    fn with_missed(self, again: Tally) -> io::Result<Tally> {
+        if again.n_all() != self.missed.len() {
+            let (n_tried, n_missed) = (again.n_all(), self.missed.len());
+            let message = format!("{n_tried} of {n_missed} mutants were tried by all tests");
+            return Err(io::Error::other(message));
+        }
+        Ok(Tally {
+            n_caught: self.n_caught + again.n_caught,
+            n_timeouts: self.n_timeouts + again.n_timeouts,
+            n_unviable: self.n_unviable + again.n_unviable,
+            missed: again.missed,
+        })
+    }
+
     /// Of those that could be built. What never ends is noticed, too.
     fn caught_percent(&self) -> f64 {
         let n_noticed = self.n_caught + self.n_timeouts;
@@ -155,7 +208,7 @@ impl std::fmt::Display for Tally {
             n_unviable,
             missed,
         } = self;
-        let n_all = n_caught + n_timeouts + n_unviable + missed.len();
+        let n_all = self.n_all();
         write!(
             f,
             "{n_all} mutants: {n_caught} caught, {n_timeouts} timeouts, {n_unviable} unviable, {} missed: {:.1} % caught",
@@ -170,6 +223,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_escaped() {
+        let name = "a.rs:1:1: replace + with - in <impl Drop for A<'a>>::b -> Option<&(u8, [u8])>";
+        let expression =
+            r"a\.rs:1:1: replace \+ with - in <impl Drop for A<'a>>::b -> Option<&\(u8, \[u8\]\)>";
+        assert_eq!(escaped(name), expression);
+    }
+
+    #[test]
     fn what_cannot_be_built_does_not_count() {
         let tally = Tally {
             n_caught: 17,
@@ -181,5 +242,26 @@ mod tests {
         let text = "missed: a.rs:1:1: replace + with -\n\
                     40 mutants: 17 caught, 2 timeouts, 20 unviable, 1 missed: 95.0 % caught";
         assert_eq!(tally.to_string(), text);
+    }
+
+    #[test]
+    fn what_some_tests_missed_is_as_all_tests_have_found_it() {
+        let tally = |n_caught, missed: &[&str]| Tally {
+            n_caught,
+            n_timeouts: 1,
+            n_unviable: 0,
+            missed: missed.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let both = tally(3, &["a", "b", "c"]).with_missed(tally(1, &["b"]));
+        let both = both.expect("all three were tried again");
+        assert_eq!(
+            (both.n_caught, both.n_timeouts, both.missed.len()),
+            (4, 2, 1)
+        );
+        let lost = tally(3, &["a", "b", "c"]).with_missed(tally(1, &[]));
+        assert_eq!(
+            lost.unwrap_err().to_string(),
+            "2 of 3 mutants were tried by all tests"
+        );
     }
 }
