@@ -105,6 +105,24 @@ fn waker_is_replaced_and_not_added() {
 }
 
 #[test]
+fn task_that_has_polled_last_is_woken() {
+    let (first, first_waker) = parker();
+    let (second, second_waker) = parker();
+    for n_changes in 1..4 {
+        let (promise, value) = AsyncValue::<i32>::pending();
+        let mut future = pin!(value.into_future());
+        let wakers = [&first_waker, &second_waker];
+        for waker in wakers.into_iter().cycle().take(n_changes + 1) {
+            let mut context = Context::from_waker(waker);
+            assert!(future.as_mut().poll(&mut context).is_pending());
+        }
+        promise.resolve(7);
+        let n_wakes = [&first, &second].map(|parker| parker.n_wakes.swap(0, Ordering::SeqCst));
+        assert_eq!(n_wakes, [(n_changes + 1) % 2, n_changes % 2]);
+    }
+}
+
+#[test]
 fn dropped_future_lets_its_waker_go() {
     let (promise, value) = AsyncValue::<i32>::pending();
     let (counting, waker) = parker();
