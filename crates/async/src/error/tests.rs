@@ -42,6 +42,7 @@ fn codes_have_the_numbers_and_names_of_the_original() {
     ];
     for (number, (code, name)) in codes.into_iter().zip(names).enumerate() {
         assert_eq!((code as usize, code.name()), (number, name));
+        assert_eq!(code.to_string(), name);
     }
     assert_eq!(ErrorCode::DistributedContextAlreadyExists as u8, 27);
 }
