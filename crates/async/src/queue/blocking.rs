@@ -182,7 +182,11 @@ mod tests {
         let threads = BlockingThreads::new(bounds, spawner, Arc::new(Task::run));
         for _ in 0..5 {
             threads.add(Task::new(|| ()), false).ok().unwrap();
-            let all_ended = || lock(&threads.handles).iter().all(has_ended);
+            let all_ended = || {
+                lock(&threads.handles)
+                    .iter()
+                    .all(thread::JoinHandle::is_finished)
+            };
             while !all_ended() {
                 thread::yield_now();
             }
