@@ -4,6 +4,7 @@
 use std::any::TypeId;
 
 use super::*;
+use crate::{Heap, Record};
 
 /// A number on the heap.
 #[derive(Debug, PartialEq)]
@@ -11,7 +12,12 @@ struct Boxed(i32);
 
 impl Value for Boxed {
     const NAME: &'static str = "!test.boxed";
-    type Storage = crate::Heap;
+    type Storage = Heap;
+    // A constant may be merged with what is equal to it, and has no address of its own then.
+    const RECORD: &'static Record<Boxed> = {
+        static RECORD: Record<Boxed> = Record::new();
+        &RECORD
+    };
 }
 
 const fn record<T: Value>() -> TypeRecord {
