@@ -89,6 +89,7 @@ pub(crate) fn cell_freed(size_bytes: usize) {
 }
 
 /// A planted bug: large cells are not counted when they are freed.
+#[inline]
 fn overlooks_large() -> bool {
     cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("uncounted-free")
 }
