@@ -54,11 +54,6 @@ fn minimal() -> Minimal {
 }
 
 #[test]
-fn minimal_queue_conforms() {
-    conformance::suite(&|| std::sync::Arc::new(minimal()));
-}
-
-#[test]
 fn several_tasks_are_added_in_their_order() {
     let queue = minimal();
     let (sender, receiver) = channel();
