@@ -368,6 +368,15 @@ func.func @main() -> i1 {{
 const FAILING: &str = "func.func @main() -> (i32, i32) {\n  \
     %x, %y = \"tfrt_test.fail_twice\"() : () -> (i32, i32)\n  tfrt.return %x, %y : i32, i32\n}\n";
 
+/// Something to panic with.
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("and it panics again");
+    }
+}
+
 #[test]
 fn a_diagnostic_handler_that_panics_costs_its_message_and_nothing_else() {
     for always_counted in [false, true] {
@@ -381,7 +390,7 @@ fn a_diagnostic_handler_that_panics_costs_its_message_and_nothing_else() {
         let host = HostContext::builder(registry)
             .queue(Arc::new(SingleThreadedWorkQueue::new()))
             .dynamic_order(always_counted)
-            .diagnostics(|_| panic!("the handler is broken"))
+            .diagnostics(|_| std::panic::panic_any(PanicsWhenDropped))
             .build();
         let host = Host {
             host,

@@ -109,6 +109,39 @@ fn a_value_goes_on_in_the_stream_of_its_kernel() {
 }
 
 #[test]
+fn a_value_goes_on_in_the_stream_in_which_a_handle_to_it_was_given() {
+    // The streams of the entry, and of the four kernels.
+    for (streams, expected) in [
+        ("0, 0, 0, 0, 1", [Some(3), None]),
+        ("0, 0, 0, 1, 0", [None, Some(3)]),
+        ("1, 1, 1, 0, 1", [None, Some(3)]),
+        ("1, 1, 1, 1, 0", [Some(3), None]),
+    ] {
+        let text = format!(
+            r#"func.func @main(%x: i32) -> (i32, i32, i1)
+                attributes {{_tfrt_streams = [array<i64: {streams}>]}} {{
+              %p = "t.to_come"(%x) : (i32) -> i32
+              %e = "t.early"(%p) : (i32) -> i1
+              %a = tfrt.add.i32 %p, %x
+              %b = tfrt.add.i32 %p, %x
+              tfrt.return %a, %b, %e : i32, i32, i1
+            }}"#
+        );
+        let (host, promises) = promising(UNWATCHED);
+        let results = begin(&host, &text);
+        assert_eq!(results[2].get::<bool>(), Some(&true));
+        promises.lock().unwrap().pop().unwrap().resolve(2);
+        // No task has run yet.
+        let found = results[..2]
+            .iter()
+            .map(|result| result.get::<i32>().copied());
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{streams}");
+        host.queue().await_all(&results).unwrap();
+        assert!(results[..2].iter().all(|result| result.get() == Some(&3)));
+    }
+}
+
+#[test]
 fn a_call_that_its_own_kernel_gives_up_waits_for_no_promise_of_it() {
     for body in [
         "%r = tfrt.add.i32 %p, %x",

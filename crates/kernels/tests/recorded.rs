@@ -114,3 +114,41 @@ fn every_kernel_of_every_call_is_recorded_once() {
         }
     }
 }
+
+#[test]
+fn calls_of_several_threads_are_told_apart() {
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    let recorder = Arc::new(Recorder::new());
+    let host = HostContext::builder(registry)
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .recorder(recorder.clone())
+        .dynamic_order(true)
+        .build();
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new(
+        "main.mlir",
+        &text("\"tfrt.add.i32\"", ""),
+    ));
+    let bytes = compile(&module.unwrap(), &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+    let main = program.function("main").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let context = ExecutionContext::new(&RequestContext::new(&host));
+                for number in 0..4 {
+                    main.execute(&context, vec![AnyAsyncValue::new(number)]);
+                }
+            });
+        }
+    });
+    let threads = recorder.recording().threads.into_iter();
+    let calls = threads
+        .flat_map(|thread| thread.events)
+        .filter_map(|event| match event.kind {
+            EventKind::Kernel { call, .. } => Some(call),
+            _ => None,
+        });
+    // Of each thread four, with two calls each.
+    assert_eq!(calls.collect::<BTreeSet<u64>>().len(), 3 * 4 * 3);
+}

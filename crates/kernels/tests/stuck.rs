@@ -1,0 +1,291 @@
+//! What the watch for stuck requests takes for progress, and whom it fails, by a queue that says what the watch is told.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tfrt_async::queue::{
+    Activity, AwaitError, ConcurrentWorkQueue, LocalTask, QueueStats, SingleThreadedWorkQueue, Task,
+};
+use tfrt_async::{AsyncValue, Promise};
+use tfrt_bef::BefFile;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+
+/// A single-threaded queue that counts how often the watch has looked at it.
+struct Observed {
+    queue: SingleThreadedWorkQueue,
+    n_looks: AtomicUsize,
+    /// So many tasks more than there are.
+    in_flight: AtomicUsize,
+    /// Something happens between any two looks.
+    is_moving: AtomicBool,
+    epoch: AtomicU64,
+}
+
+impl Observed {
+    fn new() -> Arc<Self> {
+        Arc::new(Observed {
+            queue: SingleThreadedWorkQueue::new(),
+            n_looks: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            is_moving: AtomicBool::new(false),
+            epoch: AtomicU64::new(0),
+        })
+    }
+
+    /// Waits until the watch has looked several times, and is done with the last look but one.
+    fn wait_for_looks(&self) {
+        let enough = self.n_looks.load(Ordering::Acquire) + 5;
+        let latest = Instant::now() + Duration::from_secs(30);
+        while self.n_looks.load(Ordering::Acquire) < enough {
+            assert!(Instant::now() < latest, "nobody looks");
+            thread::yield_now();
+        }
+    }
+}
+
+impl ConcurrentWorkQueue for Observed {
+    fn name(&self) -> String {
+        self.queue.name()
+    }
+    fn add_task(&self, task: Task) {
+        self.queue.add_task(task);
+    }
+    fn add_local_task(&self, task: LocalTask<'_>) {
+        self.queue.add_local_task(task);
+    }
+    fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
+        self.queue.take_local_task(owner, take);
+    }
+    fn share_local_tasks(&self) {
+        self.queue.share_local_tasks();
+    }
+    fn run_here(&self, work: &mut dyn FnMut()) {
+        self.queue.run_here(work);
+    }
+    fn add_blocking_task(&self, task: Task, _: bool) -> Result<(), Task> {
+        Err(task)
+    }
+    fn await_until(
+        &self,
+        values: &[AnyAsyncValue],
+        deadline: Option<Instant>,
+    ) -> Result<bool, AwaitError> {
+        self.queue.await_until(values, deadline)
+    }
+    fn quiesce(&self) -> Result<(), AwaitError> {
+        self.queue.quiesce()
+    }
+    fn parallelism(&self) -> usize {
+        self.queue.parallelism()
+    }
+    fn is_worker_thread(&self) -> bool {
+        self.queue.is_worker_thread()
+    }
+    fn activity(&self) -> Activity {
+        let mut activity = self.queue.activity();
+        activity.in_flight += self.in_flight.load(Ordering::Relaxed);
+        if self.is_moving.load(Ordering::Relaxed) {
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+        }
+        activity.epoch += self.epoch.load(Ordering::Relaxed);
+        self.n_looks.fetch_add(1, Ordering::AcqRel);
+        activity
+    }
+    fn stats(&self) -> QueueStats {
+        self.queue.stats()
+    }
+}
+
+/// A host that looks every millisecond. Its kernel `t.to_come` gives values whose promises are kept, `t.looks` takes so
+/// long that the watch looks several times.
+struct Host {
+    host: HostContext,
+    queue: Arc<Observed>,
+    _promises: Arc<Mutex<Vec<Promise<i32>>>>,
+}
+
+impl Host {
+    fn new(always_counts: bool) -> Host {
+        let (queue, promises) = (Observed::new(), Arc::<Mutex<Vec<_>>>::default());
+        let mut registry = KernelRegistry::new();
+        tfrt_kernels::register_all(&mut registry);
+        let (observed, kept) = (queue.clone(), promises.clone());
+        registry
+            .add("t.to_come", move |_: i32| -> AsyncValue<i32> {
+                let (promise, value) = AsyncValue::pending();
+                kept.lock().unwrap().push(promise);
+                value
+            })
+            .add("t.looks", move |x: i32| {
+                observed.wait_for_looks();
+                x
+            });
+        let host = HostContext::builder(registry)
+            .queue(queue.clone())
+            .dynamic_order(always_counts)
+            .watch_period(Duration::from_millis(1))
+            .build();
+        Host {
+            host,
+            queue,
+            _promises: promises,
+        }
+    }
+
+    fn program(&self, text: &str) -> Program {
+        let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+        let bytes = compile(&module, &CompileOptions::default()).unwrap();
+        Program::load(BefFile::open(bytes).unwrap(), &self.host).unwrap()
+    }
+
+    /// Calls `@main` in a request.
+    fn begin(
+        &self,
+        text: &str,
+        request: &Arc<RequestContext>,
+        argument: AnyAsyncValue,
+    ) -> Vec<AnyAsyncValue> {
+        let main = self.program(text).function("main").unwrap();
+        main.execute(&ExecutionContext::new(request), vec![argument])
+    }
+
+    /// Calls `@main` with 1 in a request of its own.
+    fn call(&self, text: &str) -> Vec<AnyAsyncValue> {
+        let request = RequestContext::new(&self.host);
+        self.begin(text, &request, AnyAsyncValue::new(1))
+    }
+
+    /// Waits until a call is found to be stuck, and gives what its results say of kernels.
+    fn found_stuck(&self, results: Vec<AnyAsyncValue>) -> Vec<String> {
+        let latest = Instant::now() + Duration::from_secs(30);
+        let is_found = self.queue.await_until(&results, Some(latest));
+        assert!(is_found.unwrap(), "it is not found to be stuck");
+        let results = results.into_iter().map(AnyAsyncValue::settled);
+        let message = |result: AnyAsyncValue| {
+            let error = result.error().expect("it is stuck");
+            let message = error.message().strip_prefix(
+                "the request is stuck: nothing can run and nothing is in flight, but ",
+            );
+            let kernels = message.and_then(|message| message.strip_suffix(" never resolved"));
+            kernels.expect("it is stuck").to_owned()
+        };
+        results.map(message).collect()
+    }
+}
+
+const STUCK: &str = "func.func @main(%x: i32) -> i32 {
+  %p = \"t.to_come\"(%x) : (i32) -> i32
+  %a = tfrt.add.i32 %p, %x
+  tfrt.return %a : i32
+}
+";
+
+const AT_TWO: &str = "kernel 't.to_come' at main.mlir:2:8";
+
+#[test]
+fn nothing_is_stuck_as_long_as_anything_moves_or_is_to_come() {
+    let host = Host::new(false);
+    let queue = &host.queue;
+    for what in ["moves", "tasks", "timers", "elsewhere"] {
+        let timers = host.host.timers().clone();
+        let timer = (what == "timers").then(|| timers.schedule_after(Duration::MAX, || ()));
+        let guard = (what == "elsewhere").then(|| host.host.external());
+        queue.is_moving.store(what == "moves", Ordering::Relaxed);
+        let in_flight = usize::from(what == "tasks");
+        queue.in_flight.store(in_flight, Ordering::Relaxed);
+        let results = host.call(STUCK);
+        queue.wait_for_looks();
+        assert!(!results[0].is_settled(), "{what}");
+        drop(guard);
+        if let Some(timer) = timer {
+            assert!(timer.cancel());
+        }
+        queue.is_moving.store(false, Ordering::Relaxed);
+        queue.in_flight.store(0, Ordering::Relaxed);
+        assert_eq!(host.found_stuck(results), [AT_TWO], "{what}");
+    }
+}
+
+#[test]
+fn who_is_to_bring_an_argument_may_take_his_time() {
+    let host = Host::new(false);
+    let text = "func.func @f(%x: i32) -> i32 {
+      %a = tfrt.add.i32 %x, %x
+      tfrt.return %a : i32
+    }
+    func.func @main(%x: i32) -> i32 {
+      %a = tfrt.call @f(%x) : (i32) -> i32
+      tfrt.return %a : i32
+    }";
+    let (promise, argument) = AsyncValue::<i32>::pending();
+    let request = RequestContext::new(&host.host);
+    let results = host.begin(text, &request, argument.into_any());
+    host.queue.wait_for_looks();
+    assert!(!results[0].is_settled());
+    promise.resolve(2);
+    host.queue.await_all(&results).unwrap();
+    assert_eq!(results[0].get::<i32>(), Some(&4));
+}
+
+#[test]
+fn each_request_is_told_of_its_own_kernels() {
+    let host = Host::new(false);
+    host.queue.in_flight.store(1, Ordering::Relaxed);
+    let other = format!("\n{STUCK}");
+    let calls = [STUCK, &other, STUCK].map(|text| host.call(text));
+    host.queue.in_flight.store(0, Ordering::Relaxed);
+    let found = calls.map(|results| host.found_stuck(results));
+    let at_three = AT_TWO.replace(":2:", ":3:");
+    assert_eq!(found, [[AT_TWO], [&at_three], [AT_TWO]]);
+}
+
+#[test]
+fn the_innermost_call_is_failed_first() {
+    let host = Host::new(false);
+    let text = "func.func @f(%x: i32) -> i32 {
+  %p = \"t.to_come\"(%x) : (i32) -> i32
+  tfrt.return %p : i32
+}
+func.func @main(%x: i32) -> (i32, i32) {
+  %a = tfrt.call @f(%x) : (i32) -> i32
+  %p = \"t.to_come\"(%x) : (i32) -> i32
+  tfrt.return %a, %p : i32, i32
+}
+";
+    let found = host.found_stuck(host.call(text));
+    assert_eq!(found, [AT_TWO, &AT_TWO.replace(":2:", ":7:")]);
+}
+
+#[test]
+fn nothing_is_stuck_while_a_thread_runs_kernels() {
+    let at_once = "func.func @main(%x: i32) -> i32 {
+      %a = \"t.looks\"(%x) : (i32) -> i32
+      tfrt.return %a : i32
+    }";
+    let tried = "func.func @main(%x: i32) -> i32 {
+      %a = \"t.looks\"(%x) : (i32) -> i32
+      %p = \"t.to_come\"(%x) : (i32) -> i32
+      tfrt.return %a : i32
+    }";
+    let after_a_task = "func.func @main(%x: i32) -> i32 {
+      %a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32
+      %b = \"t.looks\"(%a) : (i32) -> i32
+      tfrt.return %b : i32
+    }";
+    for (always_counts, text) in [(true, at_once), (false, tried), (false, after_a_task)] {
+        let host = Host::new(always_counts);
+        let stuck = host.call(STUCK);
+        // Tasks of another queue are none of the host's.
+        let queue = Arc::new(SingleThreadedWorkQueue::new());
+        let other = RequestContext::builder(&host.host).queue(queue.clone());
+        let results = host.begin(text, &other.build(), AnyAsyncValue::new(1));
+        queue.await_all(&results).unwrap();
+        assert!(results[0].get::<i32>().is_some());
+        assert!(!stuck[0].is_settled(), "{text}");
+        assert_eq!(host.found_stuck(stuck), [AT_TWO]);
+    }
+}
