@@ -447,3 +447,29 @@ func.func @main() -> (i32, !tfrt.string) {
         assert_eq!(results[1].get::<String>().unwrap(), "deep");
     }
 }
+
+#[test]
+fn a_thread_is_inside_of_a_kernel_while_that_runs() {
+    let mut registry = KernelRegistry::new();
+    registry
+        .add("t.is_inside", || {
+            tfrt_host::guarded(|| assert!(tfrt_host::is_in_kernel())).is_ok()
+                && tfrt_host::is_in_kernel()
+        })
+        .add("t.panics", || -> i32 { panic!("inside") });
+    let host = HostContext::builder(registry)
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .build();
+    let host = Host {
+        host,
+        captured: Output::captured().1,
+        told: Arc::default(),
+    };
+    assert!(!tfrt_host::is_in_kernel());
+    let text = "func.func @main() -> (i1, i32) {\n  %x = \"t.is_inside\"() : () -> i1\n  \
+        %y = \"t.panics\"() : () -> i32\n  tfrt.return %x, %y : i1, i32\n}\n";
+    let results = host.run(text, &RequestContext::new(&host.host));
+    assert_eq!(results[0].get::<bool>(), Some(&true));
+    assert_eq!(message(&results[1]), "the kernel panicked: inside");
+    assert!(!tfrt_host::is_in_kernel());
+}

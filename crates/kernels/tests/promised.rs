@@ -29,10 +29,10 @@ fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
 }
 
 /// A host with one thread, which looks this often for what is stuck. Its kernel `t.to_come` keeps its promises here;
-/// `t.gives_up` gives its request up before it returns.
+/// `t.gives_up` gives its request up before it returns, and `t.keeps_next` keeps the last promise that is left.
 fn promising(watch_period: Duration) -> (HostContext, Promises) {
     let promises = Promises::default();
-    let (kept, left) = (promises.clone(), promises.clone());
+    let (kept, left, next) = (promises.clone(), promises.clone(), promises.clone());
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
     registry
@@ -53,6 +53,13 @@ fn promising(watch_period: Duration) -> (HostContext, Promises) {
                 value
             },
         )
+        .add("t.keeps_next", move |x: i32| {
+            let promise = next.lock().unwrap().pop();
+            if let Some(promise) = promise {
+                promise.resolve(x);
+            }
+            x
+        })
         .add("t.early", early)
         .add("t.both", both);
     let queue = Arc::new(SingleThreadedWorkQueue::new());
@@ -202,4 +209,23 @@ fn calls_whose_promises_nobody_can_keep_are_found_one_after_the_other() {
         );
         assert_eq!(promises.lock().unwrap().len(), n_calls);
     }
+}
+
+#[test]
+fn values_that_bring_each_other_nest_a_hundred_deep() {
+    let text = r#"func.func @main(%x: i32) -> i32 {
+      %p = "t.to_come"(%x) : (i32) -> i32
+      %k = "t.keeps_next"(%p) : (i32) -> i32
+      tfrt.return %k : i32
+    }"#;
+    let (host, promises) = promising(UNWATCHED);
+    let results: Vec<_> = (0..150).flat_map(|_| begin(&host, text)).collect();
+    let last = promises.lock().unwrap().pop().unwrap();
+    last.resolve(5);
+    let n_settled = results.iter().filter(|result| result.is_settled()).count();
+    // Then a task goes on.
+    assert_eq!(n_settled, 100);
+    host.queue().await_all(&results).unwrap();
+    assert!(results.iter().all(|result| result.get() == Some(&5)));
+    assert_eq!(host.queue().stats().executed, 1);
 }

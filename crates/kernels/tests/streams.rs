@@ -184,6 +184,38 @@ fn one_thread_runs_all_at_once_where_nobody_can_see_the_order() {
 }
 
 #[test]
+fn loops_let_the_queue_come_to_their_tasks_now_and_then() {
+    let host = Host::new(single(), false);
+    let kernels = (1..=64).map(|n| format!("  %n{n} = \"t.note\"(%x) : (i32) -> i32\n"));
+    let streams: Vec<String> = (0..=64).map(|stream: i32| stream.to_string()).collect();
+    let text = |n_turns: i32| {
+        format!(
+            "func.func @body(%x: i32) -> i32 attributes {{_tfrt_streams = [array<i64: {}>]}} {{
+             {}
+               tfrt.return %x : i32
+             }}
+             func.func @main(%x: i32) -> i32 {{
+               %n = tfrt.constant.i32 {n_turns}
+               %r = tfrt.repeat.i32 %n, %x : i32 {{
+                 %a = tfrt.call @body(%x) : (i32) -> i32
+                 tfrt.return %a : i32
+               }}
+               tfrt.return %r : i32
+             }}",
+            streams.join(", "),
+            kernels.clone().collect::<String>()
+        )
+    };
+    // Each turn leaves 63 tasks, and 65,536 are enough.
+    for (n_turns, is_at_once) in [(1041, true), (1042, false)] {
+        let values = host.begin(&host.main_of(&text(n_turns)));
+        assert_eq!(values[0].is_settled(), is_at_once, "{n_turns}");
+        host.host.queue().await_all(&values).unwrap();
+        assert_eq!(values[0].get::<i32>(), Some(&1));
+    }
+}
+
+#[test]
 fn several_threads_share_what_takes_long() {
     for (first, streams) in [
         ("", "0, 0, 1"),

@@ -105,7 +105,7 @@ impl ConcurrentWorkQueue for Observed {
 struct Host {
     host: HostContext,
     queue: Arc<Observed>,
-    _promises: Arc<Mutex<Vec<Promise<i32>>>>,
+    promises: Arc<Mutex<Vec<Promise<i32>>>>,
 }
 
 impl Host {
@@ -132,7 +132,7 @@ impl Host {
         Host {
             host,
             queue,
-            _promises: promises,
+            promises: promises,
         }
     }
 
@@ -287,5 +287,23 @@ fn nothing_is_stuck_while_a_thread_runs_kernels() {
         assert!(results[0].get::<i32>().is_some());
         assert!(!stuck[0].is_settled(), "{text}");
         assert_eq!(host.found_stuck(stuck), [AT_TWO]);
+    }
+}
+
+#[test]
+fn nobody_looks_when_there_is_nothing_to_wait_for() {
+    let host = Host::new(false);
+    for _ in 0..2 {
+        assert_eq!(host.found_stuck(host.call(STUCK)), [AT_TWO]);
+        // Promises know who waits for them.
+        drop(std::mem::take(&mut *host.promises.lock().unwrap()));
+        let n_looks = || host.queue.n_looks.load(Ordering::Acquire);
+        let latest = Instant::now() + Duration::from_secs(30);
+        let mut before = None;
+        while before != Some(n_looks()) {
+            assert!(Instant::now() < latest, "somebody looks again and again");
+            before = Some(n_looks());
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 }

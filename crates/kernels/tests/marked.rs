@@ -1,0 +1,115 @@
+//! Kernels that any one operand starts (`bef.nonstrict`): each of the ways in which they end.
+
+use std::sync::{Arc, Mutex};
+
+use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_async::{AsyncValue, Promise};
+use tfrt_bef::BefFile;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::kernel::{Arguments, Call, Callee, Forward, KernelRegistry, Later, Rest, Step};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, Program, RequestContext};
+
+fn forwards(arguments: Arguments, body: Callee) -> Forward {
+    Call::forward(body, arguments)
+}
+
+fn counts(values: Rest) -> (i32, i32) {
+    let n_settled = values.iter().filter(|value| value.is_settled()).count();
+    (values.len() as i32, n_settled as i32)
+}
+
+fn counts_later(values: Rest) -> Later<impl FnOnce() -> i32 + Send> {
+    Later(move || counts(values).0)
+}
+
+fn fails_in_part(_: Rest) -> (Result<i32, Error>, i32) {
+    (Err(Error::not_found("the first")), 7)
+}
+
+fn fails(_: Rest) -> Result<(i32, i32), Error> {
+    Err(Error::not_found("both"))
+}
+
+fn panics(_: Rest) -> (i32, i32) {
+    panic!("with handles")
+}
+
+fn waits(values: Rest) -> Step {
+    Step::wait_for(values.0, |values| {
+        let last = values.last().cloned();
+        Step::done(values.into_iter().chain(last).collect())
+    })
+}
+
+/// Runs a kernel on a number and on one that comes when the kernel has returned, in any case and if it waits.
+fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
+    let promises = Arc::<Mutex<Vec<Promise<i32>>>>::default();
+    let kept = promises.clone();
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    registry
+        .add("t.to_come", move |_: i32| -> AsyncValue<i32> {
+            let (promise, value) = AsyncValue::pending();
+            kept.lock().unwrap().push(promise);
+            value
+        })
+        .add("t.forwards", forwards)
+        .add("t.counts", counts)
+        .add("t.counts_later", counts_later)
+        .add("t.fails_in_part", fails_in_part)
+        .add("t.fails", fails)
+        .add("t.panics", panics)
+        .add("t.waits", waits);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let host = HostContext::builder(registry)
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .diagnostics(move |error| heard.lock().unwrap().push(error.message().to_owned()))
+        .build();
+    let n_results = results.split(',').count();
+    let types = vec!["i32"; n_results].join(", ");
+    let text = format!(
+        "func.func @both(%x: i32, %y: i32) -> (i32, i32, i32) {{
+           %s = tfrt.add.i32 %x, %y
+           tfrt.return %s, %x, %y : i32, i32, i32
+         }}
+         func.func @main(%x: i32) -> ({types}) {{
+           %p = \"t.to_come\"(%x) : (i32) -> i32
+           {results} = \"{kernel}\"(%x, %p) {{bef.nonstrict, body = @both}} : (i32, i32) -> ({types})
+           tfrt.return {results} : {types}
+         }}"
+    );
+    let text = match kernel {
+        "t.forwards" => text,
+        _ => text.replace(", body = @both", ""),
+    };
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", &text)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+    let main = program.function("main").unwrap();
+    let context = ExecutionContext::new(&RequestContext::new(&host));
+    let values = main.execute(&context, vec![AnyAsyncValue::new(3)]);
+    promises.lock().unwrap().pop().unwrap().resolve(4);
+    host.queue().await_all(&values).unwrap();
+    let shown = values.into_iter().map(AnyAsyncValue::settled).map(|value| {
+        let number = value.get::<i32>().map(ToString::to_string);
+        number.unwrap_or_else(|| value.error().unwrap().message().to_owned())
+    });
+    assert_eq!(shown.collect::<Vec<_>>(), expected, "{kernel}");
+    assert_eq!(told.lock().unwrap().len(), n_told, "{kernel}");
+}
+
+#[test]
+fn kernels_with_handles_end_like_all_others() {
+    check("t.forwards", "%a, %b, %c", &["7", "3", "4"], 0);
+    check("t.counts", "%a, %b", &["2", "1"], 0);
+    check("t.counts_later", "%a", &["2"], 0);
+    check("t.fails_in_part", "%a, %b", &["the first", "7"], 1);
+    check("t.fails", "%a, %b", &["both", "both"], 1);
+    let panicked = "the kernel panicked: with handles";
+    check("t.panics", "%a, %b", &[panicked, panicked], 1);
+    check("t.waits", "%a, %b, %c", &["3", "4", "4"], 0);
+    let misfit = "the kernel gave 3 results where 2 are expected";
+    check("t.waits", "%a, %b", &[misfit, misfit], 1);
+    check("t.forwards", "%a, %b", &[misfit, misfit], 1);
+}
