@@ -166,6 +166,7 @@ pub fn places_of_planted_bugs() -> BTreeMap<String, String> {
 fn places(files: &[Code]) -> BTreeMap<String, String> {
     // One is built in, or chosen when the program runs.
     let marks = [
+        concat!("is_", "planted(\""),
         concat!("cfg!(tfrt_", "planted = \""),
         concat!("\"TFRT_", "PLANTED\").as_deref() == Ok(\""),
     ];

@@ -46,6 +46,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use crate::function::Function;
 use crate::kernel::control::{Resume, StepKind, Wake};
 use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
+use crate::planted::is_planted;
 use crate::request::{ExecutionContext, RequestContext};
 
 pub(crate) mod cost;
@@ -130,16 +131,11 @@ fn settle(frame: Arc<Frame>, claim: Claim, register: u32, value: AnyAsyncValue) 
     let is_looked_up = !value.is_plain() || !shape.has_one_stream();
     if let Some(kernel) = is_looked_up.then(|| shape.producer(register)).flatten() {
         stream = shape.stream(kernel);
-        let is_lost =
-            cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("unplaced-error");
-        if !is_lost {
+        if !is_planted("unplaced-error") {
             value = located(&frame, kernel, value);
         }
     }
-    if cfg!(tfrt_planted)
-        && std::env::var("TFRT_PLANTED").as_deref() == Ok("kept-frame")
-        && value.error().is_some()
-    {
+    if is_planted("kept-frame") && value.error().is_some() {
         std::mem::forget(frame.clone());
     }
     match claim {

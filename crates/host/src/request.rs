@@ -15,6 +15,7 @@ use tfrt_bef::LocationOffset;
 use crate::context::HostContext;
 use crate::executor::topology::Topology;
 use crate::executor::{guarded, live};
+use crate::planted::is_planted;
 use crate::program::ProgramRef;
 use crate::record::{Part, Watch};
 use crate::trace::{Level, Scope};
@@ -334,9 +335,7 @@ impl RequestContext {
     /// Tells whether the request was stopped.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        if cfg!(tfrt_planted)
-            && std::env::var("TFRT_PLANTED").as_deref() == Ok("unseen-cancellation")
-        {
+        if is_planted("unseen-cancellation") {
             return false;
         }
         self.cancellation.get().is_some()

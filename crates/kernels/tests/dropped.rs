@@ -1,8 +1,9 @@
-//! Calls whose tasks a queue drops: all their results settle, and they leave nothing. Alone in its process, since it
-//! counts.
+//! Calls whose tasks a queue drops, or takes for those of others: all their results settle, and they leave nothing.
+//! Alone in its process, since it counts.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tfrt_async::queue::{
@@ -86,9 +87,21 @@ struct Forgetful {
     n_dropped: AtomicUsize,
     /// Tasks that are confined to their thread stay so.
     has_local: bool,
+    /// Whoever asks for the next task gets it, and the one behind it, whosever they are: these are all owners.
+    owners: Option<Mutex<BTreeSet<usize>>>,
 }
 
 impl Forgetful {
+    fn new(n_tasks: usize, has_local: bool) -> Self {
+        Forgetful {
+            queue: SingleThreadedWorkQueue::new(),
+            n_left: AtomicUsize::new(n_tasks),
+            n_dropped: AtomicUsize::new(0),
+            has_local,
+            owners: None,
+        }
+    }
+
     fn takes_one(&self) -> bool {
         let left = self.n_left.load(Ordering::Relaxed);
         match left {
@@ -111,6 +124,9 @@ impl ConcurrentWorkQueue for Forgetful {
     }
 
     fn add_local_task(&self, task: LocalTask<'_>) {
+        if let Some(owners) = &self.owners {
+            owners.lock().unwrap().insert(task.owner().addr());
+        }
         match (self.takes_one(), self.has_local) {
             (false, _) => {}
             (_, true) => self.queue.add_local_task(task),
@@ -119,7 +135,14 @@ impl ConcurrentWorkQueue for Forgetful {
     }
 
     fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
-        self.queue.take_local_task(owner, take);
+        let Some(owners) = &self.owners else {
+            return self.queue.take_local_task(owner, take);
+        };
+        let owners: Vec<usize> = owners.lock().unwrap().iter().copied().collect();
+        for owner in owners.iter().chain(&owners) {
+            let owner = std::ptr::without_provenance(*owner);
+            self.queue.take_local_task(owner, take);
+        }
     }
 
     fn share_local_tasks(&self) {
@@ -183,12 +206,7 @@ fn main_of(host: &HostContext, text: &str) -> Function {
 
 /// Calls a program whose tasks are dropped after the first few, and tells how many were.
 fn call(text: &str, n_tasks: usize, has_local: bool, is_spawned: bool) -> usize {
-    let queue = Arc::new(Forgetful {
-        queue: SingleThreadedWorkQueue::new(),
-        n_left: AtomicUsize::new(n_tasks),
-        n_dropped: AtomicUsize::new(0),
-        has_local,
-    });
+    let queue = Arc::new(Forgetful::new(n_tasks, has_local));
     let host = host(queue.clone());
     let main = main_of(&host, text);
     let request = RequestContext::new(&host);
@@ -208,8 +226,12 @@ fn call(text: &str, n_tasks: usize, has_local: bool, is_spawned: bool) -> usize 
     n_dropped
 }
 
+/// Whoever counts is alone.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn calls_leave_nothing_when_their_tasks_are_dropped() {
+    let _alone = ALONE.lock();
     for (name, text) in PROGRAMS {
         for (has_local, is_spawned) in [(false, false), (true, false), (false, true), (true, true)]
         {
@@ -228,4 +250,44 @@ fn calls_leave_nothing_when_their_tasks_are_dropped() {
             assert!(n_tasks > 1, "{name}: there are tasks to drop");
         }
     }
+}
+
+#[test]
+fn calls_take_no_tasks_of_others() {
+    let _alone = ALONE.lock();
+    let text = r#"func.func @main(%x: i32) -> (i32, i32) {
+      %a = "tfrt_test.async_add.i32"(%x, %x) : (i32, i32) -> i32
+      %b = "tfrt_test.async_add.i32"(%a, %x) : (i32, i32) -> i32
+      tfrt.return %a, %b : i32, i32
+    }"#;
+    let before = counters().live_cells;
+    let mut n_dropped = 0;
+    for n_calls in 1..5 {
+        let queue = Arc::new(Forgetful {
+            owners: Some(Mutex::default()),
+            ..Forgetful::new(usize::MAX, true)
+        });
+        let host = host(queue.clone());
+        let main = main_of(&host, text);
+        let request = RequestContext::new(&host);
+        let begin = |number: i32| {
+            let argument = AnyAsyncValue::new(number);
+            main.execute(&ExecutionContext::new(&request), vec![argument])
+        };
+        let results: Vec<_> = (1..=n_calls).flat_map(begin).collect();
+        queue.await_all(&results).unwrap();
+        queue.quiesce().unwrap();
+        for (number, results) in (1..).zip(results.chunks(2)) {
+            for (n_times, result) in [2, 3].into_iter().zip(results) {
+                let result = result.clone().settled();
+                assert!(result.is_settled(), "somebody waits for ever");
+                match result.get::<i32>() {
+                    Some(sum) => assert_eq!(*sum, n_times * number),
+                    None => n_dropped += 1,
+                }
+            }
+        }
+    }
+    assert_eq!(counters().live_cells, before);
+    assert!(n_dropped > 0);
 }

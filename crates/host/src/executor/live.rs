@@ -19,6 +19,7 @@ use tfrt_bef::order::sort_by;
 
 use super::frame::{Frame, SharedFrame, WeakFrame};
 use crate::context::{HostContext, WeakHost};
+use crate::planted::is_planted;
 use crate::request::RequestContext;
 
 /// How often the watch looks, unless the host says otherwise.
@@ -197,9 +198,7 @@ fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
             return;
         }
         let now = strong.quiet();
-        let is_blind =
-            cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("unseen-stop");
-        if now.is_some() && now == previous && !is_blind {
+        if now.is_some() && now == previous && !is_planted("unseen-stop") {
             fail_stuck(&strong);
         }
         drop(strong);
@@ -214,7 +213,7 @@ impl HostContext {
         let busy = self.live_frames().busy.load(Ordering::Acquire);
         let activity = self.queue().activity();
         let mut idle = activity.in_flight == 0 && self.timers().pending() == 0 && busy as u32 == 0;
-        idle |= cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("false-alarm");
+        idle |= is_planted("false-alarm");
         idle.then_some((activity.epoch, busy))
     }
 }

@@ -21,6 +21,7 @@ use tfrt_async::sync::UnsafeCell;
 
 use super::records::{Record, RecordWriter, Records};
 use super::shape::Output;
+use crate::planted::is_planted;
 
 /// What a register is kept in.
 pub(crate) type Slot = UnsafeCell<MaybeUninit<AnyAsyncValue>>;
@@ -387,7 +388,7 @@ unsafe fn find_last<R>(
         let operand = unsafe { slots.peek(*register) };
         look(index, operand)
     };
-    if cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("first-error") {
+    if is_planted("first-error") {
         return left.find_map(look);
     }
     left.rev().find_map(look)

@@ -1,0 +1,7 @@
+//! Planted bugs of which one is chosen when tests run; `docs/checkers.md` tells what they are for.
+
+/// Whether bugs are planted in this build, and this one is meant.
+#[inline]
+pub(crate) fn is_planted(bug: &str) -> bool {
+    cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok(bug)
+}
