@@ -20,12 +20,16 @@ struct Counting {
     system: SystemAllocator,
     n_taken: AtomicUsize,
     n_given_back: AtomicUsize,
+    /// The most at one time.
+    max_held: AtomicUsize,
 }
 
 // SAFETY: the blocks are the system allocator's, which makes the same promise.
 unsafe impl HostAllocator for Counting {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.n_taken.fetch_add(1, Ordering::Relaxed);
+        let n_taken = self.n_taken.fetch_add(1, Ordering::Relaxed) + 1;
+        let n_held = n_taken - self.n_given_back.load(Ordering::Relaxed);
+        self.max_held.fetch_max(n_held, Ordering::Relaxed);
         self.system.allocate(layout)
     }
 
@@ -50,6 +54,10 @@ struct Host {
 
 impl Host {
     fn new() -> Host {
+        Host::counting(false)
+    }
+
+    fn counting(always: bool) -> Host {
         let blocks = Arc::new(Counting::default());
         let (is_late, promises) = (
             Arc::<AtomicBool>::default(),
@@ -69,6 +77,7 @@ impl Host {
         let host = HostContext::builder(registry)
             .queue(Arc::new(SingleThreadedWorkQueue::new()))
             .allocator(blocks.clone())
+            .dynamic_order(always)
             .build();
         Host {
             host,
@@ -189,4 +198,40 @@ fn calls_share_blocks_and_the_last_is_kept_for_the_next_call() {
     let n_blocks = [5, 50, 500, 5000].map(|n| host.n_blocks(&main, n, n * (n + 1) / 2));
     assert!(n_blocks[0] == 0 && n_blocks[1] > 0 && n_blocks.is_sorted());
     assert!(n_blocks[2] < 8 && n_blocks[3] < 12, "{n_blocks:?}");
+}
+
+#[test]
+fn a_call_keeps_one_block_beside_those_that_it_needs() {
+    let host = Host::new();
+    // Each function is too wide for the block of the one before.
+    let widths = [100, 250, 600, 1400];
+    let functions = widths.map(|n| wide(&format!("wide{n}"), n));
+    let mut calls = "%r = tfrt.add.i32 %x, %x\n".to_owned();
+    let (mut last, mut sum) = ("%r".to_owned(), 2);
+    for n in widths {
+        calls += &format!("%r{n} = tfrt.call @wide{n}({last}) : (i32) -> i32\n");
+        (last, sum) = (format!("%r{n}"), sum + n * (n - 1) / 2);
+    }
+    let text = format!(
+        "{}func.func @main(%x: i32) -> i32 {{\n{calls}tfrt.return {last} : i32\n}}\n",
+        functions.concat(),
+    );
+    assert_eq!(host.n_blocks(&host.main_of(&text), 1, sum), widths.len());
+    assert_eq!(host.blocks.max_held.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_call_that_is_counted_takes_a_block_unless_there_is_nothing_to_keep() {
+    let host = Host::counting(true);
+    let main = host.main_of(
+        "func.func @main(%x: i32) -> i32 {
+           %a = tfrt.add.i32 %x, %x
+           tfrt.return %a : i32
+         }",
+    );
+    assert_eq!(host.n_blocks(&main, 3, 6), 1);
+    let nothing = host.main_of("func.func @main() {\n  tfrt.return\n}\n");
+    let context = ExecutionContext::new(&RequestContext::new(&host.host));
+    assert!(nothing.execute(&context, Vec::new()).is_empty());
+    assert_eq!(host.n_blocks(&main, 4, 8), 1);
 }

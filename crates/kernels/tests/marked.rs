@@ -73,10 +73,10 @@ fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
            %s = tfrt.add.i32 %x, %y
            tfrt.return %s, %x, %y : i32, i32, i32
          }}
-         func.func @main(%x: i32) -> ({types}) {{
+         func.func @main(%x: i32) -> ({types}, i32, i32, i32) {{
            %p = \"t.to_come\"(%x) : (i32) -> i32
            {results} = \"{kernel}\"(%x, %p) {{bef.nonstrict, body = @both}} : (i32, i32) -> ({types})
-           tfrt.return {results} : {types}
+           tfrt.return {results}, %p, %x, %p : {types}, i32, i32, i32
          }}"
     );
     let text = match kernel {
@@ -95,6 +95,8 @@ fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
         let number = value.get::<i32>().map(ToString::to_string);
         number.unwrap_or_else(|| value.error().unwrap().message().to_owned())
     });
+    let operands = ["4", "3", "4"];
+    let expected: Vec<&str> = expected.iter().copied().chain(operands).collect();
     assert_eq!(shown.collect::<Vec<_>>(), expected, "{kernel}");
     assert_eq!(told.lock().unwrap().len(), n_told, "{kernel}");
 }

@@ -902,7 +902,11 @@ fn run_confined<const TASKS: bool>(
             }
             continue;
         }
-        let is_shared = TASKS && registers.registers().is_shared();
+        // Without tasks nobody shares the call.
+        let is_shared = match TASKS {
+            true => registers.registers().is_shared(),
+            false => false,
+        };
         if status != Status::PLAIN || is_shared {
             let mut running = right(kernel);
             if status.is_call() {

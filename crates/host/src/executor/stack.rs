@@ -695,8 +695,8 @@ impl<'f> Stack<'f> {
     /// list empty; if these are as many as it takes, and values in place.
     #[inline]
     pub(super) fn restart(&mut self, arguments: &mut Vec<AnyAsyncValue>) -> bool {
-        let n_arguments = self.top.topology.sequence().n_arguments();
-        if self.state != State::Over || arguments.len() != n_arguments {
+        assert!(self.state == State::Over, "its results were taken");
+        if arguments.len() != self.top.topology.sequence().n_arguments() {
             return false;
         }
         // SAFETY: S1.

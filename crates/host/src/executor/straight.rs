@@ -126,10 +126,7 @@ fn run_to(
     if !straight.stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }
-    let is_timed = end == End::OfKernels
-        && topology.manner < Manner::Ordered
-        && request.queue().parallelism() > 1;
-    let started = is_timed.then(Instant::now);
+    let started = is_timed(end, topology, request).then(Instant::now);
     if request.is_watched() {
         straight.drive::<true>()?;
     } else {
@@ -143,6 +140,12 @@ fn run_to(
     }
     straight.stack.take_results(values);
     Ok(None)
+}
+
+/// Whether somebody asks what calls of a function cost: whether its streams are worth several threads.
+#[inline]
+fn is_timed(end: End, topology: &Topology, request: &RequestContext) -> bool {
+    end == End::OfKernels && topology.manner < Manner::Ordered && request.queue().parallelism() > 1
 }
 
 /// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
