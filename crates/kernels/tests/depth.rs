@@ -57,13 +57,13 @@ fn text(ways: &[Way]) -> String {
     ways.iter().enumerate().map(function).collect()
 }
 
-fn host(registry: KernelRegistry) -> HostContext {
+fn host(limits: Limits, always_counts: bool) -> HostContext {
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
     HostContext::builder(registry)
         .queue(Arc::new(SingleThreadedWorkQueue::new()))
-        .limits(Limits {
-            max_depth: MAX_DEPTH as u32,
-            ..Limits::default()
-        })
+        .limits(limits)
+        .dynamic_order(always_counts)
         .build()
 }
 
@@ -88,9 +88,11 @@ fn call(host: &HostContext, main: &Function, argument: i32) -> Result<i32, Error
 
 #[test]
 fn so_many_calls_are_in_progress_and_no_more_in_whatever_ways_they_run() {
-    let mut registry = KernelRegistry::new();
-    tfrt_kernels::register_all(&mut registry);
-    let host = host(registry);
+    let limits = Limits {
+        max_depth: MAX_DEPTH as u32,
+        ..Limits::default()
+    };
+    let host = host(limits, false);
     for n_calls in MAX_DEPTH - 1..=MAX_DEPTH + 1 {
         for mut number in 0..WAYS.len().pow(n_calls as u32) {
             let mut ways = Vec::new();
@@ -187,5 +189,34 @@ fn functions_that_kernels_run_on_the_threads_stack_nest_two_hundred_deep() {
 fn calls_that_are_deeper_on_the_threads_stack_are_counted() {
     for n_calls in [199, 200, 201, 202, 250] {
         assert_eq!(nested("", n_calls).ok(), Some(n_calls - 1));
+    }
+}
+
+#[test]
+fn every_call_and_every_kernel_is_a_step() {
+    // A call and two kernels of the outermost; a call and two kernels more for each turn, the second for a call of one.
+    let text = "func.func @f(%x: i32) -> i32 {
+      %a = tfrt.add.i32 %x, %x
+      tfrt.return %a : i32
+    }
+    func.func @main(%x: i32) -> i32 {
+      %n = tfrt.constant.i32 5
+      %r = tfrt.repeat.i32 %n, %x : i32 {
+        %a = tfrt.call @f(%x) : (i32) -> i32
+        tfrt.return %a : i32
+      }
+      tfrt.return %r : i32
+    }";
+    for always_counts in [false, true] {
+        let n_steps = 3 + 5 * 4;
+        for (max_steps, expected) in [(n_steps, Some(96)), (n_steps - 1, None)] {
+            let limits = Limits {
+                max_steps: Some(max_steps),
+                ..Limits::default()
+            };
+            let host = host(limits, always_counts);
+            let result = call(&host, &main_of(&host, text), 3);
+            assert_eq!(result.ok(), expected, "{max_steps} {always_counts}");
+        }
     }
 }

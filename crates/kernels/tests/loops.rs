@@ -1,8 +1,10 @@
-//! Loops and calls with everything that can go wrong in them, in an order found at load and counted.
+//! Loops and calls with everything that can go wrong in them, in an order found at load and counted. Alone in its
+//! process, since it counts.
 
 use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_async::{Heap, Value, counters};
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::{
@@ -74,8 +76,38 @@ fn unlucky_pair(x: i32) -> (i32, Result<i32, Error>) {
     (x, unlucky(x))
 }
 
-/// Runs `@main` with a number, and gives its results, and what was told of errors: kernel and line.
+/// Tells when it is dropped.
+struct Held(Arc<Mutex<Vec<&'static str>>>);
+
+impl Value for Held {
+    const NAME: &'static str = "!t.held";
+    type Storage = Heap;
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push("dropped");
+    }
+}
+
+/// Whoever counts is alone.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Runs `@main` with a number, and gives its results, and what was told of errors (kernel and line) and of values.
 fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<String>) {
+    let alone = ALONE.lock();
+    let before = counters().live_cells;
+    let found = run_alone(text, argument, always_counts);
+    assert_eq!(
+        counters().live_cells,
+        before,
+        "{argument} {always_counts} {text}"
+    );
+    drop(alone);
+    found
+}
+
+fn run_alone(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<String>) {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
     for (name, trouble) in TROUBLES {
@@ -90,7 +122,15 @@ fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<Stri
         };
         registry.add(name, begin);
     }
+    let events = Arc::<Mutex<Vec<&'static str>>>::default();
+    let (made, ended) = (events.clone(), events.clone());
     registry
+        .add("t.held", move |_: i32| Held(made.clone()))
+        .add("t.look", |_: &Held| 1)
+        .add("t.end", move |x: i32| {
+            ended.lock().unwrap().push("ended");
+            x
+        })
         .add("t.unlucky", unlucky)
         .add("t.unlucky_pair", unlucky_pair)
         .add("t.same", |text: &String| text.clone())
@@ -115,6 +155,7 @@ fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<Stri
     let context = ExecutionContext::new(&RequestContext::new(&host));
     let values = main.execute(&context, vec![AnyAsyncValue::new(argument)]);
     host.queue().await_all(&values).unwrap();
+    host.queue().quiesce().unwrap();
     let shown = values.into_iter().map(AnyAsyncValue::settled).map(|value| {
         let number = value.get::<i32>().map(ToString::to_string);
         let text = value.get::<String>().cloned();
@@ -122,7 +163,10 @@ fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<Stri
         shown.unwrap_or_else(|| value.error().unwrap().message().to_owned())
     });
     let shown = shown.collect();
-    (shown, std::mem::take(&mut *told.lock().unwrap()))
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let events = std::mem::take(&mut *events.lock().unwrap());
+    let events = events.into_iter().map(str::to_owned);
+    (shown, told.into_iter().chain(events).collect())
 }
 
 /// A loop over a number, and over a text if it is to have one, whose bodies have these attributes.
@@ -222,27 +266,65 @@ fn errors_have_the_place_of_their_kernel_before_and_after_calls() {
 %a, %b = \"t.unlucky_pair\"(%x) : (i32) -> (i32, i32)
 tfrt.return %a, %b : i32, i32
 }
-func.func @main(%x: i32) -> (i32, i32, i32, i32) {
+func.func @main(%x: i32) -> (i32, i32, i32, i32, i32) {
 %a, %b = \"t.call\"(%x) {body = @pair} : (i32) -> (i32, i32)
 %c = \"t.unlucky\"(%a) : (i32) -> i32
 %d = \"t.call\"(%a) {body = @pair} : (i32) -> i32
-tfrt.return %a, %b, %c, %d : i32, i32, i32, i32
+%e, %f = \"t.call\"(%a, %a) {body = @pair} : (i32, i32) -> (i32, i32)
+tfrt.return %a, %b, %c, %d, %e : i32, i32, i32, i32, i32
 }
 ";
+    let many = "function 'pair' takes 1 arguments, but is given 2";
     let wrong = "the kernel gave 2 results where 1 are expected";
     for always_counts in [false, true] {
-        let (shown, told) = run(text, 4, always_counts);
-        assert_eq!(shown, ["4", "4", "4", wrong]);
-        assert_eq!(told, ["t.call m:8:6"]);
+        let (shown, mut told) = run(text, 4, always_counts);
+        told.sort_unstable();
+        assert_eq!(shown, ["4", "4", "4", wrong, many]);
+        assert_eq!(told, ["t.call m:8:6", "t.call m:9:10"]);
         let (shown, mut told) = run(text, 13, always_counts);
-        assert_eq!(shown, ["13", "thirteen", "thirteen", wrong]);
+        assert_eq!(shown, ["13", "thirteen", "thirteen", wrong, many]);
         told.sort_unstable();
         let expected = [
             "t.call m:8:6",
+            "t.call m:9:10",
             "t.unlucky m:7:6",
             "t.unlucky_pair m:2:10",
             "t.unlucky_pair m:2:10",
         ];
         assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn operands_of_calls_live_until_these_have_returned() {
+    let callee = |first: &str| {
+        format!(
+            "func.func @f(%h: !t.held) -> i32 {{
+               {first}
+               %a = \"t.look\"(%h) : (!t.held) -> i32
+               %b = \"t.end\"(%a) : (i32) -> i32
+               tfrt.return %b : i32
+             }}\n"
+        )
+    };
+    let once = "%r = \"t.call\"(%h) {body = @f} : (!t.held) -> i32";
+    let looped = "%r, %k = tfrt.repeat.i32 %x, %x, %h : i32, !t.held {
+      %a = \"t.call\"(%h) {body = @f} : (!t.held) -> i32
+      tfrt.return %a, %h : i32, !t.held
+    }";
+    for call in [once, looped] {
+        for always_counts in [false, true] {
+            let text = format!(
+                "{}func.func @main(%x: i32) -> i32 {{
+                   %h = \"t.held\"(%x) : (i32) -> !t.held
+                   {call}
+                   tfrt.return %r : i32
+                 }}",
+                callee("")
+            );
+            let (shown, events) = run(&text, 1, always_counts);
+            assert_eq!(shown, ["1"]);
+            assert_eq!(events, ["ended", "dropped"], "{always_counts} {call}");
+        }
     }
 }

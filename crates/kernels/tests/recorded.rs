@@ -1,9 +1,10 @@
 //! What a recording names: each kernel that has run, with its place in the file, for every way to run a function.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
+use tfrt_async::{AsyncValue, Promise};
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
@@ -151,4 +152,48 @@ fn calls_of_several_threads_are_told_apart() {
         });
     // Of each thread four, with two calls each.
     assert_eq!(calls.collect::<BTreeSet<u64>>().len(), 3 * 4 * 3);
+}
+
+#[test]
+fn a_call_that_is_counted_from_a_kernel_on_is_still_the_same() {
+    let promises = Arc::<Mutex<Vec<Promise<i32>>>>::default();
+    let kept = promises.clone();
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    registry.add("t.to_come", move |_: i32| -> AsyncValue<i32> {
+        let (promise, value) = AsyncValue::pending();
+        kept.lock().unwrap().push(promise);
+        value
+    });
+    let recorder = Arc::new(Recorder::new());
+    let host = HostContext::builder(registry)
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .recorder(recorder.clone())
+        .build();
+    let text = "func.func @main(%x: i32) -> i32 {
+      %a = tfrt.add.i32 %x, %x
+      %p = \"t.to_come\"(%a) : (i32) -> i32
+      %b = tfrt.add.i32 %p, %a
+      tfrt.return %b : i32
+    }";
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+    let main = program.function("main").unwrap();
+    let context = ExecutionContext::new(&RequestContext::new(&host));
+    for n_calls in 1..4 {
+        let results = main.execute(&context, vec![AnyAsyncValue::new(1)]);
+        promises.lock().unwrap().pop().unwrap().resolve(1);
+        host.queue().await_all(&results).unwrap();
+        let threads = recorder.recording().threads.into_iter();
+        let events = threads.flat_map(|thread| thread.events);
+        let calls = events.filter_map(|event| match event.kind {
+            EventKind::Kernel { call, .. } => Some(call),
+            _ => None,
+        });
+        let mut n_kernels = BTreeMap::new();
+        calls.for_each(|call| *n_kernels.entry(call).or_insert(0) += 1);
+        assert_eq!(n_kernels.len(), n_calls);
+        assert!(n_kernels.values().all(|n_kernels| *n_kernels == 3));
+    }
 }

@@ -11,7 +11,7 @@ use tfrt_async::queue::{
 use tfrt_async::{AsyncValue, Promise};
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::kernel::{Call, Callee, KernelRegistry, Step};
 use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
 
 /// A single-threaded queue that counts how often the watch has looked at it.
@@ -100,6 +100,15 @@ impl ConcurrentWorkQueue for Observed {
     }
 }
 
+/// What nobody can drop.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb was dropped");
+    }
+}
+
 /// A host that looks every millisecond. Its kernel `t.to_come` gives values whose promises are kept, `t.looks` takes so
 /// long that the watch looks several times.
 struct Host {
@@ -119,6 +128,14 @@ impl Host {
                 let (promise, value) = AsyncValue::pending();
                 kept.lock().unwrap().push(promise);
                 value
+            })
+            .add("t.leaves", |_: i32, body: Callee| {
+                let bomb = Bomb;
+                // It fails, and is dropped with what was to come then.
+                Step::call(Call::new(body, Vec::new()), move |values| {
+                    let _bomb = &bomb;
+                    Step::done(values)
+                })
             })
             .add("t.looks", move |x: i32| {
                 observed.wait_for_looks();
@@ -306,4 +323,19 @@ fn nobody_looks_when_there_is_nothing_to_wait_for() {
             thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+#[test]
+fn a_thread_that_leaves_by_a_panic_is_not_waited_for() {
+    let host = Host::new(false);
+    let text = "func.func @f(%x: i32) -> i32 {
+      tfrt.return %x : i32
+    }
+    func.func @main(%x: i32) -> i32 {
+      %a = \"t.leaves\"(%x) {body = @f} : (i32) -> i32
+      tfrt.return %a : i32
+    }";
+    let call = std::panic::AssertUnwindSafe(|| host.call(text));
+    assert!(std::panic::catch_unwind(call).is_err());
+    assert_eq!(host.found_stuck(host.call(STUCK)), [AT_TWO]);
 }
