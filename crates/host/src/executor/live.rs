@@ -162,11 +162,12 @@ impl LiveFrames {
     fn still_watched(&self) -> bool {
         let mut listed = self.lock();
         listed.watched = !listed.by_address.is_empty();
-        if !listed.watched {
-            // What a burst of calls took is not kept.
-            listed.by_address.shrink_to(N_KEPT);
+        if listed.watched {
+            return true;
         }
-        listed.watched
+        // What a burst of calls took is not kept.
+        listed.by_address.shrink_to(N_KEPT);
+        false
     }
 }
 

@@ -477,8 +477,7 @@ impl<'f> Stack<'f> {
         let is_usual = topology.manner >= Manner::OneThread
             && sequence.n_arguments() == arguments.len()
             && self.depth() < self.max_levels
-            && self.callers.len() < self.callers.capacity()
-            && self.chunk.n_left() >= n_slots;
+            && self.has_room(n_slots);
         if !is_usual {
             return false;
         }
@@ -502,6 +501,12 @@ impl<'f> Stack<'f> {
             unsafe { to.copy(argument, value) };
         }
         true
+    }
+
+    /// Whether a call of so many slots can begin without asking for memory.
+    #[inline(always)]
+    fn has_room(&self, n_slots: usize) -> bool {
+        self.callers.len() < self.callers.capacity() && self.chunk.n_left() >= n_slots
     }
 
     /// Ends the topmost call, whose kernels have all run, with its results for those of the kernel
