@@ -493,8 +493,9 @@ impl fmt::Debug for UninitBuffer {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
     use tfrt_async::{ErrorCode, SystemAllocator};
+
+    use super::*;
 
     fn allocator() -> Arc<dyn HostAllocator> {
         Arc::new(SystemAllocator::new())
@@ -529,7 +530,7 @@ mod tests {
                         bytes[0] += 1;
                         n_written += 1;
                     }
-                    // Who only yields waits for all others of a busy machine to have had their turn.
+                    // Where many want the processor, a thread that yields is back before the other has run.
                     _ => std::thread::sleep(Duration::from_micros(10)),
                 }
             }

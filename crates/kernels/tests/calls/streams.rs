@@ -7,12 +7,12 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AnyAsyncValue, AsyncValue, ExecutionContext, Function, HostContext, Program, RequestContext,
+    AnyAsyncValue, AsyncValue, ExecutionContext, Function, HostContext, RequestContext,
 };
+
+use super::main_of;
 
 /// A host whose kernels tell what they do: `t.note` can print, `t.where` is silent, and takes as long as it is told to.
 struct Host {
@@ -79,10 +79,7 @@ impl Host {
     }
 
     fn main_of(&self, text: &str) -> Function {
-        let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
-        let bytes = compile(&module, &CompileOptions::default()).unwrap();
-        let program = Program::load(BefFile::open(bytes).unwrap(), &self.host).unwrap();
-        program.function("main").unwrap()
+        main_of(&self.host, text)
     }
 
     fn begin(&self, main: &Function) -> Vec<AnyAsyncValue> {

@@ -9,10 +9,10 @@ use tfrt_async::queue::{
     Activity, AwaitError, ConcurrentWorkQueue, LocalTask, QueueStats, SingleThreadedWorkQueue, Task,
 };
 use tfrt_async::{AsyncValue, Promise};
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::{Call, Callee, KernelRegistry, Step};
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext};
+
+use super::main_of;
 
 /// A single-threaded queue that counts how often the watch has looked at it.
 struct Observed {
@@ -153,12 +153,6 @@ impl Host {
         }
     }
 
-    fn program(&self, text: &str) -> Program {
-        let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
-        let bytes = compile(&module, &CompileOptions::default()).unwrap();
-        Program::load(BefFile::open(bytes).unwrap(), &self.host).unwrap()
-    }
-
     /// Calls `@main` in a request.
     fn begin(
         &self,
@@ -166,7 +160,7 @@ impl Host {
         request: &Arc<RequestContext>,
         argument: AnyAsyncValue,
     ) -> Vec<AnyAsyncValue> {
-        let main = self.program(text).function("main").unwrap();
+        let main = main_of(&self.host, text);
         main.execute(&ExecutionContext::new(request), vec![argument])
     }
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext};
+
+use super::program;
 
 const TEXT: &str = "
 func.func private @none() attributes {tfrt.native}
@@ -61,9 +61,7 @@ fn native_functions_run_where_they_are_called() {
                 .queue(queue.clone())
                 .dynamic_order(always_counts)
                 .build();
-            let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", TEXT)).unwrap();
-            let bytes = compile(&module, &CompileOptions::default()).unwrap();
-            let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+            let program = program(&host, TEXT);
             let call = |name: &str, arguments: &[i32]| -> Vec<i32> {
                 let function = program.function(name).unwrap();
                 assert_eq!(function.n_arguments(), arguments.len());

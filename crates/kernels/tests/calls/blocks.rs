@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_async::{AsyncValue, Promise, SystemAllocator};
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AnyAsyncValue, ExecutionContext, Function, HostAllocator, HostContext, Program, RequestContext,
+    AnyAsyncValue, ExecutionContext, Function, HostAllocator, HostContext, RequestContext,
 };
+
+use super::main_of;
 
 /// Counts blocks.
 #[derive(Default)]
@@ -88,10 +88,7 @@ impl Host {
     }
 
     fn main_of(&self, text: &str) -> Function {
-        let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
-        let bytes = compile(&module, &CompileOptions::default()).unwrap();
-        let program = Program::load(BefFile::open(bytes).unwrap(), &self.host).unwrap();
-        program.function("main").unwrap()
+        main_of(&self.host, text)
     }
 
     /// Calls a function, which gives this, and tells how many blocks that took.

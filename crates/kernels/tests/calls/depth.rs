@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::SingleThreadedWorkQueue;
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AnyAsyncValue, AsyncValue, Error, ErrorCode, ExecutionContext, Function, HostContext, Limits,
-    Program, RequestContext,
+    RequestContext,
 };
+
+use super::main_of;
 
 const MAX_DEPTH: usize = 4;
 
@@ -65,13 +65,6 @@ fn host(limits: Limits, always_counts: bool) -> HostContext {
         .limits(limits)
         .dynamic_order(always_counts)
         .build()
-}
-
-fn main_of(host: &HostContext, text: &str) -> Function {
-    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
-    let bytes = compile(&module, &CompileOptions::default()).unwrap();
-    let program = Program::load(BefFile::open(bytes).unwrap(), host).unwrap();
-    program.function("main").unwrap()
 }
 
 fn call(host: &HostContext, main: &Function, argument: i32) -> Result<i32, Error> {

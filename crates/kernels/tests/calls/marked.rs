@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_async::{AsyncValue, Promise};
-use tfrt_bef::BefFile;
-use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::{Arguments, Call, Callee, Forward, KernelRegistry, Later, Rest, Step};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, RequestContext};
+
+use super::main_of;
 
 fn forwards(arguments: Arguments, body: Callee) -> Forward {
     Call::forward(body, arguments)
@@ -83,10 +83,7 @@ fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
         "t.forwards" => text,
         _ => text.replace(", body = @both", ""),
     };
-    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", &text)).unwrap();
-    let bytes = compile(&module, &CompileOptions::default()).unwrap();
-    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
-    let main = program.function("main").unwrap();
+    let main = main_of(&host, &text);
     let context = ExecutionContext::new(&RequestContext::new(&host));
     let values = main.execute(&context, vec![AnyAsyncValue::new(3)]);
     promises.lock().unwrap().pop().unwrap().resolve(4);

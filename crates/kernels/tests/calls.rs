@@ -1,0 +1,28 @@
+//! What calls cost, where and in which order their kernels run, and how they end.
+
+use tfrt_bef::BefFile;
+use tfrt_compiler::{CompileOptions, compile};
+use tfrt_host::{Function, HostContext, Program};
+
+#[path = "calls/blocks.rs"]
+mod blocks;
+#[path = "calls/depth.rs"]
+mod depth;
+#[path = "calls/marked.rs"]
+mod marked;
+#[path = "calls/native.rs"]
+mod native;
+#[path = "calls/streams.rs"]
+mod streams;
+#[path = "calls/stuck.rs"]
+mod stuck;
+
+fn program(host: &HostContext, text: &str) -> Program {
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    Program::load(BefFile::open(bytes).unwrap(), host).unwrap()
+}
+
+fn main_of(host: &HostContext, text: &str) -> Function {
+    program(host, text).function("main").unwrap()
+}
