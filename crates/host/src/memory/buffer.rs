@@ -491,11 +491,8 @@ impl fmt::Debug for UninitBuffer {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use tfrt_async::{ErrorCode, SystemAllocator};
-
     use super::*;
+    use tfrt_async::{ErrorCode, SystemAllocator};
 
     fn allocator() -> Arc<dyn HostAllocator> {
         Arc::new(SystemAllocator::new())
@@ -525,13 +522,14 @@ mod tests {
         let count = |own: u8| {
             let mut n_written = 0;
             while n_written < 100 {
-                match buffer.write() {
-                    Ok(mut bytes) if bytes[0] % 2 == own => {
+                // Nobody who waits for a turn holds the right to write.
+                let turn = buffer.write().ok();
+                match turn.filter(|bytes| bytes[0] % 2 == own) {
+                    Some(mut bytes) => {
                         bytes[0] += 1;
                         n_written += 1;
                     }
-                    // Where many want the processor, a thread that yields is back before the other has run.
-                    _ => std::thread::sleep(Duration::from_micros(10)),
+                    None => std::thread::yield_now(),
                 }
             }
         };
