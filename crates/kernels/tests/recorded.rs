@@ -128,7 +128,7 @@ fn calls_of_several_threads_are_told_apart() {
         .build();
     let module = tfrt_ir::parse(&tfrt_ir::Source::new(
         "main.mlir",
-        &text("\"tfrt.add.i32\"", ""),
+        text("\"tfrt.add.i32\"", ""),
     ));
     let bytes = compile(&module.unwrap(), &CompileOptions::default()).unwrap();
     let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();

@@ -149,7 +149,7 @@ impl Host {
         Host {
             host,
             queue,
-            promises: promises,
+            promises,
         }
     }
 
