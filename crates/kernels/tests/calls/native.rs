@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext};
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Limits, RequestContext};
 
 use super::program;
 
@@ -89,5 +89,30 @@ fn native_functions_run_where_they_are_called() {
                 assert_eq!(std::mem::take(&mut *threads.lock().unwrap()).len(), 4);
             }
         }
+    }
+}
+
+#[test]
+fn native_functions_take_no_memory_of_their_host() {
+    let queues: [Arc<dyn ConcurrentWorkQueue>; 2] = [
+        Arc::new(SingleThreadedWorkQueue::new()),
+        Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap()),
+    ];
+    for queue in queues {
+        let mut registry = KernelRegistry::new();
+        registry.add_native("half", |x: i32| x / 2);
+        let limits = Limits {
+            max_memory: Some(0),
+            ..Limits::default()
+        };
+        let host = HostContext::builder(registry)
+            .queue(queue)
+            .limits(limits)
+            .build();
+        let text = "func.func private @half(i32) -> i32 attributes {tfrt.native}";
+        let half = program(&host, text).function("half").unwrap();
+        let context = ExecutionContext::new(&RequestContext::new(&host));
+        let results = half.execute(&context, vec![AnyAsyncValue::new(8)]);
+        assert_eq!(results[0].get::<i32>(), Some(&4));
     }
 }

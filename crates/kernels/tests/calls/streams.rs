@@ -291,6 +291,31 @@ fn several_threads_share_what_takes_long() {
 }
 
 #[test]
+fn several_threads_share_what_takes_long_in_the_middle_of_calls() {
+    let host = Host::several();
+    host.takes_us.store(1000, Ordering::Relaxed);
+    let text = format!(
+        "func.func @leaf(%x: i32) -> i32 {{
+           tfrt.return %x : i32
+         }}
+         func.func @middle(%x: i32) -> (i32, i32)
+             attributes {{_tfrt_streams = [array<i64: 0, 0, 0, 1>]}} {{
+           %c = tfrt.call @leaf(%x) : (i32) -> i32
+           {SIDE_BY_SIDE}
+           tfrt.return %a, %b : i32, i32
+         }}
+         func.func @main(%x: i32) -> (i32, i32) {{
+           %a, %b = tfrt.call @middle(%x) : (i32) -> (i32, i32)
+           tfrt.return %a, %b : i32, i32
+         }}"
+    );
+    let main = host.main_of(&text);
+    for _ in 0..5 {
+        assert!(!host.runs_here(&main));
+    }
+}
+
+#[test]
 fn one_thread_does_what_takes_no_time_until_it_does() {
     // Whoever is interrupted has taken long: then another program is tried.
     let host = Host::several();
