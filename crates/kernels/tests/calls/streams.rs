@@ -309,9 +309,9 @@ fn several_threads_share_what_takes_long_in_the_middle_of_calls() {
            tfrt.return %a, %b : i32, i32
          }}"
     );
-    let main = host.main_of(&text);
-    for _ in 0..5 {
-        assert!(!host.runs_here(&main));
+    // What a call costs is not what those cost that it makes, so that later ones may be taken for small.
+    for _ in 0..3 {
+        assert!(!host.runs_here(&host.main_of(&text)));
     }
 }
 
