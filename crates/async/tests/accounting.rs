@@ -1,7 +1,8 @@
 //! What is written when a program is over: each case is this program once more, in a process of its own, with
-//! `TFRT_ACCOUNTING` set. Builds for development only, as what they test.
+//! `TFRT_ACCOUNTING` set. Builds for development only, as what they test; and not those for sanitizers, to which what
+//! some cases lose is a leak.
 
-#![cfg(debug_assertions)]
+#![cfg(all(debug_assertions, not(tfrt_no_free_lists)))]
 
 use std::cell::Cell;
 use std::path::Path;
