@@ -79,8 +79,8 @@ fn native_functions_run_where_they_are_called() {
                 assert_eq!(threads, vec![thread::current().id(); n_calls]);
             };
             for _ in 0..3 {
-                assert_eq!(call("none", &[]), []);
-                assert_eq!(call("taken", &[3]), []);
+                assert_eq!(call("none", &[]), Vec::<i32>::new());
+                assert_eq!(call("taken", &[3]), Vec::<i32>::new());
                 assert_eq!(call("made", &[]), [7]);
                 assert_eq!(call("swapped", &[1, 2]), [2, 1]);
                 here(4);
