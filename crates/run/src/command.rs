@@ -17,7 +17,7 @@ use crate::arguments;
 use crate::errors::Errors;
 use crate::exit::ExitStatus;
 use crate::options::{self, HELP, Options, Request};
-use crate::report::error_message;
+use crate::report::{error_message, unless_unread};
 use crate::session::{Session, not_running_line, running_line};
 
 /// The offsets in a BEF file have 32 bits.
@@ -60,8 +60,6 @@ pub fn main_of(words: Vec<String>, register: fn(&mut KernelRegistry)) -> ExitSta
     };
     match outcome {
         Ok(status) => status,
-        // Whoever reads our output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
         Err(error) => {
             let error = error_message(&error);
             say(&format!("cannot write to standard output: {error}"));
@@ -105,10 +103,9 @@ fn run(options: &Options, register: fn(&mut KernelRegistry)) -> io::Result<ExitS
     for function in &functions {
         status = status.max(run_one(&session, function, options)?);
     }
-    match session.host.output().failure() {
-        Some(kind) => Err(kind.into()),
-        None => Ok(status),
-    }
+    let failure = session.host.output().failure();
+    unless_unread(failure.map_or(Ok(()), |kind| Err(kind.into())))?;
+    Ok(status)
 }
 
 fn start(
@@ -222,5 +219,5 @@ fn say(message: &str) {
 
 /// Prints a line, and sees to it that it is seen at once.
 fn print(line: &str) -> io::Result<()> {
-    Output::standard().try_print(line)
+    unless_unread(Output::standard().try_print(line))
 }

@@ -67,6 +67,19 @@ pub fn value_text(type_name: &str, value: &AnyAsyncValue) -> String {
     known.unwrap_or_else(|| format!("{type_name} value"))
 }
 
+/// Takes it for written where whoever reads our output has seen enough and closed the pipe: then the work goes on in
+/// silence, and ends as it would have.
+///
+/// # Errors
+///
+/// All others.
+pub fn unless_unread(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// The message of an I/O error without Rust's `(os error N)`.
 pub fn error_message(error: &io::Error) -> String {
     let mut text = error.to_string();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_async::counters;
 use tfrt_host::{
-    AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, FunctionKind, HostContext,
+    AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, FunctionKind, HostContext, Limits,
 };
 
 use crate::errors::Errors;
@@ -196,8 +196,11 @@ impl Session {
             || reason.is_some_and(|reason| reason.code() == ErrorCode::DeadlineExceeded);
         let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
         let failed = || results.iter().filter_map(AnyAsyncValue::error);
-        // What no result tells counts where the call was stopped: a limit may be why it took so long.
-        let is_heard = stopped && self.errors.any(is_limit);
+        // What no result tells counts where the call was stopped: a limit may be why it took so long. It counts, too,
+        // where there is no result to tell it and whoever runs the function has set limits; without them, want of
+        // memory is an error of the function as any other, as it is to the original.
+        let is_limited = *self.host.limits() != Limits::default();
+        let is_heard = (stopped || (results.is_empty() && is_limited)) && self.errors.any(is_limit);
         if reason.is_some_and(is_limit) || failed().any(is_limit) || is_heard {
             return ExitStatus::LimitExceeded;
         }

@@ -112,3 +112,21 @@ fn text_and_broken_bytes_are_refused() {
         assert!(!output.stderr.is_empty());
     }
 }
+
+#[test]
+fn status_does_not_depend_on_who_reads() {
+    let path = compile("unread", PROGRAM);
+    let program = env::var_os("TFRT_RUN_PROGRAM");
+    let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_tfrt-run").into());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(program)
+        .args(["--function=half", "--arg=8", "--arg=0"])
+        .arg(path)
+        .stdout(writer)
+        .output()
+        .expect("the command was built");
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Divide by zero"), "{said}");
+}

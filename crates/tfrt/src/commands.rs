@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tfrt::input::STANDARD_INPUT;
+use tfrt_run::report::unless_unread;
 
 use crate::failure::Failure;
 
@@ -47,12 +48,14 @@ fn print_line(line: &str) -> Result<(), Failure> {
     write_line(line).map_err(Failure::Output)
 }
 
-/// Writes a line to standard output, and sees to it that it is seen at once.
+/// Writes a line to standard output, and sees to it that it is seen at once, if anybody reads there still.
 fn write_line(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(line.as_bytes())?;
-    out.write_all(b"\n")?;
-    out.flush()
+    let written = out
+        .write_all(line.as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
+    unless_unread(written)
 }
 
 /// Writes a document as one line of JSON.

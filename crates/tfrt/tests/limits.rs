@@ -213,6 +213,14 @@ fn programs_of_strangers_end_at_each_limit() {
     );
     let words = "Cannot allocate tensor";
     expect("tensor", &[], TENSOR, 5, words);
+    // Of a function without results only what was reported tells that it met a limit.
+    expect(
+        "without-results",
+        &[],
+        "func.func @main() {\n  tfrt.call @main() : () -> ()\n  tfrt.return\n}",
+        5,
+        "call depth exceeds the limit of 10000",
+    );
 }
 
 #[test]

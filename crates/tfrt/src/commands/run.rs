@@ -15,6 +15,7 @@ use tfrt::ir::similar;
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{AnyAsyncValue, Error, Function, Model, OpenError, Output, Program, Runtime, Untrusted};
+use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
@@ -127,9 +128,8 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         printed,
         ..
     } = run;
-    if let Some(kind) = runtime.host().output().failure() {
-        return Err(Failure::Output(kind.into()));
-    }
+    let failure = runtime.host().output().failure();
+    unless_unread(failure.map_or(Ok(()), |kind| Err(kind.into()))).map_err(Failure::Output)?;
     drop((session, runtime));
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
