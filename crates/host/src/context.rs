@@ -13,6 +13,7 @@ use tfrt_async::{Error, HostAllocator, SystemAllocator};
 use crate::device::{Device, DeviceManager};
 use crate::executor::live::{ExternalGuard, LiveFrames};
 use crate::kernel::KernelRegistry;
+use crate::memory::LimitedAllocator;
 use crate::output::Output;
 use crate::trace::TraceSink;
 use crate::type_map::TypeMap;
@@ -60,6 +61,8 @@ pub struct HostContext(Arc<Inner>);
 struct Inner {
     queue: Arc<dyn ConcurrentWorkQueue>,
     allocator: Arc<dyn HostAllocator>,
+    /// The allocator once more, if memory is limited.
+    limited: Option<Arc<LimitedAllocator>>,
     registry: Arc<KernelRegistry>,
     /// The MLIR names of the types that some registered kernel takes or gives, found when asked for:
     /// most programs fit.
@@ -163,8 +166,10 @@ impl HostContextBuilder {
         let allocator = self
             .allocator
             .unwrap_or_else(|| Arc::new(SystemAllocator::new()));
-        let allocator = match self.limits.max_memory {
-            Some(bytes) => Arc::new(crate::memory::LimitedAllocator::new(allocator, bytes)),
+        let limit = |bytes| Arc::new(LimitedAllocator::new(allocator.clone(), bytes));
+        let limited = self.limits.max_memory.map(limit);
+        let allocator = match &limited {
+            Some(limited) => limited.clone(),
             None => allocator,
         };
         let counts_steps = self.limits.max_steps.is_some();
@@ -172,6 +177,7 @@ impl HostContextBuilder {
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
+            limited,
             registry: Arc::new(self.registry),
             known_types: OnceLock::new(),
             diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
@@ -268,6 +274,12 @@ impl HostContext {
     #[inline]
     pub fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// How many requests for memory were refused for [`Limits::max_memory`].
+    pub fn memory_refusals(&self) -> u64 {
+        let limited = self.0.limited.as_ref();
+        limited.map_or(0, |limited| limited.refusals())
     }
 
     /// Who hears what begins and ends.

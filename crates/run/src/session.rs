@@ -103,7 +103,8 @@ impl Session {
         let stopped = reason.filter(|reason| {
             let code = reason.code();
             let is_limit = code == ErrorCode::ResourceExhausted;
-            results.is_empty() && (is_limit || code == ErrorCode::DeadlineExceeded)
+            let is_outside = is_limit || is_interrupted || code == ErrorCode::DeadlineExceeded;
+            results.is_empty() && is_outside
         });
         Outcome {
             results,

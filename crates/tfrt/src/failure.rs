@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tfrt::ir::Diagnostics;
-use tfrt::{Error, OpenError, error_message};
+use tfrt::{Error, ErrorCode, OpenError, error_message};
 
 pub use tfrt_run::ExitStatus;
 
@@ -22,6 +22,8 @@ pub enum Failure {
         message: String,
         help: Option<String>,
     },
+    /// There was not as much memory as whoever runs the program allows.
+    Limited { message: String, help: String },
     /// Something is wrong with the command line that only the input shows.
     Usage(String),
     /// The host could not be set up.
@@ -43,7 +45,12 @@ impl Failure {
             Failure::Usage(_) => ExitStatus::Usage,
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
-            Failure::Host(_) => ExitStatus::LimitExceeded,
+            Failure::Host(_) | Failure::Limited { .. } => ExitStatus::LimitExceeded,
+            Failure::Open(OpenError::Constants(error)) => match error.code() {
+                ErrorCode::ResourceExhausted => ExitStatus::LimitExceeded,
+                ErrorCode::DeadlineExceeded => ExitStatus::Cancelled,
+                _ => ExitStatus::Rejected,
+            },
             Failure::TookTooLong(_) => ExitStatus::Cancelled,
             Failure::Told(status) => *status,
             _ => ExitStatus::Rejected,
@@ -62,6 +69,7 @@ impl Failure {
     pub fn help(&self) -> Option<&str> {
         match self {
             Failure::Rejected { help, .. } => help.as_deref(),
+            Failure::Limited { help, .. } => Some(help),
             _ => None,
         }
     }
@@ -69,7 +77,9 @@ impl Failure {
     /// Returns what there is to say, if it is a plain message.
     pub fn message(&self) -> Option<String> {
         match self {
-            Failure::Rejected { message, .. } | Failure::Usage(message) => Some(message.clone()),
+            Failure::Rejected { message, .. }
+            | Failure::Limited { message, .. }
+            | Failure::Usage(message) => Some(message.clone()),
             Failure::Host(error) => Some(format!("couldn't create work queue: {error}")),
             Failure::Write { path, reason } => Some(format!(
                 "cannot write '{}': {}",

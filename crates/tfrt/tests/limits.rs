@@ -351,7 +351,60 @@ fn images_of_strangers_have_the_memory_of_the_host() {
         expect("image", &flags, IMAGE, status, words);
     };
     let words = "there is no memory for an image of 2560000 bytes";
-    with(&["--max-memory", "2M"], 1, words);
+    with(&["--max-memory", "2M"], 5, words);
+    with(
+        &["--max-memory", "2M"],
+        5,
+        "--max-memory allows 2097152 bytes",
+    );
     with(&["--max-memory", "16M"], 0, "");
     fs::remove_file(path).unwrap();
+}
+
+/// A model with a matrix that is packed when it is opened.
+const PRODUCT: &str = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<1x64xf32>) -> tensor<1x64xf32>
+      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[1 : i64, 64 : i64]],
+                  onnx.output_dims = [[1 : i64, 64 : i64]]} {
+    %w = \"onnx.Constant\"() {value = dense<0.5> : tensor<64x64xf32>} : () -> tensor<64x64xf32>
+    %y = \"onnx.MatMul\"(%x, %w) : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
+    func.return %y : tensor<1x64xf32>
+  }
+}";
+
+#[test]
+fn limits_hold_before_the_call_of_a_model_too() {
+    let with = |text, more: &[&str], status, words| {
+        let flags = [&["--random"], more].concat();
+        expect("before", &flags, text, status, words);
+    };
+    let large = ["--dim", "H=2000", "--dim", "W=2000"];
+    let words = "input 'x' can't be generated";
+    with(
+        IMAGE,
+        &[&large[..], &["--max-memory", "2M"]].concat(),
+        5,
+        words,
+    );
+    with(
+        IMAGE,
+        &[&large[..], &["--max-memory", "64M"]].concat(),
+        0,
+        "",
+    );
+    let words = "the constants of the model can't be made";
+    with(PRODUCT, &["--max-memory", "4K"], 5, words);
+    with(
+        PRODUCT,
+        &["--max-memory", "4K"],
+        5,
+        "--max-memory allows 4096 bytes",
+    );
+    with(PRODUCT, &["--max-steps", "1"], 5, words);
+    with(
+        PRODUCT,
+        &["--max-steps", "100", "--max-memory", "1M"],
+        0,
+        "",
+    );
 }

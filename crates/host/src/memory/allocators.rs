@@ -260,6 +260,7 @@ unsafe impl HostAllocator for FixedSizeAllocator {
 pub struct LimitedAllocator {
     inner: Arc<dyn HostAllocator>,
     remaining: AtomicU64,
+    refusals: AtomicU64,
 }
 
 impl LimitedAllocator {
@@ -268,7 +269,14 @@ impl LimitedAllocator {
         LimitedAllocator {
             inner,
             remaining: AtomicU64::new(bytes as u64),
+            refusals: AtomicU64::new(0),
         }
+    }
+
+    /// How many requests the limit has refused; those that `inner` refused don't count.
+    pub fn refusals(&self) -> u64 {
+        // Ordering: a statistic.
+        self.refusals.load(Ordering::Relaxed)
     }
 }
 
@@ -276,12 +284,16 @@ impl LimitedAllocator {
 unsafe impl HostAllocator for LimitedAllocator {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let size = layout.size() as u64;
-        // Ordering: only the number matters.
-        self.remaining
+        // Ordering: only the numbers matter.
+        let taken = self
+            .remaining
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(size)
-            })
-            .ok()?;
+            });
+        if taken.is_err() {
+            self.refusals.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
         self.inner.allocate(layout).or_else(|| {
             self.remaining.fetch_add(size, Ordering::Relaxed);
             None

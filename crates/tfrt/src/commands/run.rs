@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tfrt::bef::BefFile;
 use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
@@ -14,7 +15,10 @@ use tfrt::input::Input;
 use tfrt::ir::similar;
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{AnyAsyncValue, Error, Function, Model, OpenError, Output, Program, Runtime, Untrusted};
+use tfrt::{
+    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, Output, Program, Runtime,
+    Untrusted,
+};
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
@@ -36,6 +40,7 @@ mod stats;
 use allocator::Allocator;
 use document::Document;
 use profiling::Profiling;
+use stats::Stats;
 
 pub use document::SCHEMA;
 
@@ -89,37 +94,9 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         printed,
         status: ExitStatus::Fine,
     };
-    let program = Program::from_file(file, &run.runtime).map_err(|error| {
-        tell_refused(&error, options, talk);
-        check::told_if_missing(&input, &run.runtime, options.json, talk)
-            .unwrap_or(Failure::Open(error))
-    })?;
-    let is_model = program.as_host_program().file().model().is_some();
-    let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
-    if (!is_model || is_program) && (options.given.is_used() || options.wanted.is_used()) {
-        let message = "--input, --output and what goes with them are for models: functions of \
-                       programs take --arg";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    interrupt::listen();
-    let (ran, stats) = match is_model && !is_program {
-        true => {
-            let model = Model::from_program(program.clone(), &run.runtime)?;
-            tell_packing(&run.runtime, talk);
-            profiling.begin(&run.runtime);
-            let ran = run.run_model(&model).map(Some);
-            (ran, profiling.end(&run.runtime, &program, &input, talk)?)
-        }
-        false => {
-            let functions = run.select(&program)?;
-            profiling.begin(&run.runtime);
-            let ran = run.run_all(&functions).map(|()| None);
-            // What was recorded tells of runs, too, that nobody wants the results of.
-            (ran, profiling.end(&run.runtime, &program, &input, talk)?)
-        }
-    };
-    let of_model = ran?;
-    drop(program);
+    let (of_model, stats) = run
+        .run_program(file, &input)
+        .map_err(|failure| run.limited(failure))?;
     let Run {
         runtime,
         session,
@@ -249,6 +226,65 @@ fn tell_packing(runtime: &Runtime, talk: &Talk) {
 }
 
 impl Run<'_> {
+    /// Loads the program and runs what of it was asked for. Returns the report of a model, and where the time went.
+    fn run_program(
+        &mut self,
+        file: BefFile,
+        input: &Input,
+    ) -> Result<(Option<model::Document>, Option<Stats>), Failure> {
+        let (options, talk, profiling) = (self.options, self.talk, self.profiling);
+        let program = Program::from_file(file, &self.runtime).map_err(|error| {
+            tell_refused(&error, options, talk);
+            check::told_if_missing(input, &self.runtime, options.json, talk)
+                .unwrap_or(Failure::Open(error))
+        })?;
+        let is_model = program.as_host_program().file().model().is_some();
+        let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
+        if (!is_model || is_program) && (options.given.is_used() || options.wanted.is_used()) {
+            let message = "--input, --output and what goes with them are for models: functions of \
+                           programs take --arg";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        interrupt::listen();
+        let ran = match is_model && !is_program {
+            true => {
+                let model = Model::from_program(program.clone(), &self.runtime)?;
+                tell_packing(&self.runtime, talk);
+                profiling.begin(&self.runtime);
+                self.run_model(&model).map(Some)
+            }
+            false => {
+                let functions = self.select(&program)?;
+                profiling.begin(&self.runtime);
+                self.run_all(&functions).map(|()| None)
+            }
+        };
+        // What was recorded tells of runs, too, that nobody wants the results of.
+        let stats = profiling.end(&self.runtime, &program, input, talk)?;
+        Ok((ran?, stats))
+    }
+
+    /// Says what limit on memory there is, if it has refused any.
+    fn limit_on_memory(&self) -> Option<String> {
+        let host = self.runtime.host();
+        let bytes = host.limits().max_memory?;
+        let help = || format!("--max-memory allows {bytes} bytes at one time");
+        (host.memory_refusals() > 0).then(help)
+    }
+
+    /// What the limit on memory has caused is no fault of the input.
+    fn limited(&self, failure: Failure) -> Failure {
+        match (failure, self.limit_on_memory()) {
+            (Failure::Rejected { message, .. } | Failure::Usage(message), Some(help)) => {
+                Failure::Limited { message, help }
+            }
+            (Failure::Open(OpenError::Constants(error)), Some(help)) => {
+                Failure::Open(OpenError::Constants(error.with_note(help)))
+            }
+            (failure, _) => failure,
+        }
+    }
+
     /// The functions to run, in order.
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
@@ -325,16 +361,19 @@ impl Run<'_> {
         let all = outcome.errors.iter().chain(&outcome.stopped).chain(unheard);
         self.profiling.called(calling, outcome.status, all);
         let errors = outcome.errors.iter();
-        errors
-            .chain(&outcome.stopped)
-            .for_each(|error| self.tell(error));
-        self.document
-            .ran(function, &outcome.results, &outcome.errors);
+        let errors = errors.chain(&outcome.stopped);
+        let problems: Vec<Problem> = errors.map(|error| self.problem(error)).collect();
+        problems.iter().for_each(|problem| self.talk.tell(problem));
+        self.document.ran(function, &outcome.results, problems);
         Ok(())
     }
 
-    fn tell(&self, error: &Error) {
-        self.talk.tell(&Problem::of_run(error));
+    fn problem(&self, error: &Error) -> Problem {
+        let mut problem = Problem::of_run(error);
+        if error.code() == ErrorCode::ResourceExhausted {
+            problem.help.extend(self.limit_on_memory());
+        }
+        problem
     }
 
     /// Prints a line, unless the results come as a document.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 use tfrt::report::value_text;
-use tfrt::{AnyAsyncValue, Error, Function};
+use tfrt::{AnyAsyncValue, Function};
 
 use super::stats::Stats;
 use crate::talk::Problem;
@@ -73,7 +73,12 @@ impl Document {
     }
 
     /// Records what a function returned, settled, and what its kernels reported.
-    pub fn ran(&mut self, function: &Function, outcome: &[AnyAsyncValue], heard: &[Error]) {
+    pub fn ran(
+        &mut self,
+        function: &Function,
+        outcome: &[AnyAsyncValue],
+        diagnostics: Vec<Problem>,
+    ) {
         let mut types = function.result_types();
         let results = outcome
             .iter()
@@ -82,7 +87,7 @@ impl Document {
             name: function.name().to_owned(),
             skipped: false,
             results: results.collect(),
-            diagnostics: heard.iter().map(Problem::of_run).collect(),
+            diagnostics,
         });
     }
 }

@@ -234,8 +234,10 @@ impl Run<'_> {
         let errors: Vec<&Error> = outcome.errors.iter().chain(unheard).collect();
         self.profiling
             .called(calling, outcome.status, errors.iter().copied());
-        errors.iter().for_each(|error| self.tell(error));
-        document.diagnostics = errors.into_iter().map(Problem::of_run).collect();
+        let problems = errors.into_iter().map(|error| self.problem(error));
+        document.diagnostics = problems.collect();
+        let told = document.diagnostics.iter();
+        told.for_each(|problem| self.talk.tell(problem));
         Ok(outcome.results)
     }
 
