@@ -192,9 +192,22 @@ fn other_format(bytes: &[u8]) -> Option<&'static str> {
         Some("this is a page of the web, or XML: the download failed")
     } else if begins(b"{") {
         Some("this is JSON")
+    } else if begins_as_text(bytes) {
+        Some("this is text, not an ONNX model: MLIR is read from files whose names end in .mlir")
     } else {
         None
     }
+}
+
+/// Tells whether the first bytes are those of text: a model begins with the tag of a field, a control character.
+fn begins_as_text(bytes: &[u8]) -> bool {
+    const LOOKED_AT: usize = 256;
+    let first = &bytes[..bytes.len().min(LOOKED_AT)];
+    // A character may be cut.
+    let text = first.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let is_whole = text.len() + 3 >= first.len();
+    let is_shown = |c: char| !c.is_control() || c.is_whitespace();
+    !text.is_empty() && is_whole && text.chars().all(is_shown)
 }
 
 /// Returns the location of a file as a whole.

@@ -30,6 +30,7 @@ Exit status:
   5   a limit was exceeded: depth, steps or memory
   6   values leaked
   70  a fault of tfrt itself
+  130 it was interrupted a second time, which ends it at once
 
 Results and program output go to standard output, everything else to standard error.
 `tfrt explain CODE` tells more about the code behind a message, such as TF0201.";
@@ -346,9 +347,10 @@ impl TestingOptions {
 #[command(after_help = "\
 Examples:
   tfrt check *.mlir
+  tfrt check model.onnx                     all operators that have no kernel
   tfrt check --json program.bef")]
 pub struct CheckOptions {
-    /// Programs: MLIR text or BEF bytes, or - once for standard input
+    /// Programs and models: MLIR text, ONNX or BEF bytes, or - once for standard input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 

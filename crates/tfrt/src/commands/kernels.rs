@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use tfrt::ir::dialect::{self, OpDef, Results, Traits};
+use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
 
 use super::print_json;
@@ -50,7 +51,8 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         Some(pattern) if chosen.is_empty() => Err(Failure::Rejected {
             code: None,
             message: format!("no kernel has a name like '{pattern}'"),
-            help: None,
+            help: similar::nearest(pattern, registry.kernels().map(KernelEntry::name))
+                .map(|nearest| format!("there is a kernel '{nearest}'")),
         }),
         _ => Ok(ExitStatus::Fine),
     }

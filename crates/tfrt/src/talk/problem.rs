@@ -1,6 +1,7 @@
 //! [`Problem`]: one thing that is wrong, whatever stage found it.
 
 use serde::{Serialize, Serializer};
+use tfrt::bef;
 use tfrt::host::LoadProblem;
 use tfrt::ir::{Diagnostic, Diagnostics};
 use tfrt::{Error, OpenError, SourceLocation};
@@ -177,7 +178,11 @@ impl Problem {
                     ..told
                 }]
             }
-            other => vec![Problem::of_command(other.code(), other.message())],
+            other => {
+                let mut problem = Problem::of_command(other.code(), other.message());
+                problem.help.extend(help_of_open(other).map(str::to_owned));
+                vec![problem]
+            }
         }
     }
 
@@ -201,5 +206,16 @@ impl Problem {
     /// machines.
     pub fn shown_code(&self) -> Option<&'static str> {
         self.code.filter(|code| code.starts_with("TF"))
+    }
+}
+
+/// What to do about a program that could not be opened.
+fn help_of_open(error: &OpenError) -> Option<&'static str> {
+    match error {
+        // Bytes that begin otherwise are of another version.
+        OpenError::Bytes { reason, .. } if reason.code() != bef::codes::HEADER => {
+            Some("the file was probably cut off or damaged: copy it again, or compile it anew")
+        }
+        _ => None,
     }
 }
