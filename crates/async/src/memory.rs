@@ -82,6 +82,11 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
         false
     }
 
+    /// Returns how many requests it has refused because of a limit that it has.
+    fn refusals(&self) -> u64 {
+        0
+    }
+
     /// Returns what the allocator has counted, if it counts.
     fn stats(&self) -> Option<AllocatorStats> {
         None

@@ -61,8 +61,6 @@ pub struct HostContext(Arc<Inner>);
 struct Inner {
     queue: Arc<dyn ConcurrentWorkQueue>,
     allocator: Arc<dyn HostAllocator>,
-    /// The allocator once more, if memory is limited.
-    limited: Option<Arc<LimitedAllocator>>,
     registry: Arc<KernelRegistry>,
     /// The MLIR names of the types that some registered kernel takes or gives, found when asked for:
     /// most programs fit.
@@ -86,6 +84,9 @@ struct Inner {
 
 type SharedCell = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
+/// Puts a limit of so many bytes around an allocator.
+type Limiter = fn(Arc<dyn HostAllocator>, usize) -> Arc<dyn HostAllocator>;
+
 /// Puts a [`HostContext`] together.
 pub struct HostContextBuilder {
     registry: KernelRegistry,
@@ -97,6 +98,8 @@ pub struct HostContextBuilder {
     counts_always: bool,
     recorder: Option<Arc<Recorder>>,
     limits: Limits,
+    /// Known where limits are set, so that a program that sets none has nothing of it.
+    limiter: Option<Limiter>,
     watch_period: Duration,
 }
 
@@ -149,6 +152,7 @@ impl HostContextBuilder {
     /// Sets what a request may use.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self.limiter = Some(|inner, bytes| Arc::new(LimitedAllocator::new(inner, bytes)));
         self
     }
 
@@ -166,18 +170,15 @@ impl HostContextBuilder {
         let allocator = self
             .allocator
             .unwrap_or_else(|| Arc::new(SystemAllocator::new()));
-        let limit = |bytes| Arc::new(LimitedAllocator::new(allocator.clone(), bytes));
-        let limited = self.limits.max_memory.map(limit);
-        let allocator = match &limited {
-            Some(limited) => limited.clone(),
-            None => allocator,
+        let allocator = match (self.limiter, self.limits.max_memory) {
+            (Some(limited), Some(bytes)) => limited(allocator, bytes),
+            _ => allocator,
         };
         let counts_steps = self.limits.max_steps.is_some();
         let is_watched = counts_steps || self.trace.is_some() || self.recorder.is_some();
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
-            limited,
             registry: Arc::new(self.registry),
             known_types: OnceLock::new(),
             diagnostics: self.diagnostics.unwrap_or_else(|| Arc::new(|_| {})),
@@ -225,6 +226,7 @@ impl HostContext {
             counts_always: false,
             recorder: None,
             limits: Limits::default(),
+            limiter: None,
             watch_period: crate::executor::live::PERIOD,
         }
     }
@@ -278,8 +280,10 @@ impl HostContext {
 
     /// How many requests for memory were refused for [`Limits::max_memory`].
     pub fn memory_refusals(&self) -> u64 {
-        let limited = self.0.limited.as_ref();
-        limited.map_or(0, |limited| limited.refusals())
+        match self.0.limits.max_memory {
+            Some(_) => self.0.allocator.refusals(),
+            None => 0,
+        }
     }
 
     /// Who hears what begins and ends.

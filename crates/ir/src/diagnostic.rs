@@ -11,6 +11,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use crate::{
     location::Location,
     source::{Source, Span},
+    visible,
 };
 
 /// How bad it is.
@@ -324,12 +325,14 @@ impl Place {
         message: &str,
         text: &mut String,
     ) {
+        let shown = visible::name;
         let prefix = match self.location.file_line_col() {
             // A file as a whole, or a part of one that has no lines.
-            Some((file, 0, _)) => format!("{file}: {name}"),
-            Some((file, line, column)) => format!("{file}:{line}:{column}: {name}"),
+            Some((file, 0, _)) => format!("{}: {name}", shown(file)),
+            Some((file, line, column)) => format!("{}:{line}:{column}: {name}", shown(file)),
             None => name.to_owned(),
         };
+        let message = visible::text(message);
         // The renderer indents continuation lines under its own heading, so
         // only the first line is given to it as the title.
         let mut lines = message.lines();

@@ -33,6 +33,7 @@
 //! | how a program becomes text                  | [`printer`]    |
 //! | what is told to people                      | [`diagnostic`] |
 //! | what editors ask for                        | [`index`]      |
+//! | how strangers' names are shown              | [`visible`]    |
 //!
 //! Kernels are unknown here: an operation without an entry in the dialect tables
 //! is accepted in generic form, whatever its name.
@@ -61,6 +62,7 @@ pub mod split;
 pub mod tokens;
 pub mod types;
 pub mod verifier;
+pub mod visible;
 
 pub use attributes::Attribute;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

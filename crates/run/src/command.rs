@@ -44,7 +44,9 @@ pub fn main_of(words: Vec<String>, register: fn(&mut KernelRegistry)) -> ExitSta
         }
     }));
     let outcome = match options::read(words) {
-        Ok(Request::Help) => print(HELP.trim_end()).map(|()| ExitStatus::Fine),
+        Ok(Request::Help) => {
+            unless_unread(Output::standard().try_print(HELP)).map(|()| ExitStatus::Fine)
+        }
         Ok(Request::Version) => {
             print(concat!("tfrt-run ", env!("CARGO_PKG_VERSION"))).map(|()| ExitStatus::Fine)
         }
@@ -205,19 +207,28 @@ fn refuse(problem: &LoadProblem) {
 }
 
 fn tell_at(location: Option<&SourceLocation>, message: &str) {
-    let line = match location {
+    log(match location {
         Some(location) => format!("{location}: error: {message}"),
         None => format!("<unknown>:0: error: {message}"),
-    };
-    Output::standard().log(line);
+    });
 }
 
 /// Says something on standard error. Nothing can be done if that fails.
 fn say(message: &str) {
-    Output::standard().log(format_args!("tfrt-run: error: {message}"));
+    log(format!("tfrt-run: error: {message}"));
+}
+
+fn log(line: String) {
+    Output::standard().log(visible(&line));
+}
+
+/// Names and messages of strangers are shown without what a terminal would obey, and on one line.
+fn visible(line: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    line.chars().map(shown).collect()
 }
 
 /// Prints a line, and sees to it that it is seen at once.
 fn print(line: &str) -> io::Result<()> {
-    unless_unread(Output::standard().try_print(line))
+    unless_unread(Output::standard().try_print(visible(line)))
 }

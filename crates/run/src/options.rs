@@ -24,8 +24,7 @@ Exit status:
   2   the command line makes no sense
   3   a function returned an error
   5   a limit was exceeded: depth, steps or memory
-  70  a fault of tfrt-run itself
-";
+  70  a fault of tfrt-run itself";
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use tfrt::input::STANDARD_INPUT;
+use tfrt::ir::visible;
 use tfrt_run::report::unless_unread;
 
 use crate::failure::Failure;
+use crate::talk::json;
 
 pub mod bench;
 pub mod check;
@@ -48,8 +50,13 @@ fn print_line(line: &str) -> Result<(), Failure> {
     write_line(line).map_err(Failure::Output)
 }
 
-/// Writes a line to standard output, and sees to it that it is seen at once, if anybody reads there still.
+/// Writes a line for people to standard output.
 fn write_line(line: &str) -> io::Result<()> {
+    write_as_it_is(&visible::text(line))
+}
+
+/// Writes a line to standard output, and sees to it that it is seen at once, if anybody reads there still.
+fn write_as_it_is(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let written = out
         .write_all(line.as_bytes())
@@ -60,6 +67,5 @@ fn write_line(line: &str) -> io::Result<()> {
 
 /// Writes a document as one line of JSON.
 fn print_json(document: &impl Serialize) -> Result<(), Failure> {
-    let line = serde_json::to_string(document).expect("our documents have text for keys");
-    print_line(&line)
+    write_as_it_is(&json::line(document)).map_err(Failure::Output)
 }

@@ -1,5 +1,6 @@
 //! What is told to people: everything that goes to standard error, and the same for machines.
 
+pub mod json;
 mod message;
 mod problem;
 mod waiting;
@@ -13,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use tfrt::OpenError;
-use tfrt::ir::{Diagnostic, Diagnostics, Location, Source, Span};
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Source, Span, visible};
 
 use crate::failure::Failure;
 use crate::options::{Color, MessageFormat};
@@ -81,10 +82,9 @@ impl Talk {
     /// Says something that is no problem: a line of JSON, or a text for people.
     pub fn document(&self, document: &impl Serialize, text: impl FnOnce() -> String) {
         if self.format != MessageFormat::Json {
-            return self.say(&text());
+            return self.say(&visible::text(&text()));
         }
-        let line = serde_json::to_string(document).expect("our documents have text for keys");
-        self.say(&format!("{line}\n"));
+        self.say(&format!("{}\n", json::line(document)));
     }
 
     /// Says why a command stopped.
@@ -135,8 +135,7 @@ impl Talk {
             return self.say(&text);
         }
         let message = Message::new(problem, placed.as_ref(), text);
-        let line = serde_json::to_string(&message).expect("messages have text for keys");
-        self.say(&format!("{line}\n"));
+        self.say(&format!("{}\n", json::line(&message)));
     }
 
     /// Returns a problem with its place in the text, if it has one.
@@ -188,18 +187,20 @@ impl Talk {
             Place::Words(text) => node_of_model(text),
             _ => None,
         };
+        let name = visible::name;
         let prefix = match (node, &problem.origin) {
-            (Some((file, _)), _) => file,
+            (Some((file, _)), _) => &name(file),
             (None, Origin::Command) => "tfrt",
             _ => "<unknown>:0",
         };
         let message = match (&problem.place, node) {
-            (_, Some((_, node))) => format!("node '{node}': {}", problem.message),
-            (Place::Words(text), None) => format!("loc(\"{text}\"): {}", problem.message),
+            (_, Some((_, node))) => format!("node '{}': {}", name(node), problem.message),
+            (Place::Words(text), None) => format!("loc(\"{}\"): {}", name(text), problem.message),
             _ => problem.message.clone(),
         };
+        let message = visible::text(&message);
         let message = match (problem.shown_code(), message.split_once('\n')) {
-            (None, _) => message,
+            (None, _) => message.into_owned(),
             (Some(code), None) => format!("{message} [{code}]"),
             (Some(code), Some((first, rest))) => format!("{first} [{code}]\n{rest}"),
         };
@@ -209,7 +210,7 @@ impl Talk {
         let mut text = self.headed(prefix, &message);
         for (name, lines) in [("note", &problem.notes), ("help", &problem.help)] {
             for line in lines {
-                writeln!(text, "{name}: {line}").expect("a String takes all text");
+                writeln!(text, "{name}: {}", visible::text(line)).expect("a String takes all text");
             }
         }
         text

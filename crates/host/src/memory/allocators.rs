@@ -272,12 +272,6 @@ impl LimitedAllocator {
             refusals: AtomicU64::new(0),
         }
     }
-
-    /// How many requests the limit has refused; those that `inner` refused don't count.
-    pub fn refusals(&self) -> u64 {
-        // Ordering: a statistic.
-        self.refusals.load(Ordering::Relaxed)
-    }
 }
 
 // SAFETY: the blocks are those of the allocator inside, which makes the same promise.
@@ -310,5 +304,11 @@ unsafe impl HostAllocator for LimitedAllocator {
 
     fn name(&self) -> &'static str {
         "limited"
+    }
+
+    /// Those that the allocator inside refused don't count.
+    fn refusals(&self) -> u64 {
+        // Ordering: a statistic.
+        self.refusals.load(Ordering::Relaxed)
     }
 }

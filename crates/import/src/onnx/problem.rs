@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tfrt_ir::{Diagnostic, Location};
+use tfrt_ir::{Diagnostic, Location, visible};
 
 /// A mistake without a place.
 #[derive(Debug)]
@@ -59,8 +59,5 @@ pub(super) fn shown(name: &str) -> Cow<'_, str> {
         0..=MAX_SHOWN => name,
         _ => &name[..name.floor_char_boundary(MAX_SHOWN)],
     };
-    match cut.contains(char::is_control) {
-        true => cut.escape_debug().to_string().into(),
-        false => cut.into(),
-    }
+    visible::name(cut)
 }

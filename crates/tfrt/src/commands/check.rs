@@ -7,7 +7,7 @@ use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify};
+use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify, visible};
 use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
 use super::{print_json, print_line, refuse_second_stdin};
@@ -37,7 +37,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
                 tell_missing(&file, &missing, talk);
             }
             let verdict = if ok { "ok" } else { "rejected" };
-            print_line(&format!("{file}: {verdict}"))?;
+            print_line(&format!("{}: {verdict}", visible::name(&file)))?;
         }
         let problems = problems.iter().flat_map(Problem::all_of_open);
         files.push(Checked {

@@ -8,9 +8,11 @@ use serde::ser::{SerializeSeq, Serializer};
 use tfrt::bef::BefFile;
 use tfrt::bef::listing::{self, Piece, PieceKind};
 use tfrt::input::Input;
+use tfrt::ir::visible;
 
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DumpOptions;
+use crate::talk::json;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.dump/1";
@@ -30,7 +32,7 @@ pub fn dump(options: &DumpOptions) -> Result<ExitStatus, Failure> {
             len_bytes: file.buffer().as_bytes().len(),
             pieces: Pieces(&file),
         };
-        serde_json::to_writer(&mut out, &document).map_err(io::Error::from)?;
+        json::write(&mut out, &document)?;
         out.write_all(b"\n")?;
     } else {
         let mut done = Ok(());
@@ -58,7 +60,8 @@ fn write_piece(out: &mut impl Write, bytes: &[u8], piece: &Piece) -> io::Result<
     if piece.kind == PieceKind::Head && piece.section.is_some() {
         writeln!(out)?;
     }
-    writeln!(out, "{:08x}  {shown:<26}  {}", piece.start, piece.text)
+    let text = visible::name(&piece.text);
+    writeln!(out, "{:08x}  {shown:<26}  {text}", piece.start)
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
-use tfrt::ir::similar;
+use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{
@@ -33,6 +33,7 @@ mod document;
 mod ending;
 mod interrupt;
 mod model;
+mod printed;
 mod profiling;
 mod sampler;
 mod stats;
@@ -74,6 +75,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     // A document holds what the program prints: standard output is one object and nothing else.
     let (output, printed) = match options.json {
         true => Output::captured(),
+        false if options.limits.untrusted => (printed::output(), Captured::default()),
         false => (Output::standard(), Captured::default()),
     };
     let profiling = Profiling::new(options)?;
@@ -117,7 +119,10 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     if !options.json {
         return Ok(status);
     }
-    talk.say(&printed.logged());
+    match options.limits.untrusted {
+        true => talk.say(&visible::text(&printed.logged())),
+        false => talk.say(&printed.logged()),
+    }
     if let Some(mut document) = of_model {
         document.stats = stats;
         document.output = printed.printed();
@@ -307,6 +312,9 @@ impl Run<'_> {
     }
 
     fn run_all(&mut self, functions: &[Function]) -> Result<(), Failure> {
+        if functions.is_empty() {
+            self.tell_nothing_to_run();
+        }
         let sink: Option<Arc<dyn TraceSink>> = self.runtime.host().trace().cloned();
         let mut scope = None;
         for function in functions {
@@ -330,6 +338,15 @@ impl Run<'_> {
             self.run_one(function, arguments)?;
         }
         Ok(())
+    }
+
+    /// Nothing was wrong, but nothing is seen either.
+    fn tell_nothing_to_run(&self) {
+        let file = self.options.file.to_string_lossy();
+        let document = serde_json::json!({ "schema": "tfrt.nothing-run/1", "file": file });
+        self.talk.document(&document, || {
+            format!("note: '{file}' has no functions to run\n")
+        });
     }
 
     fn run_one(
@@ -384,7 +401,8 @@ impl Run<'_> {
     fn write(&self, line: &str) -> io::Result<()> {
         match self.options.json {
             true => Ok(()),
-            false => write_line(line),
+            // A name of a stranger's ends no line.
+            false => write_line(&visible::name(line)),
         }
     }
 }

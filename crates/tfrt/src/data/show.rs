@@ -2,6 +2,7 @@
 //! largest elements with their labels.
 
 use tfrt::Error;
+use tfrt::ir::visible;
 use tfrt::model::Datum;
 use tfrt::tensor::{Optional, Tensor};
 
@@ -27,6 +28,7 @@ const DIGITS: usize = 6;
 ///
 /// If somebody writes a tensor of it.
 pub fn text(name: &str, datum: &Datum) -> Result<String, Error> {
+    let name = &*visible::name(name);
     match datum {
         Datum::Tensor(tensor) => tensor_text(name, tensor),
         Datum::Optional(Optional::Nothing) => Ok(format!("{name}: nothing\n")),
@@ -232,7 +234,7 @@ pub fn best(tensor: &Tensor, k: usize, labels: &[String]) -> Result<Option<Vec<V
 /// Returns lines that show the largest elements of a tensor.
 pub fn best_text(name: &str, tensor: &Tensor, rows: &[Vec<Best>]) -> String {
     let metadata = tensor.metadata();
-    let mut text = format!("{name}: {metadata}\n");
+    let mut text = format!("{}: {metadata}\n", visible::name(name));
     let mut write = |line: String| {
         text.push_str(&line);
         text.push('\n');

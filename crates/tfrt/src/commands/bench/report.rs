@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use tfrt::ir::visible;
 
 use super::{Bench, Measured};
 use crate::talk::duration;
@@ -85,7 +86,7 @@ impl Report {
         writeln!(
             text,
             "'{}' of {} on {}",
-            self.function,
+            visible::name(&self.function),
             self.file,
             counted(self.threads as u64, "thread")
         )?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use serde::Serialize;
-use tfrt::ir::{Attribute, BlockId, Def, Module, Name, OpId, RegionId, ValueId};
+use tfrt::ir::{Attribute, BlockId, Def, Module, Name, OpId, RegionId, ValueId, visible};
 
 use super::align::align;
 
@@ -26,12 +26,12 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)?;
+        write!(f, "{}: {}", visible::name(&self.place), self.what)?;
         if let Some(old) = &self.old {
-            write!(f, "\n  - {old}")?;
+            write!(f, "\n  - {}", visible::name(old))?;
         }
         if let Some(new) = &self.new {
-            write!(f, "\n  + {new}")?;
+            write!(f, "\n  + {}", visible::name(new))?;
         }
         Ok(())
     }

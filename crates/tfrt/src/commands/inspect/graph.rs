@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::ir::module::{OpId, ValueId};
+use tfrt::ir::visible::name;
 use tfrt::ir::{Attribute, Module};
 
 use crate::commands::check::place;
@@ -149,7 +150,7 @@ impl Graph {
         counts.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         let counts: Vec<String> = counts
             .iter()
-            .map(|(name, n)| format!("{n} {name}"))
+            .map(|(operation, n)| format!("{n} {}", name(operation)))
             .collect();
         writeln!(text, "{}: {n} operations: {}", self.file, counts.join(", "))?;
         for function in &self.functions {
@@ -160,7 +161,8 @@ impl Graph {
                 });
                 shown.collect::<Vec<_>>().join(", ")
             };
-            writeln!(text, "\n{}({})", function.name, list(&function.inputs))?;
+            let inputs = list(&function.inputs);
+            writeln!(text, "\n{}({inputs})", name(&function.name))?;
             for node in &function.nodes {
                 let inputs: Vec<String> = node.inputs.iter().map(|id| format!("%{id}")).collect();
                 let inputs = inputs.join(", ");
@@ -168,16 +170,16 @@ impl Graph {
                     text,
                     "  {} = {}({inputs})",
                     list(&node.outputs),
-                    node.operation
+                    name(&node.operation)
                 )?;
                 let attributes = node.attributes.iter();
                 let attributes: Vec<String> = attributes
                     .map(|(name, value)| format!("{name} = {value}"))
                     .collect();
                 if !attributes.is_empty() {
-                    write!(text, " {{{}}}", attributes.join(", "))?;
+                    write!(text, " {{{}}}", name(&attributes.join(", ")))?;
                 }
-                writeln!(text, "  {}", node.place)?;
+                writeln!(text, "  {}", name(&node.place))?;
             }
             let results: Vec<String> = function.results.iter().map(|id| format!("%{id}")).collect();
             writeln!(text, "  returns {}", results.join(", "))?;

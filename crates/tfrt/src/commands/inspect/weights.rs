@@ -8,7 +8,7 @@ use serde::Serialize;
 use tfrt::HostAllocator;
 use tfrt::asynchronous::SystemAllocator;
 use tfrt::ir::attributes::DenseAttribute;
-use tfrt::ir::{Attribute, Module};
+use tfrt::ir::{Attribute, Module, visible};
 use tfrt::tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::commands::check::place;
@@ -123,7 +123,7 @@ impl Weights {
                 None => write!(text, "  {:>70}", "")?,
             }
             let statistics = weight.statistics.unwrap_or_default();
-            write!(text, "  {}", weight.name)?;
+            write!(text, "  {}", visible::name(&weight.name))?;
             if statistics.zeros * 2 > weight.elements {
                 write!(text, " ({} of {} are 0)", statistics.zeros, weight.elements)?;
             }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use tfrt::asynchronous::queue::QueueStats;
 use tfrt::asynchronous::{MemoryStats, memory_stats};
+use tfrt::ir::visible;
 use tfrt::profile::{KernelTime, Sample, Statistics, ThreadTime};
 
 use crate::talk::duration;
@@ -171,7 +172,7 @@ impl Kernel {
 
     fn row(&self) -> Vec<String> {
         let name = match &self.location {
-            Some(location) => format!("{location} {}", self.name),
+            Some(location) => format!("{} {}", visible::name(location), self.name),
             None => self.name.clone(),
         };
         vec![

@@ -103,6 +103,8 @@ impl Plan {
     pub(super) fn write(&self, text: &mut String) -> std::fmt::Result {
         use std::fmt::Write as _;
 
+        use tfrt::ir::visible;
+
         use super::super::weights::size;
 
         let aliases = self.values.iter().filter(|value| value.alias_of.is_some());
@@ -123,7 +125,7 @@ impl Plan {
             aliases.count(),
             in_place.count()
         )?;
-        let most_at = place_of(self.most_at);
+        let most_at = visible::name(place_of(self.most_at));
         writeln!(
             text,
             "  {:<12} {:>12} at {most_at}",
@@ -160,8 +162,8 @@ impl Plan {
                 text,
                 "{mark} {:>10} {offset:>12}  {life:<11} {} {}: {}",
                 size(value.bytes),
-                value.operation,
-                value.place,
+                visible::name(&value.operation),
+                visible::name(&value.place),
                 value.kind
             )?;
         }
