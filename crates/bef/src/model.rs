@@ -281,6 +281,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_listed() {
+        let file = BefFile::open(writer(Some(model())).finish()).unwrap();
+        let mut listed = Vec::new();
+        crate::listing::list(&file, &mut |piece| {
+            listed.push(piece.text.trim().to_owned())
+        });
+        let expected = [
+            "'x': tensor<?x3xf32>, dimensions N x 300 x ?",
+            "'y': tensor<?x3xf32>",
+            "producer: a test",
+        ];
+        for text in expected {
+            assert!(
+                listed.iter().any(|line| line == text),
+                "{text}: {listed:#?}"
+            );
+        }
+    }
+
+    #[test]
     fn wrong_sections_are_refused() {
         let whole = model().payload().as_bytes().to_vec();
         for len in 0..whole.len() {

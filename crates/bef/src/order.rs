@@ -77,6 +77,20 @@ mod tests {
 
     proptest! {
         #[test]
+        fn items_are_in_order_then(items: Vec<(u8, u16)>) {
+            let mut expected = items.clone();
+            expected.sort();
+            let mut sorted = items.clone();
+            super::sort_unstable_by(&mut sorted, Ord::cmp);
+            prop_assert_eq!(&sorted, &expected);
+            expected = items.clone();
+            expected.sort_by_key(|item| item.0);
+            sorted = items;
+            super::sort_by(&mut sorted, |a, b| a.0.cmp(&b.0));
+            prop_assert_eq!(sorted, expected);
+        }
+
+        #[test]
         fn small_sort_is_stable(mut items: Vec<(u8, u16)>) {
             let mut expected = items.clone();
             expected.sort_by_key(|item| item.0);

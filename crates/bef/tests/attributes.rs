@@ -1,8 +1,8 @@
 //! Layouts of attributes, as written and as read.
 
 use tfrt_bef::{
-    AttributeOffset, AttributeType, AttributeWriter, BefFile, BefWriter, DType, DenseView,
-    ShapeView, SymbolView,
+    AttributeOffset, AttributeType, AttributeView, AttributeWriter, BefFile, BefWriter, DType,
+    DenseView, ShapeView, SymbolView,
 };
 
 /// Opens a file of these attributes.
@@ -185,6 +185,88 @@ fn scalars_are_read_as_what_they_are() {
     assert_eq!(at(int).as_f32(), None);
     assert_eq!(at(long).as_f64(), None);
     assert_eq!(at(kind).as_u8(), None);
+}
+
+/// What each reader of a number makes of an attribute; those that see something.
+fn readers(view: AttributeView<'_>) -> Vec<(DType, i64)> {
+    let all = [
+        (DType::I1, view.as_bool().map(i64::from)),
+        (DType::I8, view.as_i8().map(i64::from)),
+        (DType::I16, view.as_i16().map(i64::from)),
+        (DType::I32, view.as_i32().map(i64::from)),
+        (DType::I64, view.as_i64()),
+        (DType::Ui8, view.as_u8().map(i64::from)),
+        (DType::Ui16, view.as_u16().map(i64::from)),
+        (DType::Ui32, view.as_u32().map(i64::from)),
+        (DType::Ui64, view.as_u64().map(|bits| bits as i64)),
+        (DType::F16, view.as_f16_bits().map(i64::from)),
+        (DType::Bf16, view.as_bf16_bits().map(i64::from)),
+        (DType::F32, view.as_f32().map(|x| i64::from(x.to_bits()))),
+        (DType::F64, view.as_f64().map(|x| x.to_bits() as i64)),
+    ];
+    let seen = all
+        .into_iter()
+        .filter_map(|(dtype, number)| Some((dtype, number?)));
+    seen.collect()
+}
+
+#[test]
+fn number_is_read_by_the_reader_of_its_type_and_none_of_another_width() {
+    let dtypes = [
+        DType::I1,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::Ui8,
+        DType::Ui16,
+        DType::Ui32,
+        DType::Ui64,
+        DType::F16,
+        DType::Bf16,
+        DType::F32,
+        DType::F64,
+    ];
+    let mut writer = AttributeWriter::default();
+    let written = dtypes.map(|dtype| {
+        let mut bytes = vec![0; dtype.size_bytes().unwrap()];
+        bytes[0] = 1;
+        (writer.scalar(&bytes), AttributeType::Scalar(dtype))
+    });
+    let at = |file: &BefFile, offset| readers(file.attribute(AttributeOffset(offset)));
+    let file = open(writer.clone(), &written, false);
+    for ((offset, _), dtype) in written.into_iter().zip(dtypes) {
+        let seen = at(&file, offset);
+        assert!(seen.contains(&(dtype, 1)), "{dtype:?}");
+        let is_as_wide = |other: DType| other.size_bytes() == dtype.size_bytes();
+        assert!(
+            seen.iter().all(|(other, _)| is_as_wide(*other)),
+            "{dtype:?}: {seen:?}"
+        );
+    }
+    // Where types are not listed, whoever reads has to know.
+    let file = open(writer, &written, true);
+    for ((offset, _), dtype) in written.into_iter().zip(dtypes) {
+        assert!(at(&file, offset).contains(&(dtype, 1)), "{dtype:?}");
+    }
+}
+
+#[test]
+fn list_of_no_numbers_has_no_elements_to_align() {
+    // Behind a byte, aligned for the count alone.
+    for (n_before, alignment) in [(0, 4), (1, 4), (2, 4)] {
+        let mut writer = AttributeWriter::default();
+        let mut types: Vec<(u32, AttributeType)> = Vec::new();
+        for _ in 0..n_before {
+            types.push((writer.scalar(&[0; 4]), AttributeType::Scalar(DType::I32)));
+        }
+        let offset = writer.array(alignment, 0, &[]);
+        types.push((offset, AttributeType::Array(DType::F64)));
+        with_and_without_types(&writer, &types, |file| {
+            let attribute = file.attribute(AttributeOffset(offset));
+            assert_eq!(attribute.array::<f64>(), Some(&[][..]), "{n_before}");
+        });
+    }
 }
 
 #[test]
