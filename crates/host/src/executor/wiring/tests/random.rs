@@ -264,6 +264,8 @@ fn check_sequence(graph: &Graph, sequence: &Sequence) {
         assert_eq!(output.n_references() as usize, n_uses(argument));
         put(&mut lying, output.register, argument);
     }
+    let n_lying = |lying: &[Option<_>]| lying.iter().flatten().count();
+    let mut most = n_lying(&lying);
     free(&mut lying);
     let mut seen = BTreeSet::new();
     for kernel in 0..sequence.n_kernels() as u32 {
@@ -283,11 +285,13 @@ fn check_sequence(graph: &Graph, sequence: &Sequence) {
             assert_eq!(output.n_references() as usize, n_uses(*register));
             put(&mut lying, output.register, *register);
         }
+        most = most.max(n_lying(&lying));
         for (slot, register) in record.operands().iter().zip(&wired.operands) {
             take(&mut lying, *slot, *register);
         }
         free(&mut lying);
     }
+    assert_eq!(sequence.n_slots(), most, "no more than lie there at once");
     assert!(sequence.records().get(sequence.n_kernels()).is_none());
     check_left(sequence, sequence.n_kernels() as u32, &lying);
     for (slot, register) in sequence.results().iter().zip(&graph.results) {
