@@ -60,7 +60,19 @@ impl Output {
 
     /// Keeps everything in memory, to be read from the second part.
     pub fn captured() -> (Self, Captured) {
-        let captured = Captured::default();
+        Output::captured_within(usize::MAX)
+    }
+
+    /// Keeps so many bytes of each in memory; what goes beyond that is a failure, of the kind `StorageFull`.
+    pub fn captured_within(max_bytes: usize) -> (Self, Captured) {
+        let lines = || Lines {
+            max_bytes,
+            ..Lines::default()
+        };
+        let captured = Captured {
+            print: lines(),
+            log: lines(),
+        };
         let output = Output::new(captured.print.clone(), captured.log.clone());
         (output, captured)
     }
@@ -170,18 +182,24 @@ impl Captured {
 
 /// Text in memory, written by one and read by another.
 #[derive(Clone, Debug, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct Lines {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    max_bytes: usize,
+}
 
 impl Lines {
     fn text(&self) -> String {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes.len() > self.max_bytes - all.len() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         all.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -196,6 +214,19 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn no_more_is_kept_than_is_allowed() {
+        let (output, captured) = Output::captured_within(8);
+        output.print("four");
+        output.log("beside");
+        assert_eq!(output.failure(), None);
+        output.print("more");
+        assert_eq!(output.failure(), Some(io::ErrorKind::StorageFull));
+        output.print("xy");
+        assert_eq!(captured.printed(), "four\nxy\n");
+        assert_eq!(captured.logged(), "beside\n");
+    }
 
     #[test]
     fn lines_of_different_threads_do_not_mix() {

@@ -342,7 +342,7 @@ impl Place {
         let group = match &self.position {
             Some(position) => {
                 let (line, start, end, number) = position.window();
-                let snippet = Snippet::source(line)
+                let snippet = Snippet::source(without_c1(line))
                     .line_start(number)
                     .annotation(AnnotationKind::Primary.span(start..end));
                 title.element(snippet)
@@ -356,6 +356,16 @@ impl Place {
             text.push_str(line);
             text.push('\n');
         }
+    }
+}
+
+/// Returns a line with the control characters behind ASCII, which the renderer lets pass, as points of as many bytes:
+/// places in the line stay what they are.
+fn without_c1(line: &str) -> Cow<'_, str> {
+    let is_c1 = |c| matches!(c, '\u{80}'..='\u{9f}');
+    match line.contains(is_c1) {
+        true => Cow::Owned(line.replace(is_c1, "\u{b7}")),
+        false => Cow::Borrowed(line),
     }
 }
 

@@ -20,7 +20,7 @@ mod coo;
 mod dense;
 mod images;
 mod shape;
-mod strings;
+pub mod strings;
 mod testing;
 mod tf_sync;
 

@@ -198,8 +198,8 @@ impl Session {
         let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
         let failed = || results.iter().filter_map(AnyAsyncValue::error);
         // What no result tells counts where the call was stopped: a limit may be why it took so long. It counts, too,
-        // where there is no result to tell it and whoever runs the function has set limits; without them, want of
-        // memory is an error of the function as any other, as it is to the original.
+        // where there is no result to tell it and whoever runs the function has set limits; without them, it is
+        // an error of the function as any other, as it is to the original.
         let is_limited = *self.host.limits() != Limits::default();
         let is_heard = (stopped || (results.is_empty() && is_limited)) && self.errors.any(is_limit);
         if reason.is_some_and(is_limit) || failed().any(is_limit) || is_heard {

@@ -2,10 +2,13 @@
 
 #![deny(unsafe_code)]
 
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tfrt::ir::visible;
+use tfrt_run::report::unless_unread;
 
 mod commands;
 mod data;
@@ -22,13 +25,16 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors; nothing can be done if they can't be printed.
-            let _ = error.print();
-            let is_usage = error.use_stderr();
-            return if is_usage {
-                ExitStatus::Usage.into()
-            } else {
-                ExitCode::SUCCESS
+            return match error.use_stderr() {
+                true => {
+                    tell_usage(&error);
+                    ExitStatus::Usage.into()
+                }
+                // Help and version are no errors.
+                false => match unless_unread(error.print()) {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(_) => ExitStatus::Rejected.into(),
+                },
             };
         }
     };
@@ -72,6 +78,22 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
             }
         }
     })
+}
+
+/// Says what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
+fn tell_usage(error: &clap::Error) {
+    let hides = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy().into_owned();
+        visible::name(&word) != word
+    };
+    // Nothing can be done if it can't be printed.
+    let _ = match std::env::args_os().any(hides) {
+        true => {
+            let text = error.render().to_string();
+            std::io::stderr().write_all(visible::text(&text).as_bytes())
+        }
+        false => error.print(),
+    };
 }
 
 /// A kernel that panics fails its results, which is where its message goes.

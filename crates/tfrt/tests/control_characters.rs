@@ -28,11 +28,11 @@ func.func @fails_too() -> i32 {
 "#;
 
 const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
-  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32>
-      attributes {onnx.inputs = ["x\1B[2J"], onnx.outputs = ["y\0A\C2\9B2J"], onnx.input_dims = [[2 : i64]],
-                  onnx.output_dims = [[2 : i64]]} {
-    %y = "onnx.Tanh"(%x) : (tensor<2xf32>) -> tensor<2xf32> loc("\1B[2J")
-    func.return %y : tensor<2xf32>
+  func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
+      attributes {onnx.inputs = ["x\1B[2J\0Aerror"], onnx.outputs = ["y\0A\C2\9B2J"], onnx.input_dims = [["N\0Aerror"]],
+                  onnx.output_dims = [["N\0Aerror"]]} {
+    %y = "onnx.Tanh"(%x) : (tensor<?xf32>) -> tensor<?xf32> loc("\1B[2J")
+    func.return %y : tensor<?xf32>
   }
 }
 "#;
@@ -86,9 +86,16 @@ fn none_is_shown() {
     let program = folder.file("program.mlir", PROGRAM);
     let model = folder.file("model.mlir", MODEL);
     let printing = folder.file("printing.mlir", PRINTING);
-    let wrong = folder.file("wrong\u{1b}[2J\n.mlir", "func.func @main() { \u{1b}[2J }");
+    let wrong = folder.file(
+        "wrong\u{1b}[2J\n.mlir",
+        "func.func @main() { tfrt.nope // \u{1b}[2J \u{9b}2J\n}",
+    );
     let bef = folder.0.join("program.bef").to_str().unwrap().to_owned();
-    let missing = folder.0.join("missing\u{1b}[2J").display().to_string();
+    let missing = folder
+        .0
+        .join("missing\u{1b}[2J\nerror")
+        .display()
+        .to_string();
     let cases: &[(&[&str], i32)] = &[
         (&["run", &program], 3),
         (&["run", &program, "--message-format=short"], 3),
@@ -101,6 +108,10 @@ fn none_is_shown() {
         (&["run", &model, "--random", "--stats"], 0),
         (&["run", &model, "--random", "--json"], 0),
         (&["run", &model], 2),
+        (&["run", &model, "--random", "--dim", "M=3"], 2),
+        (&["run", &model, "--input", "z=z.npy"], 2),
+        (&["run", &model, "\u{1b}[2J"], 2),
+        (&["run", &model, "--queue", "\u{9b}2J"], 2),
         (&["run", "--untrusted", &printing], 0),
         (&["run", "--untrusted", "--json", &printing], 0),
         (&["run", &wrong], 1),

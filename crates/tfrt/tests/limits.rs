@@ -373,6 +373,38 @@ const PRODUCT: &str = "module attributes {onnx.opset = 17 : i64} {
 }";
 
 #[test]
+fn documents_hold_no_more_than_is_printed_within_the_limit() {
+    let text = "a".repeat(10_000);
+    let program = format!(
+        "func.func @main() -> !tfrt.chain {{
+           %strings = corert.const_string_tensor {{shape = [1], value = [\"{text}\"]}}
+           %n = tfrt.constant.i32 100
+           %start = tfrt.new.chain
+           %done:2 = tfrt.repeat.i32 %n, %start, %strings : !tfrt.chain, !corert.tensorhandle {{
+             %p = \"corert.print_tensorhandle\"(%strings, %start) : (!corert.tensorhandle, !tfrt.chain) -> !tfrt.chain
+             tfrt.return %p, %strings : !tfrt.chain, !corert.tensorhandle
+           }}
+           tfrt.return %done#0 : !tfrt.chain
+         }}"
+    );
+    let with = |flags: &[&str], status, words| expect("prints", flags, &program, status, words);
+    with(&["--max-memory", "1M"], 0, "");
+    with(&["--max-memory", "64M", "--json"], 0, "");
+    let words = "with --json, a program may print 131072 bytes";
+    with(&["--max-memory", "1M", "--json"], 5, words);
+}
+
+/// A model that takes a number of strings.
+const STRINGS: &str = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<?x!onnx.string>) -> tensor<?x!onnx.string>
+      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\"]],
+                  onnx.output_dims = [[\"N\"]]} {
+    %0 = \"onnx.Identity\"(%x) : (tensor<?x!onnx.string>) -> tensor<?x!onnx.string>
+    func.return %0 : tensor<?x!onnx.string>
+  }
+}";
+
+#[test]
 fn limits_hold_before_the_call_of_a_model_too() {
     let with = |text, more: &[&str], status, words| {
         let flags = [&["--random"], more].concat();
@@ -392,6 +424,21 @@ fn limits_hold_before_the_call_of_a_model_too() {
         0,
         "",
     );
+    let words = "there is no memory for a tensor of str";
+    with(STRINGS, &["--dim", "N=1000"], 0, "");
+    with(
+        STRINGS,
+        &["--dim", "N=100000", "--max-memory", "2M"],
+        5,
+        words,
+    );
+    // More than any tensor has, limited or not.
+    with(STRINGS, &["--dim", "N=100000000"], 2, words);
+    // As JSON an element takes more.
+    let small = ["--dim", "H=300", "--dim", "W=300", "--max-memory", "2M"];
+    with(IMAGE, &small, 0, "");
+    let words = "there is no memory for output 'y' as JSON";
+    with(IMAGE, &[&small[..], &["--json"]].concat(), 5, words);
     let words = "the constants of the model can't be made";
     with(PRODUCT, &["--max-memory", "4K"], 5, words);
     with(

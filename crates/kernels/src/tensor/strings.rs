@@ -15,7 +15,7 @@ pub(super) fn register_synchronous(registry: &mut KernelRegistry) {
 }
 
 /// Tensors have no more strings than this, whatever the host allows.
-const MAX_STRINGS: usize = 1 << 24;
+pub const MAX_STRINGS: usize = 1 << 24;
 
 /// `%t = "tfrt_sht.create_tensor"() {shape = [2], values = ["a", "b"]}`
 fn create(

@@ -4,6 +4,7 @@
 //! allocator and the queue that it chose. Errors that kernels report are told after the line of
 //! the function's results, so that the two streams keep an order when they are one.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     let errors = Arc::new(Errors::default());
     // A document holds what the program prints: standard output is one object and nothing else.
     let (output, printed) = match options.json {
-        true => Output::captured(),
+        true => Output::captured_within(max_printed(options)),
         false if options.limits.untrusted => (printed::output(), Captured::default()),
         false => (Output::standard(), Captured::default()),
     };
@@ -95,6 +96,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         document: Document::new(input.name()),
         printed,
         status: ExitStatus::Fine,
+        unwritten: Cell::new(None),
     };
     let (of_model, stats) = run
         .run_program(file, &input)
@@ -105,10 +107,27 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         mut document,
         mut status,
         printed,
+        unwritten,
         ..
     } = run;
     let failure = runtime.host().output().failure();
-    unless_unread(failure.map_or(Ok(()), |kind| Err(kind.into()))).map_err(Failure::Output)?;
+    if options.json && failure == Some(io::ErrorKind::StorageFull) {
+        let n_bytes = max_printed(options);
+        return Err(Failure::Limited {
+            message: format!(
+                "with --json, a program may print {n_bytes} bytes, and this prints more"
+            ),
+            help: "that is an eighth of what --max-memory allows".to_owned(),
+        });
+    }
+    let failure = failure.map_or(Ok(()), |kind| Err(kind.into()));
+    let written = unwritten.take().map_or(failure, Err);
+    if let Err(error) = unless_unread(written) {
+        // The status says what came of the program all the same.
+        let failure = Failure::Output(error);
+        talk.failure(&failure);
+        status = status.max(failure.status());
+    }
     drop((session, runtime));
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
@@ -135,6 +154,12 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     document.exit_status = status as u8;
     super::print_json(&document)?;
     Ok(status)
+}
+
+/// How many bytes a program may print that are kept for a document, where a character may take six.
+fn max_printed(options: &RunOptions) -> usize {
+    let max_memory = options.limits.limits().max_memory;
+    max_memory.map_or(usize::MAX, |bytes| bytes / 8)
 }
 
 fn runtime(
@@ -180,6 +205,8 @@ struct Run<'a> {
     /// What the program prints, if that goes into the document.
     printed: Captured,
     status: ExitStatus,
+    /// Why standard output could not be written, the first time.
+    unwritten: Cell<Option<io::Error>>,
 }
 
 pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
@@ -401,8 +428,14 @@ impl Run<'_> {
     fn write(&self, line: &str) -> io::Result<()> {
         match self.options.json {
             true => Ok(()),
-            // A name of a stranger's ends no line.
-            false => write_line(&visible::name(line)),
+            false => {
+                // A name of a stranger's ends no line.
+                if let Err(error) = write_line(&visible::name(line)) {
+                    let first = self.unwritten.take().unwrap_or(error);
+                    self.unwritten.set(Some(first));
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -20,6 +20,23 @@ use super::numbers;
 /// Elements are shown so many at a time.
 const CHUNK: usize = 1 << 16;
 
+/// Memory that an element takes, as a value and as text: measured for truth values, of which most go into a tensor.
+pub const BYTES_PER_ELEMENT: usize = 64;
+
+/// Returns how many elements a value shows.
+pub fn n_elements(datum: &Datum) -> usize {
+    let of = |tensor: &Tensor| tensor.metadata().shape.n_elements().unwrap_or(0);
+    match datum {
+        Datum::Tensor(tensor) | Datum::Optional(Optional::Tensor(tensor)) => of(tensor),
+        Datum::Sequence(sequence) | Datum::Optional(Optional::Sequence(sequence)) => {
+            sequence.tensors().iter().map(of).sum()
+        }
+        Datum::Optional(Optional::Nothing) => 0,
+        Datum::Map(map) => of(map.keys()) + of(map.values()),
+        Datum::Maps(maps) => of(maps.keys()) + of(maps.values()),
+    }
+}
+
 /// Reads a value of a type.
 ///
 /// # Errors

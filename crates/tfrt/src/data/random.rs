@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use tfrt::HostAllocator;
+use tfrt::host::memory::Block;
+use tfrt::kernels::tensor::strings::MAX_STRINGS;
 use tfrt::model::{Datum, Dim, TensorType, ValueInfo, ValueType};
 use tfrt::tensor::{DType, Sequence, StringHostTensor, TensorShape};
 
@@ -15,6 +17,9 @@ use super::numbers::{self, Kind};
 
 /// Tensors that are generated have no more elements than this.
 const MAX_ELEMENTS: usize = 1 << 30;
+
+/// Bytes of a string of a letter, with the block that it has on the heap.
+const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 32;
 
 /// Generates a value for an input, whose extents without a number are those of `extent_of`, or 1.
 ///
@@ -82,15 +87,27 @@ fn of_tensor(
     };
     let told = |error: tfrt::Error| error.message().to_owned();
     let shape = TensorShape::new(&extents).map_err(told)?;
+    // What is made goes to the heap first: whoever limits memory is asked before it is taken.
+    let no_memory = || format!("there is no memory for a tensor of {element} {extents:?}");
+    let set_aside = |n_each: usize| {
+        let n_bytes = n_elements.checked_mul(n_each).ok_or_else(no_memory)?;
+        Block::set_aside(allocator, n_bytes).ok_or_else(no_memory)
+    };
     if element == DType::String {
+        if n_elements > MAX_STRINGS {
+            return Err(no_memory());
+        }
+        let _aside = set_aside(BYTES_PER_STRING)?;
         let letter = |_| vec![b'a' + u8::try_from(generator.below(26)).unwrap_or(0)];
         let strings = (0..n_elements).map(letter).collect();
         return Ok(StringHostTensor::new(shape, strings).map_err(told)?.into());
     }
+    let aside = set_aside(element.size_bytes().unwrap_or(1))?;
     let mut bytes = Vec::new();
     for _ in 0..n_elements {
         numbers::push(&mut bytes, element, &cell(element, generator))?;
     }
+    drop(aside);
     Ok(numbers::dense(element, shape, &bytes, allocator)?.into())
 }
 

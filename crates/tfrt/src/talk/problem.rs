@@ -1,9 +1,11 @@
 //! [`Problem`]: one thing that is wrong, whatever stage found it.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 use tfrt::bef;
 use tfrt::host::LoadProblem;
-use tfrt::ir::{Diagnostic, Diagnostics};
+use tfrt::ir::{Diagnostic, Diagnostics, visible};
 use tfrt::{Error, OpenError, SourceLocation};
 
 use crate::failure::Failure;
@@ -113,6 +115,8 @@ impl Problem {
 
     /// Something that the command itself has to say.
     pub fn of_command(code: Option<&'static str>, message: String) -> Problem {
+        // What it names may be a stranger's, and ends no line.
+        let message = visible::name(&message).into_owned();
         let mut problem = Problem::new(message, Place::Unknown, Origin::Command);
         problem.code = code;
         problem
@@ -194,7 +198,8 @@ impl Problem {
             other => {
                 let told = other.message().map(|message| {
                     let mut problem = Problem::of_command(other.code(), message);
-                    problem.help.extend(other.help().map(str::to_owned));
+                    let help = other.help().map(visible::name);
+                    problem.help.extend(help.map(Cow::into_owned));
                     problem
                 });
                 told.into_iter().collect()

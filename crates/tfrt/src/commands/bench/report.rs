@@ -87,7 +87,7 @@ impl Report {
             text,
             "'{}' of {} on {}",
             visible::name(&self.function),
-            self.file,
+            visible::name(&self.file),
             counted(self.threads as u64, "thread")
         )?;
         writeln!(

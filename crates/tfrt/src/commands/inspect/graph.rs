@@ -152,12 +152,16 @@ impl Graph {
             .iter()
             .map(|(operation, n)| format!("{n} {}", name(operation)))
             .collect();
-        writeln!(text, "{}: {n} operations: {}", self.file, counts.join(", "))?;
+        let file = name(&self.file);
+        writeln!(text, "{file}: {n} operations: {}", counts.join(", "))?;
         for function in &self.functions {
             let list = |values: &[Value]| {
                 let shown = values.iter().map(|value| match &value.dimensions {
                     None => format!("%{}: {}", value.id, value.ty),
-                    Some(all) => format!("%{}: {} [{}]", value.id, value.ty, all.join(", ")),
+                    Some(all) => {
+                        let all = all.join(", ");
+                        format!("%{}: {} [{}]", value.id, value.ty, name(&all))
+                    }
                 });
                 shown.collect::<Vec<_>>().join(", ")
             };

@@ -13,6 +13,7 @@ use serde::Serialize;
 use tfrt::asynchronous::SystemAllocator;
 use tfrt::host::memory::{Profile, ProfiledAllocator};
 use tfrt::input::Input;
+use tfrt::ir::visible;
 use tfrt::{Model, Program, Runtime};
 
 mod observe;
@@ -129,7 +130,8 @@ impl Memory {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "{} with {}", self.file, self.inputs.join(", "))?;
+        let of = format!("{} with {}", self.file, self.inputs.join(", "));
+        writeln!(text, "{}", visible::name(&of))?;
         let how = match self.is_mapped {
             true => "compiled, mapped",
             false => "compiled",

@@ -104,7 +104,7 @@ impl Weights {
         writeln!(
             text,
             "{}: {} constants, {} elements, {}: {}",
-            self.file,
+            visible::name(&self.file),
             self.weights.len(),
             self.total_elements,
             size(self.total_bytes),

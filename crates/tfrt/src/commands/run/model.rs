@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use tfrt::host::memory::Block;
 use tfrt::input::STANDARD_INPUT;
 use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
@@ -254,9 +255,18 @@ impl Run<'_> {
         if let Some(folder) = &self.options.wanted.output_dir {
             write::make_folder(folder)?;
         }
+        let mut n_told = 0_usize;
         for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
+            let is_told = match target {
+                Some(target) => target.format == Format::Json,
+                None => self.options.json && plan.top.is_none(),
+            };
+            if is_told {
+                n_told = n_told.saturating_add(json::n_elements(&datum));
+                self.check_room_for(n_told, name)?;
+            }
             if let Some(target) = target {
                 let encoded = target.format.encode(name, &datum);
                 let encoded =
@@ -294,6 +304,23 @@ impl Run<'_> {
             None => print_line(text.trim_end())?,
         }
         Ok(())
+    }
+
+    /// JSON has memory of its own: a limit that could not hold it refuses it.
+    fn check_room_for(&self, n_elements: usize, name: &str) -> Result<(), Failure> {
+        if self.runtime.host().limits().max_memory.is_none() {
+            return Ok(());
+        }
+        let n_bytes = n_elements.saturating_mul(json::BYTES_PER_ELEMENT);
+        let aside = Block::set_aside(self.runtime.host().allocator(), n_bytes);
+        match aside {
+            Some(_) => Ok(()),
+            None => Err(Failure::Rejected {
+                code: None,
+                message: format!("there is no memory for output '{name}' as JSON: {n_bytes} bytes"),
+                help: None,
+            }),
+        }
     }
 
     fn best(&self, datum: &Datum, plan: &Plan) -> Result<Option<Vec<Vec<Best>>>, Error> {
