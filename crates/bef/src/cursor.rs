@@ -279,3 +279,30 @@ impl Offsets {
         1 << (offset % u64::BITS as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A section of some chunks and a part of one.
+    const LEN_BYTES: usize = 3 * CHUNK_BYTES + 100;
+
+    proptest! {
+        #[test]
+        fn offsets_are_those_that_were_added(added: BTreeSet<u16>) {
+            let added: BTreeSet<usize> =
+                added.into_iter().map(|offset| usize::from(offset) % LEN_BYTES).collect();
+            let mut offsets = Offsets::new(LEN_BYTES, 0).unwrap();
+            for offset in &added {
+                offsets.insert(*offset).unwrap();
+            }
+            for offset in 0..LEN_BYTES + CHUNK_BYTES {
+                prop_assert_eq!(offsets.contains(offset), added.contains(&offset));
+            }
+        }
+    }
+}

@@ -270,6 +270,18 @@ fn list_of_no_numbers_has_no_elements_to_align() {
 }
 
 #[test]
+fn types_are_an_array_of_bytes_and_of_nothing_wider() {
+    let mut writer = AttributeWriter::default();
+    let types = [DType::I32.byte(), DType::F32.byte()];
+    let offset = writer.array(4, 2, &types);
+    let file = open(writer, &[(offset, AttributeType::TypeArray)], false);
+    let attribute = file.attribute(AttributeOffset(offset));
+    assert_eq!(attribute.dtypes(), Some(vec![DType::I32, DType::F32]));
+    assert_eq!(attribute.array::<u8>(), Some(&types[..]));
+    assert_eq!(attribute.array::<u16>(), None);
+}
+
+#[test]
 fn symbols_carry_the_text_of_their_module() {
     let mut writer = AttributeWriter::default();
     let offset = writer.symbol(3, "kernels", &["gpu", "main"], "module {}");
@@ -295,10 +307,8 @@ fn empty_array_is_an_array_of_anything() {
         let attribute = file.attribute(AttributeOffset(offset));
         assert_eq!(attribute.array::<f64>(), Some(&[][..]));
         assert_eq!(attribute.dtypes(), Some(vec![]));
-        assert_eq!(
-            attribute.aggregate().map(|aggregate| aggregate.len()),
-            Some(0)
-        );
+        let aggregate = attribute.aggregate().unwrap();
+        assert_eq!((aggregate.len(), aggregate.is_empty()), (0, true));
     });
 }
 

@@ -147,6 +147,18 @@ fn smallest_useful_file_is_written() {
 }
 
 #[test]
+fn strings_are_found_where_they_were_put() {
+    let mut strings = BefWriter::new().strings;
+    let (first, second) = (strings.insert("one"), strings.insert("two"));
+    assert_eq!(strings.insert("one"), first);
+    assert_eq!(
+        [strings.get("one"), strings.get("two")],
+        [Some(first), Some(second)]
+    );
+    assert_eq!(strings.get("three"), None);
+}
+
+#[test]
 fn alignment_flag_is_written_only_where_it_is_needed() {
     let stripped = constant(true).finish();
     // Without the attribute's name its section starts elsewhere.
