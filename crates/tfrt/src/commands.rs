@@ -45,18 +45,13 @@ fn refuse_second_stdin<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<
     }
 }
 
-/// Writes a line to standard output, or fails the command.
+/// Writes lines for people to standard output, or fails the command.
 fn print_line(line: &str) -> Result<(), Failure> {
-    write_line(line).map_err(Failure::Output)
+    write_line(&visible::text(line)).map_err(Failure::Output)
 }
 
-/// Writes a line for people to standard output.
+/// Writes a line as it is to standard output, and sees to it that it is seen at once, if anybody reads there still.
 fn write_line(line: &str) -> io::Result<()> {
-    write_as_it_is(&visible::text(line))
-}
-
-/// Writes a line to standard output, and sees to it that it is seen at once, if anybody reads there still.
-fn write_as_it_is(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let written = out
         .write_all(line.as_bytes())
@@ -67,5 +62,5 @@ fn write_as_it_is(line: &str) -> io::Result<()> {
 
 /// Writes a document as one line of JSON.
 fn print_json(document: &impl Serialize) -> Result<(), Failure> {
-    write_as_it_is(&json::line(document)).map_err(Failure::Output)
+    write_line(&json::line(document)).map_err(Failure::Output)
 }
