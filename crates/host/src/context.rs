@@ -40,6 +40,24 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// The error of a call that is one too deep.
+    #[cold]
+    pub fn depth_exceeded(&self) -> Error {
+        let max_depth = self.max_depth;
+        Error::resource_exhausted(format!("call depth exceeds the limit of {max_depth}"))
+    }
+
+    /// The error of a request that takes one step too many.
+    #[cold]
+    pub fn steps_exceeded(&self) -> Error {
+        let max_steps = self.max_steps.unwrap_or(u64::MAX);
+        Error::resource_exhausted(format!(
+            "the request takes more than the limit of {max_steps} steps"
+        ))
+    }
+}
+
 /// Hears each error once, when a kernel reports it.
 pub type DiagnosticHandler = dyn Fn(&Error) + Send + Sync;
 

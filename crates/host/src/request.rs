@@ -401,13 +401,11 @@ impl RequestContext {
 
     /// Says whether one more call may begin inside of `depth` others.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Error> {
-        let max_depth = self.host.limits().max_depth;
-        if depth < max_depth as usize {
+        let limits = self.host.limits();
+        if depth < limits.max_depth as usize {
             return Ok(());
         }
-        Err(Error::resource_exhausted(format!(
-            "call depth exceeds the limit of {max_depth}"
-        )))
+        Err(limits.depth_exceeded())
     }
 
     /// Counts kernels run and calls made, and stops the request when they are too many.
@@ -423,9 +421,7 @@ impl RequestContext {
         let before = self.n_steps.fetch_add(n, Ordering::Relaxed);
         // Who crosses the limit says so: the steps of a long way out are not worth a word.
         if before <= limit && before + n > limit {
-            self.cancel_with(Error::resource_exhausted(format!(
-                "the request takes more than the limit of {limit} steps"
-            )));
+            self.cancel_with(self.host.limits().steps_exceeded());
         }
     }
 }

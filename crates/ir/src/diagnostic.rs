@@ -236,11 +236,13 @@ impl Diagnostic {
         self.place
             .render(&renderer, level, name, &headline, &mut text);
         for note in &self.notes {
+            let line = visible::name(&note.message);
             note.place
-                .render(&renderer, Level::NOTE, "note", &note.message, &mut text);
+                .render(&renderer, Level::NOTE, "note", &line, &mut text);
         }
         for help in &self.help {
-            Place::default().render(&renderer, Level::HELP, "help", help, &mut text);
+            let line = visible::name(help);
+            Place::default().render(&renderer, Level::HELP, "help", &line, &mut text);
         }
         text
     }
@@ -252,20 +254,20 @@ impl Diagnostic {
             location: self.place.location.clone(),
         };
         let headline = self.headline();
-        let first = headline.lines().next().unwrap_or_default();
+        let line = visible::name(&headline);
         let mut text = String::new();
         let (level, name) = (self.severity.level(), self.severity.name());
-        place.render(&renderer(color), level, name, first, &mut text);
+        place.render(&renderer(color), level, name, &line, &mut text);
         text
     }
 
-    /// Returns the message with the code at the end of its first line.
+    /// Returns the message with the code at its end. One that has a code is a line, whatever the names in it; what a
+    /// program reports may have several.
     fn headline(&self) -> Cow<'_, str> {
         let message = &*self.message;
-        match (self.code, message.split_once('\n')) {
-            (None, _) => Cow::Borrowed(message),
-            (Some(code), None) => Cow::Owned(format!("{message} [{code}]")),
-            (Some(code), Some((first, rest))) => Cow::Owned(format!("{first} [{code}]\n{rest}")),
+        match self.code {
+            None => Cow::Borrowed(message),
+            Some(code) => Cow::Owned(format!("{} [{code}]", visible::name(message))),
         }
     }
 }

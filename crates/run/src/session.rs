@@ -51,7 +51,7 @@ pub struct Outcome {
     pub results: Vec<AnyAsyncValue>,
     /// What kernels reported.
     pub errors: Vec<Error>,
-    /// Why it was stopped, where nothing else says so.
+    /// Why it was stopped, where no result says so, or by which limit.
     pub stopped: Option<Error>,
     /// What it means for the process.
     pub status: ExitStatus,
@@ -99,12 +99,12 @@ impl Session {
         let n_results = results.iter().filter(|result| result.is_counted()).count();
         self.settle(called.cells_before + n_results as u64);
         let status = self.judge(&results, reason.as_ref(), is_interrupted);
-        // Without results nothing else would say why the function was stopped.
+        // Where no result says why the function was stopped, nothing else would; that it was a limit is said besides.
+        let is_told = results.iter().any(|result| result.error().is_some());
         let stopped = reason.filter(|reason| {
             let code = reason.code();
-            let is_limit = code == ErrorCode::ResourceExhausted;
-            let is_outside = is_limit || is_interrupted || code == ErrorCode::DeadlineExceeded;
-            results.is_empty() && is_outside
+            let is_time = is_interrupted || code == ErrorCode::DeadlineExceeded;
+            code == ErrorCode::ResourceExhausted || (is_time && !is_told)
         });
         Outcome {
             results,

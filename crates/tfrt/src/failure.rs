@@ -24,6 +24,8 @@ pub enum Failure {
     },
     /// There was not as much memory as whoever runs the program allows.
     Limited { message: String, help: String },
+    /// The program could not be opened for the same reason.
+    LimitedOpen { error: OpenError, help: String },
     /// Something is wrong with the command line that only the input shows.
     Usage(String),
     /// The host could not be set up.
@@ -45,7 +47,9 @@ impl Failure {
             Failure::Usage(_) => ExitStatus::Usage,
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
-            Failure::Host(_) | Failure::Limited { .. } => ExitStatus::LimitExceeded,
+            Failure::Host(_) | Failure::Limited { .. } | Failure::LimitedOpen { .. } => {
+                ExitStatus::LimitExceeded
+            }
             Failure::Open(OpenError::Constants(error)) => match error.code() {
                 ErrorCode::ResourceExhausted => ExitStatus::LimitExceeded,
                 ErrorCode::DeadlineExceeded => ExitStatus::Cancelled,
@@ -94,7 +98,10 @@ impl Failure {
             Failure::TookTooLong(time) => Some(format!(
                 "ended, since there was work that did not stop at the deadline of {time:?}"
             )),
-            Failure::Open(_) | Failure::Text(_) | Failure::Told(_) => None,
+            Failure::Open(_)
+            | Failure::LimitedOpen { .. }
+            | Failure::Text(_)
+            | Failure::Told(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ mod options;
 mod talk;
 
 use failure::ExitStatus;
-use options::{Cli, Command};
+use options::{Cli, Color, Command, MessageFormat};
 use talk::Talk;
 
 fn main() -> ExitCode {
@@ -70,7 +71,7 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     done.unwrap_or_else(|failure| {
         talk.failure(&failure);
         let status = failure.status();
-        match commands::rejection::report(command, &failure) {
+        match commands::rejection::report(command, &failure, talk) {
             Ok(()) => status,
             Err(unwritten) => {
                 talk.failure(&unwritten);
@@ -80,12 +81,22 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     })
 }
 
+/// Tells whether messages are to be JSON, by a command line that can't be read as a whole.
+fn wants_json(words: impl Iterator<Item = OsString>) -> bool {
+    let words: Vec<OsString> = words.take_while(|word| word != "--").collect();
+    let is_pair = |pair: &[OsString]| pair[0] == "--message-format" && pair[1] == "json";
+    words.windows(2).any(is_pair) || words.iter().any(|word| word == "--message-format=json")
+}
+
 /// Says what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
 fn tell_usage(error: &clap::Error) {
-    let hides = |word: std::ffi::OsString| {
+    let hides = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
         visible::name(&word) != word
     };
+    if wants_json(std::env::args_os()) {
+        return Talk::new(Color::Never, MessageFormat::Json).usage(&error.render().to_string());
+    }
     // Nothing can be done if it can't be printed.
     let _ = match std::env::args_os().any(hides) {
         true => {

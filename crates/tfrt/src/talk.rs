@@ -36,6 +36,10 @@ pub struct Talk {
     sources: Mutex<HashMap<String, Option<Source>>>,
     /// Whether files are read that locations name.
     reads_files: AtomicBool,
+    /// Whether the command is about a model.
+    is_of_model: AtomicBool,
+    /// Whether somebody writes the document that was asked for.
+    has_document: AtomicBool,
 }
 
 impl Talk {
@@ -52,7 +56,27 @@ impl Talk {
             format,
             sources: Mutex::default(),
             reads_files: AtomicBool::new(true),
+            is_of_model: AtomicBool::new(false),
+            has_document: AtomicBool::new(false),
         }
+    }
+
+    /// Remembers that the command is about a model, of which its document is.
+    pub fn is_about_model(&self) {
+        // Ordering: a flag on its own.
+        self.is_of_model.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether the command is about a model.
+    pub fn is_of_model(&self) -> bool {
+        // Ordering: a flag on its own.
+        self.is_of_model.load(Ordering::Relaxed)
+    }
+
+    /// Asks to write the command's document; only the first who asks may.
+    pub fn begin_document(&self) -> bool {
+        // Ordering: a flag on its own.
+        !self.has_document.swap(true, Ordering::Relaxed)
     }
 
     /// Reads no more files for the sake of messages: a stranger's program may name any. Texts that are remembered
@@ -85,6 +109,20 @@ impl Talk {
             return self.say(&visible::text(&text()));
         }
         self.say(&format!("{}\n", json::line(document)));
+    }
+
+    /// Says what is wrong with the command line, in the words of the library that has read it: paragraphs, of which
+    /// the first says what is wrong, and some give advice.
+    pub fn usage(&self, text: &str) {
+        let joined = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut paragraphs = text.split("\n\n");
+        let first = paragraphs.next().unwrap_or_default();
+        let message = joined(first.strip_prefix("error: ").unwrap_or(first));
+        let mut problem = Problem::of_command(None, message);
+        let tips = paragraphs.filter_map(|paragraph| paragraph.trim_start().strip_prefix("tip: "));
+        problem.help.extend(tips.map(joined));
+        let message = Message::new(&problem, None, visible::text(text).into_owned());
+        self.say(&format!("{}\n", json::line(&message)));
     }
 
     /// Says why a command stopped.
@@ -198,19 +236,19 @@ impl Talk {
             (Place::Words(text), None) => format!("loc(\"{}\"): {}", name(text), problem.message),
             _ => problem.message.clone(),
         };
-        let message = visible::text(&message);
-        let message = match (problem.shown_code(), message.split_once('\n')) {
-            (None, _) => message.into_owned(),
-            (Some(code), None) => format!("{message} [{code}]"),
-            (Some(code), Some((first, rest))) => format!("{first} [{code}]\n{rest}"),
+        // What has a code is a line, whatever the names in it; what a program reports may have several.
+        let message = match problem.shown_code() {
+            None if is_short => name(&message),
+            None => visible::text(&message),
+            Some(code) => format!("{} [{code}]", name(&message)).into(),
         };
-        if is_short {
-            return self.headed(prefix, message.lines().next().unwrap_or_default());
-        }
         let mut text = self.headed(prefix, &message);
-        for (name, lines) in [("note", &problem.notes), ("help", &problem.help)] {
+        if is_short {
+            return text;
+        }
+        for (title, lines) in [("note", &problem.notes), ("help", &problem.help)] {
             for line in lines {
-                writeln!(text, "{name}: {}", visible::text(line)).expect("a String takes all text");
+                writeln!(text, "{title}: {}", name(line)).expect("a String takes all text");
             }
         }
         text

@@ -111,6 +111,18 @@ fn errors_end_it() {
 }
 
 #[test]
+fn want_of_memory_is_a_limit_as_of_a_run() {
+    let program = "func.func @main() -> !t.tensor {
+      %a = tfrt_dht.create_uninitialized_tensor.f32.2 [3000000 : i64, 3000000 : i64]
+      tfrt.return %a : !t.tensor
+    }";
+    let output = bench("memory", program, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Cannot allocate tensor"), "{said}");
+    assert_eq!(output.status.code(), Some(5), "{said}");
+}
+
+#[test]
 fn errors_without_a_place_are_the_reason() {
     let example =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/cancellation.mlir");

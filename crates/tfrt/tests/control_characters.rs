@@ -46,6 +46,13 @@ func.func @main() {
 }
 "#;
 
+const NO_KERNEL: &str = r#"
+func.func @main() -> i32 {
+  %x = "tfrt.\0Aerror: another\0Aline"() : () -> i32
+  tfrt.return %x : i32
+}
+"#;
+
 struct Folder(PathBuf);
 
 impl Folder {
@@ -91,6 +98,8 @@ fn none_is_shown() {
         "func.func @main() { tfrt.nope // \u{1b}[2J \u{9b}2J\n}",
     );
     let bef = folder.0.join("program.bef").to_str().unwrap().to_owned();
+    let no_kernel = folder.file("kernel.mlir", NO_KERNEL);
+    let no_kernel_bef = folder.0.join("kernel.bef").to_str().unwrap().to_owned();
     let missing = folder
         .0
         .join("missing\u{1b}[2J\nerror")
@@ -118,6 +127,10 @@ fn none_is_shown() {
         (&["run", &missing], 1),
         (&["check", &program, &wrong, &missing], 1),
         (&["check", &wrong, "--message-format=short"], 1),
+        (&["run", &no_kernel], 1),
+        (&["run", &no_kernel, "--message-format=short"], 1),
+        (&["compile", &no_kernel, "-o", &no_kernel_bef], 0),
+        (&["run", &no_kernel_bef], 1),
         (&["compile", &program, "-o", &bef], 0),
         (&["compile", &wrong, "-o", &bef], 1),
         (&["run", &bef], 3),
@@ -140,6 +153,15 @@ fn none_is_shown() {
         assert!(!said.contains("\nerror"), "{arguments:?}: {said:?}");
         assert!(!said.contains("\n'other'"), "{arguments:?}: {said:?}");
         assert_eq!(found, Some(*status), "{arguments:?}: {said}");
+    }
+    // A message of one line has all of the name.
+    for file in [&no_kernel, &no_kernel_bef] {
+        let (said, _) = said(&["run", file, "--message-format=short"]);
+        assert_eq!(
+            said.matches("\\nerror: another\\nline").count(),
+            1,
+            "{said}"
+        );
     }
     assert!(Path::new(&bef).exists());
     // What a trusted program prints is its own.

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use serde_json::Value as Json;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -221,6 +223,108 @@ fn programs_of_strangers_end_at_each_limit() {
         5,
         "call depth exceeds the limit of 10000",
     );
+}
+
+#[test]
+fn errors_name_the_flag_of_their_limit() {
+    let help = "help: --max-depth allows 50 calls within calls";
+    expect("depth-flag", &["--max-depth", "50"], RECURSION, 5, help);
+    // No kernel reports what stops the whole function.
+    let help = "help: --max-steps allows 1000 kernels and calls in one function";
+    let flags = ["--max-steps", "1000", "--max-depth", "1000000"];
+    expect("steps-flag", &flags, TWICE, 5, help);
+    let help = "help: --max-memory allows 1048576 bytes at one time";
+    let flags = ["--max-memory", "1M", "--max-depth", "1000000"];
+    expect("memory-flag", &flags, RECURSION, 5, help);
+    let flags = [
+        "--allocator=fixed:100000",
+        "--random",
+        "--dim=H=1000",
+        "--dim=W=1000",
+    ];
+    let help = "help: --allocator has 100000 bytes at one time";
+    let output = run("fixed-flag", &flags, IMAGE.as_bytes());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains(help), "{told}");
+    assert_eq!(output.status.code(), Some(5), "{told}");
+}
+
+#[test]
+fn results_that_come_too_late_are_told_with_the_reason() {
+    // The first result is there at once; the chain behind it is never waited for.
+    let program = "func.func @main() -> i32 {
+      %n = tfrt.constant.i32 2000000000
+      %x = tfrt.constant.i32 7
+      %y = tfrt.repeat.i32 %n, %x : i32 {
+        %z = tfrt.add.i32 %x, %x
+        tfrt.return %z : i32
+      }
+      tfrt.return %x : i32
+    }";
+    let words = "runtime error: Deadline exceeded";
+    let flags = ["--deadline=100ms", "--max-steps=1000000000000"];
+    expect("late", &flags, program, 4, words);
+    let words = "more than the limit of 1000 steps";
+    expect("late", &["--max-steps=1000"], program, 5, words);
+}
+
+#[test]
+fn limit_that_is_met_often_is_told_once_for_each_place() {
+    let output = run("often", &["--max-depth", "7"], TWICE.as_bytes());
+    assert_eq!(output.status.code(), Some(5));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told.matches("error: runtime error").count(), 2, "{told}");
+    assert_eq!(told.matches("note: reported 64 times").count(), 2, "{told}");
+    let flags = ["--max-depth", "7", "--json"];
+    let output = run("often", &flags, TWICE.as_bytes());
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let diagnostics = document["functions"][0]["diagnostics"].as_array().unwrap();
+    assert_eq!(diagnostics.len(), 2, "{document}");
+}
+
+#[test]
+fn tensor_without_memory_has_the_type_of_its_elements() {
+    let model = "module attributes {onnx.opset = 17 : i64} {
+      func.func @main(%x: tensor<?x!E>, %n: tensor<1xi64>) -> tensor<?x!E>
+          attributes {onnx.inputs = [\"x\", \"n\"], onnx.outputs = [\"y\"],
+                      onnx.input_dims = [[\"N\"], [1 : i64]], onnx.output_dims = [[\"M\"]]} {
+        %t = \"onnx.Tile\"(%x, %n) : (tensor<?x!E>, tensor<1xi64>) -> tensor<?x!E>
+        func.return %t : tensor<?x!E>
+      }
+    }";
+    let path = std::env::temp_dir().join(format!("tfrt-times-{}.json", std::process::id()));
+    fs::write(&path, "[200000]").unwrap();
+    let times = format!("n={}", path.display());
+    for (element, words) in [
+        ("f32", "Cannot allocate tensor of f32 [20000000]"),
+        ("i16", "Cannot allocate tensor of i16 [20000000]"),
+        ("!onnx.string", "Cannot allocate tensor of str [20000000]"),
+    ] {
+        let flags = ["--random", "--dim=N=100", "--input", &times];
+        let flags = [&flags[..], &["--max-memory=1M"]].concat();
+        expect("elements", &flags, &model.replace("!E", element), 5, words);
+    }
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn document_is_that_of_a_model_where_the_model_is_refused_or_ended() {
+    let document = |flags: &[&str], status| {
+        let flags = [&["--untrusted", "--json", "--random"], flags].concat();
+        let output = run("refused", &flags, IMAGE.as_bytes());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{told}");
+        let document: Json = serde_json::from_slice(&output.stdout).expect("a document");
+        assert_eq!(document["schema"], "tfrt.run-model/1", "{document}");
+        assert_eq!(document["exit_status"], status, "{document}");
+        document
+    };
+    let large = ["--dim=H=7000", "--dim=W=7000"];
+    let flags = [&large[..], &["--max-memory=1M"]].concat();
+    let message = document(&flags, 5)["problems"][0]["message"].to_string();
+    assert!(message.contains("can't be generated"), "{message}");
+    // That many elements take longer than the deadline, and longer than twice as long.
+    document(&[&large[..], &["--deadline=5ms"]].concat(), 4);
 }
 
 #[test]

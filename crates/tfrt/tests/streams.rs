@@ -283,3 +283,22 @@ fn codes_are_explained_and_listed() {
     let lines = String::from_utf8(list).unwrap();
     assert_eq!(lines.lines().count(), tfrt::codes::all().len());
 }
+
+#[test]
+fn command_line_that_makes_no_sense_is_told_in_the_form_asked_for() {
+    let words = ["--message-format", "json", "run", "a.mlir", "--alocator=x"];
+    let output = with_stdin(&words, "");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stdout, b"");
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).expect("one line of JSON");
+    assert_eq!(said["severity"], "error");
+    assert_eq!(said["message"], "unexpected argument '--alocator' found");
+    let help = &said["help"][0]["message"];
+    assert_eq!(help, "a similar argument exists: '--allocator'");
+    let rendered = said["rendered"].as_str().unwrap();
+    assert!(rendered.contains("Usage: tfrt run"), "{rendered}");
+    // Behind `--` there are files only.
+    let output = with_stdin(&["run", "--alocator", "--", "--message-format=json"], "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: unexpected argument"), "{said}");
+}

@@ -184,6 +184,7 @@ pub type AllocationLog = dyn Fn(&str) + Send + Sync;
 pub struct FixedSizeAllocator {
     inner: Arc<dyn HostAllocator>,
     remaining: AtomicU64,
+    refusals: AtomicU64,
     log: Box<AllocationLog>,
 }
 
@@ -198,6 +199,7 @@ impl FixedSizeAllocator {
         FixedSizeAllocator {
             inner,
             remaining,
+            refusals: AtomicU64::new(0),
             log: Box::new(log),
         }
     }
@@ -233,6 +235,8 @@ unsafe impl HostAllocator for FixedSizeAllocator {
                 })
             }
             Err(remaining) => {
+                // Ordering: a statistic.
+                self.refusals.fetch_add(1, Ordering::Relaxed);
                 (self.log)(&format!(
                     "Attempted to allocate {size} bytes. However current capacity is only {remaining}."
                 ));
@@ -253,6 +257,11 @@ unsafe impl HostAllocator for FixedSizeAllocator {
 
     fn name(&self) -> &'static str {
         "fixed size"
+    }
+
+    fn refusals(&self) -> u64 {
+        // Ordering: a statistic.
+        self.refusals.load(Ordering::Relaxed)
     }
 }
 

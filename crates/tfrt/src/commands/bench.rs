@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
-use tfrt::{AnyAsyncValue, Error, Function, Model, OpenError, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::run::no_such_function;
@@ -62,21 +62,20 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let (measured, n_kernels) = match measured {
         Ok(measured) => measured,
         Err(Stop::Failure(failure)) => return Err(failure),
-        Err(Stop::Errors(errors)) => {
+        Err(Stop::Errors { errors, status }) => {
             // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
             let (placed, unplaced): (Vec<_>, Vec<_>) =
                 errors.iter().partition(|error| error.location().is_some());
-            placed
-                .iter()
-                .for_each(|error| talk.tell(&Problem::of_run(error)));
+            let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
+            problems.iter().for_each(|problem| talk.tell(problem));
             let reason = match unplaced.first() {
-                Some(error) if placed.is_empty() => format!(" with '{}'", error.message()),
+                Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
                 _ => String::new(),
             };
             let message =
                 format!("'{function}' fails{reason}, so that there is nothing to measure");
             talk.tell(&Problem::of_command(None, message));
-            return Ok(ExitStatus::FunctionFailed);
+            return Ok(status);
         }
     };
     let report = Report::new(input.name(), &bench, &measured, n_kernels);
@@ -91,7 +90,10 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
 enum Stop {
     Failure(Failure),
     /// Kernels reported these, or results had them.
-    Errors(Vec<Error>),
+    Errors {
+        errors: Vec<Error>,
+        status: ExitStatus,
+    },
 }
 
 impl From<Failure> for Stop {
@@ -260,9 +262,16 @@ impl Bench {
             return Ok(());
         }
         self.rest();
+        // As `tfrt run` ends: a limit is what a result tells of.
+        let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
+        let status = match failed.iter().any(is_limit) {
+            true => ExitStatus::LimitExceeded,
+            false => ExitStatus::FunctionFailed,
+        };
         // What was reported has its place; a result's error may be one of these.
         let heard = self.errors.take();
-        Err(Stop::Errors(if heard.is_empty() { failed } else { heard }))
+        let errors = if heard.is_empty() { failed } else { heard };
+        Err(Stop::Errors { errors, status })
     }
 
     /// Waits until nothing is left to run.

@@ -106,8 +106,13 @@ pub fn arguments(model: &Model, inputs: Inputs) -> Result<Vec<AnyAsyncValue>, Fa
     })
 }
 
-/// Refuses extents for names that no input has.
+/// Refuses extents for names that no input has, and two for one.
 fn check_dims(options: &InputOptions, inputs: &[ValueInfo]) -> Result<(), Failure> {
+    for (index, (name, _)) in options.dims.iter().enumerate() {
+        if options.dims[..index].iter().any(|(other, _)| other == name) {
+            return Err(Failure::Usage(format!("dimension '{name}' is given twice")));
+        }
+    }
     let mut symbols: Vec<&str> = Vec::new();
     for dim in inputs.iter().flat_map(dims) {
         if let Dim::Symbol(name) = dim

@@ -1,13 +1,15 @@
-//! With `--json`: the object of a command that has nothing to report, since its input was rejected.
+//! With `--json`: the object of a command that has nothing to report, since its input was rejected, or since it was
+//! ended from outside.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::{bench, diff, dump, print_json, run};
 use crate::failure::Failure;
-use crate::options::Command;
-use crate::talk::Problem;
+use crate::options::{Command, RunOptions};
+use crate::talk::{Problem, Talk};
 
 /// What is left of a report.
 #[derive(Serialize)]
@@ -24,22 +26,56 @@ struct Rejection<'r> {
 ///
 /// A command line that makes no sense gets none; where standard output is the trouble, there may
 /// be a part of a report already.
-pub fn report(command: &Command, failure: &Failure) -> Result<(), Failure> {
-    let (schema, file) = match command {
-        Command::Run(options) if options.json => (run::SCHEMA, Some(&options.file)),
-        Command::Bench(options) if options.json => (bench::SCHEMA, Some(&options.file)),
-        Command::Dump(options) if options.json => (dump::SCHEMA, Some(&options.file)),
-        Command::Diff(options) if options.json => (diff::SCHEMA, None),
-        _ => return Ok(()),
-    };
-    if let Failure::Usage(_) | Failure::Output(_) | Failure::Told(_) = failure {
+pub fn report(command: &Command, failure: &Failure, talk: &Talk) -> Result<(), Failure> {
+    match command {
+        Command::Run(options) => of_run(options, failure, talk),
+        Command::Bench(options) if options.json => {
+            write(bench::SCHEMA, Some(&options.file), true, failure)
+        }
+        Command::Dump(options) if options.json => {
+            write(dump::SCHEMA, Some(&options.file), false, failure)
+        }
+        Command::Diff(options) if options.json => write(diff::SCHEMA, None, false, failure),
+        _ => Ok(()),
+    }
+}
+
+/// The same for `tfrt run`, which tells of a program or of a model.
+pub fn of_run(options: &RunOptions, failure: &Failure, talk: &Talk) -> Result<(), Failure> {
+    if !options.json {
         return Ok(());
     }
-    let is_run = matches!(command, Command::Run(_) | Command::Bench(_));
+    let schema = match talk.is_of_model() {
+        true => run::MODEL_SCHEMA,
+        false => run::SCHEMA,
+    };
+    // Who ends the command, and who was about to end well, may meet.
+    match has_object(failure) && talk.begin_document() {
+        true => write(schema, Some(&options.file), true, failure),
+        false => Ok(()),
+    }
+}
+
+fn has_object(failure: &Failure) -> bool {
+    !matches!(
+        failure,
+        Failure::Usage(_) | Failure::Output(_) | Failure::Told(_)
+    )
+}
+
+fn write(
+    schema: &'static str,
+    file: Option<&Path>,
+    has_status: bool,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    if !has_object(failure) {
+        return Ok(());
+    }
     print_json(&Rejection {
         schema,
-        file: file.map(|path| path.to_string_lossy()),
-        exit_status: is_run.then_some(failure.status() as u8),
+        file: file.map(Path::to_string_lossy),
+        exit_status: has_status.then_some(failure.status() as u8),
         problems: Problem::all_of_failure(failure),
     })
 }

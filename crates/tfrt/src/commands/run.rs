@@ -24,7 +24,7 @@ use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
 use super::trace::{LineTrace, Stream};
-use super::{check, mapped, write_line};
+use super::{check, mapped, rejection, write_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::RunOptions;
 use crate::talk::{Problem, Talk};
@@ -45,13 +45,20 @@ use profiling::Profiling;
 use stats::Stats;
 
 pub use document::SCHEMA;
+pub use model::SCHEMA as MODEL_SCHEMA;
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
 pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     match options.untrusted() {
         Some(untrusted) => {
             talk.read_no_files();
-            ending::within(untrusted.max_time, talk, || run_to_end(options, talk))
+            let say = |failure: &Failure| {
+                talk.failure(failure);
+                if let Err(unwritten) = rejection::of_run(options, failure, talk) {
+                    talk.failure(&unwritten);
+                }
+            };
+            ending::within(untrusted.max_time, say, || run_to_end(options, talk))
         }
         None => run_to_end(options, talk),
     }
@@ -65,12 +72,19 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
+    let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
+    if matches!(input, Input::Model { .. }) && !is_program {
+        talk.is_about_model();
+    }
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
     let file = match options.untrusted() {
         Some(untrusted) => untrusted.open(&input)?,
         None => input.open()?,
     };
     drop(waiting);
+    if file.model().is_some() && !is_program {
+        talk.is_about_model();
+    }
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
     // A document holds what the program prints: standard output is one object and nothing else.
@@ -90,6 +104,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     let mut run = Run {
         options,
         profiling: &profiling,
+        allocator: &allocator,
         talk,
         session,
         runtime,
@@ -135,7 +150,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     if let (Some(stats), false) = (&stats, options.json) {
         talk.document(stats, || stats.table());
     }
-    if !options.json {
+    if !options.json || !talk.begin_document() {
         return Ok(status);
     }
     match options.limits.untrusted {
@@ -198,6 +213,7 @@ fn runtime(
 struct Run<'a> {
     options: &'a RunOptions,
     profiling: &'a Profiling,
+    allocator: &'a Allocator,
     talk: &'a Talk,
     session: Session,
     runtime: Runtime,
@@ -270,15 +286,22 @@ impl Run<'_> {
             check::told_if_missing(input, &self.runtime, options.json, talk)
                 .unwrap_or(Failure::Open(error))
         })?;
-        let is_model = program.as_host_program().file().model().is_some();
-        let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
-        if (!is_model || is_program) && (options.given.is_used() || options.wanted.is_used()) {
-            let message = "--input, --output and what goes with them are for models: functions of \
-                           programs take --arg";
+        let is_of_model = talk.is_of_model();
+        if !is_of_model && (options.given.is_used() || options.wanted.is_used()) {
+            let is_model = program.as_host_program().file().model().is_some();
+            let message = match is_model {
+                true => {
+                    "--input, --random, --output and what goes with them are for models as a whole: \
+                     with --function or --arg, its functions are called as those of a program"
+                }
+                false => {
+                    "--input, --random, --output and what goes with them are for models: functions of \
+                     programs take --arg"
+                }
+            };
             return Err(Failure::Usage(message.to_owned()));
         }
-        interrupt::listen();
-        let ran = match is_model && !is_program {
+        let ran = match is_of_model {
             true => {
                 let model = Model::from_program(program.clone(), &self.runtime)?;
                 tell_packing(&self.runtime, talk);
@@ -287,6 +310,7 @@ impl Run<'_> {
             }
             false => {
                 let functions = self.select(&program)?;
+                interrupt::listen();
                 profiling.begin(&self.runtime);
                 self.run_all(&functions).map(|()| None)
             }
@@ -299,20 +323,42 @@ impl Run<'_> {
     /// Says what limit on memory there is, if it has refused any.
     fn limit_on_memory(&self) -> Option<String> {
         let host = self.runtime.host();
-        let bytes = host.limits().max_memory?;
-        let help = || format!("--max-memory allows {bytes} bytes at one time");
-        (host.memory_refusals() > 0).then(help)
+        let max_memory = host.limits().max_memory;
+        if let Some(bytes) = max_memory.filter(|_| host.memory_refusals() > 0) {
+            return Some(format!("--max-memory allows {bytes} bytes at one time"));
+        }
+        let bytes = self.allocator.exhausted()?;
+        Some(format!("--allocator has {bytes} bytes at one time"))
+    }
+
+    /// Says which limit an error is due to, and its flag.
+    fn limit_behind(&self, error: &Error) -> Option<String> {
+        let limits = self.runtime.host().limits();
+        if *error.message() == *limits.depth_exceeded().message() {
+            let max_depth = limits.max_depth;
+            return Some(format!("--max-depth allows {max_depth} calls within calls"));
+        }
+        let max_steps = limits.max_steps;
+        match max_steps.filter(|_| *error.message() == *limits.steps_exceeded().message()) {
+            Some(max_steps) => Some(format!(
+                "--max-steps allows {max_steps} kernels and calls in one function"
+            )),
+            None => self.limit_on_memory(),
+        }
     }
 
     /// What the limit on memory has caused is no fault of the input.
     fn limited(&self, failure: Failure) -> Failure {
-        match (failure, self.limit_on_memory()) {
+        let help = match &failure {
+            Failure::Rejected { .. } | Failure::Usage(_) => self.limit_on_memory(),
+            Failure::Open(OpenError::Constants(error)) => self.limit_behind(error),
+            _ => None,
+        };
+        match (failure, help) {
             (Failure::Rejected { message, .. } | Failure::Usage(message), Some(help)) => {
                 Failure::Limited { message, help }
             }
-            (Failure::Open(OpenError::Constants(error)), Some(help)) => {
-                Failure::Open(OpenError::Constants(error.with_note(help)))
-            }
+            (Failure::Open(error), Some(help)) => Failure::LimitedOpen { error, help },
             (failure, _) => failure,
         }
     }
@@ -404,9 +450,8 @@ impl Run<'_> {
         let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
         let all = outcome.errors.iter().chain(&outcome.stopped).chain(unheard);
         self.profiling.called(calling, outcome.status, all);
-        let errors = outcome.errors.iter();
-        let errors = errors.chain(&outcome.stopped);
-        let problems: Vec<Problem> = errors.map(|error| self.problem(error)).collect();
+        let errors = outcome.errors.iter().chain(&outcome.stopped);
+        let problems = Problem::merged(errors.map(|error| self.problem(error)));
         problems.iter().for_each(|problem| self.talk.tell(problem));
         self.document.ran(function, &outcome.results, problems);
         Ok(())
@@ -415,7 +460,7 @@ impl Run<'_> {
     fn problem(&self, error: &Error) -> Problem {
         let mut problem = Problem::of_run(error);
         if error.code() == ErrorCode::ResourceExhausted {
-            problem.help.extend(self.limit_on_memory());
+            problem.help.extend(self.limit_behind(error));
         }
         problem
     }

@@ -65,12 +65,14 @@ fn of_tensor(
     extent_of: &dyn Fn(&str) -> Option<usize>,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Datum, String> {
-    let element = tensor.element.unwrap_or(DType::F32);
     let Some(dims) = &tensor.dims else {
+        let element = tensor.element.map(|element| format!(" of {element}"));
+        let element = element.unwrap_or_default();
         return Err(format!(
-            "a tensor of {element} of unknown rank can't be generated: give one with --input"
+            "a tensor{element} of unknown rank can't be generated: give one with --input"
         ));
     };
+    let element = tensor.element.unwrap_or(DType::F32);
     let extents = dims.iter().map(|dim| match dim {
         Dim::Fixed(extent) => *extent,
         Dim::Symbol(name) => extent_of(name).unwrap_or(1),

@@ -137,6 +137,39 @@ impl Problem {
         problem
     }
 
+    /// Gives problems that are the same once, at the first one's place, with how many there are.
+    pub fn merged(problems: impl Iterator<Item = Problem>) -> Vec<Problem> {
+        let mut merged: Vec<(Problem, usize)> = Vec::new();
+        for problem in problems {
+            let same = merged
+                .iter_mut()
+                .find(|(other, _)| other.said() == problem.said());
+            match same {
+                Some((_, n)) => *n += 1,
+                None => merged.push((problem, 1)),
+            }
+        }
+        let counted = |(mut problem, n): (Problem, usize)| {
+            if n > 1 {
+                problem.notes.push(format!("reported {n} times"));
+            }
+            problem
+        };
+        merged.into_iter().map(counted).collect()
+    }
+
+    /// All that it says.
+    fn said(&self) -> impl PartialEq + use<'_> {
+        let explained = (&self.notes, &self.help);
+        (
+            &self.message,
+            self.code,
+            &self.kernel,
+            &self.place,
+            explained,
+        )
+    }
+
     fn of_load(problem: &LoadProblem) -> Problem {
         let place = Place::new(problem.location.as_ref());
         let mut told = Problem::new(problem.message.clone(), place, Origin::Program);
@@ -194,6 +227,12 @@ impl Problem {
     pub fn all_of_failure(failure: &Failure) -> Vec<Problem> {
         match failure {
             Failure::Open(error) => Problem::all_of_open(error),
+            Failure::LimitedOpen { error, help } => {
+                let mut problems = Problem::all_of_open(error);
+                let helped = problems.iter_mut();
+                helped.for_each(|problem| problem.help.push(help.clone()));
+                problems
+            }
             Failure::Text(diagnostics) => Problem::all_of_text(diagnostics),
             other => {
                 let told = other.message().map(|message| {

@@ -14,6 +14,16 @@ func.func @opaque(%t: !t.tensor) {
 }
 ";
 
+const MODEL: &str = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
+      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\"]],
+                  onnx.output_dims = [[\"N\"]]} {
+    %y = \"onnx.Tanh\"(%x) : (tensor<?xf32>) -> tensor<?xf32>
+    func.return %y : tensor<?xf32>
+  }
+}
+";
+
 pub fn cases() -> Vec<Case> {
     let line = |kind, line: &str, stderr| Case::line(kind, line, 2).file(PROGRAM).stderr(stderr);
     vec![
@@ -32,6 +42,23 @@ pub fn cases() -> Vec<Case> {
             "no file",
             "run",
             "the following required arguments were not provided",
+        ),
+        line(
+            "two extents of one dimension",
+            "run FILE --random --dim N=1 --dim N=2",
+            "dimension 'N' is given twice",
+        )
+        .file(MODEL),
+        line(
+            "inputs for a function of a model",
+            "run FILE --random --function main",
+            "with --function or --arg, its functions are called as those of a program",
+        )
+        .file(MODEL),
+        line(
+            "inputs for a program",
+            "run FILE --random",
+            "are for models: functions of programs take --arg",
         ),
         line(
             "two files",

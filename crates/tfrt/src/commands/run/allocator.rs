@@ -23,6 +23,8 @@ enum Kind {
     Plain(Arc<dyn HostAllocator>),
     Profiled(Arc<ProfiledAllocator>),
     LeakCheck(Arc<ProfiledAllocator>),
+    /// So many bytes.
+    Fixed(Arc<FixedSizeAllocator>, usize),
 }
 
 impl Allocator {
@@ -34,7 +36,8 @@ impl Allocator {
             AllocatorOption::Profiled => Kind::Profiled(Arc::new(ProfiledAllocator::new(system))),
             AllocatorOption::LeakCheck => Kind::LeakCheck(Arc::new(ProfiledAllocator::new(system))),
             AllocatorOption::Fixed(bytes) => {
-                Kind::Plain(Arc::new(FixedSizeAllocator::new(system, bytes, log)))
+                let allocator = FixedSizeAllocator::new(system, bytes, log);
+                Kind::Fixed(Arc::new(allocator), bytes)
             }
         };
         let before = counters();
@@ -46,6 +49,15 @@ impl Allocator {
         match &self.kind {
             Kind::Plain(allocator) => allocator.clone(),
             Kind::Profiled(allocator) | Kind::LeakCheck(allocator) => allocator.clone(),
+            Kind::Fixed(allocator, _) => allocator.clone(),
+        }
+    }
+
+    /// Returns how many bytes there are, if that was too few.
+    pub fn exhausted(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Fixed(allocator, bytes) if allocator.refusals() > 0 => Some(*bytes),
+            _ => None,
         }
     }
 
@@ -61,7 +73,7 @@ impl Allocator {
             print_line(line)
         };
         match &self.kind {
-            Kind::Plain(_) => Ok(false),
+            Kind::Plain(_) | Kind::Fixed(..) => Ok(false),
             Kind::Profiled(allocator) => {
                 print(&allocator.profile().to_string())?;
                 Ok(false)

@@ -20,9 +20,13 @@ pub fn listen() {
         }
         let request = current().clone();
         if let Some(request) = request {
-            request.cancel_with(Error::cancelled("Interrupted"));
+            stop(&request);
         }
     });
+}
+
+fn stop(request: &RequestContext) {
+    request.cancel_with(Error::cancelled("Interrupted"));
 }
 
 /// Tells whether there was a Ctrl-C.
@@ -39,7 +43,7 @@ impl Interruptible {
     pub fn new(context: &Context) -> Interruptible {
         *current() = Some(context.request().clone());
         if is_interrupted() {
-            context.cancel();
+            stop(context.request());
         }
         Interruptible(())
     }

@@ -196,6 +196,8 @@ impl Run<'_> {
             stats: None,
             exit_status: 0,
         };
+        // Until now Ctrl-C ends the process, with nothing lost.
+        interrupt::listen();
         let results = self.call_model(model, arguments, &mut document)?;
         if results.iter().all(|result| result.error().is_none()) {
             self.deliver(model, results, &plan, &mut document)?;
@@ -230,13 +232,20 @@ impl Run<'_> {
             .end(called, reason, interrupt::is_interrupted());
         self.status = self.status.max(outcome.status);
         // What no kernel has reported, such as that the time is over, is told once.
-        let unheard = outcome.results.iter().filter_map(AnyAsyncValue::error);
-        let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
-        let errors: Vec<&Error> = outcome.errors.iter().chain(unheard).collect();
+        let failed = || outcome.results.iter().filter_map(AnyAsyncValue::error);
+        let unheard = failed().take(usize::from(outcome.errors.is_empty()));
+        let stopped = outcome.stopped.iter();
+        let stopped = stopped.filter(|_| failed().next().is_none());
+        let errors: Vec<&Error> = outcome
+            .errors
+            .iter()
+            .chain(unheard)
+            .chain(stopped)
+            .collect();
         self.profiling
             .called(calling, outcome.status, errors.iter().copied());
         let problems = errors.into_iter().map(|error| self.problem(error));
-        document.diagnostics = problems.collect();
+        document.diagnostics = Problem::merged(problems);
         let told = document.diagnostics.iter();
         told.for_each(|problem| self.talk.tell(problem));
         Ok(outcome.results)
