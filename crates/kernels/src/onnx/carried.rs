@@ -8,6 +8,7 @@ use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::{Node, Outputs};
+use crate::tensor::strings::no_memory;
 
 /// Does something for the Rust type of words: `with_word!(dtype, T => body)`, where `dtype` is that of
 /// [`Carried::words`].
@@ -87,8 +88,10 @@ impl Carried {
             let n_strings = strings.strings().len() as u64;
             let numbers: Vec<u64> = (next..next + n_strings).collect();
             next += n_strings;
-            let extents = strings.metadata().shape.to_dims();
-            DenseHostTensor::from_slice(execution.host().allocator(), &extents, &numbers)
+            let shape = &strings.metadata().shape;
+            let allocator = execution.host().allocator();
+            let numbers = DenseHostTensor::from_slice(allocator, &shape.to_dims(), &numbers);
+            numbers.map_err(|_| no_memory(shape))
         };
         Ok(Carried {
             words: strings.iter().map(number).collect::<Result<_, _>>()?,
@@ -115,12 +118,16 @@ impl Carried {
         execution: &ExecutionContext,
         extents: &[usize],
     ) -> Result<DenseHostTensor, Error> {
-        let dtype = match &self.kind {
-            Kind::Numbers(dtype) => word(*dtype),
-            Kind::Strings(_) => DType::Ui64,
+        let shape = TensorShape::new(extents)?;
+        let zeroed = |dtype| {
+            let metadata = TensorMetadata::new(dtype, shape.clone());
+            DenseHostTensor::zeroed(execution.host().allocator(), metadata)
         };
-        let metadata = TensorMetadata::new(dtype, TensorShape::new(extents)?);
-        DenseHostTensor::zeroed(execution.host().allocator(), metadata)
+        match &self.kind {
+            // Where there is no memory, the type is told that the elements have.
+            Kind::Numbers(dtype) => as_words(&zeroed(*dtype)?),
+            Kind::Strings(_) => zeroed(DType::Ui64).map_err(|_| no_memory(&shape)),
+        }
     }
 
     /// Returns words as the elements that they are, when they are there.

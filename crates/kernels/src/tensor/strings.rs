@@ -60,8 +60,12 @@ fn room_for(
     let allowed = host.limits().max_memory.unwrap_or(usize::MAX) / size_of::<Vec<u8>>();
     let mut strings = Vec::new();
     if n_strings > allowed.min(MAX_STRINGS) || strings.try_reserve_exact(n_strings).is_err() {
-        let message = format!("Cannot allocate tensor of str {shape}");
-        return Err(Error::resource_exhausted(message));
+        return Err(no_memory(shape));
     }
     Ok(strings)
+}
+
+/// That there is no room for so many strings.
+pub(crate) fn no_memory(shape: &TensorShape) -> Error {
+    Error::resource_exhausted(format!("Cannot allocate tensor of str {shape}"))
 }
