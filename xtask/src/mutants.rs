@@ -103,7 +103,8 @@ impl Subject {
         let missed: Vec<String> = missed
             .map(|name| format!("--re=^{}$", escaped(name)))
             .collect();
-        tally.with_missed(self.tally("all", &missed, "--tests", self.tested)?)
+        let again = self.tally("all", &missed, "--tests", self.tested)?;
+        tally.with_missed(&again)
     }
 
     /// Runs cargo-mutants for some mutants and some targets of packages, and reads what it leaves in a folder.
@@ -143,13 +144,13 @@ fn escaped(name: &str) -> String {
     expression
 }
 
-/// What became of mutants.
+/// What became of mutants, by their names.
 #[derive(Debug)]
 struct Tally {
-    n_caught: usize,
-    n_timeouts: usize,
+    caught: Vec<String>,
+    timeouts: Vec<String>,
     /// They could not be built.
-    n_unviable: usize,
+    unviable: Vec<String>,
     missed: Vec<String>,
 }
 
@@ -164,35 +165,51 @@ impl Tally {
             Ok(text.lines().map(str::to_owned).collect())
         };
         Ok(Tally {
-            n_caught: names("caught.txt")?.len(),
-            n_timeouts: names("timeout.txt")?.len(),
-            n_unviable: names("unviable.txt")?.len(),
+            caught: names("caught.txt")?,
+            timeouts: names("timeout.txt")?,
+            unviable: names("unviable.txt")?,
             missed: names("missed.txt")?,
         })
     }
 
     fn n_all(&self) -> usize {
-        self.n_caught + self.n_timeouts + self.n_unviable + self.missed.len()
+        self.caught.len() + self.timeouts.len() + self.unviable.len() + self.missed.len()
     }
 
     /// With what became of all that were missed, which were tried again.
-    fn with_missed(self, again: Tally) -> io::Result<Tally> {
+    fn with_missed(&self, again: &Tally) -> io::Result<Tally> {
+        let again = again.only(&self.missed);
         if again.n_all() != self.missed.len() {
             let (n_tried, n_missed) = (again.n_all(), self.missed.len());
             let message = format!("{n_tried} of {n_missed} mutants were tried by all tests");
             return Err(io::Error::other(message));
         }
+        let both = |first: &[String], then: &[String]| [first, then].concat();
         Ok(Tally {
-            n_caught: self.n_caught + again.n_caught,
-            n_timeouts: self.n_timeouts + again.n_timeouts,
-            n_unviable: self.n_unviable + again.n_unviable,
+            caught: both(&self.caught, &again.caught),
+            timeouts: both(&self.timeouts, &again.timeouts),
+            unviable: both(&self.unviable, &again.unviable),
             missed: again.missed,
         })
     }
 
+    /// Of those with these names: cargo-mutants tries fields that are deleted whatever it is asked for.
+    fn only(&self, wanted: &[String]) -> Tally {
+        let only = |names: &[String]| -> Vec<String> {
+            let names = names.iter().filter(|name| wanted.contains(name));
+            names.cloned().collect()
+        };
+        Tally {
+            caught: only(&self.caught),
+            timeouts: only(&self.timeouts),
+            unviable: only(&self.unviable),
+            missed: only(&self.missed),
+        }
+    }
+
     /// Of those that could be built. What never ends is noticed, too.
     fn caught_percent(&self) -> f64 {
-        let n_noticed = self.n_caught + self.n_timeouts;
+        let n_noticed = self.caught.len() + self.timeouts.len();
         100.0 * n_noticed as f64 / (n_noticed + self.missed.len()).max(1) as f64
     }
 }
@@ -202,17 +219,14 @@ impl std::fmt::Display for Tally {
         for name in &self.missed {
             writeln!(f, "missed: {name}")?;
         }
-        let Tally {
-            n_caught,
-            n_timeouts,
-            n_unviable,
-            missed,
-        } = self;
-        let n_all = self.n_all();
         write!(
             f,
-            "{n_all} mutants: {n_caught} caught, {n_timeouts} timeouts, {n_unviable} unviable, {} missed: {:.1} % caught",
-            missed.len(),
+            "{} mutants: {} caught, {} timeouts, {} unviable, {} missed: {:.1} % caught",
+            self.n_all(),
+            self.caught.len(),
+            self.timeouts.len(),
+            self.unviable.len(),
+            self.missed.len(),
             self.caught_percent()
         )
     }
@@ -232,10 +246,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_does_not_count() {
+        let some = |n: usize| vec![String::new(); n];
         let tally = Tally {
-            n_caught: 17,
-            n_timeouts: 2,
-            n_unviable: 20,
+            caught: some(17),
+            timeouts: some(2),
+            unviable: some(20),
             missed: vec!["a.rs:1:1: replace + with -".to_owned()],
         };
         assert_eq!(tally.caught_percent(), 95.0);
@@ -246,19 +261,24 @@ mod tests {
 
     #[test]
     fn what_some_tests_missed_is_as_all_tests_have_found_it() {
-        let tally = |n_caught, missed: &[&str]| Tally {
-            n_caught,
-            n_timeouts: 1,
-            n_unviable: 0,
-            missed: missed.iter().map(|&name| name.to_owned()).collect(),
+        let tally = |caught: &str, timeouts: &str, missed: &str| {
+            let names = |names: &str| names.chars().map(String::from).collect();
+            Tally {
+                caught: names(caught),
+                timeouts: names(timeouts),
+                unviable: Vec::new(),
+                missed: names(missed),
+            }
         };
-        let both = tally(3, &["a", "b", "c"]).with_missed(tally(1, &["b"]));
-        let both = both.expect("all three were tried again");
-        assert_eq!(
-            (both.n_caught, both.n_timeouts, both.missed.len()),
-            (4, 2, 1)
+        let first = tally("xyz", "t", "abc");
+        // What nobody asked for, `d`, is not counted.
+        let both = first.with_missed(&tally("a", "c", "bd"));
+        let both = both.expect("all three were tried again").to_string();
+        assert!(
+            both.ends_with("7 mutants: 4 caught, 2 timeouts, 0 unviable, 1 missed: 85.7 % caught"),
+            "{both}"
         );
-        let lost = tally(3, &["a", "b", "c"]).with_missed(tally(1, &[]));
+        let lost = first.with_missed(&tally("a", "c", "d"));
         assert_eq!(
             lost.unwrap_err().to_string(),
             "2 of 3 mutants were tried by all tests"
