@@ -192,6 +192,11 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// Whether functions are called as those of a program, also of a model.
+    pub fn calls_functions(&self) -> bool {
+        !self.functions.is_empty() || !self.arguments.is_empty()
+    }
+
     /// What a program may use that nobody vouches for; `None` if somebody does.
     pub fn untrusted(&self) -> Option<Untrusted> {
         let limits = &self.limits;

@@ -62,7 +62,7 @@ impl Talk {
     }
 
     /// Remembers that the command is about a model, of which its document is.
-    pub fn is_about_model(&self) {
+    pub fn about_model(&self) {
         // Ordering: a flag on its own.
         self.is_of_model.store(true, Ordering::Relaxed);
     }

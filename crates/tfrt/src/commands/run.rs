@@ -72,9 +72,8 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
-    let is_program = !options.functions.is_empty() || !options.arguments.is_empty();
-    if matches!(input, Input::Model { .. }) && !is_program {
-        talk.is_about_model();
+    if matches!(input, Input::Model { .. }) && !options.calls_functions() {
+        talk.about_model();
     }
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
     let file = match options.untrusted() {
@@ -82,8 +81,8 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         None => input.open()?,
     };
     drop(waiting);
-    if file.model().is_some() && !is_program {
-        talk.is_about_model();
+    if file.model().is_some() && !options.calls_functions() {
+        talk.about_model();
     }
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
@@ -286,9 +285,9 @@ impl Run<'_> {
             check::told_if_missing(input, &self.runtime, options.json, talk)
                 .unwrap_or(Failure::Open(error))
         })?;
-        let is_of_model = talk.is_of_model();
-        if !is_of_model && (options.given.is_used() || options.wanted.is_used()) {
-            let is_model = program.as_host_program().file().model().is_some();
+        let is_model = program.as_host_program().file().model().is_some();
+        let is_called = is_model && !options.calls_functions();
+        if !is_called && (options.given.is_used() || options.wanted.is_used()) {
             let message = match is_model {
                 true => {
                     "--input, --random, --output and what goes with them are for models as a whole: \
@@ -301,7 +300,7 @@ impl Run<'_> {
             };
             return Err(Failure::Usage(message.to_owned()));
         }
-        let ran = match is_of_model {
+        let ran = match is_called {
             true => {
                 let model = Model::from_program(program.clone(), &self.runtime)?;
                 tell_packing(&self.runtime, talk);
@@ -351,7 +350,11 @@ impl Run<'_> {
     fn limited(&self, failure: Failure) -> Failure {
         let help = match &failure {
             Failure::Rejected { .. } | Failure::Usage(_) => self.limit_on_memory(),
-            Failure::Open(OpenError::Constants(error)) => self.limit_behind(error),
+            Failure::Open(OpenError::Constants(error))
+                if error.code() == ErrorCode::ResourceExhausted =>
+            {
+                self.limit_behind(error)
+            }
             _ => None,
         };
         match (failure, help) {
