@@ -36,6 +36,9 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Mutex
 
 /// A queue without threads, whose tasks run on the thread that waits for them.
 ///
+/// Tasks that nobody waits for stay in line, with all that they hold. Those of a request hold its host, and the host
+/// holds the queue: to give up a host whose requests may not be done, [quiesce](ConcurrentWorkQueue::quiesce) first.
+///
 /// # Examples
 ///
 /// ```
