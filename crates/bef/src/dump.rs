@@ -229,12 +229,12 @@ pub(crate) fn write_attribute(
 /// Writes a number, or an array of them.
 fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -> fmt::Result {
     match dtype {
-        DType::Ui8 | DType::I1 => write_elements::<u8>(out, attribute),
-        DType::Ui16 => write_elements::<u16>(out, attribute),
+        DType::Ui8 | DType::Quint8 | DType::I1 => write_elements::<u8>(out, attribute),
+        DType::Ui16 | DType::Quint16 => write_elements::<u16>(out, attribute),
         DType::Ui32 => write_elements::<u32>(out, attribute),
         DType::Ui64 => write_elements::<u64>(out, attribute),
-        DType::I8 | DType::Qint8 | DType::Quint8 => write_elements::<i8>(out, attribute),
-        DType::I16 | DType::Qint16 | DType::Quint16 => write_elements::<i16>(out, attribute),
+        DType::I8 | DType::Qint8 => write_elements::<i8>(out, attribute),
+        DType::I16 | DType::Qint16 => write_elements::<i16>(out, attribute),
         DType::I32 | DType::Qint32 => write_elements::<i32>(out, attribute),
         DType::I64 => write_elements::<i64>(out, attribute),
         DType::F32 => write_elements::<f32>(out, attribute),
@@ -246,11 +246,11 @@ fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -
             out.write_str("bits ")?;
             write_elements::<u16>(out, attribute)
         }
-        small if small.is_small() => {
+        // Of what takes no byte for each element the gate lets nothing pass.
+        _ => {
             out.write_str("bits ")?;
             write_elements::<u8>(out, attribute)
         }
-        _ => out.write_str("?"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a file looks like to people.
 
 use expect_test::expect;
-use tfrt_bef::{BefBuffer, BefFile, dump};
+use tfrt_bef::{AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType, dump};
 
 #[test]
 fn arguments_and_attributes_are_shown() {
@@ -43,4 +43,149 @@ fn arguments_and_attributes_are_shown() {
           returns (r3, r3)
     "#]]
     .assert_eq(&dump(&BefFile::open(buffer).unwrap()));
+}
+
+/// What is shown of attributes.
+fn shown(attributes: AttributeWriter, types: Vec<(u32, AttributeType)>) -> String {
+    let mut writer = BefWriter::new();
+    writer.attributes = attributes;
+    writer.attribute_types = types;
+    let text = dump(&BefFile::open(writer.finish()).unwrap());
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("attribute "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn numbers_of_every_type_are_shown() {
+    let mut attributes = AttributeWriter::default();
+    let mut types = Vec::new();
+    for dtype in DType::ALL {
+        let Some(size_bytes) = dtype.size_bytes() else {
+            continue;
+        };
+        let element = match dtype {
+            DType::I1 => vec![1],
+            DType::F32 => 1.5_f32.to_le_bytes().to_vec(),
+            DType::F64 => 2.5_f64.to_le_bytes().to_vec(),
+            DType::Complex64 => [1.5_f32, -1.5].map(f32::to_le_bytes).concat(),
+            DType::Complex128 => [2.5_f64, -2.5].map(f64::to_le_bytes).concat(),
+            _ => vec![0xff; size_bytes],
+        };
+        types.push((attributes.scalar(&element), AttributeType::Scalar(dtype)));
+        let array = attributes.array(dtype.alignment_bytes().unwrap(), 2, &element.repeat(2));
+        types.push((array, AttributeType::Array(dtype)));
+    }
+    expect![[r#"
+        0: u8 255
+        4: array of u8 [255, 255]
+        10: u16 65535
+        12: array of u16 [65535, 65535]
+        20: u32 4294967295
+        24: array of u32 [4294967295, 4294967295]
+        40: u64 18446744073709551615
+        52: array of u64 [18446744073709551615, 18446744073709551615]
+        72: i1 1
+        76: array of i1 [1, 1]
+        82: i8 -1
+        84: array of i8 [-1, -1]
+        90: i16 -1
+        92: array of i16 [-1, -1]
+        100: i32 -1
+        104: array of i32 [-1, -1]
+        120: i64 -1
+        132: array of i64 [-1, -1]
+        152: f32 1.5
+        156: array of f32 [1.5, 1.5]
+        168: f64 2.5
+        180: array of f64 [2.5, 2.5]
+        200: complex64 [1.5, -1.5]
+        208: array of complex64 [[1.5, -1.5], [1.5, -1.5]]
+        240: complex128 [2.5, -2.5]
+        260: array of complex128 [[2.5, -2.5], [2.5, -2.5]]
+        296: f16 bits 65535
+        300: array of f16 bits [65535, 65535]
+        308: bf16 bits 65535
+        312: array of bf16 bits [65535, 65535]
+        320: qu8 255
+        324: array of qu8 [255, 255]
+        330: qu16 65535
+        332: array of qu16 [65535, 65535]
+        340: qi8 -1
+        344: array of qi8 [-1, -1]
+        350: qi16 -1
+        352: array of qi16 [-1, -1]
+        360: qi32 -1
+        364: array of qi32 [-1, -1]
+        376: i4 bits 255
+        380: array of i4 bits [255, 255]
+        386: u4 bits 255
+        388: array of u4 bits [255, 255]
+        394: i2 bits 255
+        396: array of i2 bits [255, 255]
+        402: u2 bits 255
+        404: array of u2 bits [255, 255]
+        410: f8e4m3fn bits 255
+        412: array of f8e4m3fn bits [255, 255]
+        418: f8e4m3fnuz bits 255
+        420: array of f8e4m3fnuz bits [255, 255]
+        426: f8e5m2 bits 255
+        428: array of f8e5m2 bits [255, 255]
+        434: f8e5m2fnuz bits 255
+        436: array of f8e5m2fnuz bits [255, 255]
+        442: f8e8m0 bits 255
+        444: array of f8e8m0 bits [255, 255]
+        450: f4e2m1 bits 255
+        452: array of f4e2m1 bits [255, 255]"#]]
+    .assert_eq(&shown(attributes, types));
+}
+
+#[test]
+fn attributes_that_are_no_numbers_are_shown() {
+    let mut attributes = AttributeWriter::default();
+    let kind = attributes.dtype(DType::Complex64);
+    let name = attributes.string(b"main");
+    let text = attributes.string(b"\xff\"");
+    let list = attributes.array(1, 2, &[DType::I32.byte(), DType::String.byte()]);
+    let shape = attributes.shape(Some(&[2, -1]));
+    let unranked = attributes.shape(None);
+    let dense = attributes.dense(DType::F16, &[1, 2], &[0; 4]);
+    let symbol = attributes.symbol(5, "root", &["inner", "leaf"], "module");
+    let aggregate = attributes
+        .aggregate(4, 2, |attributes, position| {
+            Ok::<_, ()>(match position {
+                0 => (
+                    AttributeType::Scalar(DType::String),
+                    attributes.string(b"s"),
+                ),
+                _ => (
+                    AttributeType::Scalar(DType::I32),
+                    attributes.scalar(&[7, 0, 0, 0]),
+                ),
+            })
+        })
+        .unwrap();
+    let types = vec![
+        (kind, AttributeType::Type),
+        (name, AttributeType::FunctionName),
+        (text, AttributeType::Scalar(DType::String)),
+        (list, AttributeType::TypeArray),
+        (shape, AttributeType::Shape),
+        (unranked, AttributeType::Shape),
+        (dense, AttributeType::Dense),
+        (symbol, AttributeType::Symbol),
+        (aggregate, AttributeType::Aggregate),
+    ];
+    expect![[r#"
+        0: type complex64
+        4: function name "main"
+        12: str "�\""
+        20: array of types i32, str
+        28: shape [2, -1]
+        56: shape unranked
+        60: dense elements f16 [1, 2], 4 bytes
+        100: symbol 5 @root ["inner", "leaf"]
+        128: aggregate ["s", 7]"#]]
+    .assert_eq(&shown(attributes, types));
 }
