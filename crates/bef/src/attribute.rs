@@ -372,9 +372,6 @@ impl<'a> AttributeView<'a> {
         let id = varint()?;
         let root_len = usize::try_from(varint()?).ok()?;
         let n_nested = usize::try_from(varint()?).ok()?;
-        if n_nested > self.bytes.len() {
-            return None;
-        }
         let mut nested_lens = Vec::new();
         for _ in 0..n_nested {
             nested_lens.push(usize::try_from(varint()?).ok()?);
@@ -403,39 +400,36 @@ impl<'a> AttributeView<'a> {
         ))
     }
 
-    /// Reads the attribute as `kind` and returns where it ends, from the start of the file.
+    /// Reads the attribute, which is not listed as anything but `kind`, and returns where it ends, from the start of
+    /// the file.
     pub(crate) fn end_as(&self, kind: AttributeType) -> Option<usize> {
-        let view = AttributeView {
-            listed: Some(kind),
-            ..*self
-        };
         match kind {
             AttributeType::Scalar(DType::String) | AttributeType::FunctionName => {
-                Some(self.start + 4 + view.as_bytes()?.len())
+                Some(self.start + 4 + self.as_bytes()?.len())
             }
-            AttributeType::Scalar(DType::I1) => view.as_bool().map(|_| self.start + 1),
+            AttributeType::Scalar(DType::I1) => self.as_bool().map(|_| self.start + 1),
             AttributeType::Scalar(dtype) => {
                 let aligned = self.start.is_multiple_of(dtype.alignment_bytes()?);
                 aligned.then_some(())?;
                 self.slice::<u8>(self.start, dtype.size_bytes()?)?;
                 Some(self.start + dtype.size_bytes()?)
             }
-            AttributeType::Type => view.as_dtype().map(|_| self.start + 1),
-            AttributeType::Shape => match view.shape()? {
+            AttributeType::Type => self.as_dtype().map(|_| self.start + 1),
+            AttributeType::Shape => match self.shape()? {
                 ShapeView::Unranked => Some(self.start + 4),
                 ShapeView::Ranked(extents) => {
                     Some(self.start + SHAPE_PREFIX_BYTES + size_of_val(extents))
                 }
             },
             AttributeType::Dense => {
-                let dense = view.dense()?;
+                let dense = self.dense()?;
                 let shape_bytes = size_of_val(dense.shape);
                 let end = self.start + DENSE_PREFIX_BYTES + shape_bytes + dense.bytes.len();
                 are_of(dense.dtype, dense.bytes).then_some(end)
             }
-            AttributeType::Symbol => view.read_symbol().map(|(_, end)| end),
+            AttributeType::Symbol => self.read_symbol().map(|(_, end)| end),
             AttributeType::Aggregate => {
-                let aggregate = view.aggregate()?;
+                let aggregate = self.aggregate()?;
                 for index in 0..aggregate.len() {
                     aggregate
                         .get(index)?
@@ -443,7 +437,7 @@ impl<'a> AttributeView<'a> {
                 }
                 Some(aggregate.end)
             }
-            AttributeType::TypeArray => Some(self.start + 4 + view.dtypes()?.len()),
+            AttributeType::TypeArray => Some(self.start + 4 + self.dtypes()?.len()),
             AttributeType::Array(dtype) => {
                 let count = self.word(self.start)? as usize;
                 let first = self.start.checked_add(4)?;

@@ -195,12 +195,9 @@ impl Lister<'_, '_> {
             Some(SectionId::Model) => self.model(),
             None => {}
         }
-        if self.at < end {
-            self.at = end;
-            self.payload("unused");
-        }
+        // What none of these has read.
         self.at = end;
-        self.start = end;
+        self.payload("unused");
     }
 
     /// Ends the present piece.
