@@ -179,18 +179,42 @@ impl AsRef<[u8]> for BefBuffer {
 mod tests {
     use super::*;
 
+    fn assert_is_aligned(buffer: &BefBuffer) {
+        assert_eq!(buffer.as_bytes().as_ptr().addr() % 64, 0);
+    }
+
     #[test]
     fn bytes_are_aligned_whatever_they_come_from() {
         for len in 0..40 {
             let bytes: Vec<u8> = (0..len).collect();
             for skip in 0..bytes.len() {
                 let buffer = BefBuffer::copy_from(&bytes[skip..]);
-                assert!(is_aligned(buffer.as_bytes()));
+                assert_is_aligned(&buffer);
                 assert_eq!(buffer.as_bytes(), &bytes[skip..]);
             }
             let buffer = BefBuffer::from_vec(bytes.clone());
-            assert!(is_aligned(buffer.as_bytes()));
+            assert_is_aligned(&buffer);
             assert_eq!(buffer.as_bytes(), bytes);
+            assert_eq!(buffer.as_ref(), bytes);
+        }
+    }
+
+    #[test]
+    fn vector_is_taken_over_if_an_eighth_of_it_is_to_spare_at_most() {
+        let capacity_of = |n_spare: usize| {
+            let mut bytes = Vec::with_capacity(8_000 + n_spare);
+            bytes.resize(8_000, 7);
+            let buffer = BefBuffer::from_vec(bytes);
+            assert_is_aligned(&buffer);
+            assert_eq!(buffer.as_bytes(), [7; 8_000]);
+            match &*buffer.storage {
+                Storage::Bytes { bytes, .. } => bytes.capacity(),
+                Storage::Mapped(_) => unreachable!("it is no file"),
+            }
+        };
+        assert!(capacity_of(1_000) >= 9_000);
+        for n_spare in [1_001, 9_000, 64_000] {
+            assert!(capacity_of(n_spare) <= 8_000 + ELEMENT_ALIGNMENT);
         }
     }
 

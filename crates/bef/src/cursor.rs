@@ -288,6 +288,34 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_does_not_fit_into_memory_is_an_error() {
+        let error = reserved::<u64>(usize::MAX, 5).unwrap_err();
+        let message = format!("no memory for a table of {} entries", usize::MAX);
+        assert_eq!((error.code(), error.offset()), (codes::NO_MEMORY, 5));
+        assert_eq!(error.message(), message);
+        assert!(filled(0_u64, usize::MAX, 5).is_err());
+        let mut entries = reserved::<u8>(7, 5).unwrap();
+        assert!(entries.is_empty() && entries.capacity() >= 7);
+        entries.resize(7, 0);
+        assert!(reserve(&mut entries, usize::MAX, 5).is_err());
+        assert!(reserve(&mut entries, 700, 5).is_ok());
+        assert!(entries.len() == 7 && entries.capacity() >= 707);
+    }
+
+    #[test]
+    fn set_takes_memory_where_offsets_are() {
+        let len_bytes = 1 << 20;
+        let mut offsets = Offsets::new(len_bytes, 0).unwrap();
+        assert_eq!((offsets.chunks.len(), offsets.words.len()), (256, 0));
+        for offset in [0, 4_095, 8_192, len_bytes - 1] {
+            offsets.insert(offset).unwrap();
+        }
+        // A bit for each byte of three chunks, the first, the third and the last.
+        assert_eq!(offsets.words.len() * 64, 3 * 4_096);
+        assert_eq!(Offsets::new(len_bytes + 1, 0).unwrap().chunks.len(), 257);
+    }
+
     /// A section of some chunks and a part of one.
     const LEN_BYTES: usize = 3 * CHUNK_BYTES + 100;
 

@@ -335,8 +335,53 @@ mod tests {
                 assert_eq!(kind.byte(), byte);
             }
         }
+        let same = |dtype: DType| DType::from_byte(dtype.byte()) == Some(dtype);
+        assert!(DType::ALL.into_iter().all(same));
+        assert!(DType::ALL.is_sorted());
+        for byte in [0, 24, 63, 74, 255] {
+            assert_eq!(DType::from_byte(byte), None);
+        }
+        let kinds = [
+            AttributeType::Type,
+            AttributeType::FunctionName,
+            AttributeType::Shape,
+            AttributeType::Dense,
+            AttributeType::Symbol,
+            AttributeType::Aggregate,
+        ];
+        assert_eq!(kinds.map(AttributeType::byte), [25, 26, 27, 28, 29, 30]);
+        assert_eq!(
+            kinds.map(|kind| AttributeType::from_byte(kind.byte())),
+            kinds.map(Some)
+        );
         assert_eq!(AttributeType::EMPTY_ARRAY.byte(), 136);
         assert_eq!(AttributeType::from_byte(144), None);
         assert_eq!(AttributeType::TypeArray.byte(), 153);
+    }
+
+    #[test]
+    fn elements_have_sizes_and_alignments() {
+        fn names(is: impl Fn(DType) -> bool) -> String {
+            let those = DType::ALL.into_iter().filter(|dtype| is(*dtype));
+            those.map(DType::name).collect::<Vec<_>>().join(" ")
+        }
+        let of = |size_bytes| names(|dtype| dtype.size_bytes() == size_bytes);
+        let small = "i4 u4 i2 u2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f4e2m1";
+        assert_eq!(of(Some(1)), format!("u8 i1 i8 qu8 qi8 {small}"));
+        assert_eq!(of(Some(2)), "u16 i16 f16 bf16 qu16 qi16");
+        assert_eq!(of(Some(4)), "u32 i32 f32 qi32");
+        assert_eq!(of(Some(8)), "u64 i64 f64 complex64");
+        assert_eq!(of(Some(16)), "complex128");
+        assert_eq!(of(None), "str resource variant");
+        for dtype in DType::ALL {
+            let expected = match dtype {
+                DType::Complex64 => Some(4),
+                DType::Complex128 => Some(8),
+                other => other.size_bytes(),
+            };
+            assert_eq!(dtype.alignment_bytes(), expected, "{dtype}");
+        }
+        assert_eq!(names(DType::is_small), small);
+        assert_eq!(names(DType::is_integer), "u8 u16 u32 u64 i8 i16 i32 i64");
     }
 }

@@ -313,6 +313,8 @@ mod tests {
         other.function = FunctionIndex(7);
         assert!(refused(other.payload().as_bytes().to_vec()).contains("function 7 has no body"));
         let mut other = model();
+        other.inputs = vec![value("x", None); 2];
+        assert!(BefFile::open(writer(Some(other.clone())).finish()).is_ok());
         other.inputs = vec![value("x", None); 3];
         let wrong = refused(other.payload().as_bytes().to_vec());
         assert!(wrong.contains("3 inputs for a function of 2 arguments"));
@@ -327,5 +329,22 @@ mod tests {
         }
         huge.varint(u64::MAX / 2);
         assert!(refused(huge.as_bytes().to_vec()).contains("no byte is left"));
+    }
+
+    #[test]
+    fn error_says_where_text_is_not_utf8() {
+        let mut named = model();
+        named.inputs = vec![value("input", None)];
+        let mut bytes = writer(Some(named)).finish().as_bytes().to_vec();
+        let mut words = bytes.windows(5);
+        let name = words.position(|word| word == b"input").unwrap();
+        bytes[name + 2] = 0xff;
+        let error = BefFile::open(BefBuffer::from_vec(bytes)).unwrap_err();
+        assert_eq!((error.code(), error.offset()), (codes::STRING, name + 2));
+    }
+
+    #[test]
+    fn constants_are_made_by_a_function_named_after_that_of_the_model() {
+        assert_eq!(Model::constants_of("main"), "main.constants");
     }
 }

@@ -81,6 +81,7 @@ mod tests {
     #[test]
     fn known_values() {
         check(0, &[0]);
+        check(1, &[1]);
         check(127, &[0x7f]);
         check(128, &[0x81, 0]);
         check(130, &[0x81, 2]);

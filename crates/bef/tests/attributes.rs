@@ -74,6 +74,40 @@ fn data_is_aligned_not_headers() {
 }
 
 #[test]
+fn elements_begin_where_they_are_asked_to() {
+    for alignment in [1, 8, 16, 64] {
+        let mut writer = AttributeWriter::default();
+        writer.scalar(&[1]);
+        let dense = |writer: &mut AttributeWriter, dimensions: &[i64], bytes: &[u8]| {
+            let offset = writer.dense_at(alignment, DType::I8, dimensions, bytes);
+            assert_eq!(writer.payload().len() % alignment.max(8), bytes.len());
+            offset
+        };
+        let offsets = [
+            dense(&mut writer, &[1, 1], &[7]),
+            dense(&mut writer, &[2], &[8, 9]),
+        ];
+        // In front of the elements are twenty bytes, and eight for each dimension.
+        let first = (36usize + 1).next_multiple_of(alignment.max(8));
+        let second = (first + 1 + 28).next_multiple_of(alignment.max(8));
+        assert_eq!(
+            offsets,
+            [first as u32 - 36, second as u32 - 28],
+            "{alignment}"
+        );
+        let types = offsets.map(|offset| (offset, AttributeType::Dense));
+        with_and_without_types(&writer, &types, |file| {
+            let read = |offset| file.attribute(AttributeOffset(offset)).dense().unwrap();
+            let [first, second] = offsets.map(read);
+            assert_eq!((first.shape, first.bytes), (&[1, 1][..], &[7][..]));
+            assert_eq!((second.shape, second.bytes), (&[2][..], &[8, 9][..]));
+            let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(alignment);
+            assert!(is_aligned(first.bytes) && is_aligned(second.bytes));
+        });
+    }
+}
+
+#[test]
 fn aggregates_say_what_their_elements_are() {
     let mut writer = AttributeWriter::default();
     // The layout depends on where it starts.

@@ -156,6 +156,7 @@ fn strings_are_found_where_they_were_put() {
         [Some(first), Some(second)]
     );
     assert_eq!(strings.get("three"), None);
+    assert_eq!(strings.payload().as_bytes(), b"one\0two\0");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use expect_test::expect;
 use tfrt_bef::{
-    AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType, LocationWriter,
+    AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType, FunctionBody,
+    FunctionEntry, FunctionKind, KernelEntry, LocationWriter, Payload, SectionId, assemble,
     layout::MAX_LOCATION_DEPTH,
-    listing::{self, Piece},
+    listing::{self, Piece, PieceKind},
 };
 
 fn pieces(bytes: &[u8]) -> Vec<Piece> {
@@ -202,4 +203,261 @@ fn a_location_as_deep_as_may_be_ends_where_the_next_begins() {
         assert!(texts[0].starts_with("location +0: "), "{case}: {texts:?}");
         assert_eq!(texts[1], format!("location +{next}: (unknown)"), "{case}");
     }
+}
+
+/// The pieces of a section, but for its head, with their places in it.
+fn section(bytes: &[u8], id: u8) -> String {
+    let pieces = pieces(bytes);
+    let is_inside = |piece: &&Piece| piece.section == Some(id) && piece.kind != PieceKind::Head;
+    let inside: Vec<&Piece> = pieces.iter().filter(is_inside).collect();
+    // Padding may stand in front.
+    let is_payload = |piece: &&&Piece| piece.kind == PieceKind::Payload;
+    let base = inside
+        .iter()
+        .find(is_payload)
+        .map_or(0, |piece| piece.start);
+    let lines = inside
+        .iter()
+        .filter(|piece| piece.start >= base)
+        .map(|piece| {
+            let (start, end) = (piece.start - base, piece.end - base);
+            format!("{start}..{end} {}", piece.text)
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A native function of two arguments, and one with a kernel that reads its two arguments; no types of attributes,
+/// empty sections, and one that nobody knows.
+fn sparse() -> Vec<u8> {
+    let mut writer = BefWriter::new();
+    let strings = &mut writer.strings;
+    let [native, main, kernel] = ["native", "main", "kernel"].map(|name| strings.insert(name));
+    writer.kernels = vec![kernel];
+    writer.types = ["i32", "f32"].map(|name| strings.insert(name)).to_vec();
+    let byte = writer.attributes.scalar(&[1]);
+    let long = writer.attributes.scalar(&[2; 8]);
+    let reader = KernelEntry {
+        operands: vec![1, 0, 1],
+        attributes: vec![long, byte, long],
+        results: vec![2],
+        nonstrict: true,
+        ..KernelEntry::default()
+    };
+    let body = FunctionBody::new(3, 2, vec![reader], vec![2, 2]);
+    for (kind, name, body) in [
+        (FunctionKind::Native, native, None),
+        (FunctionKind::Async, main, Some(body.into())),
+    ] {
+        writer.functions.push(FunctionEntry {
+            kind,
+            name,
+            arguments: vec![0, 1],
+            results: vec![1, 0],
+            body,
+        });
+    }
+    let mut sections = writer.sections();
+    for (id, payload) in &mut sections {
+        let optional = [
+            SectionId::AttributeTypes,
+            SectionId::AttributeNames,
+            SectionId::RegisterTypes,
+        ];
+        if optional.map(|id| id as u8).contains(id) {
+            *payload = Payload::default();
+        }
+    }
+    sections.push((0x70, Payload::from_bytes(vec![1, 2, 3], 1)));
+    assemble(&sections)
+}
+
+#[test]
+fn signatures_are_lists_of_types() {
+    expect![[r#"
+        0..1 2 functions
+        1..4 function 0 'native' (+0): native, body at +0
+        4..7 2 arguments: i32, f32
+        7..10 2 results: f32, i32
+        10..13 function 1 'main' (+7): async, body at +0
+        13..16 2 arguments: i32, f32
+        16..19 2 results: f32, i32"#]]
+    .assert_eq(&section(&sparse(), SectionId::FunctionIndex as u8));
+}
+
+#[test]
+fn attributes_of_unlisted_types_end_where_the_next_begins() {
+    expect![[r#"
+        0..8 attribute +0: of unlisted type
+        8..16 attribute +8: of unlisted type"#]]
+    .assert_eq(&section(&sparse(), SectionId::Attributes as u8));
+}
+
+#[test]
+fn bodies_say_who_reads_arguments() {
+    expect![[r#"
+        0..1 function 1 'main' at 0x0, where no record is
+        1..2 3 registers
+        2..3 r0: used 1
+        3..4 r1: used 2
+        4..5 r2: used 2
+        5..6 2 kernels
+        6..9 k0: record at +0, waits for 0, stream 0
+        9..12 k1: record at +60, waits for 3, stream 0
+        12..13 returns r2
+        13..14 returns r2
+        14..16 padding
+        16..20 k0: entry
+        20..24   no location
+        24..40   0 operands, 0 attributes, 0 functions, 3 results
+        40..44   r3 has 0 users
+        44..48   r0 has 1 users
+        48..52   r1 has 2 users
+        52..56   writes r3
+        56..60   writes r0
+        60..64   writes r1
+        64..68   users of r0: [1]
+        68..76   users of r1: [1, 1]
+        76..80 k1: 0 kernel
+        80..84   at 0x0, where no record is
+        84..100   3 operands, 3 attributes, 0 functions, 1 results
+        100..104   r2 has 0 users
+        104..108   reads r1
+        108..112   reads r0
+        112..116   reads r1
+        116..120   attribute ? at +8
+        120..124   attribute ? at +0
+        124..128   attribute ? at +8
+        128..132   writes r2"#]]
+    .assert_eq(&section(&sparse(), SectionId::Functions as u8));
+}
+
+#[test]
+fn sections_that_are_empty_or_unknown_say_nothing() {
+    let texts = pieces(&sparse());
+    let texts: Vec<&str> = texts.iter().map(|piece| piece.text.as_str()).collect();
+    let at = texts.iter().position(|text| text.starts_with("section 8 "));
+    expect![[r#"
+        section 8 AttributeTypes: 0 bytes
+        section 9 AttributeNames: 0 bytes
+        section 10 RegisterTypes: 0 bytes
+        section 64 NonStrict: 3 bytes
+        1 non-strict kernels
+        function 1 'main': k1
+        section 112 unknown: 3 bytes
+        unused"#]]
+    .assert_eq(&texts[at.unwrap()..].join("\n"));
+}
+
+#[test]
+fn gaps_between_bodies_and_records_are_padding() {
+    let mut writer = BefWriter::new();
+    let strings = &mut writer.strings;
+    let names = ["first", "second"].map(|name| strings.insert(name));
+    writer.kernels = vec![strings.insert("kernel")];
+    writer.types = vec![strings.insert("i32")];
+    for name in names {
+        let kernel = KernelEntry {
+            results: vec![0],
+            ..KernelEntry::default()
+        };
+        writer.functions.push(FunctionEntry {
+            kind: FunctionKind::Async,
+            name,
+            arguments: vec![],
+            results: vec![0],
+            body: Some(FunctionBody::new(1, 0, vec![kernel], vec![0]).into()),
+        });
+    }
+    writer.strip = true;
+    let mut sections = writer.sections();
+    let bytes = sections[SectionId::Functions as usize].1.as_bytes();
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    // The second record of the first body, which starts at 36 behind the table, moves on by a word, and the second body
+    // by three.
+    let mut bodies = first.to_vec();
+    assert_eq!((bodies.len(), bodies[7]), (80, 36));
+    bodies[7] += 4;
+    bodies.splice(12 + 36..12 + 36, [0xcc; 4]);
+    bodies.extend([0xcc; 8]);
+    let start = bodies.len() as u8;
+    bodies.extend(second);
+    sections[SectionId::Functions as usize].1 = Payload::from_bytes(bodies, 4);
+    let mut index = sections[SectionId::FunctionIndex as usize]
+        .1
+        .as_bytes()
+        .to_vec();
+    // Behind the count, an entry of six bytes, and a kind.
+    assert_eq!(index[1 + 6 + 1], 80);
+    index[1 + 6 + 1] = start;
+    sections[SectionId::FunctionIndex as usize].1 = Payload::from_bytes(index, 1);
+    expect![[r#"
+        0..1 function 0 'first' at 0x0, where no record is
+        1..2 1 registers
+        2..3 r0: used 1
+        3..4 2 kernels
+        4..7 k0: record at +0, waits for 0, stream 0
+        7..10 k1: record at +40, waits for 0, stream 0
+        10..11 returns r0
+        11..12 padding
+        12..16 k0: entry
+        16..20   no location
+        20..36   0 operands, 0 attributes, 0 functions, 1 results
+        36..40   r1 has 1 users
+        40..44   writes r1
+        44..48   users of r1: [1]
+        48..52 padding
+        52..56 k1: 0 kernel
+        56..60   at 0x0, where no record is
+        60..76   0 operands, 0 attributes, 0 functions, 1 results
+        76..80   r0 has 0 users
+        80..84   writes r0
+        84..92 padding
+        92..93 function 1 'second' at 0x0, where no record is
+        93..94 1 registers
+        94..95 r0: used 1
+        95..96 2 kernels
+        96..99 k0: record at +0, waits for 0, stream 0
+        99..102 k1: record at +36, waits for 0, stream 0
+        102..103 returns r0
+        103..104 padding
+        104..108 k0: entry
+        108..112   no location
+        112..128   0 operands, 0 attributes, 0 functions, 1 results
+        128..132   r1 has 1 users
+        132..136   writes r1
+        136..140   users of r1: [1]
+        140..144 k1: 0 kernel
+        144..148   at 0x0, where no record is
+        148..164   0 operands, 0 attributes, 0 functions, 1 results
+        164..168   r0 has 0 users
+        168..172   writes r0"#]]
+    .assert_eq(&section(&assemble(&sections), SectionId::Functions as u8));
+}
+
+#[test]
+fn text_is_no_longer_than_eight_bytes_for_each_of_the_piece_or_256() {
+    let long = "x".repeat(200);
+    for (n_arguments, len_bytes) in [(2, 256), (50, 51 * 8)] {
+        let mut writer = BefWriter::new();
+        writer.types = vec![writer.strings.insert(&long)];
+        let name = writer.strings.insert("native");
+        writer.functions.push(FunctionEntry {
+            kind: FunctionKind::Native,
+            name,
+            arguments: vec![0; n_arguments],
+            results: vec![],
+            body: None,
+        });
+        let pieces = pieces(writer.finish().as_bytes());
+        let is_signature = |piece: &&Piece| piece.text.contains(" arguments: x");
+        let text = &pieces.iter().find(is_signature).unwrap().text;
+        assert_eq!(text.len(), len_bytes + " ..".len());
+        assert!(text.ends_with("x .."), "{text}");
+    }
+}
+
+#[test]
+fn kinds_have_names() {
+    let kinds = [PieceKind::Head, PieceKind::Padding, PieceKind::Payload];
+    assert_eq!(kinds.map(PieceKind::name), ["head", "padding", "payload"]);
 }

@@ -164,7 +164,7 @@ impl Strings {
         }
         let is_nul = |byte: &&u8| **byte == 0;
         let mut ends = reserved(bytes.iter().filter(is_nul).count(), range.start)?;
-        let positions = (0u32..).zip(bytes).filter(|(_, byte)| **byte == 0);
+        let positions = (0u32..).zip(bytes).filter(|(_, byte)| is_nul(byte));
         ends.extend(positions.map(|(position, _)| position));
         Ok(Strings {
             ends,

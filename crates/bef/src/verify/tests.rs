@@ -332,6 +332,23 @@ fn strings_are_utf8_and_end_in_a_nul() {
 }
 
 #[test]
+fn names_are_found_in_long_sections() {
+    let mut writer = BefWriter::new();
+    let names: Vec<String> = (0..1_000)
+        .map(|number| format!("kernel.{number}"))
+        .collect();
+    writer.kernels = names
+        .iter()
+        .map(|name| writer.strings.insert(name))
+        .collect();
+    // Some more than once.
+    writer.kernels.extend_from_within(500..502);
+    let file = BefFile::open(writer.finish()).unwrap();
+    let expected = names.iter().chain(&names[500..502]);
+    assert!(file.kernel_names().eq(expected));
+}
+
+#[test]
 fn tables_of_names_hold_starts_of_strings() {
     check_section(
         SectionId::Kernels,

@@ -153,6 +153,14 @@ fn bodies_and_records_must_not_overlap() {
     ]
     .assert_eq(&open(assemble(&sections)));
 
+    // It starts with the last word of the first.
+    let len_bytes = index[8];
+    let mut shared = index;
+    shared[8] = len_bytes - 4;
+    sections[4].1 = Payload::from_bytes(shared, 1);
+    expect!["byte 0xcc: invalid Function section in BEF file: the body of 'main' starts inside another [TF0609]"]
+    .assert_eq(&open(assemble(&sections)));
+
     // Two kernels of one record.
     let mut sections = writer().sections();
     let mut bytes = sections[5].1.as_bytes().to_vec();
@@ -190,6 +198,27 @@ fn records_must_lie_inside() {
             "byte 0xd0: register 0 of region function 0 does not list kernel 1 as a user as often as the kernel reads it [TF0616]"
         ],
     );
+}
+
+#[test]
+fn record_that_the_section_cuts_off_is_refused() {
+    let mut writer = writer();
+    // The last list of the last record says who reads the first register: the kernel before.
+    let kernels = vec![kernel(1, &[1], &[2]), kernel(1, &[0], &[1])];
+    let body = FunctionBody::new(3, 1, kernels, vec![2]);
+    writer.functions[QUICK].kind = FunctionKind::Async;
+    writer.functions[QUICK].body = Some(body.into());
+    let sections = writer.sections();
+    let bytes = sections[5].1.as_bytes();
+    // Six words of the header, and a count, an operand, a result and a user.
+    for n_words in 0..=10 {
+        let mut sections = sections.clone();
+        let left = bytes[..bytes.len() - 4 * n_words].to_vec();
+        sections[5].1 = Payload::from_bytes(left, 4);
+        let found = open(assemble(&sections));
+        let is_refused = found.contains("kernel 2 of 'quick' runs past the end");
+        assert_eq!(is_refused, n_words > 0, "{n_words}: {found}");
+    }
 }
 
 #[test]
@@ -408,6 +437,26 @@ fn users_are_the_readers() {
         |body| body.kernels[2].operands = vec![2],
         expect!["byte 0x1ac: register 1 of 'quick' has a use count of 1, but 0 reads [TF0614]"],
     );
+    // It is read twice, and so from behind the section.
+    check_body(
+        QUICK,
+        |body| {
+            body.kernels[2].operands = vec![2, 2];
+            body.kernels[2].wait_count = 2;
+        },
+        expect!["byte 0x1ac: register 1 of 'quick' has a use count of 1, but 0 reads [TF0614]"],
+    );
+    // Each of two registers lists the reader of the other.
+    check_body(
+        QUICK,
+        |body| {
+            body.kernels[0].users[1] = vec![2];
+            body.kernels[1].users[0] = vec![1];
+        },
+        expect![
+            "byte 0x1d4: register 0 of 'quick' does not list kernel 1 as a user as often as the kernel reads it [TF0616]"
+        ],
+    );
     check_body(
         MAIN,
         |body| body.kernels[1].users[0] = vec![2],
@@ -499,6 +548,24 @@ fn kernels_without_operands_are_started_once() {
 }
 
 #[test]
+fn kernels_without_operands_are_started_in_any_order() {
+    check(
+        |writer| {
+            let kernels = vec![
+                kernel(0, &[], &[1]),
+                kernel(0, &[], &[2]),
+                kernel(1, &[1, 2], &[3]),
+            ];
+            let mut body = FunctionBody::new(4, 1, kernels, vec![3]);
+            assert_eq!(body.kernels[0].users[0], [1, 2]);
+            body.kernels[0].users[0].reverse();
+            writer.functions[MAIN].body = Some(body.into());
+        },
+        expect!["accepted"],
+    );
+}
+
+#[test]
 fn cycles_are_refused() {
     let cycle = |kernels| {
         move |writer: &mut BefWriter| {
@@ -515,6 +582,18 @@ fn cycles_are_refused() {
         cycle(selfish),
         expect![
             "byte 0x134: kernels of 'main' wait for each other in a cycle: 2 waits for 2 [TF0617]"
+        ],
+    );
+    // Nobody reads anything else.
+    let only_selfish = vec![
+        kernel(0, &[1], &[1]),
+        kernel(1, &[2], &[2]),
+        kernel(2, &[3], &[3]),
+    ];
+    check(
+        cycle(only_selfish),
+        expect![
+            "byte 0x10c: kernels of 'main' wait for each other in a cycle: 1 waits for 1 [TF0617]"
         ],
     );
     let pair = vec![
@@ -633,6 +712,17 @@ fn regions_form_trees() {
             region.kernels[1].functions.push(REGION as u32);
         },
         expect!["byte 0x7c: region function 0 holds itself [TF0620]"],
+    );
+    // No function has a name.
+    check(
+        |writer| {
+            let mut holder = kernel(0, &[], &[0]);
+            holder.functions = vec![REGION as u32];
+            writer.functions.truncate(1);
+            let body = FunctionBody::new(1, 0, vec![holder], vec![0]);
+            writer.functions[REGION].body = Some(body.into());
+        },
+        expect!["byte 0x64: region function 0 holds itself [TF0620]"],
     );
     // Functions with names may call each other as they like.
     check_body(
