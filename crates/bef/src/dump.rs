@@ -246,7 +246,7 @@ fn write_numbers(out: &mut String, attribute: AttributeView<'_>, dtype: DType) -
             out.write_str("bits ")?;
             write_elements::<u16>(out, attribute)
         }
-        // Of what takes no byte for each element the gate lets nothing pass.
+        // Small types: others, whose elements have no size, do not pass the gate.
         _ => {
             out.write_str("bits ")?;
             write_elements::<u8>(out, attribute)

@@ -137,6 +137,40 @@ fn dense_elements_agree_with_their_header() {
 }
 
 #[test]
+fn aggregate_agrees_with_its_header() {
+    const I8: u8 = DType::I8 as u8;
+    let elements = u32::from_le_bytes([I8, 11, I8, 12]);
+    let words = [head(4, 0, 20), 24, 2, 21, 23, elements];
+    let read = |words: &[u32]| {
+        let file = unlisted(words);
+        let aggregate = file.attribute(FIRST).aggregate()?;
+        let numbers = aggregate.iter().map(|(_, element)| element.as_i8());
+        Some(numbers.collect::<Vec<_>>())
+    };
+    assert_eq!(read(&words), Some(vec![Some(11), Some(12)]));
+    let wrong: [(usize, u32); 11] = [
+        (0, head(3, 0, 20)),
+        (0, head(4, 0, 16)),
+        (0, head(4, 0, 24)),
+        // The last element would lie behind the end, or the end behind the section.
+        (1, 22),
+        (1, 25),
+        (1, u32::MAX),
+        (2, 1),
+        (2, 3),
+        // There is no byte for a type.
+        (3, 20),
+        (4, 21),
+        (4, 25),
+    ];
+    for (at, word) in wrong {
+        let mut words = words;
+        words[at] = word;
+        assert_eq!(read(&words), None, "{at}: {word:#x}");
+    }
+}
+
+#[test]
 fn elements_of_arrays_are_aligned() {
     let numbers = AttributeType::Array(DType::F64);
     assert!(open(&bytes_of(&[0, 1, 0, 0]), &[(4, numbers)]).is_ok());
@@ -146,19 +180,49 @@ fn elements_of_arrays_are_aligned() {
 }
 
 #[test]
-fn what_has_no_content_ends_behind_its_word() {
-    let byte = AttributeType::Scalar(DType::I8);
+fn next_attribute_may_begin_where_one_ends() {
+    const I8: AttributeType = AttributeType::Scalar(DType::I8);
+    let elements = u32::from_le_bytes([I8.byte(), 11, I8.byte(), 12]);
+    let text = [3, 0, 0, 0, b'a', b'b', b'c'].to_vec();
     let kinds = [
-        AttributeType::Shape,
-        AttributeType::Aggregate,
-        AttributeType::TypeArray,
-        AttributeType::EMPTY_ARRAY,
-        AttributeType::Scalar(DType::String),
+        (AttributeType::Scalar(DType::I1), vec![1]),
+        (AttributeType::Scalar(DType::I16), vec![1, 0]),
+        (AttributeType::Scalar(DType::String), vec![0; 4]),
+        (AttributeType::Scalar(DType::String), text.clone()),
+        (AttributeType::FunctionName, text),
+        (AttributeType::Type, vec![DType::I32.byte()]),
+        (AttributeType::TypeArray, vec![0; 4]),
+        (
+            AttributeType::TypeArray,
+            vec![1, 0, 0, 0, DType::I32.byte()],
+        ),
+        (AttributeType::EMPTY_ARRAY, vec![0; 4]),
+        (AttributeType::Array(DType::I16), vec![1, 0, 0, 0, 7, 0]),
+        (AttributeType::Shape, vec![0; 4]),
+        (
+            AttributeType::Shape,
+            bytes_of(&[head(8, 0, 12), 20, 1, 5, 0]),
+        ),
+        (
+            AttributeType::Dense,
+            bytes_of(&[head(8, DType::I32 as u32, 28), 32, 28, 1, 1, 1, 0, 9]),
+        ),
+        (AttributeType::Aggregate, vec![0; 4]),
+        (
+            AttributeType::Aggregate,
+            bytes_of(&[head(4, 0, 20), 24, 2, 21, 23, elements]),
+        ),
+        (
+            AttributeType::Symbol,
+            [5, 1, 1, 1, 1, b'r', b'n', b'm', 0].to_vec(),
+        ),
     ];
-    for kind in kinds {
-        for (next, is_accepted) in [(7, false), (8, true)] {
-            let opened = open(&[0; 12], &[(4, kind), (next, byte)]);
-            assert_eq!(opened.is_ok(), is_accepted, "{kind}, then at {next}");
+    for (kind, bytes) in kinds {
+        let end = 4 + bytes.len() as u32;
+        let bytes = [&[0; 4][..], &bytes, &[0; 4]].concat();
+        for (next, is_accepted) in [(end - 1, false), (end, true)] {
+            let opened = open(&bytes, &[(4, kind), (next, I8)]);
+            assert_eq!(opened.is_ok(), is_accepted, "{kind} to {end}, then {next}");
         }
     }
 }

@@ -59,11 +59,12 @@ fn file() -> BefFile {
         results: vec![3, 4],
         ..KernelEntry::default()
     };
-    let body = FunctionBody {
+    let mut body = FunctionBody {
         location: of_body,
         register_types: vec![0, 1, 2, 2, 1],
         ..FunctionBody::new(5, 2, vec![first, second], vec![4, 2, 4])
     };
+    body.kernels[0].stream = 4;
     let mut add = |kind, name, arguments: &[u32], results: &[u32], body: Option<FunctionBody>| {
         writer.functions.push(FunctionEntry {
             kind,
@@ -151,7 +152,7 @@ fn body_has_registers_and_kernels() {
     assert_eq!(types.collect::<Vec<_>>(), expected);
     assert_eq!(body.register_type(RegisterIndex(1)), Some("!tfrt.chain"));
     assert_eq!(body.location(), LocationOffset(1));
-    assert_eq!(body.root_stream(), 0);
+    assert_eq!(body.root_stream(), 4);
     let region = file.function(FunctionIndex(0)).body().unwrap();
     assert_eq!((region.entry_users(), region.n_kernels()), (&[1][..], 1));
 }
