@@ -3,13 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::{DType, Error};
+use tfrt_host::memory::Block;
+use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::MAX_PRINTED;
 use crate::{TensorMetadata, TensorShape};
 
 /// From so many strings on, the text of a tensor says that there are more than it shows.
 const ELIDED_FROM: usize = 33;
+
+/// What a string takes beside its bytes: its place in the list, and what the heap adds to a block.
+const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 16;
 
 /// Strings in row-major order; they need not be UTF-8. Clones share them until one is changed.
 ///
@@ -27,10 +31,46 @@ pub struct StringHostTensor {
     metadata: TensorMetadata,
     // Invariant: as many as the shape says.
     strings: Arc<Vec<Vec<u8>>>,
+    /// What a limit on memory counts for them.
+    aside: Option<Arc<Vec<Block>>>,
 }
 
 impl StringHostTensor {
-    /// Returns a tensor of these strings.
+    /// Returns a tensor of strings that are made one by one. Memory for them is set aside with the allocator, for as long
+    /// as there is the tensor: what they take on the heap counts where there is a limit, before there are many of them.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if the allocator has no memory for them, and those of [`new`](Self::new).
+    pub fn collect(
+        allocator: &Arc<dyn HostAllocator>,
+        shape: TensorShape,
+        strings: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<StringHostTensor, Error> {
+        let (mut list, mut aside) = (Vec::new(), Vec::new());
+        let (mut n_aside, mut n_left) = (0_usize, 0_usize);
+        for string in strings {
+            let n_bytes = string.len().saturating_add(BYTES_PER_STRING);
+            if n_bytes > n_left {
+                // A quarter more than there is, so that there are few blocks.
+                let more = n_bytes.max(n_aside / 4);
+                let block = Block::set_aside(allocator, more).ok_or_else(|| {
+                    Error::resource_exhausted(format!("Cannot allocate tensor of str {shape}"))
+                })?;
+                aside.push(block);
+                (n_aside, n_left) = (n_aside.saturating_add(more), n_left.saturating_add(more));
+            }
+            n_left -= n_bytes;
+            list.push(string);
+        }
+        let tensor = StringHostTensor::new(shape, list)?;
+        Ok(StringHostTensor {
+            aside: Some(Arc::new(aside)),
+            ..tensor
+        })
+    }
+
+    /// Returns a tensor of these strings, which no limit on memory counts.
     ///
     /// # Errors
     ///
@@ -46,6 +86,7 @@ impl StringHostTensor {
         Ok(StringHostTensor {
             metadata: TensorMetadata::new(DType::String, shape),
             strings: Arc::new(strings),
+            aside: None,
         })
     }
 
@@ -68,6 +109,7 @@ impl StringHostTensor {
         Ok(StringHostTensor {
             metadata: TensorMetadata::new(DType::String, shape),
             strings: self.strings.clone(),
+            aside: self.aside.clone(),
         })
     }
 

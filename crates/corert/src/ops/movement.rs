@@ -114,7 +114,8 @@ fn moving(
 /// A tensor whose elements are moved.
 fn moved(call: &Call<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs, Error> {
     if let Tensor::String(x) = x {
-        return Ok(smallvec![strings::moved(x, movement)?.into()]);
+        let allocator = call.execution().host().allocator();
+        return Ok(smallvec![strings::moved(x, movement, allocator)?.into()]);
     }
     let x = x.as_dense()?;
     let out = call.allocate(movement.metadata(x.metadata())?)?;
@@ -281,8 +282,9 @@ fn unpack(call: &mut Call<'_>) -> Result<Outputs, Error> {
         let movement = named(call.op(), Movement::slice(&extents, &slices))?;
         match x {
             Tensor::String(x) => {
-                let strings = strings::moved(x, &movement)?.reshape(part.clone())?;
-                parts.push(strings.into());
+                let allocator = call.execution().host().allocator();
+                let strings = strings::moved(x, &movement, allocator)?;
+                parts.push(strings.reshape(part.clone())?.into());
             }
             x => {
                 let x = x.as_dense()?;
@@ -304,7 +306,9 @@ fn joined(call: &Call<'_>, parts: Vec<Tensor>, axis: usize) -> Result<Outputs, E
     if let Some(Tensor::String(_)) = parts.first() {
         let strings = parts.iter().map(Tensor::as_strings);
         let strings: Vec<&StringHostTensor> = strings.collect::<Result<_, _>>()?;
-        return Ok(smallvec![strings::joined(&strings, axis, &extents)?.into()]);
+        let allocator = call.execution().host().allocator();
+        let joined = strings::joined(&strings, axis, &extents, allocator)?;
+        return Ok(smallvec![joined.into()]);
     }
     let dense = parts.iter().map(Tensor::as_dense);
     let dense: Vec<&DenseHostTensor> = dense.collect::<Result<_, _>>()?;

@@ -1,6 +1,8 @@
 //! Strings that are moved: their numbers are moved in their place.
 
-use tfrt_host::Error;
+use std::sync::Arc;
+
+use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::math::movement::{self, Movement};
 use tfrt_tensor::{
     DType, Dims, StringHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut,
@@ -11,13 +13,17 @@ use tfrt_tensor::{
 /// # Errors
 ///
 /// `InvalidArgument` if the movement is for tensors of another shape, or if its result does not fit any memory.
-pub(super) fn moved(x: &StringHostTensor, movement: &Movement) -> Result<StringHostTensor, Error> {
+pub(super) fn moved(
+    x: &StringHostTensor,
+    movement: &Movement,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<StringHostTensor, Error> {
     let extents = movement.extents();
     let mut places = places_for(extents)?;
     let (own, numbers) = (x.metadata().shape.to_dims(), numbers(0, x));
     let view = TensorView::new(&numbers, &own)?;
     movement.run(&view, &mut TensorViewMut::new(&mut places, extents)?)?;
-    picked(&[x], extents, &places)
+    picked(&[x], extents, &places, allocator)
 }
 
 /// Strings behind each other along a dimension, in a tensor of these extents.
@@ -29,6 +35,7 @@ pub(super) fn joined(
     parts: &[&StringHostTensor],
     dimension: usize,
     extents: &[usize],
+    allocator: &Arc<dyn HostAllocator>,
 ) -> Result<StringHostTensor, Error> {
     let mut places = places_for(extents)?;
     let mut n = 0;
@@ -43,7 +50,7 @@ pub(super) fn joined(
     let views: Vec<TensorView<'_, u64>> = views.collect::<Result<_, _>>()?;
     let mut out = TensorViewMut::new(&mut places, extents)?;
     movement::concat(&views, dimension, &mut out)?;
-    picked(parts, extents, &places)
+    picked(parts, extents, &places, allocator)
 }
 
 /// The numbers of strings, of which there are `before` before the first; from 1 on, since what is moved from nowhere
@@ -79,17 +86,15 @@ fn picked(
     parts: &[&StringHostTensor],
     extents: &[usize],
     places: &[u64],
+    allocator: &Arc<dyn HostAllocator>,
 ) -> Result<StringHostTensor, Error> {
     let all: Vec<&Vec<u8>> = parts.iter().flat_map(|part| part.strings()).collect();
     let string = |number: &u64| {
         let place = usize::try_from(*number).ok()?.checked_sub(1)?;
         all.get(place).copied().cloned()
     };
-    let mut strings = room_for(places.len())?;
-    strings.extend(
-        places
-            .iter()
-            .map(|number| string(number).unwrap_or_default()),
-    );
-    StringHostTensor::new(TensorShape::new(extents)?, strings)
+    let strings = places
+        .iter()
+        .map(|number| string(number).unwrap_or_default());
+    StringHostTensor::collect(allocator, TensorShape::new(extents)?, strings)
 }

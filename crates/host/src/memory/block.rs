@@ -51,6 +51,11 @@ impl Block {
     }
 }
 
+// SAFETY: a block owns its bytes, as a box would, and its allocator takes them back on any thread.
+unsafe impl Send for Block {}
+// SAFETY: a shared block tells where its bytes are, and neither reads nor writes them.
+unsafe impl Sync for Block {}
+
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: by the field's invariant the bytes came from this allocator with this layout, and

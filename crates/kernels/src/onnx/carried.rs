@@ -3,7 +3,9 @@
 //! Elements of all types of a size are moved by the same code: they are seen as words of that size. Of strings the
 //! numbers are moved, from 1 on; 0, which is what padding adds, is the empty string.
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext};
+use std::sync::Arc;
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, HostAllocator};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
@@ -34,7 +36,6 @@ macro_rules! with_word {
 pub(super) use with_word;
 
 /// Tensors of one type, as words.
-#[derive(Debug)]
 pub(super) struct Carried {
     /// The tensors, of unsigned integers, or complex numbers of 16 bytes.
     pub words: Vec<DenseHostTensor>,
@@ -42,10 +43,10 @@ pub(super) struct Carried {
 }
 
 /// What the words are.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Kind {
     Numbers(DType),
-    Strings(Vec<StringHostTensor>),
+    Strings(Vec<StringHostTensor>, Arc<dyn HostAllocator>),
 }
 
 impl Carried {
@@ -95,7 +96,7 @@ impl Carried {
         };
         Ok(Carried {
             words: strings.iter().map(number).collect::<Result<_, _>>()?,
-            kind: Kind::Strings(strings),
+            kind: Kind::Strings(strings, execution.host().allocator().clone()),
         })
     }
 
@@ -126,7 +127,7 @@ impl Carried {
         match &self.kind {
             // Where there is no memory, the type is told that the elements have.
             Kind::Numbers(dtype) => as_words(&zeroed(*dtype)?),
-            Kind::Strings(_) => zeroed(DType::Ui64).map_err(|_| no_memory(&shape)),
+            Kind::Strings(..) => zeroed(DType::Ui64).map_err(|_| no_memory(&shape)),
         }
     }
 
@@ -167,7 +168,7 @@ impl Kind {
     fn restore(&self, words: &DenseHostTensor) -> Result<Tensor, Error> {
         match self {
             Kind::Numbers(dtype) => retyped(words, *dtype).map(Tensor::from),
-            Kind::Strings(tensors) => {
+            Kind::Strings(tensors, allocator) => {
                 let all: Vec<&Vec<u8>> =
                     tensors.iter().flat_map(|tensor| tensor.strings()).collect();
                 let reading = words.read()?;
@@ -177,8 +178,9 @@ impl Kind {
                         .and_then(|index| all.get(index))
                         .map_or_else(Vec::new, |string| (*string).clone())
                 };
-                let strings = reading.elements::<u64>()?.iter().map(string).collect();
-                StringHostTensor::new(words.shape().clone(), strings).map(Tensor::from)
+                let strings = reading.elements::<u64>()?.iter().map(string);
+                let shape = words.shape().clone();
+                StringHostTensor::collect(allocator, shape, strings).map(Tensor::from)
             }
         }
     }

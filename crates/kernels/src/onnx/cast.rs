@@ -131,10 +131,13 @@ fn from_strings(node: &Node<'_>, x: &StringHostTensor, to: DType) -> Result<Outp
 fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
     let dtype = x.dtype();
     let reading = x.read()?;
-    let written: Vec<Vec<u8>> = with_floating!(dtype, T => {
-        reading.elements::<T>()?.iter().map(|one| float_text(*one).into_bytes()).collect()
+    let shape = x.shape().clone();
+    let written = with_floating!(dtype, T => {
+        let texts = reading.elements::<T>()?.iter().map(|one| float_text(*one).into_bytes());
+        node.strings_of(shape, texts)
     }, else with_integer!(dtype, T => {
-        reading.elements::<T>()?.iter().map(|one| one.to_string().into_bytes()).collect()
+        let texts = reading.elements::<T>()?.iter().map(|one| one.to_string().into_bytes());
+        node.strings_of(shape, texts)
     }, else {
         let numbers = to_f64(x).map_err(|_| node.inputs.unsupported(0, dtype))?;
         let is_truth = dtype == DType::I1;
@@ -143,10 +146,9 @@ fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
             true => "True".to_owned(),
             false => number_text(one, one.to_string()),
         };
-        numbers.into_iter().map(|one| text(one).into_bytes()).collect()
+        node.strings_of(shape, numbers.into_iter().map(|one| text(one).into_bytes()))
     }));
-    let shape = x.shape().clone();
-    Ok(StringHostTensor::new(shape, written)?.into())
+    Ok(written?.into())
 }
 
 fn float_text<T: Real>(value: T) -> String {

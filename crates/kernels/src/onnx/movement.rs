@@ -117,11 +117,8 @@ fn split(node: &Node<'_>) -> Result<Outputs, Error> {
         return Err(node.error(message));
     }
     let mut outputs = Outputs::new();
-    for part in Movement::split(&found, axis, &parts)?
-        .iter()
-        .take(node.n_results)
-    {
-        outputs.push(node.moved(x, part)?);
+    for part in Movement::split(&found, axis, &parts)?.take(node.n_results) {
+        outputs.push(node.moved(x, &part)?);
     }
     Ok(outputs)
 }

@@ -133,6 +133,19 @@ impl Node<'_> {
         DenseHostTensor::from_slice(self.execution.host().allocator(), extents, elements)
     }
 
+    /// A tensor of strings that are made one by one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`StringHostTensor::collect`].
+    pub fn strings_of(
+        &self,
+        shape: TensorShape,
+        strings: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<StringHostTensor, Error> {
+        StringHostTensor::collect(self.execution.host().allocator(), shape, strings)
+    }
+
     /// A tensor of one truth value, without dimensions.
     ///
     /// # Errors

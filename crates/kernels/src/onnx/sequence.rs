@@ -165,7 +165,8 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let mut rest = found.clone();
     rest.remove(axis);
-    let mut values = Vec::with_capacity(parts.len());
+    // There may be memory for a few of so many only.
+    let mut values = Vec::new();
     for movement in Movement::split(&found, axis, &parts)? {
         values.push(node.moved(x, &movement)?);
     }

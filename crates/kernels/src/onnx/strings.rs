@@ -46,8 +46,8 @@ fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
         };
     let (x, y) = (broadcast(x, &shapes[0])?, broadcast(y, &shapes[1])?);
     let pairs = x.strings().iter().zip(y.strings());
-    let joined = pairs.map(|(x, y)| [&x[..], &y[..]].concat()).collect();
-    Ok(StringHostTensor::new(TensorShape::new(&shape)?, joined)?.into())
+    let joined = pairs.map(|(x, y)| [&x[..], &y[..]].concat());
+    Ok(node.strings_of(TensorShape::new(&shape)?, joined)?.into())
 }
 
 /// `StringSplit(x)`, attributes `delimiter`, `maxsplit`: the parts of each string, filled up with empty ones to as many
@@ -77,13 +77,12 @@ fn string_split(node: &Node<'_>) -> Result<Outputs, Error> {
     if shape.n_elements().is_none() {
         return Err(node.error(format_args!("there is no memory for {shape} strings")));
     }
-    let mut strings = Vec::new();
-    for parts in parts {
+    let strings = parts.into_iter().flat_map(|parts| {
         let n_missing = n_most - parts.len();
-        strings.extend(parts.into_iter().map(<[u8]>::to_vec));
-        strings.extend(std::iter::repeat_n(Vec::new(), n_missing));
-    }
-    Ok(Outputs::from(StringHostTensor::new(shape, strings)?).and_tensor(counts))
+        let missing = std::iter::repeat_n(Vec::new(), n_missing);
+        parts.into_iter().map(<[u8]>::to_vec).chain(missing)
+    });
+    Ok(Outputs::from(node.strings_of(shape, strings)?).and_tensor(counts))
 }
 
 /// What stands between blanks, at most so many; the last has the rest, without blanks around.
@@ -199,5 +198,5 @@ fn string_normalizer(node: &Node<'_>) -> Result<Outputs, Error> {
         1 => TensorShape::new(&[kept.len()])?,
         _ => TensorShape::new(&[1, kept.len()])?,
     };
-    Ok(StringHostTensor::new(shape, kept)?.into())
+    Ok(node.strings_of(shape, kept)?.into())
 }

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise as math;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{Bool, DType, DenseHostTensor, StringHostTensor, Tensor};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
 
 use super::{of_two, positions};
 use crate::onnx::dispatch::{to_f64, with_integer};
@@ -155,7 +155,7 @@ pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
             false => lists[1][y_at[index]].clone(),
         });
         let shape = tfrt_tensor::TensorShape::new(&extents)?;
-        return Ok(StringHostTensor::new(shape, strings.collect())?.into());
+        return Ok(node.strings_of(shape, strings)?.into());
     }
     let (x, y) = (node.inputs.dense(1)?, node.inputs.dense(2)?);
     let (dtype, other) = (x.dtype(), y.dtype());

@@ -134,7 +134,7 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
                 Some(place) => values.strings()[*place].clone(),
                 None => default.strings().first().cloned().unwrap_or_default(),
             };
-            Ok(StringHostTensor::new(shape, found.iter().map(string).collect())?.into())
+            Ok(node.strings_of(shape, found.iter().map(string))?.into())
         }
         _ => {
             let (values, default) = (values.as_dense()?, default.as_dense()?);

@@ -1,6 +1,8 @@
 //! [`Labels`]: what classes are called.
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
+use std::sync::Arc;
+
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
 
 use super::super::{Node, Outputs};
@@ -49,7 +51,7 @@ impl Labels {
             Labels::Integers(list) => Ok(node.tensor_of(&[list.len()], list)?.into()),
             Labels::Strings(list) => {
                 let shape = TensorShape::new(&[list.len()])?;
-                Ok(StringHostTensor::new(shape, list.clone())?.into())
+                Ok(node.strings_of(shape, list.iter().cloned())?.into())
             }
         }
     }
@@ -65,6 +67,7 @@ impl Labels {
     /// One more result: the labels that tokens stand for, which are there when the chain is.
     pub(super) fn push(
         &self,
+        node: &Node<'_>,
         outputs: &mut Outputs,
         tokens: DenseHostTensor,
         chain: &AsyncValue<Chain>,
@@ -73,11 +76,13 @@ impl Labels {
             *outputs = std::mem::take(outputs).and_later(tokens, chain.clone());
             return Ok(());
         };
+        let allocator = node.execution.host().allocator();
         outputs.push(match chain.get() {
-            Some(Ok(_)) => AnyAsyncValue::new(named(strings, &tokens)?),
+            Some(Ok(_)) => AnyAsyncValue::new(named(strings, &tokens, allocator)?),
             _ => {
-                let strings = strings.clone();
-                let named = chain.clone().try_map(move |_| named(&strings, &tokens));
+                let (strings, allocator) = (strings.clone(), allocator.clone());
+                let named = move |_: &Chain| named(&strings, &tokens, &allocator);
+                let named = chain.clone().try_map(named);
                 named.into_any()
             }
         });
@@ -85,14 +90,18 @@ impl Labels {
     }
 }
 
-fn named(strings: &[Vec<u8>], tokens: &DenseHostTensor) -> Result<Tensor, Error> {
+fn named(
+    strings: &[Vec<u8>],
+    tokens: &DenseHostTensor,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Tensor, Error> {
     let reading = tokens.read()?;
     let string = |token: &i64| {
         let class = usize::try_from(*token).ok();
         let string = class.and_then(|class| strings.get(class));
         string.or(strings.last()).cloned().unwrap_or_default()
     };
-    let strings: Vec<Vec<u8>> = reading.elements::<i64>()?.iter().map(string).collect();
-    let shape = TensorShape::new(&[strings.len()])?;
-    Ok(StringHostTensor::new(shape, strings)?.into())
+    let tokens = reading.elements::<i64>()?;
+    let shape = TensorShape::new(&[tokens.len()])?;
+    Ok(StringHostTensor::collect(allocator, shape, tokens.iter().map(string))?.into())
 }

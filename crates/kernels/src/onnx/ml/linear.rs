@@ -131,7 +131,7 @@ impl Learned for Classifier {
             },
         );
         let mut outputs = Outputs::new();
-        labels.push(&mut outputs, tokens, &chain)?;
+        labels.push(node, &mut outputs, tokens, &chain)?;
         Ok(outputs.and_later(scores, chain))
     }
 }

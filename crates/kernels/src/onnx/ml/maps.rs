@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tfrt_host::Error;
-use tfrt_tensor::{DType, DenseHostTensor, Map, Maps, StringHostTensor, Tensor, TensorShape};
+use tfrt_tensor::{DType, DenseHostTensor, Map, Maps, Tensor, TensorShape};
 
 use super::super::dispatch::to_f64;
 use super::super::{Node, Outputs};
@@ -78,7 +78,7 @@ impl Learned for DictVectorizer {
                         out[place].clone_from(string);
                     }
                 }
-                Ok(StringHostTensor::new(TensorShape::new(&extents)?, out)?.into())
+                Ok(node.strings_of(TensorShape::new(&extents)?, out)?.into())
             }
             values => {
                 let values = values.as_dense()?;
@@ -173,8 +173,8 @@ impl Learned for CastMap {
         if self.to == DType::String {
             let texts = texts(map.values())?;
             let text = |value: Option<usize>| value.map_or_else(Vec::new, |at| texts[at].clone());
-            let texts = values.into_iter().map(text).collect();
-            return Ok(StringHostTensor::new(TensorShape::new(&extents)?, texts)?.into());
+            let texts = values.into_iter().map(text);
+            return Ok(node.strings_of(TensorShape::new(&extents)?, texts)?.into());
         }
         let numbers = node.numbers_of(map.values())?;
         let number = |value: Option<usize>| value.map_or(0.0, |at| numbers[at]);

@@ -246,7 +246,7 @@ impl Ensemble {
                     },
                 );
                 let mut outputs = Outputs::new();
-                labels.push(&mut outputs, tokens, &chain)?;
+                labels.push(node, &mut outputs, tokens, &chain)?;
                 Ok(outputs.and_later(out, chain))
             }
         }

@@ -97,16 +97,16 @@ impl Movement {
         Ok(movement)
     }
 
-    /// Cuts a dimension in parts of these extents.
+    /// Cuts a dimension in parts of these extents, one by one: there may be as many as elements.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there is no such dimension, or if the extents do not add up to its extent.
-    pub fn split(
-        input: &[usize],
+    pub fn split<'a>(
+        input: &'a [usize],
         dimension: usize,
-        extents: &[usize],
-    ) -> Result<Vec<Movement>, Error> {
+        extents: &'a [usize],
+    ) -> Result<impl Iterator<Item = Movement> + use<'a>, Error> {
         expect_dimension(input, dimension)?;
         let extent = input[dimension];
         let sum = extents
@@ -118,13 +118,13 @@ impl Movement {
             )));
         }
         let mut start = 0;
-        let part = |len: &usize| {
+        let part = move |len: &usize| {
             let mut movement = Movement::all_of(input);
             movement.set_range(dimension, start, *len, 1);
             start += len;
             movement
         };
-        Ok(extents.iter().map(part).collect())
+        Ok(extents.iter().map(part))
     }
 
     fn set_range(&mut self, dimension: usize, start: usize, extent: usize, step: isize) {

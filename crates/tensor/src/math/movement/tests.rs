@@ -224,7 +224,7 @@ proptest! {
         sizes.push(left);
         let all = elements::<u16>(layout.len);
         let x = layout.view(&all);
-        let parts = Movement::split(&layout.extents, dimension, &sizes).unwrap();
+        let parts: Vec<Movement> = Movement::split(&layout.extents, dimension, &sizes).unwrap().collect();
         let moved: Vec<Vec<u16>> = parts.iter().map(|part| {
             let mut out = vec![0; part.extents().iter().product()];
             part.run(&x, &mut TensorViewMut::new(&mut out, part.extents()).unwrap()).unwrap();
@@ -425,7 +425,7 @@ fn what_does_not_fit_is_told() {
         "a slice has a step below or above 0, found 0",
     );
     fails(
-        Movement::split(&[5], 0, &[2, usize::MAX]),
+        Movement::split(&[5], 0, &[2, usize::MAX]).map(|_| ()),
         "parts of [2, 18446744073709551615] do not add up to the extent of dimension 0, 5",
     );
     fails(
