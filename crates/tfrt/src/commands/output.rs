@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tfrt::input::STANDARD_INPUT;
@@ -28,7 +28,7 @@ pub fn write(path: &Path, input: &Path, bytes: &[u8]) -> Result<(), Failure> {
     staged.finish()
 }
 
-/// Opens a file for what is going to be made of `input`, given with an option.
+/// Opens a file for what is going to be made of `input`, given with an option. What is there stays until that is made.
 ///
 /// # Errors
 ///
@@ -41,7 +41,9 @@ pub fn create(path: &Path, input: &Path, option: &str) -> Result<File, Failure> 
         )));
     }
     refuse_input(path, input, option)?;
-    File::create(path).map_err(|reason| unwritten(path, reason))
+    let mut options = File::options();
+    let options = options.write(true).create(true).truncate(false);
+    options.open(path).map_err(|reason| unwritten(path, reason))
 }
 
 /// A file that was written beside the results, as standard error tells of it.
@@ -100,10 +102,19 @@ pub fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failu
     )))
 }
 
-/// Tells whether two paths lead to the same file, which exists.
+/// Tells whether two paths lead to the same file, which need not exist yet.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    match (fs::canonicalize(a), fs::canonicalize(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
+    a == b || place_of(a).is_some_and(|place| place_of(b) == Some(place))
+}
+
+/// Where a file is, or would be made, without links.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    if let Ok(place) = fs::canonicalize(path) {
+        return Some(place);
     }
+    let folder = match path.parent()? {
+        here if here == Path::new("") => Path::new("."),
+        folder => folder,
+    };
+    Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
 }

@@ -314,6 +314,10 @@ impl Run<'_> {
                 self.run_all(&functions).map(|()| None)
             }
         };
+        if let Err(Failure::Usage(_)) = &ran {
+            // Nothing ran.
+            return ran.map(|document| (document, None));
+        }
         // What was recorded tells of runs, too, that nobody wants the results of.
         let stats = profiling.end(&self.runtime, &program, input, talk)?;
         Ok((ran?, stats))

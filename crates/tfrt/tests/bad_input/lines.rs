@@ -24,6 +24,17 @@ const MODEL: &str = "module attributes {onnx.opset = 17 : i64} {
 }
 ";
 
+const TWO_OUTPUTS: &str = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\", \"z\"], onnx.input_dims = [[2 : i64]],
+                  onnx.output_dims = [[2 : i64], [2 : i64]]} {
+    %y = \"onnx.Tanh\"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+    %z = \"onnx.Exp\"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+    func.return %y, %z : tensor<2xf32>, tensor<2xf32>
+  }
+}
+";
+
 pub fn cases() -> Vec<Case> {
     let line = |kind, line: &str, stderr| Case::line(kind, line, 2).file(PROGRAM).stderr(stderr);
     vec![
@@ -49,6 +60,18 @@ pub fn cases() -> Vec<Case> {
             "dimension 'N' is given twice",
         )
         .file(MODEL),
+        line(
+            "two outputs to one file",
+            "run FILE --random --output y=a.npy --output z=./a.npy",
+            "'./a.npy' is named for two outputs, of which one would be lost",
+        )
+        .file(TWO_OUTPUTS),
+        line(
+            "an output to a file that others go to",
+            "run FILE --random --output y=z.npy --output-dir .",
+            "is named for two outputs, of which one would be lost",
+        )
+        .file(TWO_OUTPUTS),
         line(
             "inputs for a function of a model",
             "run FILE --random --function main",

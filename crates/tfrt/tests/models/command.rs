@@ -376,6 +376,16 @@ fn what_does_not_fit_is_refused_with_the_file() {
             1,
             "cannot read labels from 'missing'",
         ),
+        (
+            "--random --top 1 --labels /dev/zero",
+            1,
+            "it is larger than the limit of 16777216 bytes",
+        ),
+        (
+            "--random --output a.npy --profile ./a.npy",
+            2,
+            "'./a.npy' is named for an output and with --profile",
+        ),
     ];
     let before = folder.names();
     for (flags, status, expected) in cases {

@@ -1,7 +1,7 @@
 //! `tfrt run` of a model: its inputs from files, one call, its outputs to files or to people.
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -13,13 +13,16 @@ use tfrt::{AnyAsyncValue, Error, error_message};
 
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::given::{self, Inputs};
-use crate::commands::{print_json, print_line};
+use crate::commands::{output, print_json, print_line};
 use crate::data::show::{self, Best};
 use crate::data::write::{self, Format, Staged};
 use crate::data::{json, read};
 use crate::failure::Failure;
-use crate::options::OutputOptions;
+use crate::options::{OutputOptions, RunOptions};
 use crate::talk::Problem;
+
+/// A file with labels that is larger than this is none.
+const MAX_LABELS_BYTES: u64 = 16 << 20;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.run-model/1";
@@ -78,10 +81,19 @@ impl Plan {
     fn new(
         options: &OutputOptions,
         outputs: &[ValueInfo],
-        model: &Path,
         inputs: &Inputs,
-        is_json: bool,
+        run: &RunOptions,
     ) -> Result<Plan, Failure> {
+        let (model, is_json) = (&run.file, run.json);
+        let beside = [
+            (&run.trace, "--trace"),
+            (&run.profile, "--profile"),
+            (&options.labels, "--labels"),
+        ];
+        let beside = beside.into_iter();
+        let beside: Vec<_> = beside
+            .filter_map(|(path, option)| Some((path.as_deref()?, option)))
+            .collect();
         let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
         if let Some(folder) = &options.output_dir {
             let format = options.output_format.unwrap_or(Format::Npy);
@@ -104,7 +116,8 @@ impl Plan {
         }
         let all = || targets.iter().flatten();
         for (index, target) in all().enumerate() {
-            if all().take(index).any(|other| other.path == target.path) {
+            let mut before = all().take(index);
+            if before.any(|other| output::is_same_file(&other.path, &target.path)) {
                 let path = target.path.display();
                 let message =
                     format!("'{path}' is named for two outputs, of which one would be lost");
@@ -122,6 +135,15 @@ impl Plan {
                 continue;
             }
             given::refuse_inputs(&target.path, model, inputs)?;
+            for (path, option) in &beside {
+                if output::is_same_file(path, &target.path) {
+                    let path = path.display();
+                    let message = format!(
+                        "'{path}' is named for an output and with {option}, of which one would be lost"
+                    );
+                    return Err(Failure::Usage(message));
+                }
+            }
         }
         let labels = options.labels.as_deref().map(read_labels).transpose()?;
         Ok(Plan {
@@ -156,15 +178,22 @@ fn place(text: &str, outputs: &[ValueInfo]) -> Result<(usize, PathBuf), Failure>
 
 /// Reads a file with a label on each line.
 fn read_labels(path: &Path) -> Result<Vec<String>, Failure> {
-    let text = fs::read_to_string(path).map_err(|reason| Failure::Rejected {
+    let refused = |reason: String| Failure::Rejected {
         code: None,
-        message: format!(
-            "cannot read labels from '{}': {}",
-            path.display(),
-            error_message(&reason)
-        ),
+        message: format!("cannot read labels from '{}': {reason}", path.display()),
         help: None,
-    })?;
+    };
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| {
+        let one_more = MAX_LABELS_BYTES + 1;
+        file.take(one_more).read_to_string(&mut text)
+    });
+    read.map_err(|reason| refused(error_message(&reason)))?;
+    if text.len() as u64 > MAX_LABELS_BYTES {
+        return Err(refused(format!(
+            "it is larger than the limit of {MAX_LABELS_BYTES} bytes"
+        )));
+    }
     Ok(text.lines().map(|line| line.trim().to_owned()).collect())
 }
 
@@ -179,13 +208,7 @@ impl Run<'_> {
             options.limits.max_file_bytes(),
             &allocator,
         )?;
-        let plan = Plan::new(
-            &options.wanted,
-            model.outputs(),
-            &options.file,
-            &inputs,
-            options.json,
-        )?;
+        let plan = Plan::new(&options.wanted, model.outputs(), &inputs, options)?;
         let arguments = given::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,

@@ -1,7 +1,7 @@
 //! `--profile`, `--trace` and `--stats`: recording a run, and telling of it when it is over.
 
-use std::cell::RefCell;
-use std::fs::File;
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +26,9 @@ use crate::talk::Talk;
 /// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
 
+/// The same of a stranger's program, which may have any number of threads at work: a MiB.
+const CAPACITY_FOR_STRANGERS: usize = 1 << 15;
+
 /// Errors that a page shows.
 const MAX_ERRORS: usize = 1_000;
 
@@ -47,6 +50,17 @@ struct Recorded {
 struct Target {
     path: PathBuf,
     file: File,
+    /// Whether there was no such file, and is nothing in it.
+    is_new: Cell<bool>,
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.is_new.get() {
+            // It is empty, and nobody has asked for that.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// What goes to a page beside what is recorded anyway.
@@ -70,10 +84,13 @@ pub struct Calling {
 
 impl Target {
     fn new(path: &Path, options: &RunOptions, option: &str) -> Result<Target, Failure> {
-        Ok(Target {
-            path: path.to_owned(),
-            file: output::create(path, &options.file, option)?,
-        })
+        if let Some(labels) = &options.wanted.labels {
+            output::refuse_input(path, labels, option)?;
+        }
+        let is_new = Cell::new(!path.exists());
+        let file = output::create(path, &options.file, option)?;
+        let path = path.to_owned();
+        Ok(Target { path, file, is_new })
     }
 
     /// Writes the file, and tells of it.
@@ -83,7 +100,14 @@ impl Target {
         open_with: &'static str,
         talk: &Talk,
     ) -> Result<(), Failure> {
-        let written = write(&mut BufWriter::new(&self.file));
+        self.is_new.set(false);
+        let is_file = self.file.metadata().is_ok_and(|facts| facts.is_file());
+        let emptied = if is_file {
+            self.file.set_len(0)
+        } else {
+            Ok(())
+        };
+        let written = emptied.and_then(|()| write(&mut BufWriter::new(&self.file)));
         let len_bytes = written.and_then(|()| Ok(self.file.metadata()?.len()));
         let len_bytes = len_bytes.map_err(|reason| output::unwritten(&self.path, reason))?;
         Written::new(&self.path, len_bytes, open_with).tell(talk);
@@ -111,7 +135,11 @@ impl Profiling {
             let message = "--trace and --profile name the same file".to_owned();
             return Err(Failure::Usage(message));
         }
-        let recorder = Arc::new(Recorder::with_capacity(CAPACITY));
+        let capacity = match options.limits.untrusted {
+            true => CAPACITY_FOR_STRANGERS,
+            false => CAPACITY,
+        };
+        let recorder = Arc::new(Recorder::with_capacity(capacity));
         Ok(Profiling(Some(Recorded {
             trace,
             page: page.map(|target| Page {
