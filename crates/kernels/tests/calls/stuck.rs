@@ -288,16 +288,21 @@ fn nothing_is_stuck_while_a_thread_runs_kernels() {
       tfrt.return %b : i32
     }";
     for (always_counts, text) in [(true, at_once), (false, tried), (false, after_a_task)] {
-        let host = Host::new(always_counts);
-        let stuck = host.call(STUCK);
-        // Tasks of another queue are none of the host's.
-        let queue = Arc::new(SingleThreadedWorkQueue::new());
-        let other = RequestContext::builder(&host.host).queue(queue.clone());
-        let results = host.begin(text, &other.build(), AnyAsyncValue::new(1));
-        queue.await_all(&results).unwrap();
-        assert!(results[0].get::<i32>().is_some());
-        assert!(!stuck[0].is_settled(), "{text}");
-        assert_eq!(host.found_stuck(stuck), [AT_TWO]);
+        let is_left_alone = || {
+            let host = Host::new(always_counts);
+            let stuck = host.call(STUCK);
+            // Tasks of another queue are none of the host's.
+            let queue = Arc::new(SingleThreadedWorkQueue::new());
+            let other = RequestContext::builder(&host.host).queue(queue.clone());
+            let results = host.begin(text, &other.build(), AnyAsyncValue::new(1));
+            queue.await_all(&results).unwrap();
+            assert!(results[0].get::<i32>().is_some());
+            let is_settled = stuck[0].is_settled();
+            assert_eq!(host.found_stuck(stuck), [AT_TWO]);
+            !is_settled
+        };
+        // On a busy machine this thread may be kept from running before its kernels begin: then it is rightly found.
+        assert!((0..20).any(|_| is_left_alone()), "{text}");
     }
 }
 
