@@ -34,6 +34,7 @@ struct Graph {
     /// Which kernels can do with a handle to which register.
     handles: BTreeSet<(u32, u32)>,
     is_textual: bool,
+    is_unseen: bool,
 }
 
 impl Wiring for Graph {
@@ -67,6 +68,10 @@ impl Wiring for Graph {
 
     fn root_stream(&self) -> u32 {
         self.root_stream
+    }
+
+    fn is_unseen(&self) -> bool {
+        self.is_unseen
     }
 
     fn takes_handle(&self, kernel: u32, register: u32) -> bool {
@@ -325,4 +330,34 @@ fn kernels_run_by_streams_the_last_that_was_ready_first() {
     // With one stream all run at once.
     let graph = side_by_side(&[0, 0, 0], &[]);
     assert_eq!(order_of(&graph), (vec![2, 1, 0], 3));
+    // So they do where nobody can tell.
+    let mut graph = side_by_side(&streams, &[]);
+    graph.is_unseen = true;
+    assert_eq!(order_of(&graph), (vec![5, 4, 3, 2, 1, 0], 6));
+}
+
+#[test]
+fn those_that_can_do_with_a_handle_are_ready_before_the_others() {
+    let reader = Kernel {
+        operands: vec![0],
+        ..Kernel::default()
+    };
+    let mut graph = Graph {
+        n_arguments: 1,
+        n_registers: 1,
+        kernels: vec![reader; 3],
+        ..Graph::default()
+    };
+    graph.find_users();
+    // The last that was ready runs first.
+    assert_eq!(order_of(&graph).0, [2, 1, 0]);
+    graph.handles = BTreeSet::from([(1, 0), (2, 0)]);
+    assert_eq!(order_of(&graph).0, [0, 2, 1]);
+}
+
+#[test]
+fn users_that_do_not_exist_start_nothing() {
+    let mut graph = plain();
+    graph.argument_users[1] = vec![4];
+    assert!(Sequence::new(&graph).unwrap().is_none());
 }
