@@ -58,6 +58,20 @@ const PROGRAMS: &[(&str, &str)] = &[
         }"#,
     ),
     (
+        "several readers and none",
+        r#"func.func @main(%x: i32) -> (!tfrt.string, !tfrt.string, !tfrt.string)
+            attributes {tfrt.cost_threshold = 1 : i64} {
+          %a = "t.text_of_task"(%x) : (i32) -> !tfrt.string
+          %b = "t.text_later"(%x) : (i32) -> !tfrt.string
+          %c = "t.join"(%b, %b) : (!tfrt.string, !tfrt.string) -> !tfrt.string
+          %d = "t.join"(%b, %a) : (!tfrt.string, !tfrt.string) -> !tfrt.string
+          %e = "t.text_later"(%x) : (i32) -> !tfrt.string
+          %f = "t.join"(%e, %e) : (!tfrt.string, !tfrt.string) -> !tfrt.string
+          %g = "t.text_later"(%x) : (i32) -> !tfrt.string
+          tfrt.return %c, %d, %f : !tfrt.string, !tfrt.string, !tfrt.string
+        }"#,
+    ),
+    (
         "calls",
         r#"func.func @f(%s: !tfrt.string, %n: i32) -> (!tfrt.string, !tfrt.string)
             attributes {tfrt.cost_threshold = 1 : i64} {
@@ -89,6 +103,8 @@ struct Forgetful {
     has_local: bool,
     /// Whoever asks for the next task gets it, and the one behind it, whosever they are: these are all owners.
     owners: Option<Mutex<BTreeSet<usize>>>,
+    /// Only whoever asks after so many others gets such tasks, and none of his own.
+    wrong_at: Option<AtomicUsize>,
 }
 
 impl Forgetful {
@@ -99,6 +115,7 @@ impl Forgetful {
             n_dropped: AtomicUsize::new(0),
             has_local,
             owners: None,
+            wrong_at: None,
         }
     }
 
@@ -139,6 +156,18 @@ impl ConcurrentWorkQueue for Forgetful {
             return self.queue.take_local_task(owner, take);
         };
         let owners: Vec<usize> = owners.lock().unwrap().iter().copied().collect();
+        if let Some(wrong_at) = &self.wrong_at {
+            let left = wrong_at.load(Ordering::Relaxed);
+            wrong_at.store(left.wrapping_sub(1), Ordering::Relaxed);
+            if left != 0 {
+                return self.queue.take_local_task(owner, take);
+            }
+            for other in owners.iter().filter(|other| **other != owner.addr()) {
+                let other = std::ptr::without_provenance(*other);
+                self.queue.take_local_task(other, take);
+            }
+            return;
+        }
         for owner in owners.iter().chain(&owners) {
             let owner = std::ptr::without_provenance(*owner);
             self.queue.take_local_task(owner, take);
@@ -262,9 +291,11 @@ fn calls_take_no_tasks_of_others() {
     }"#;
     let before = counters().live_cells;
     let mut n_dropped = 0;
-    for n_calls in 1..5 {
+    let wrong_at = [None].into_iter().chain((0..12).map(Some));
+    for (n_calls, wrong_at) in wrong_at.flat_map(|at| (1..5).map(move |n_calls| (n_calls, at))) {
         let queue = Arc::new(Forgetful {
             owners: Some(Mutex::default()),
+            wrong_at: wrong_at.map(AtomicUsize::new),
             ..Forgetful::new(usize::MAX, true)
         });
         let host = host(queue.clone());
@@ -282,7 +313,7 @@ fn calls_take_no_tasks_of_others() {
                 let result = result.clone().settled();
                 assert!(result.is_settled(), "somebody waits for ever");
                 match result.get::<i32>() {
-                    Some(sum) => assert_eq!(*sum, n_times * number),
+                    Some(sum) => assert_eq!(*sum, n_times * number, "{wrong_at:?}"),
                     None => n_dropped += 1,
                 }
             }

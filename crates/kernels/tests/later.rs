@@ -89,7 +89,13 @@ fn registry() -> KernelRegistry {
 }
 
 fn on(queue: Arc<dyn ConcurrentWorkQueue>) -> HostContext {
-    HostContext::builder(registry()).queue(queue).build()
+    counting(queue, false)
+}
+
+/// A host whose calls may be counted from the first kernel on.
+fn counting(queue: Arc<dyn ConcurrentWorkQueue>, always_counts: bool) -> HostContext {
+    let host = HostContext::builder(registry()).queue(queue);
+    host.dynamic_order(always_counts).build()
 }
 
 fn single() -> HostContext {
@@ -104,7 +110,11 @@ fn main_of(host: &HostContext, body: &str, results: &str) -> Function {
     let text = format!(
         "func.func @main(%x: i32) -> ({types}) {{\n{body}\n  tfrt.return {names} : {types}\n}}\n"
     );
-    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", &text)).unwrap();
+    load(host, &text)
+}
+
+fn load(host: &HostContext, text: &str) -> Function {
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
     let bytes: BefBuffer = compile(&module, &CompileOptions::default()).unwrap();
     let program = Program::load(BefFile::open(bytes).unwrap(), host).unwrap();
     program.function("main").unwrap()
@@ -114,20 +124,34 @@ fn begin(main: &Function, request: &Arc<RequestContext>, x: i32) -> Vec<AnyAsync
     main.execute(&ExecutionContext::new(request), vec![AnyAsyncValue::new(x)])
 }
 
-/// Calls `@main` with such a body on both kinds of queue, and shows its results.
+/// Calls `@main` with such a body on both kinds of queue, that of the host and the request's own, in
+/// order as far as that goes and counted, and shows its results.
 fn check(body: &str, results: &str, x: i32, expected: &[&str]) {
     let queues: [Arc<dyn ConcurrentWorkQueue>; 2] = [
         Arc::new(SingleThreadedWorkQueue::new()),
         Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap()),
     ];
-    for queue in queues {
-        let host = on(queue.clone());
+    let ways = [(false, false), (false, true), (true, false), (true, true)];
+    for (queue, (is_own, always_counts)) in
+        queues.iter().flat_map(|queue| ways.map(|way| (queue, way)))
+    {
+        let of_host = match is_own {
+            false => queue.clone(),
+            true => Arc::new(SingleThreadedWorkQueue::new()),
+        };
+        let host = counting(of_host, always_counts);
         let main = main_of(&host, body, results);
-        let values = begin(&main, &RequestContext::new(&host), x);
+        let request = RequestContext::builder(&host);
+        let request = match is_own {
+            false => request,
+            true => request.queue(queue.clone()),
+        };
+        let values = begin(&main, &request.build(), x);
         queue.await_all(&values).unwrap();
         queue.quiesce().unwrap();
         let shown: Vec<String> = values.into_iter().map(show).collect();
-        assert_eq!(shown, expected, "{}", queue.name());
+        let name = queue.name();
+        assert_eq!(shown, expected, "{name} {is_own} {always_counts}");
     }
 }
 
@@ -290,6 +314,42 @@ fn a_call_that_is_given_up_by_its_own_kernel_ends() {
   %c = \"tfrt_test.async_add.i32\"(%a, %b) : (i32, i32) -> i32";
     let cancelled = "Cancelled: Cancelled";
     check(body, "%c i32", 1, &[cancelled]);
+}
+
+#[test]
+fn a_call_whose_tasks_were_shared_is_given_up_at_once_too() {
+    let host = single();
+    let main = main_of(&host, TWO, "%a i32 %b i32");
+    let request = RequestContext::new(&host);
+    let values = begin(&main, &request, 1);
+    host.queue().share_local_tasks();
+    assert!(values.iter().all(|value| !value.is_settled()));
+    request.cancel();
+    for value in &values {
+        assert_eq!(value.error().unwrap().code(), ErrorCode::Cancelled);
+    }
+    host.queue().quiesce().unwrap();
+}
+
+#[test]
+fn a_call_that_its_own_kernel_gives_up_waits_for_no_task() {
+    let later = "%a = \"tfrt_test.async_add.i32\"(%x, %x) : (i32, i32) -> i32";
+    let cancel = "%b = \"later.cancel\"(%x) : (i32) -> i32";
+    for body in [format!("{later}\n{cancel}"), format!("{cancel}\n{later}")] {
+        let host = single();
+        let main = load(
+            &host,
+            &format!(
+                "func.func @main(%x: i32) -> i32 attributes {{_tfrt_streams = [array<i64: 0, 0, 0>]}} {{
+                   {body}
+                   tfrt.return %a : i32
+                 }}"
+            ),
+        );
+        let values = begin(&main, &RequestContext::new(&host), 1);
+        let shown: Vec<String> = values.into_iter().map(show).collect();
+        assert_eq!(shown, ["Cancelled: Cancelled"], "{body}");
+    }
 }
 
 #[test]

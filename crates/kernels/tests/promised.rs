@@ -7,8 +7,10 @@ use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_async::{AsyncValue, Promise};
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ErrorCode, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::kernel::{KernelRegistry, Later};
+use tfrt_host::{
+    AnyAsyncValue, Error, ErrorCode, ExecutionContext, HostContext, Program, RequestContext,
+};
 
 /// Those of values to come.
 type Promises = Arc<Mutex<Vec<Promise<i32>>>>;
@@ -16,6 +18,18 @@ type Promises = Arc<Mutex<Vec<Promise<i32>>>>;
 /// Starts as soon as its operand's kernel has returned.
 fn early(value: AsyncValue<i32>) -> bool {
     !value.is_settled()
+}
+
+/// Fails as what it has waited for in vain.
+fn breaks_its_word(_: i32) -> Result<i32, Error> {
+    let (promise, value) = AsyncValue::<i32>::pending();
+    drop(promise);
+    let value = value.into_any();
+    value.error().map_or(Ok(0), |error| Err(error.clone()))
+}
+
+fn passes_on(value: AsyncValue<i32>) -> AsyncValue<i32> {
+    value
 }
 
 /// Nothing is found to be stuck while a test keeps a promise itself.
@@ -31,6 +45,11 @@ fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
 /// A host with one thread, which looks this often for what is stuck. Its kernel `t.to_come` keeps its promises here;
 /// `t.gives_up` gives its request up before it returns, and `t.keeps_next` keeps the last promise that is left.
 fn promising(watch_period: Duration) -> (HostContext, Promises) {
+    promising_in(false, watch_period)
+}
+
+/// The same, where calls may be counted from the first kernel on.
+fn promising_in(always_counts: bool, watch_period: Duration) -> (HostContext, Promises) {
     let promises = Promises::default();
     let (kept, left, next) = (promises.clone(), promises.clone(), promises.clone());
     let mut registry = KernelRegistry::new();
@@ -60,11 +79,15 @@ fn promising(watch_period: Duration) -> (HostContext, Promises) {
             }
             x
         })
+        .add("t.later", |x: i32| Later(move || x + 1))
+        .add("t.breaks_its_word", breaks_its_word)
+        .add("t.passes_on", passes_on)
         .add("t.early", early)
         .add("t.both", both);
     let queue = Arc::new(SingleThreadedWorkQueue::new());
     let host = HostContext::builder(registry)
         .queue(queue)
+        .dynamic_order(always_counts)
         .watch_period(watch_period)
         .build();
     (host, promises)
@@ -186,6 +209,69 @@ fn kernels_that_need_a_value_wait_for_it_beside_one_that_takes_a_handle() {
     promise.resolve(2);
     assert_eq!(results[1].get::<i32>(), Some(&3));
     assert_eq!(results[2].get::<i32>(), Some(&4));
+}
+
+#[test]
+fn tasks_go_on_with_a_call_that_nothing_else_waits_for_any_more() {
+    let to_come = "%p = \"t.to_come\"(%x) : (i32) -> i32";
+    let later = "%a = \"t.later\"(%x) : (i32) -> i32";
+    for (first, second, always_counts) in [
+        (to_come, later, false),
+        (later, to_come, false),
+        (to_come, later, true),
+        (later, to_come, true),
+    ] {
+        let text = format!(
+            "func.func @main(%x: i32) -> (i32, i32)
+                 attributes {{_tfrt_streams = [array<i64: 0, 0, 0, 0>]}} {{
+               {first}
+               {second}
+               %b = \"t.later\"(%a) : (i32) -> i32
+               tfrt.return %p, %b : i32, i32
+             }}"
+        );
+        let (host, promises) = promising_in(always_counts, UNWATCHED);
+        let results = begin(&host, &text);
+        promises.lock().unwrap().pop().unwrap().resolve(5);
+        assert_eq!(results[0].get::<i32>(), Some(&5));
+        host.queue().await_all(&results).unwrap();
+        assert_eq!(results[1].get::<i32>(), Some(&3));
+    }
+}
+
+#[test]
+fn a_marked_kernel_does_not_start_with_a_handle_that_others_take() {
+    let text = r#"func.func @main(%x: i32) -> (i1, i1)
+        attributes {_tfrt_streams = [array<i64: 0, 0, 0, 0>]} {
+      %p = "t.to_come"(%x) : (i32) -> i32
+      %a = "t.early"(%p) : (i32) -> i1
+      %b = "t.early"(%p) {bef.nonstrict} : (i32) -> i1
+      tfrt.return %a, %b : i1, i1
+    }"#;
+    let (host, promises) = promising(UNWATCHED);
+    let results = begin(&host, text);
+    assert_eq!(results[0].get::<bool>(), Some(&true));
+    assert!(!results[1].is_settled());
+    promises.lock().unwrap().pop().unwrap().resolve(5);
+    host.queue().await_all(&results).unwrap();
+    assert!(results[1].get::<bool>().is_some());
+}
+
+#[test]
+fn an_error_keeps_the_name_of_the_kernel_that_has_failed_first() {
+    let text = r#"func.func @main(%x: i32) -> i32 {
+      %a = "t.breaks_its_word"(%x) : (i32) -> i32
+      %b = "t.passes_on"(%a) : (i32) -> i32
+      tfrt.return %b : i32
+    }"#;
+    let (host, _) = promising(UNWATCHED);
+    let results = begin(&host, text);
+    host.queue().await_all(&results).unwrap();
+    let result = results.into_iter().next().unwrap().settled();
+    let error = result.error().unwrap();
+    assert_eq!(error.kernel(), Some("t.breaks_its_word"));
+    let word = breaks_its_word(0).unwrap_err();
+    assert_eq!(error.message(), word.message());
 }
 
 #[test]

@@ -30,12 +30,17 @@ fn text(add: &str, attributes: &str) -> String {
 }
 
 /// Runs `@main` twice, and gives what was recorded: the call, the function, the number in the file, the name.
-fn recorded(text: &str, queue: Arc<dyn ConcurrentWorkQueue>) -> Vec<(u64, String, u32, String)> {
+fn recorded(
+    text: &str,
+    queue: Arc<dyn ConcurrentWorkQueue>,
+    always_counts: bool,
+) -> Vec<(u64, String, u32, String)> {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
     let recorder = Arc::new(Recorder::new());
     let host = HostContext::builder(registry)
         .queue(queue)
+        .dynamic_order(always_counts)
         .recorder(recorder.clone())
         .build();
     let load = |text: &str| {
@@ -82,14 +87,18 @@ fn every_kernel_of_every_call_is_recorded_once() {
         (at_once, "tfrt.sync"),
         (later, ""),
         (later, "tfrt.cost_threshold = 1 : i64"),
+        (later, "_tfrt_streams = [array<i64: 0, 0, 0, 0, 0>]"),
     ] {
         let queues: [Arc<dyn ConcurrentWorkQueue>; 2] = [
             Arc::new(SingleThreadedWorkQueue::new()),
             Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap()),
         ];
-        for queue in queues {
-            let name = format!("{add} {attributes} {}", queue.name());
-            let found = recorded(&text(add, attributes), queue);
+        let cases = queues
+            .iter()
+            .flat_map(|queue| [(queue, false), (queue, true)]);
+        for (queue, always_counts) in cases {
+            let name = format!("{add} {attributes} {} {always_counts}", queue.name());
+            let found = recorded(&text(add, attributes), queue.clone(), always_counts);
             let calls = |of: &str| -> BTreeSet<u64> {
                 let of = found.iter().filter(|(_, function, ..)| function == of);
                 of.map(|(call, ..)| *call).collect()
