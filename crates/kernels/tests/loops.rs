@@ -261,6 +261,24 @@ fn loops_end_as_they_say_or_with_one_error_that_has_a_place() {
 }
 
 #[test]
+fn a_loop_of_one_body_gives_it_as_many_values_as_it_takes() {
+    for has_text in [false, true] {
+        for always_counts in [false, true] {
+            let n = if has_text { 2 } else { 1 };
+            let text = text("t.gives_too_many", ["", ""], has_text);
+            let text = text.replace("b = @next", "b = @twice");
+            let (shown, told) = run(&text, 1, always_counts);
+            let expected = format!(
+                "function 'twice' takes {n} arguments, but is given {}",
+                n + 1
+            );
+            assert_eq!(shown[0], expected, "{always_counts} {text}");
+            assert_eq!(told.len(), 1, "{told:?}");
+        }
+    }
+}
+
+#[test]
 fn errors_have_the_place_of_their_kernel_before_and_after_calls() {
     let text = "func.func @pair(%x: i32) -> (i32, i32) {
 %a, %b = \"t.unlucky_pair\"(%x) : (i32) -> (i32, i32)
@@ -304,6 +322,9 @@ fn operands_of_calls_live_until_these_have_returned() {
                %a = \"t.look\"(%h) : (!t.held) -> i32
                %b = \"t.end\"(%a) : (i32) -> i32
                tfrt.return %b : i32
+             }}
+             func.func @same(%x: i32) -> i32 {{
+               tfrt.return %x : i32
              }}\n"
         )
     };
@@ -312,11 +333,19 @@ fn operands_of_calls_live_until_these_have_returned() {
       %a = \"t.call\"(%h) {body = @f} : (!t.held) -> i32
       tfrt.return %a, %h : i32, !t.held
     }";
-    for call in [once, looped] {
+    let before = "%o = \"t.call\"(%x) {body = @same} : (i32) -> i32
+      %h = \"t.held\"(%o) : (i32) -> !t.held";
+    let first = "%h = \"t.held\"(%x) : (i32) -> !t.held";
+    for (made, call) in [
+        (first, once),
+        (first, looped),
+        (before, once),
+        (before, looped),
+    ] {
         for always_counts in [false, true] {
             let text = format!(
                 "{}func.func @main(%x: i32) -> i32 {{
-                   %h = \"t.held\"(%x) : (i32) -> !t.held
+                   {made}
                    {call}
                    tfrt.return %r : i32
                  }}",
@@ -324,7 +353,7 @@ fn operands_of_calls_live_until_these_have_returned() {
             );
             let (shown, events) = run(&text, 1, always_counts);
             assert_eq!(shown, ["1"]);
-            assert_eq!(events, ["ended", "dropped"], "{always_counts} {call}");
+            assert_eq!(events, ["ended", "dropped"], "{always_counts} {text}");
         }
     }
 }

@@ -51,12 +51,35 @@ fn calls_with_nothing(_: i32, body: Callee, context: &ExecutionContext) -> Step 
     })
 }
 
-/// Calls a kernel with a number, and looks at its error.
+/// Gives its request up, at once or after it has waited, and goes on as if nothing had happened.
+fn gives_up(index: i32, body: Callee, context: &ExecutionContext) -> Step {
+    let request = context.request().clone();
+    let next = move |values: Vec<AnyAsyncValue>| {
+        request.cancel();
+        match index % 3 {
+            0 => Step::call(Call::new(body, values), Step::done),
+            1 => Step::spawn(Call::new(body, values), Step::done),
+            _ => Step::wait_for(values, Step::done),
+        }
+    };
+    match index {
+        0..3 => next(vec![number()]),
+        _ => Step::wait_for(vec![context.enqueue(|| Ok(1_i32)).into_any()], next),
+    }
+}
+
+/// Calls a kernel with a number, and looks at its error, which comes later.
 fn check(kernel: &str, argument: i32, expected: &str, n_told: usize) {
+    check_whenever(kernel, argument, false, expected, n_told);
+}
+
+/// Calls a kernel with a number, and looks at its error, and whether that is there at once.
+fn check_whenever(kernel: &str, argument: i32, is_at_once: bool, expected: &str, n_told: usize) {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
     registry.add("t.step", step);
     registry.add("t.calls_with_nothing", calls_with_nothing);
+    registry.add("t.gives_up", gives_up);
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = told.clone();
     let host = HostContext::builder(registry)
@@ -78,7 +101,7 @@ fn check(kernel: &str, argument: i32, expected: &str, n_told: usize) {
     let main = program.function("main").unwrap();
     let context = ExecutionContext::new(&RequestContext::new(&host));
     let results = main.execute(&context, vec![AnyAsyncValue::new(argument)]);
-    assert!(!results[0].is_settled());
+    assert_eq!(results[0].is_settled(), is_at_once);
     host.queue().await_all(&results).unwrap();
     let result = results.into_iter().next().unwrap().settled();
     let error = result.error().unwrap();
@@ -103,4 +126,12 @@ fn steps_that_fail_are_told_once() {
     let call = "\"t.calls_with_nothing\"(%x) {body = @body}";
     let nothing = "InvalidArgument: function 'body' takes 1 arguments, but is given 0";
     check(call, 0, nothing, 1);
+}
+
+#[test]
+fn steps_of_a_request_that_was_given_up_end_with_that() {
+    let kernel = "\"t.gives_up\"(%x) {body = @body}";
+    for index in 0..6 {
+        check_whenever(kernel, index, index < 3, "Cancelled: Cancelled", 0);
+    }
 }

@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
-use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::kernel::{Call, Callee, KernelRegistry, Step};
 use tfrt_host::{
     AnyAsyncValue, AsyncValue, ExecutionContext, Function, HostContext, RequestContext,
 };
@@ -31,6 +31,16 @@ fn take(threads: &Mutex<Vec<ThreadId>>, us: &AtomicU64) {
     }
 }
 
+/// Calls a function so many times, and tells how much was noted before it came to the end.
+fn turns(n_left: i32, body: Callee, notes: Arc<Mutex<Vec<i32>>>) -> Step {
+    if n_left == 0 {
+        let n_notes = i32::try_from(notes.lock().unwrap().len()).unwrap();
+        return Step::done(vec![AnyAsyncValue::new(n_notes)]);
+    }
+    let call = Call::new(body, vec![AnyAsyncValue::new(1)]);
+    Step::call(call, move |_| turns(n_left - 1, body, notes))
+}
+
 impl Host {
     fn new(queue: Arc<dyn ConcurrentWorkQueue>, always_counts: bool) -> Host {
         let (notes, threads) = (
@@ -41,6 +51,7 @@ impl Host {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
         let (noted, seen, takes) = (notes.clone(), threads.clone(), takes_us.clone());
+        let counted = notes.clone();
         let (second, also_seen, also_takes) = (notes.clone(), threads.clone(), takes_us.clone());
         registry
             .add("t.note", move |x: i32, _: &ExecutionContext| {
@@ -58,6 +69,13 @@ impl Host {
                 take(&seen, &takes);
                 x
             })
+            .add(
+                "t.waits_and_turns",
+                move |n: i32, body: Callee, context: &ExecutionContext| {
+                    let (value, counted) = (context.enqueue(move || Ok(n)), counted.clone());
+                    Step::wait_for(vec![value.into_any()], move |_| turns(n, body, counted))
+                },
+            )
             .add("t.where_async", move |x: i32| {
                 take(&also_seen, &also_takes);
                 AsyncValue::available(x)
@@ -243,7 +261,7 @@ fn loops_let_the_queue_come_to_their_tasks_now_and_then() {
     let host = Host::new(single(), false);
     let kernels = (1..=64).map(|n| format!("  %n{n} = \"t.note\"(%x) : (i32) -> i32\n"));
     let streams: Vec<String> = (0..=64).map(|stream: i32| stream.to_string()).collect();
-    let text = |n_turns: i32| {
+    let text = |n_turns: i32, turns: &str| {
         format!(
             "func.func @body(%x: i32) -> i32 attributes {{_tfrt_streams = [array<i64: {}>]}} {{
              {}
@@ -251,22 +269,32 @@ fn loops_let_the_queue_come_to_their_tasks_now_and_then() {
              }}
              func.func @main(%x: i32) -> i32 {{
                %n = tfrt.constant.i32 {n_turns}
-               %r = tfrt.repeat.i32 %n, %x : i32 {{
-                 %a = tfrt.call @body(%x) : (i32) -> i32
-                 tfrt.return %a : i32
-               }}
+               {turns}
                tfrt.return %r : i32
              }}",
             streams.join(", "),
             kernels.clone().collect::<String>()
         )
     };
+    let repeat = "%r = tfrt.repeat.i32 %n, %x : i32 {
+      %a = tfrt.call @body(%x) : (i32) -> i32
+      tfrt.return %a : i32
+    }";
     // Each turn leaves 63 tasks, and 65,536 are enough.
     for (n_turns, is_at_once) in [(1041, true), (1042, false)] {
-        let values = host.begin(&host.main_of(&text(n_turns)));
+        let values = host.begin(&host.main_of(&text(n_turns, repeat)));
         assert_eq!(values[0].is_settled(), is_at_once, "{n_turns}");
         host.host.queue().await_all(&values).unwrap();
         assert_eq!(values[0].get::<i32>(), Some(&1));
+    }
+    // The same for those that go on after they have waited: each turn itself notes once.
+    let waits = "%r = \"t.waits_and_turns\"(%n) {body = @body} : (i32) -> i32";
+    for (n_turns, n_notes) in [(1041, 1041), (1042, 1041 * 64 + 1)] {
+        host.host.queue().quiesce().unwrap();
+        host.notes.lock().unwrap().clear();
+        let values = host.begin(&host.main_of(&text(n_turns, waits)));
+        host.host.queue().await_all(&values).unwrap();
+        assert_eq!(values[0].get::<i32>(), Some(&n_notes), "{n_turns}");
     }
 }
 
@@ -335,7 +363,10 @@ fn functions_that_call_themselves_stay_on_one_thread() {
     let host = Host::several();
     host.takes_us.store(1000, Ordering::Relaxed);
     let text = format!(
-        "func.func @main(%x: i32) -> (i32, i32)
+        "func.func @first(%x: i32) -> i32 {{
+           tfrt.return %x : i32
+         }}
+         func.func @main(%x: i32) -> (i32, i32)
              attributes {{_tfrt_streams = [array<i64: 0, 0, 0, 0, 0, 1>]}} {{
            %zero = tfrt.constant.i32 0
            %more = \"tfrt.lessequal.i32\"(%x, %zero) : (i32, i32) -> i1

@@ -243,6 +243,25 @@ fn who_is_to_bring_an_argument_may_take_his_time() {
 }
 
 #[test]
+fn what_a_call_awaits_beside_an_argument_may_take_its_time_too() {
+    let host = Host::new(false);
+    let text = "func.func @main(%x: i32) -> (i32, i32) {
+      %one = tfrt.constant.i32 1
+      %p = \"t.to_come\"(%one) : (i32) -> i32
+      %a = tfrt.add.i32 %p, %x
+      tfrt.return %p, %a : i32, i32
+    }";
+    let (promise, argument) = AsyncValue::<i32>::pending();
+    let request = RequestContext::new(&host.host);
+    let results = host.begin(text, &request, argument.into_any());
+    host.queue.wait_for_looks();
+    assert!(results.iter().all(|result| !result.is_settled()));
+    promise.resolve(2);
+    let at_three = AT_TWO.replace(":2:8", ":3:12");
+    assert_eq!(host.found_stuck(results), [&*at_three; 2]);
+}
+
+#[test]
 fn each_request_is_told_of_its_own_kernels() {
     let host = Host::new(false);
     host.queue.in_flight.store(1, Ordering::Relaxed);
