@@ -200,7 +200,7 @@ fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
         }
         let now = strong.quiet();
         if now.is_some() && now == previous && !is_planted("unseen-stop") {
-            fail_stuck(&strong);
+            fail_stuck(&strong, now);
         }
         drop(strong);
         watch(host, now);
@@ -222,14 +222,18 @@ impl HostContext {
 /// As many kernels are named in the error of a stuck request.
 const MAX_NAMED: usize = 16;
 
-/// Fails every request of a quiet host that still awaits something.
-fn fail_stuck(host: &HostContext) {
+/// Fails every request of a quiet host that still awaits something, if the host is as quiet as it was found.
+fn fail_stuck(host: &HostContext, found: Option<(u64, u64)>) {
     let frames = host.live_frames().innermost_first();
     for frames in frames.chunk_by(|a, b| request_address(a) == request_address(b)) {
         let request = frames[0].local().request().clone();
         if request.abandoned().is_some() {
             // Nothing of it runs any more, but a promise among its data may keep it alive.
             request.clear_data();
+        } else if !request.is_on_queue_of_host()
+            && (request.queue().activity().in_flight > 0 || host.quiet() != found)
+        {
+            // Tasks of its own queue may go on with it, or the last of them has just handed on what is to come.
         } else if !frames.iter().any(is_owed_an_argument) {
             fail_innermost(frames);
             // A promise among the request's own data would keep the request, and so itself, alive.
