@@ -1,22 +1,50 @@
-//! Mutation testing by cargo-mutants: what is wrong in one place must fail a test.
+//! Mutation testing: what is wrong in one place must fail a test.
 //!
-//! `.cargo/mutants.toml` says what is left out. All mutants of a subject take hours on a small machine, so a shard
-//! is a part of them, spread evenly: `3/20` is the fourth of twenty parts.
+//! cargo-mutants says what could be changed; `.cargo/mutants.toml` says what of that is left out. All changes of a
+//! subject are built together, each behind a number that the environment gives ([`switch`]), so that a mutant takes no
+//! longer than its tests do. The few that can't be built so are left to cargo-mutants. A shard is a part of them, spread
+//! evenly: `3/20` is the fourth of twenty parts.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use crate::steps::{Steps, cargo, succeeds, target};
+use crate::steps::{Steps, cargo, root, succeeds, target};
+
+mod switch;
+
+use switch::{Mutant, Program};
 
 /// Of the mutants that can be built, so many in a hundred must be caught.
 const MIN_CAUGHT_PERCENT: f64 = 95.0;
+
+/// A mutant has so many times as long as its tests take without one, and never less than this, until it is taken for
+/// one that never ends.
+const PATIENCE: u32 = 10;
+const MIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Address space of a program with tests, in KiB: some mutants take memory without end.
+const MAX_MEMORY_KIB: u64 = 8 << 20;
+
+/// The stack of a thread of tests: a body with all its copies has a large frame.
+const STACK_BYTES: usize = 512 << 20;
+
+/// Rounds in which what does not compile is left out.
+const MAX_ROUNDS: usize = 30;
 
 /// What is changed, and what must notice.
 struct Subject {
     name: &'static str,
     /// Arguments that pick the changes.
     changed: &'static [&'static str],
-    /// Packages whose tests are run.
+    /// The root of the crate that is changed.
+    root: &'static str,
+    /// Packages whose tests are run, that of the crate first.
     tested: &'static [&'static str],
 }
 
@@ -25,6 +53,7 @@ const SUBJECTS: [Subject; 3] = [
     Subject {
         name: "bef",
         changed: &["--package=tfrt-bef"],
+        root: "crates/bef/src/lib.rs",
         tested: &["tfrt-bef", "tfrt-compiler"],
     },
     Subject {
@@ -34,6 +63,7 @@ const SUBJECTS: [Subject; 3] = [
             "--file=crates/async/src/*.rs",
             "--file=crates/async/src/cell/*.rs",
         ],
+        root: "crates/async/src/lib.rs",
         tested: &["tfrt-async"],
     },
     Subject {
@@ -43,6 +73,7 @@ const SUBJECTS: [Subject; 3] = [
             "--file=crates/host/src/executor/**/*.rs",
             "--file=crates/host/src/executor.rs",
         ],
+        root: "crates/host/src/lib.rs",
         tested: &["tfrt-host", "tfrt-kernels", "tfrt-differential"],
     },
 ];
@@ -85,37 +116,124 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
 }
 
 impl Subject {
-    /// Tries mutants by the unit tests of the changed package, which are built and run fastest, and those that they
-    /// miss by all tests. Examples in the documentation are none: what only they would notice counts as missed.
+    /// Tries all mutants, or a part of them.
     fn run(&self, shard: Option<&str>) -> io::Result<Tally> {
-        let shard = shard.map(|shard| format!("--shard={shard}"));
-        let shard = shard.map(|shard| vec!["--sharding=round-robin".to_owned(), shard]);
-        let tally = self.tally(
-            "unit",
-            &shard.unwrap_or_default(),
-            "--lib",
-            &self.tested[..1],
-        )?;
-        if tally.missed.is_empty() {
-            return Ok(tally);
+        let mut list = cargo(&["mutants", "--list", "--json"]);
+        list.args(self.changed);
+        if let Some(shard) = shard {
+            list.arg("--sharding=round-robin")
+                .arg(format!("--shard={shard}"));
         }
-        let missed = tally.missed.iter();
-        let missed: Vec<String> = missed
-            .map(|name| format!("--re=^{}$", escaped(name)))
+        let mutants = switch::read(&said(&mut list)?);
+        let mutants = mutants.ok_or_else(|| io::Error::other("cargo-mutants lists no mutants"))?;
+        let built = self.build(&mutants)?;
+        println!(
+            "{} of {} mutants are behind a switch, {} do not compile",
+            built.carried.len(),
+            mutants.len(),
+            built.unviable.len()
+        );
+        let mut tally = built.try_all(&mutants);
+        let is_left = |position: &usize| {
+            !built.carried.contains(position) && !built.unviable.contains(position)
+        };
+        let left = (0..mutants.len()).filter(is_left);
+        let left: Vec<String> = left
+            .map(|position| mutants[position].name.clone())
             .collect();
-        let again = self.tally("all", &missed, "--tests", self.tested)?;
-        tally.with_missed(&again)
+        if !left.is_empty() {
+            println!("{} mutants are built one by one", left.len());
+            tally.extend(self.one_by_one(&left)?);
+        }
+        match tally.n_all() == mutants.len() {
+            true => Ok(tally),
+            false => {
+                let (n_tried, n_all) = (tally.n_all(), mutants.len());
+                let message = format!("{n_tried} of {n_all} mutants were tried");
+                Err(io::Error::other(message))
+            }
+        }
     }
 
-    /// Runs cargo-mutants for some mutants and some targets of packages, and reads what it leaves in a folder.
-    fn tally(
-        &self,
-        folder: &str,
-        picked: &[String],
-        targets: &str,
-        tested: &[&str],
-    ) -> io::Result<Tally> {
-        let folder = target("mutants").join(self.name).join(folder);
+    /// Builds the tests with all mutants that compile behind a switch.
+    fn build(&self, mutants: &[Mutant]) -> io::Result<Built> {
+        let tree = self.folder().join("tree");
+        copy_tracked(&tree)?;
+        let of_root = fs::read_to_string(root().join(self.root))?;
+        fs::write(tree.join(self.root), of_root + switch::READER)?;
+        let files: BTreeSet<&str> = mutants.iter().map(|mutant| &*mutant.file).collect();
+        let mut unviable = BTreeSet::new();
+        for _ in 0..MAX_ROUNDS {
+            let mut arms = BTreeMap::new();
+            for file in &files {
+                let all = mutants.iter().enumerate();
+                let those = all.filter(|(position, mutant)| {
+                    mutant.file == **file && !unviable.contains(position)
+                });
+                let mut source = fs::read_to_string(root().join(file))?;
+                if *file == self.root {
+                    source.push_str(switch::READER);
+                }
+                let switched = switch::switched(&source, those);
+                fs::write(tree.join(file), switched.text)?;
+                arms.insert((*file).to_owned(), switched.arms);
+            }
+            let checked = self.cargo_in(&tree, "check", &self.tested[..1]).output()?;
+            let (wrong, others) = switch::errors(&String::from_utf8_lossy(&checked.stdout), &arms);
+            if checked.status.success() {
+                let carried = arms.values().flatten().map(|(_, position)| *position);
+                let carried = carried.collect();
+                let mut build = self.cargo_in(&tree, "test", self.tested);
+                build.args(["--no-run", "--lib", "--tests"]);
+                let mut programs = switch::programs(&said(&mut build)?);
+                let folder = |package: &str| package.replacen("tfrt-", "crates/", 1);
+                let place = |program: &Program| {
+                    let mut packages = self.tested.iter();
+                    let is_of = |package: &&str| program.folder.ends_with(&folder(package));
+                    (packages.position(is_of), !program.is_library)
+                };
+                programs.sort_by_key(place);
+                return Ok(Built {
+                    programs,
+                    carried,
+                    unviable,
+                });
+            }
+            if wrong.is_empty() {
+                let message = String::from_utf8_lossy(&checked.stderr).into_owned();
+                return Err(io::Error::other(others.join("\n") + &message));
+            }
+            unviable.extend(wrong);
+        }
+        Err(io::Error::other(
+            "there is always one more that does not compile",
+        ))
+    }
+
+    /// Cargo on some packages of the tree with mutants, which says in JSON what it does.
+    fn cargo_in(&self, tree: &Path, command: &str, packages: &[&str]) -> Command {
+        let mut cargo = cargo(&[command, "--profile=mutants", "--message-format=json"]);
+        cargo
+            .current_dir(tree)
+            .args(
+                packages
+                    .iter()
+                    .map(|package| format!("--package={package}")),
+            )
+            .env("CARGO_TARGET_DIR", self.folder().join("target"))
+            // Copies of a body have much that is not used.
+            .env("RUSTFLAGS", "--cap-lints=allow")
+            .stderr(Stdio::piped());
+        cargo
+    }
+
+    fn folder(&self) -> PathBuf {
+        target("mutants").join(self.name)
+    }
+
+    /// Runs cargo-mutants for some mutants, and reads what it leaves in a folder.
+    fn one_by_one(&self, names: &[String]) -> io::Result<Tally> {
+        let folder = self.folder().join("one-by-one");
         let found = folder.join("mutants.out");
         if found.exists() {
             fs::remove_dir_all(&found)?;
@@ -123,13 +241,157 @@ impl Subject {
         fs::create_dir_all(&folder)?;
         let mut command = cargo(&["mutants", "--no-shuffle", "--colors=never"]);
         command.arg("--profile=mutants").arg("--output").arg(folder);
-        command.args(self.changed).args(picked);
-        command.arg(format!("--test-package={}", tested.join(",")));
-        command.arg(format!("--cargo-arg={targets}"));
+        command.args(self.changed);
+        command.args(names.iter().map(|name| format!("--re=^{}$", escaped(name))));
+        command.arg(format!("--test-package={}", self.tested.join(",")));
+        command.arg("--cargo-arg=--tests");
         // What it returns tells no more than its lists.
         command.status()?;
-        Tally::read(&found)
+        Ok(Tally::read(&found)?.only(names))
     }
+}
+
+/// Programs with tests, and the mutants in them by their positions.
+struct Built {
+    programs: Vec<Program>,
+    carried: BTreeSet<usize>,
+    unviable: BTreeSet<usize>,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Caught,
+    NeverEnds,
+    Missed,
+}
+
+impl Built {
+    /// Tries all that are behind the switch, as many at a time as there are processors.
+    fn try_all(&self, mutants: &[Mutant]) -> Tally {
+        let patience: Vec<Duration> = self
+            .programs
+            .iter()
+            .map(|program| {
+                let begin = Instant::now();
+                let fate = run_tests(program, 0, Duration::MAX);
+                assert!(
+                    fate == Fate::Missed,
+                    "{}: tests fail without a mutant",
+                    program.path
+                );
+                (begin.elapsed() * PATIENCE).max(MIN_PATIENCE)
+            })
+            .collect();
+        let positions: Vec<usize> = self.carried.iter().copied().collect();
+        let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+        let one = |position: usize| {
+            let mut tried = self
+                .programs
+                .iter()
+                .zip(&patience)
+                .map(|(program, patience)| run_tests(program, position + 1, *patience));
+            tried
+                .find(|fate| *fate != Fate::Missed)
+                .unwrap_or(Fate::Missed)
+        };
+        thread::scope(|scope| {
+            let n_threads = thread::available_parallelism().map_or(1, usize::from);
+            for _ in 0..n_threads {
+                scope.spawn(|| {
+                    // Ordering: each number is taken once, whatever else is seen.
+                    while let Some(&position) = positions.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let fate = one(position);
+                        let name = mutants[position].name.clone();
+                        let mut tally = tally.lock().expect("no thread panics");
+                        if fate == Fate::Missed {
+                            println!("missed: {name}");
+                        }
+                        match fate {
+                            Fate::Caught => tally.caught.push(name),
+                            Fate::NeverEnds => tally.timeouts.push(name),
+                            Fate::Missed => tally.missed.push(name),
+                        }
+                        if tally.n_all().is_multiple_of(100) {
+                            println!("{} of {}", tally.n_all(), positions.len());
+                        }
+                    }
+                });
+            }
+        });
+        let mut tally = tally.into_inner().expect("no thread panics");
+        let unviable = self
+            .unviable
+            .iter()
+            .map(|position| mutants[*position].name.clone());
+        tally.unviable.extend(unviable);
+        tally
+    }
+}
+
+/// Runs the tests of a program with a mutant, and those processes that it starts, for so long at most.
+fn run_tests(program: &Program, number: usize, patience: Duration) -> Fate {
+    let limit = format!("ulimit -v {MAX_MEMORY_KIB}; exec \"$0\" --quiet");
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &limit, &program.path])
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env(switch::VARIABLE, number.to_string())
+        .env("RUST_MIN_STACK", STACK_BYTES.to_string())
+        // What it finds is no news.
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let begin = Instant::now();
+    let Ok(mut child) = command.spawn() else {
+        return Fate::Missed;
+    };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Fate::Missed,
+            Ok(Some(_)) => return Fate::Caught,
+            _ if begin.elapsed() > patience => {
+                succeeds(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]));
+                // It is gone now, or was already.
+                let _ = child.wait();
+                return Fate::NeverEnds;
+            }
+            _ => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// What a command says that succeeds.
+fn said(command: &mut Command) -> io::Result<String> {
+    let output = command.stdout(Stdio::piped()).output()?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(message));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Copies what git knows, and what it does not ignore, to a folder that has nothing else then.
+fn copy_tracked(to: &Path) -> io::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others"]);
+    list.arg("--exclude-standard").current_dir(root());
+    for file in said(&mut list)?.split_terminator('\0') {
+        let (source, copy) = (root().join(file), to.join(file));
+        // What was deleted is listed still.
+        if source.is_file() {
+            fs::create_dir_all(copy.parent().unwrap_or(to))?;
+            fs::copy(source, copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// A regular expression for a name of a mutant.
@@ -145,7 +407,7 @@ fn escaped(name: &str) -> String {
 }
 
 /// What became of mutants, by their names.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Tally {
     caught: Vec<String>,
     timeouts: Vec<String>,
@@ -176,21 +438,11 @@ impl Tally {
         self.caught.len() + self.timeouts.len() + self.unviable.len() + self.missed.len()
     }
 
-    /// With what became of all that were missed, which were tried again.
-    fn with_missed(&self, again: &Tally) -> io::Result<Tally> {
-        let again = again.only(&self.missed);
-        if again.n_all() != self.missed.len() {
-            let (n_tried, n_missed) = (again.n_all(), self.missed.len());
-            let message = format!("{n_tried} of {n_missed} mutants were tried by all tests");
-            return Err(io::Error::other(message));
-        }
-        let both = |first: &[String], then: &[String]| [first, then].concat();
-        Ok(Tally {
-            caught: both(&self.caught, &again.caught),
-            timeouts: both(&self.timeouts, &again.timeouts),
-            unviable: both(&self.unviable, &again.unviable),
-            missed: again.missed,
-        })
+    fn extend(&mut self, other: Tally) {
+        self.caught.extend(other.caught);
+        self.timeouts.extend(other.timeouts);
+        self.unviable.extend(other.unviable);
+        self.missed.extend(other.missed);
     }
 
     /// Of those with these names: cargo-mutants tries fields that are deleted whatever it is asked for.
@@ -260,28 +512,15 @@ mod tests {
     }
 
     #[test]
-    fn what_some_tests_missed_is_as_all_tests_have_found_it() {
-        let tally = |caught: &str, timeouts: &str, missed: &str| {
-            let names = |names: &str| names.chars().map(String::from).collect();
-            Tally {
-                caught: names(caught),
-                timeouts: names(timeouts),
-                unviable: Vec::new(),
-                missed: names(missed),
-            }
+    fn only_what_was_asked_for_counts() {
+        let names = |names: &str| -> Vec<String> { names.chars().map(String::from).collect() };
+        let tally = |caught, missed| Tally {
+            caught: names(caught),
+            missed: names(missed),
+            ..Tally::default()
         };
-        let first = tally("xyz", "t", "abc");
-        // What nobody asked for, `d`, is not counted.
-        let both = first.with_missed(&tally("a", "c", "bd"));
-        let both = both.expect("all three were tried again").to_string();
-        assert!(
-            both.ends_with("7 mutants: 4 caught, 2 timeouts, 0 unviable, 1 missed: 85.7 % caught"),
-            "{both}"
-        );
-        let lost = first.with_missed(&tally("a", "c", "d"));
-        assert_eq!(
-            lost.unwrap_err().to_string(),
-            "2 of 3 mutants were tried by all tests"
-        );
+        let mut all = tally("ab", "");
+        all.extend(tally("c", "de").only(&names("cd")));
+        assert_eq!((all.n_all(), all.missed), (4, names("d")));
     }
 }
