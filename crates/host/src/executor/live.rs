@@ -230,16 +230,26 @@ fn fail_stuck(host: &HostContext, found: Option<(u64, u64)>) {
         if request.abandoned().is_some() {
             // Nothing of it runs any more, but a promise among its data may keep it alive.
             request.clear_data();
-        } else if !request.is_on_queue_of_host()
-            && (request.queue().activity().in_flight > 0 || host.quiet() != found)
-        {
-            // Tasks of its own queue may go on with it, or the last of them has just handed on what is to come.
+        } else if goes_on_elsewhere(host, &request, found) {
+            // It is looked at again.
         } else if !frames.iter().any(is_owed_an_argument) {
             fail_innermost(frames);
             // A promise among the request's own data would keep the request, and so itself, alive.
             request.clear_data();
         }
     }
+}
+
+/// Tells whether tasks on a queue of its own may go on with a request, or the last of them has just handed on what is
+/// to come. In the small command no request has one.
+fn goes_on_elsewhere(
+    host: &HostContext,
+    request: &RequestContext,
+    found: Option<(u64, u64)>,
+) -> bool {
+    !cfg!(tfrt_for_size)
+        && !request.is_on_queue_of_host()
+        && (request.queue().activity().in_flight > 0 || host.quiet() != found)
 }
 
 fn request_address(frame: &SharedFrame) -> usize {
