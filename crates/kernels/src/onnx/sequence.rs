@@ -1,5 +1,6 @@
 //! Sequences of tensors, and values that may be absent.
 
+use tfrt_host::memory::Block;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
@@ -138,6 +139,9 @@ impl Node<'_> {
     }
 }
 
+/// What a tensor of a sequence takes until the sequence is made: its value, its shape, its place in lists.
+const BYTES_PER_PART: usize = 512;
+
 /// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of these extents, or of extent 1,
 /// of which the dimension may be dropped.
 fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
@@ -165,8 +169,14 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let mut rest = found.clone();
     rest.remove(axis);
-    // There may be memory for a few of so many only.
-    let mut values = Vec::new();
+    // What a part has beside its elements comes from the process: a limit is asked before there are many of them.
+    let n_bytes = parts.len().saturating_mul(BYTES_PER_PART);
+    let Some(_aside) = Block::set_aside(node.execution.host().allocator(), n_bytes) else {
+        let n_parts = parts.len();
+        let message = format!("Cannot allocate sequence of {n_parts} tensors");
+        return Err(Error::resource_exhausted(message));
+    };
+    let mut values = Vec::with_capacity(parts.len());
     for movement in Movement::split(&found, axis, &parts)? {
         values.push(node.moved(x, &movement)?);
     }
