@@ -133,7 +133,7 @@ impl Subject {
             mutants.len(),
             built.unviable.len()
         );
-        let mut tally = built.try_all(&mutants);
+        let mut tally = built.try_all(&mutants)?;
         let is_left = |position: &usize| {
             !built.carried.contains(position) && !built.unviable.contains(position)
         };
@@ -268,21 +268,20 @@ enum Fate {
 
 impl Built {
     /// Tries all that are behind the switch, as many at a time as there are processors.
-    fn try_all(&self, mutants: &[Mutant]) -> Tally {
-        let patience: Vec<Duration> = self
-            .programs
-            .iter()
-            .map(|program| {
-                let begin = Instant::now();
-                let fate = run_tests(program, 0, Duration::MAX);
-                assert!(
-                    fate == Fate::Missed,
-                    "{}: tests fail without a mutant",
-                    program.path
-                );
-                (begin.elapsed() * PATIENCE).max(MIN_PATIENCE)
-            })
-            .collect();
+    ///
+    /// # Errors
+    ///
+    /// If tests fail without a mutant: they would catch everything.
+    fn try_all(&self, mutants: &[Mutant]) -> io::Result<Tally> {
+        let mut patience = Vec::new();
+        for program in &self.programs {
+            let begin = Instant::now();
+            if run_tests(program, 0, Duration::MAX) != Fate::Missed {
+                let message = format!("{}: tests fail without a mutant", program.path);
+                return Err(io::Error::other(message));
+            }
+            patience.push((begin.elapsed() * PATIENCE).max(MIN_PATIENCE));
+        }
         let positions: Vec<usize> = self.carried.iter().copied().collect();
         let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
         let one = |position: usize| {
@@ -326,7 +325,7 @@ impl Built {
             .iter()
             .map(|position| mutants[*position].name.clone());
         tally.unviable.extend(unviable);
-        tally
+        Ok(tally)
     }
 }
 

@@ -66,19 +66,12 @@ fn numbers(before: usize, strings: &StringHostTensor) -> Vec<u64> {
 fn places_for(extents: &[usize]) -> Result<Vec<u64>, Error> {
     let shape = TensorShape::new(extents)?;
     let n = TensorMetadata::new(DType::String, shape).n_elements()?;
-    let mut places = room_for(n)?;
+    let mut places = Vec::new();
+    places
+        .try_reserve_exact(n)
+        .map_err(|_| Error::resource_exhausted(format!("there is no memory for {n} strings")))?;
     places.resize(n, 0);
     Ok(places)
-}
-
-fn room_for<T>(n: usize) -> Result<Vec<T>, Error> {
-    let mut room = Vec::new();
-    match room.try_reserve_exact(n) {
-        Ok(()) => Ok(room),
-        Err(_) => Err(Error::resource_exhausted(format!(
-            "there is no memory for {n} strings"
-        ))),
-    }
 }
 
 /// The strings of these numbers.

@@ -27,6 +27,9 @@ struct Rejection<'r> {
 /// A command line that makes no sense gets none; where standard output is the trouble, there may
 /// be a part of a report already.
 pub fn report(command: &Command, failure: &Failure, talk: &Talk) -> Result<(), Failure> {
+    if let Failure::Usage(_) | Failure::Output(_) | Failure::Told(_) = failure {
+        return Ok(());
+    }
     match command {
         Command::Run(options) => of_run(options, failure, talk),
         Command::Bench(options) if options.json => {
@@ -50,17 +53,10 @@ pub fn of_run(options: &RunOptions, failure: &Failure, talk: &Talk) -> Result<()
         false => run::SCHEMA,
     };
     // Who ends the command, and who was about to end well, may meet.
-    match has_object(failure) && talk.begin_document() {
+    match talk.begin_document() {
         true => write(schema, Some(&options.file), true, failure),
         false => Ok(()),
     }
-}
-
-fn has_object(failure: &Failure) -> bool {
-    !matches!(
-        failure,
-        Failure::Usage(_) | Failure::Output(_) | Failure::Told(_)
-    )
 }
 
 fn write(
@@ -69,9 +65,6 @@ fn write(
     has_status: bool,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    if !has_object(failure) {
-        return Ok(());
-    }
     print_json(&Rejection {
         schema,
         file: file.map(Path::to_string_lossy),
