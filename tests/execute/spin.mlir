@@ -1,4 +1,4 @@
-// RUN: run --print-error-code --deadline 50ms
+// RUN: run --print-error-code --deadline 200ms
 // EXIT: 4
 
 // A kernel that keeps its thread is not torn from it; it sees the cancellation itself.

@@ -2,6 +2,7 @@
 //! and limited; [`HostBuffer`], the bytes of tensors.
 
 mod allocators;
+mod aside;
 mod block;
 mod buffer;
 
@@ -9,5 +10,6 @@ pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
     RecordedAllocator,
 };
+pub use aside::Aside;
 pub use block::Block;
 pub use buffer::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};

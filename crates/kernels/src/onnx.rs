@@ -18,6 +18,7 @@ use tfrt_host::{Error, ExecutionContext};
 mod activation;
 mod attention;
 mod attributes;
+mod beside;
 mod bits;
 mod carried;
 mod cast;
@@ -56,6 +57,7 @@ mod training;
 mod windows;
 
 pub use attributes::Attributes;
+pub use beside::Beside;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
@@ -129,12 +131,19 @@ pub struct Node<'a> {
     pub n_results: usize,
     /// Where it runs.
     pub execution: &'a ExecutionContext,
+    /// What it keeps beside operands and results.
+    pub beside: &'a Beside<'a>,
 }
 
 impl Node<'_> {
     /// An error about what the operation was given.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
         Error::invalid_argument(format!("{}: {message}", self.name))
+    }
+
+    /// An error of what the operation is made of, with its name before the message.
+    pub fn told(&self, error: &Error) -> Error {
+        Error::new(error.code(), format!("{}: {}", self.name, error.message()))
     }
 }
 
@@ -152,13 +161,15 @@ fn add(
                        n_results: ResultCount,
                        execution: &ExecutionContext|
           -> Result<Results, Error> {
+        let beside = Beside::new(name, execution);
         let node = Node {
             name,
-            inputs: Inputs::new(name, &operands),
+            inputs: Inputs::new(name, &operands, &beside),
             attributes: Attributes::new(name, *attributes)?,
             opset: *opset,
             n_results: n_results.0,
             execution,
+            beside: &beside,
         };
         operation(&node)?.into_results(&node)
     };

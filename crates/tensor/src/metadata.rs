@@ -41,7 +41,7 @@ impl TensorMetadata {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if no memory could hold them.
+    /// `ResourceExhausted` if no memory could hold them.
     #[inline]
     pub fn n_elements(&self) -> Result<usize, Error> {
         self.shape.n_elements().ok_or_else(|| self.too_large())
@@ -51,7 +51,7 @@ impl TensorMetadata {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if elements have no size, or if no memory could hold them.
+    /// `InvalidArgument` if elements have no size; `ResourceExhausted` if no memory could hold them.
     #[inline]
     pub fn len_bytes(&self) -> Result<usize, Error> {
         let Some(size) = self.dtype.size_bytes() else {
@@ -85,7 +85,7 @@ impl TensorMetadata {
     }
 
     fn too_large(&self) -> Error {
-        Error::invalid_argument(format!("a tensor of {self} does not fit any memory"))
+        Error::resource_exhausted(format!("a tensor of {self} does not fit any memory"))
     }
 
     /// Returns the metadata as it is sent and stored: the number of the type, then the extents.
@@ -127,6 +127,8 @@ impl fmt::Display for TensorMetadata {
 
 #[cfg(test)]
 mod tests {
+    use tfrt_host::ErrorCode;
+
     use super::*;
 
     #[test]
@@ -144,6 +146,7 @@ mod tests {
             error.message(),
             "a tensor of f32 [1099511627776, 4194304] does not fit any memory"
         );
+        assert_eq!(error.code(), ErrorCode::ResourceExhausted);
         let strings = TensorMetadata::new(DType::String, TensorShape::SCALAR);
         assert!(strings.len_bytes().is_err());
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::memory::Block;
+use tfrt_host::memory::Aside;
 use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::MAX_PRINTED;
@@ -32,7 +32,7 @@ pub struct StringHostTensor {
     // Invariant: as many as the shape says.
     strings: Arc<Vec<Vec<u8>>>,
     /// What a limit on memory counts for them.
-    aside: Option<Arc<Vec<Block>>>,
+    aside: Option<Arc<Aside>>,
 }
 
 impl StringHostTensor {
@@ -47,20 +47,12 @@ impl StringHostTensor {
         shape: TensorShape,
         strings: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<StringHostTensor, Error> {
-        let (mut list, mut aside) = (Vec::new(), Vec::new());
-        let (mut n_aside, mut n_left) = (0_usize, 0_usize);
+        let (mut list, mut aside) = (Vec::new(), Aside::new(allocator));
         for string in strings {
-            let n_bytes = string.len().saturating_add(BYTES_PER_STRING);
-            if n_bytes > n_left {
-                // A quarter more than there is, so that there are few blocks.
-                let more = n_bytes.max(n_aside / 4);
-                let block = Block::set_aside(allocator, more).ok_or_else(|| {
-                    Error::resource_exhausted(format!("Cannot allocate tensor of str {shape}"))
-                })?;
-                aside.push(block);
-                (n_aside, n_left) = (n_aside.saturating_add(more), n_left.saturating_add(more));
+            if !aside.add(string.len().saturating_add(BYTES_PER_STRING)) {
+                let message = format!("Cannot allocate tensor of str {shape}");
+                return Err(Error::resource_exhausted(message));
             }
-            n_left -= n_bytes;
             list.push(string);
         }
         let tensor = StringHostTensor::new(shape, list)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tfrt_host::memory::Aside;
 use tfrt_host::{DType, Error, Heap, InPlace, Value};
 
 use crate::Tensor;
@@ -19,23 +20,45 @@ use crate::Tensor;
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Sequence(Arc<Vec<Tensor>>);
+pub struct Sequence {
+    tensors: Arc<Vec<Tensor>>,
+    /// What a limit on memory counts for them.
+    _aside: Option<Arc<Aside>>,
+}
 
 impl Sequence {
+    /// What a tensor of a sequence takes beside its elements: its value, its shape, its place in lists.
+    pub const BYTES_PER_TENSOR: usize = 512;
+
+    /// Tensors for which memory was set aside, as long as there is the sequence: [`BYTES_PER_TENSOR`] of each, as they
+    /// are made.
+    ///
+    /// [`BYTES_PER_TENSOR`]: Self::BYTES_PER_TENSOR
+    pub fn set_aside(tensors: Vec<Tensor>, aside: Aside) -> Sequence {
+        Sequence {
+            tensors: Arc::new(tensors),
+            _aside: Some(Arc::new(aside)),
+        }
+    }
+
     /// The tensors.
     pub fn tensors(&self) -> &[Tensor] {
-        &self.0
+        &self.tensors
     }
 
     /// Lets go of the sequence but for its tensors.
     pub fn into_tensors(self) -> Vec<Tensor> {
-        Arc::unwrap_or_clone(self.0)
+        Arc::unwrap_or_clone(self.tensors)
     }
 }
 
+/// Tensors that no limit on memory counts.
 impl From<Vec<Tensor>> for Sequence {
     fn from(tensors: Vec<Tensor>) -> Sequence {
-        Sequence(Arc::new(tensors))
+        Sequence {
+            tensors: Arc::new(tensors),
+            _aside: None,
+        }
     }
 }
 

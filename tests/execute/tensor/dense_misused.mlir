@@ -50,7 +50,7 @@ func.func @too_large() -> (!t.tensor, !t.tensor) {
   %b = tfrt_dht.create_uninitialized_tensor.f32.1 [1152921504606846976 : i64]
   tfrt.return %a, %b : !t.tensor, !t.tensor
 }
-// CHECK-NEXT: 'too_large' returned <<error: a tensor of f32 [4611686018427387904, 4] does not fit any memory, code: InvalidArgument>>,<<error: Cannot allocate tensor of f32 [1152921504606846976], code: ResourceExhausted>>
+// CHECK-NEXT: 'too_large' returned <<error: a tensor of f32 [4611686018427387904, 4] does not fit any memory, code: ResourceExhausted>>,<<error: Cannot allocate tensor of f32 [1152921504606846976], code: ResourceExhausted>>
 
 // CHECK-LABEL: --- Running 'parts':
 func.func @parts() -> !tfrt.chain {

@@ -1,5 +1,5 @@
 // RUN: run
-// EXIT: 3
+// EXIT: 5
 
 // What does not fit is told, with what was expected and what was found.
 

@@ -12,7 +12,8 @@ use tfrt_tensor::{
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if the movement is for tensors of another shape, or if its result does not fit any memory.
+/// `InvalidArgument` if the movement is for tensors of another shape; `ResourceExhausted` if its result does not fit
+/// any memory.
 pub(super) fn moved(
     x: &StringHostTensor,
     movement: &Movement,

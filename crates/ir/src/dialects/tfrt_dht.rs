@@ -206,8 +206,13 @@ pub(super) fn takes_memory(definition: OpDef) -> OpDef {
             "the host has no memory left for it",
         )
         .fails(
-            "InvalidArgument",
+            "ResourceExhausted",
             "a tensor of TYPE SHAPE does not fit any memory",
-            "no machine has so much; extents below 0 are told likewise",
+            "no machine has so much",
+        )
+        .fails(
+            "InvalidArgument",
+            "the extent of dimension N is EXTENT: expected 0 or more",
+            "an extent is below 0",
         )
 }

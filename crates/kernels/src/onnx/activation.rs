@@ -128,7 +128,7 @@ fn prelu(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = x.dtype();
     with_real!(dtype, T => {
         let metadata = math::binary_metadata::<math::SlopedRelu, T>(x.metadata(), slope.metadata())
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         if metadata.shape != *x.shape() {
             let message = format_args!("of shape {} does not broadcast to {}", slope.shape(), x.shape());
             return Err(node.inputs.error(1, message));

@@ -53,7 +53,7 @@ fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later,
         return Ok((now, chain));
     };
     let extents = concat_extents(&[&past.shape().to_dims(), &now.shape().to_dims()], 2)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(now.dtype(), &extents)?;
     let (execution, past, written) = (node.execution.clone(), past.clone(), out.clone());
     let chain = chain

@@ -89,7 +89,7 @@ fn bit_shift(node: &Node<'_>) -> Result<Outputs, Error> {
 fn shifted<F: Binary<T, Output = T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let shape = broadcast_extents(&[&x.shape().to_dims(), &y.shape().to_dims()])
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(x.dtype(), &shape)?;
     let chain = binary_into::<F, T>(node.execution, x, y, &out)?;
     Ok(Outputs::later(out, chain))

@@ -56,7 +56,7 @@ impl Carried {
     ///
     /// `InvalidArgument` if they are not of one type.
     pub fn new(node: &Node<'_>, tensors: &[&Tensor]) -> Result<Carried, Error> {
-        Carried::of(node.execution, tensors).map_err(|error| node.error(error.message()))
+        Carried::of(node.execution, tensors).map_err(|error| node.told(&error))
     }
 
     /// As [`new`](Self::new), outside of an operation.

@@ -12,11 +12,12 @@ use tfrt_host::kernel::{
     Arguments, Attr, AttributeView, Call, Callee, Forward, KernelRegistry, Loop, Rest, ResultCount,
     Turn, Turns,
 };
+use tfrt_host::memory::Aside;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::math::movement::{stack_extents, stack_into};
 use tfrt_tensor::{
-    Bool, DType, DenseHostTensor, Dims, NoValue, StringHostTensor, Tensor, TensorMetadata,
-    TensorShape,
+    Bool, DType, DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor,
+    TensorMetadata, TensorShape,
 };
 
 use super::Attributes;
@@ -80,7 +81,7 @@ fn repeat(
     if body.n_arguments() != 2 + n_carried + captured.len() || body.n_results() < 1 + n_carried {
         return Err(misfit("Loop", body));
     }
-    let collected = Collected::new(&attributes, body.n_results(), 1 + n_carried)?;
+    let collected = Collected::new(execution, &attributes, body.n_results(), 1 + n_carried)?;
     let turns = Repeat {
         body,
         n_results: n_results.0,
@@ -161,11 +162,14 @@ struct Collected {
     lists: Vec<Vec<Tensor>>,
     /// The type of a tensor of each list, as text, if it is known.
     types: Vec<Option<String>>,
+    /// What they take beside their elements.
+    aside: Aside,
 }
 
 impl Collected {
     /// Without tensors; lists are for the results of the body behind the first ones.
     fn new(
+        execution: &ExecutionContext,
         attributes: &Attributes<'_>,
         n_results: usize,
         n_first: usize,
@@ -179,6 +183,7 @@ impl Collected {
         Ok(Collected {
             lists: vec![Vec::new(); n_results.saturating_sub(n_first)],
             types: (n_first..n_results).map(text).collect(),
+            aside: Aside::new(execution.host().allocator()),
         })
     }
 
@@ -225,10 +230,17 @@ impl Collected {
                 let found = value.type_name().unwrap_or("something else");
                 Error::invalid_argument(format!("expected a tensor to be collected, found {found}"))
             })?;
+            if !self.aside.add(Sequence::BYTES_PER_TENSOR) {
+                return Err(no_memory(list.len() + 1));
+            }
             list.push(tensor.clone());
         }
         Ok(())
     }
+}
+
+fn no_memory(n_tensors: usize) -> Error {
+    Error::resource_exhausted(format!("Cannot allocate list of {n_tensors} tensors"))
 }
 
 /// The type of elements and the extents of `tensor<2x?xf32>`; of one of unknown rank none.

@@ -38,8 +38,8 @@ fn described(node: &Node<'_>, filter_index: usize) -> Result<(Convolution, Dims)
         groups,
         ..Convolution::new(&windows)
     };
-    let output = output_extents(&convolution, &extents, &filter)
-        .map_err(|error| node.error(error.message()))?;
+    let output =
+        output_extents(&convolution, &extents, &filter).map_err(|error| node.told(&error))?;
     Ok((convolution, output))
 }
 
@@ -56,7 +56,7 @@ fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
     let chain = with_floating!(dtype, T => {
         convolve_into::<T>(node.execution, &convolution, [x, filter], after, &out)
     }, else return Err(node.inputs.unsupported(0, dtype)));
-    let chain = chain.map_err(|error| node.error(error.message()))?;
+    let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -129,7 +129,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
         &count[..]
     };
     let scaling = Scaling::new(&extents, Some(1), 0, (shape, scales), zeros)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {

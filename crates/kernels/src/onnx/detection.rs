@@ -13,6 +13,9 @@ pub(super) const OPERATIONS: &Operations = &[
     ("RoiAlign", align),
 ];
 
+/// What a box that is kept takes: three numbers in a list that doubles.
+const BYTES_PER_KEPT: usize = 3 * 2 * size_of::<i64>();
+
 /// `NonMaxSuppression`: batch, class and box of what is kept.
 fn suppression(node: &Node<'_>) -> Result<Outputs, Error> {
     let (of_boxes, of_scores) = (node.inputs.extents(0, 3)?, node.inputs.extents(1, 3)?);
@@ -60,7 +63,9 @@ fn suppression(node: &Node<'_>) -> Result<Outputs, Error> {
                 return Err(reason.clone());
             }
             let scores = &scores[(image * classes + class) * n..][..n];
-            for index in suppress(&suppression, sides, scores) {
+            let found = suppress(&suppression, sides, scores);
+            node.beside.set_aside(found.len(), BYTES_PER_KEPT)?;
+            for index in found {
                 kept.extend(
                     [image, class, index].map(|one| i64::try_from(one).unwrap_or(i64::MAX)),
                 );
@@ -132,7 +137,7 @@ fn align(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     with_floating!(dtype, T => {
         let chain = regions_into::<T>(node.execution, options, x, list, images, &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         Ok(Outputs::later(out, chain))
     }, else Err(node.inputs.unsupported(0, dtype)))
 }

@@ -2,7 +2,9 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::{self as math, Binary, Unary};
-use tfrt_tensor::{Bool, DType, DenseHostTensor, Element, StringHostTensor, Tensor, TensorShape};
+use tfrt_tensor::{
+    Bool, DType, DenseHostTensor, Dims, Element, StringHostTensor, Tensor, TensorShape,
+};
 
 use super::dispatch::with_integer;
 use super::{Node, Operations, Outputs, with_floating, with_number, with_real};
@@ -119,7 +121,7 @@ fn of_one<F: Unary<T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
 fn of_two<F: Binary<T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let metadata = math::binary_metadata::<F, T>(x.metadata(), y.metadata())
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = DenseHostTensor::zeroed(node.execution.host().allocator(), metadata)?;
     let chain = math::binary_into::<F, T>(node.execution, x, y, &out)?;
     Ok(Outputs::later(out, chain))
@@ -132,7 +134,7 @@ fn of_all<F: Binary<T, Output = T>, T: Element>(
     let inputs = node.inputs.all_dense()?;
     let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let extents = math::broadcast_extents(&shapes).map_err(|error| node.error(error.message()))?;
+    let extents = math::broadcast_extents(&shapes).map_err(|error| node.told(&error))?;
     let out = node.output(T::DTYPE, &extents)?;
     let n = inputs.len();
     let chain = math::fold_into::<F, T>(node.execution, &inputs, move |x| finish(x, n), &out)?;
@@ -159,36 +161,34 @@ fn equal_strings(
     y: &StringHostTensor,
 ) -> Result<Outputs, Error> {
     let shapes = [x, y].map(|tensor| tensor.metadata().shape.to_dims());
-    let extents = math::broadcast_extents(&[&shapes[0], &shapes[1]])
-        .map_err(|error| node.error(error.message()))?;
-    let [x_positions, y_positions] = [&shapes[0], &shapes[1]].map(|own| positions(own, &extents));
-    let (x_positions, y_positions) = (x_positions?, y_positions?);
+    let extents =
+        math::broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+    let out = node.output(DType::I1, &extents)?;
+    let (x_position, y_position) = (
+        position(&shapes[0], &extents)?,
+        position(&shapes[1], &extents)?,
+    );
     let (x, y) = (x.strings(), y.strings());
-    let pairs = x_positions.into_iter().zip(y_positions);
-    let same: Vec<Bool> = pairs.map(|(i, j)| Bool::from(x[i] == y[j])).collect();
-    Ok(node.tensor_of(&extents, &same)?.into())
+    for (index, out) in out.write()?.elements_mut()?.iter_mut().enumerate() {
+        *out = Bool::from(x[x_position(index)] == y[y_position(index)]);
+    }
+    Ok(out.into())
 }
 
 /// Where each element of a broadcast tensor lies in the tensor itself.
-fn positions(own: &[usize], extents: &[usize]) -> Result<Vec<usize>, Error> {
-    let shape = TensorShape::new(own)?;
-    let n_elements = TensorShape::new(extents)?.n_elements();
-    let n_elements =
-        n_elements.ok_or_else(|| Error::invalid_argument("the extents are too large"))?;
-    let (strides, first) = (shape.strides(), extents.len() - own.len());
-    let mut list = Vec::with_capacity(n_elements);
-    for index in 0..n_elements {
-        let (mut rest, mut position) = (index, 0);
-        for dimension in (0..extents.len()).rev() {
-            let coordinate = rest % extents[dimension];
-            rest /= extents[dimension];
-            if let Some(dimension) = dimension.checked_sub(first)
-                && own[dimension] != 1
-            {
-                position += coordinate * strides[dimension];
-            }
-        }
-        list.push(position);
+fn position(own: &[usize], extents: &[usize]) -> Result<impl Fn(usize) -> usize, Error> {
+    let mut strides = TensorShape::new(own)?.strides();
+    for (stride, extent) in strides.iter_mut().zip(own) {
+        *stride *= usize::from(*extent != 1);
     }
-    Ok(list)
+    let extents = Dims::from_slice(extents);
+    Ok(move |index| {
+        let (mut rest, mut position) = (index, 0);
+        // Dimensions in front are repeated.
+        for (stride, extent) in strides.iter().rev().zip(extents.iter().rev()) {
+            position += rest % extent * stride;
+            rest /= extent;
+        }
+        position
+    })
 }

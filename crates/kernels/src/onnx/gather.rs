@@ -19,17 +19,22 @@ pub(super) const OPERATIONS: &Operations = &[
     ("ml.ArrayFeatureExtractor", array_feature_extractor),
 ];
 
+/// What a movement that picks positions takes for each: a place in a list, and while the list is made in another.
+pub(super) const BYTES_PER_POSITION: usize = 2 * size_of::<usize>();
+
 /// `Gather(x, positions)`, attribute `axis`.
 fn gather(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
     let positions = node.positions(1)?;
+    node.beside
+        .set_aside(positions.n_elements(), BYTES_PER_POSITION)?;
     let movement = {
         let reading = positions.read()?;
         Movement::gather(&found, axis, &reading.view::<i64>()?)
     };
-    let movement = movement.map_err(|error| node.error(error.message()))?;
+    let movement = movement.map_err(|error| node.told(&error))?;
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement)?);
     Ok(outputs)
@@ -48,7 +53,7 @@ fn gather_nd(node: &Node<'_>) -> Result<Outputs, Error> {
     let positions = node.positions(1)?;
     let n_batch = node.attributes.size_or("batch_dims", 0)?;
     let shape = gather_nd_extents(&extents(x), n_batch, &positions.shape().to_dims())
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let carried = Carried::new(node, &[x])?;
     let out = carried.output(node, &shape)?;
     let x = &carried.words[0];
@@ -70,11 +75,15 @@ fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
         ));
     }
     let reading = condition.read()?;
-    let marks = reading.elements::<Bool>()?.iter().enumerate();
-    let marked: Vec<i64> = marks
-        .filter(|(_, mark)| bool::from(**mark))
-        .map(|(index, _)| super::shape::to_i64(index))
-        .collect();
+    let marks = || {
+        let marks = reading.elements::<Bool>()?.iter().enumerate();
+        Ok::<_, Error>(marks.filter(|(_, mark)| bool::from(**mark)))
+    };
+    let n_marked = marks()?.count();
+    node.beside
+        .set_aside(n_marked, size_of::<i64>() + BYTES_PER_POSITION)?;
+    let mut marked = Vec::with_capacity(n_marked);
+    marked.extend(marks()?.map(|(index, _)| super::shape::to_i64(index)));
     let flat;
     let (x, axis) = match node.attributes.integer("axis")? {
         Some(axis) => (x, node.axis(axis, extents(x).len())?),
@@ -86,7 +95,7 @@ fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
     let positions = TensorView::new(&marked, &[marked.len()])?;
     let movement = Movement::gather(&extents(x), axis, &positions);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(x, &movement.map_err(|error| node.error(error.message()))?)?);
+    outputs.push(node.moved(x, &movement.map_err(|error| node.told(&error))?)?);
     Ok(outputs)
 }
 
@@ -100,9 +109,10 @@ fn array_feature_extractor(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let x = reshaped(x, &found)?;
     let axis = node.axis(-1, found.len())?;
+    node.beside.set_aside(list.len(), BYTES_PER_POSITION)?;
     let movement = Movement::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(&x, &movement.map_err(|error| node.error(error.message()))?)?);
+    outputs.push(node.moved(&x, &movement.map_err(|error| node.told(&error))?)?);
     Ok(outputs)
 }
 

@@ -213,7 +213,9 @@ fn resize(node: &Node<'_>) -> Result<Outputs, Error> {
     let dimensions = dimensions(node, &x.shape().to_dims())?;
     let output: Vec<usize> = dimensions.iter().map(|along| along.output).collect();
     let out = node.output(dtype, &output)?;
-    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.error(error.message()))?;
+    node.beside
+        .set_aside(scaling.bytes_of_taps(&dimensions), 1)?;
+    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.told(&error))?;
     let is_picked =
         matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
     let chain = match is_picked {
@@ -259,7 +261,7 @@ fn grid_sample(node: &Node<'_>) -> Result<Outputs, Error> {
     let (out, of_grid) = (node.output(dtype, &output)?, grid.dtype());
     with_real!(dtype, T => with_floating!(of_grid, G => {
         let chain = grid_into::<T, G>(node.execution, options, x, grid, &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         Ok(Outputs::later(out, chain))
     }, else Err(node.inputs.unsupported(1, of_grid))), else Err(node.inputs.unsupported(0, dtype)))
 }

@@ -7,11 +7,14 @@ use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Dims, NoValue, Optional, Sequence, StringHostTensor, Tensor,
 };
 
+use super::Beside;
+
 /// The operands of an operation, of which some may be left out.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     operation: &'static str,
     operands: &'a [AnyAsyncValue],
+    beside: &'a Beside<'a>,
 }
 
 impl fmt::Debug for Inputs<'_> {
@@ -22,10 +25,15 @@ impl fmt::Debug for Inputs<'_> {
 }
 
 impl<'a> Inputs<'a> {
-    pub(super) fn new(operation: &'static str, operands: &'a [AnyAsyncValue]) -> Inputs<'a> {
+    pub(super) fn new(
+        operation: &'static str,
+        operands: &'a [AnyAsyncValue],
+        beside: &'a Beside<'a>,
+    ) -> Inputs<'a> {
         Inputs {
             operation,
             operands,
+            beside,
         }
     }
 
@@ -150,9 +158,11 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is left out, or something else.
+    /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn integers(&self, index: usize) -> Result<Vec<i64>, Error> {
         let tensor = self.dense(index)?;
+        self.beside
+            .set_aside(tensor.n_elements(), size_of::<i64>())?;
         let reading = tensor.read()?;
         match tensor.dtype() {
             DType::I64 => Ok(reading.elements::<i64>()?.to_vec()),
@@ -179,10 +189,10 @@ impl<'a> Inputs<'a> {
     ///
     /// `InvalidArgument` if it is left out, or something else.
     pub fn integer(&self, index: usize) -> Result<i64, Error> {
-        let list = self.integers(index)?;
-        match list[..] {
+        self.expect_single(index)?;
+        match self.integers(index)?[..] {
             [integer] => Ok(integer),
-            _ => Err(self.not_single(index, list.len())),
+            ref list => Err(self.not_single(index, list.len())),
         }
     }
 
@@ -208,7 +218,7 @@ impl<'a> Inputs<'a> {
     ///
     /// `InvalidArgument` if it is left out, or something else.
     pub fn number(&self, index: usize) -> Result<f64, Error> {
-        let tensor = self.dense(index)?;
+        let tensor = self.expect_single(index)?;
         let list = super::dispatch::to_f64(tensor)
             .map_err(|_| self.other(index, "a number", tensor.dtype()))?;
         match list[..] {
@@ -221,9 +231,11 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is left out, or something else.
+    /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn numbers(&self, index: usize) -> Result<Vec<f64>, Error> {
         let tensor = self.dense(index)?;
+        self.beside
+            .set_aside(tensor.n_elements(), size_of::<f64>())?;
         super::dispatch::to_f64(tensor).map_err(|_| self.other(index, "numbers", tensor.dtype()))
     }
 
@@ -262,6 +274,15 @@ impl<'a> Inputs<'a> {
             index,
             format_args!("is expected to be {expected}, found {found}"),
         )
+    }
+
+    /// The dense operand, if it has one element: no list is made of others to count them.
+    fn expect_single(&self, index: usize) -> Result<&'a DenseHostTensor, Error> {
+        let tensor = self.dense(index)?;
+        match tensor.n_elements() {
+            1 => Ok(tensor),
+            n => Err(self.not_single(index, n)),
+        }
     }
 
     fn not_single(&self, index: usize, n: usize) -> Error {

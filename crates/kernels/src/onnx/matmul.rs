@@ -49,7 +49,7 @@ impl Shapes {
         }
         let (a_batch, b_batch) = (&left[..left.len() - 2], &right[..right.len() - 2]);
         let mut product =
-            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.error(error.message()))?;
+            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.told(&error))?;
         let mut result = product.clone();
         let (m, n) = (left[left.len() - 2], right[right.len() - 1]);
         if a.len() > 1 {
@@ -85,7 +85,7 @@ fn multiply<T: MatmulElement>(
         of_result: T::ZERO,
     };
     matmul_into::<T>(node.execution, scale, [&a, &b], [false, false], &out)
-        .map_err(|error| node.error(error.message()))
+        .map_err(|error| node.told(&error))
 }
 
 /// `MatMul`, as NumPy has it
@@ -123,7 +123,7 @@ fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
         };
         let Some(c) = node.inputs.optional_dense(2)? else {
             let chain = matmul_into::<T>(execution, scale(0.0), [a, b], transposed, &out)
-                .map_err(|error| node.error(error.message()))?;
+                .map_err(|error| node.told(&error))?;
             return Ok(Outputs::later(out, chain));
         };
         let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
@@ -152,10 +152,10 @@ pub(super) fn centred(
     let count = [ones.len()];
     let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
     let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(DType::F64, &extents)?;
-    let chain = dequantize_into(node.execution, scaling, x, &out)
-        .map_err(|error| node.error(error.message()))?;
+    let chain =
+        dequantize_into(node.execution, scaling, x, &out).map_err(|error| node.told(&error))?;
     Ok((out, chain))
 }
 
@@ -246,7 +246,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
         (&scale_extents, scales),
         zeros,
     )
-    .map_err(|error| node.error(error.message()))?;
+    .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {

@@ -49,8 +49,7 @@ fn expand(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let wanted = sizes(node, &node.inputs.integers(1)?)?;
-    let shape =
-        broadcast_extents(&[&found, &wanted]).map_err(|error| node.error(error.message()))?;
+    let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.told(&error))?;
     moved(node, x, &Movement::broadcast(&found, &shape)?)
 }
 

@@ -47,6 +47,8 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     let extents = x.shape().to_dims();
+    // Beside the four lists: means and variances, factors and summands, wide and as elements.
+    node.beside.set_aside(channels, 6 * size_of::<f64>())?;
     with_floating!(dtype, T => {
         let out = node.output(dtype, &extents)?;
         let (own_mean, own_variance) = match is_training {
@@ -58,7 +60,7 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
         let summands = shift.iter().zip(own_mean.iter().zip(&factors));
         let summands: Vec<f64> = summands.map(|(shift, (mean, factor))| shift - mean * factor).collect();
         let chain = channel_affine_into::<T>(node.execution, x, factors, summands, &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         let outputs = Outputs::later(out, chain);
         if !is_training {
             return Ok(outputs);
@@ -108,7 +110,7 @@ fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     with_floating!(dtype, T => {
         let lists = [scale.as_ref(), shift.as_ref()];
         let chain = rows_into::<T>(node.execution, (norm, row, epsilon), x, lists, &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         let outputs = Outputs::later(out, chain);
         if node.n_results < 2 || norm != RowNorm::Variance {
             return Ok(outputs);
@@ -133,7 +135,7 @@ fn in_groups(
     with_floating!(dtype, T => {
         let groups = Groups { dimension: 1, n_groups, epsilon: T::from_f64(epsilon) };
         let chain = groups_into::<T>(node.execution, x, &groups, [Some(scale), Some(shift)], &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         Ok(Outputs::later(out, chain))
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
@@ -191,7 +193,7 @@ fn neighbours(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &x.shape().to_dims())?;
     with_floating!(dtype, T => {
         let chain = neighbours_into::<T>(node.execution, neighbours, x, &out)
-            .map_err(|error| node.error(error.message()))?;
+            .map_err(|error| node.told(&error))?;
         Ok(Outputs::later(out, chain))
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
@@ -247,6 +249,8 @@ fn mean_variance(node: &Node<'_>) -> Result<Outputs, Error> {
         if elements.is_empty() {
             return Ok(x.clone().into());
         }
+        node.beside.set_aside(n_kept, 2 * size_of::<f64>())?;
+        node.beside.set_aside(elements.len(), size_of::<T>())?;
         let (mut sums, mut squares) = (vec![0.0; n_kept], vec![0.0; n_kept]);
         #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
         let n = (elements.len() / n_kept) as f64;

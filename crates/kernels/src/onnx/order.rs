@@ -6,9 +6,9 @@ use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::cumulative::{Order, cumulative_into};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::reduce::{Product, Sum};
-use tfrt_tensor::math::select::{Sortable, classes, coordinates};
+use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
-use tfrt_tensor::{Bool, DType, Tensor, TensorView};
+use tfrt_tensor::{Bool, DType, Tensor};
 
 use super::carried::{count, extents, reshaped};
 use super::dispatch::{with_number, with_real};
@@ -63,6 +63,14 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
         false => Which::Smallest,
     };
     let positions = node.output(DType::I64, &shape)?;
+    // Each thread sorts a row: elements, of 8 bytes at most, and their places.
+    let extent = x.shape().to_dims()[axis];
+    let n_rows = x.n_elements().checked_div(extent).unwrap_or(0);
+    let n_threads = node.execution.request().queue().parallelism() + 1;
+    node.beside.set_aside(
+        n_rows.min(n_threads).saturating_mul(extent),
+        2 * size_of::<usize>(),
+    )?;
     let chain = with_real!(x.dtype(), T => {
         top_k_positions_into::<T>(node.execution, which, x, axis, &positions)?
     }, else return Err(node.inputs.unsupported(0, x.dtype())));
@@ -127,22 +135,31 @@ fn cumulation<'a>(
 /// `NonZero(x)`: the coordinates of what is not zero, a row for each dimension.
 fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
-    let shape = extents(x);
-    let (list, n) = match x {
-        Tensor::String(strings) => {
-            let strings = strings.strings();
-            coordinates(&shape, strings.len(), |index| !strings[index].is_empty())?
-        }
-        _ => {
-            let x = x.as_dense()?;
-            let reading = x.read()?;
-            with_sortable!(x.dtype(), T => {
-                let elements = reading.elements::<T>()?;
-                coordinates(&shape, elements.len(), |index| !elements[index].is_zero())?
-            }, else return Err(node.inputs.unsupported(0, x.dtype())))
-        }
+    let Tensor::String(strings) = x else {
+        let x = x.as_dense()?;
+        let reading = x.read()?;
+        return with_sortable!(x.dtype(), T => {
+            let elements = reading.elements::<T>()?;
+            coordinates(node, &x.shape().to_dims(), elements.len(), |index| !elements[index].is_zero())
+        }, else Err(node.inputs.unsupported(0, x.dtype())));
     };
-    Ok(node.tensor_of(&[shape.len(), n], &list)?.into())
+    let strings = strings.strings();
+    coordinates(node, &extents(x), strings.len(), |index| {
+        !strings[index].is_empty()
+    })
+}
+
+/// The coordinates of the elements that are wanted.
+fn coordinates(
+    node: &Node<'_>,
+    extents: &[usize],
+    n_elements: usize,
+    is_wanted: impl Fn(usize) -> bool,
+) -> Result<Outputs, Error> {
+    let n_wanted = (0..n_elements).filter(|index| is_wanted(*index)).count();
+    let out = node.output(DType::I64, &[extents.len(), n_wanted])?;
+    coordinates_into(extents, n_elements, is_wanted, out.write()?.elements_mut()?);
+    Ok(out.into())
 }
 
 /// `Unique(x)`, attributes `axis`, `sorted`: what differs, where it occurs first, which each is, and how many there
@@ -164,6 +181,7 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
     let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
     node.expect_slices(&shape, n_slices)?;
+    node.beside.set_aside(n_slices, Classes::BYTES_PER_THING)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
         let n_outer = if inner == 0 { 0 } else { n_outer };
@@ -190,15 +208,18 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     };
     let list = |numbers: &[usize]| -> Result<_, Error> {
-        let numbers: Vec<i64> = numbers.iter().map(|number| to_i64(*number)).collect();
-        node.tensor_of(&[numbers.len()], &numbers)
+        let out = node.output(DType::I64, &[numbers.len()])?;
+        for (out, number) in out.write()?.elements_mut()?.iter_mut().zip(numbers) {
+            *out = to_i64(*number);
+        }
+        Ok(out)
     };
-    let firsts: Vec<i64> = found.firsts.iter().map(|first| to_i64(*first)).collect();
-    let movement = Movement::gather(&shape, axis, &TensorView::new(&firsts, &[firsts.len()])?)?;
+    let firsts = list(&found.firsts)?;
+    let movement = Movement::gather(&shape, axis, &firsts.read()?.view::<i64>()?)?;
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement)?);
     Ok(outputs
-        .and_tensor(list(&found.firsts)?)
+        .and_tensor(firsts)
         .and_tensor(list(&found.kinds)?)
         .and_tensor(list(&found.counts)?))
 }

@@ -67,6 +67,7 @@ impl Outputs {
 
     /// As many as the program asks for.
     pub(super) fn into_results(mut self, node: &Node<'_>) -> Result<Results, Error> {
+        node.beside.until_settled(&self.0);
         let (found, wanted) = (self.0.len(), node.n_results);
         if found < wanted {
             return Err(node.error(format_args!(

@@ -40,8 +40,7 @@ fn laid(node: &Node<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
     let extents = image(node)?;
     let spatial = Spatial::of(node, extents.len() - 2, None)?;
     let (windows, behind) = spatial.pooled(node, &extents[2..])?;
-    let output =
-        channels_first_extents(&extents, &windows).map_err(|error| node.error(error.message()))?;
+    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
     Ok((windows, behind, output))
 }
 
@@ -165,8 +164,7 @@ fn global(node: &Node<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
         .iter()
         .map(|extent| Window::new(*extent, 1, Padding::Valid))
         .collect();
-    let output =
-        channels_first_extents(&extents, &windows).map_err(|error| node.error(error.message()))?;
+    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
     with_floating!(dtype, T => {

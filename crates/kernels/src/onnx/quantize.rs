@@ -32,8 +32,7 @@ fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     } else {
         Some(node.axis(axis, extents.len())?)
     };
-    Scaling::new(&extents, dimension, block, scales, zeros)
-        .map_err(|error| node.error(error.message()))
+    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.told(&error))
 }
 
 fn typed(node: &Node<'_>, name: &str) -> Result<Option<DType>, Error> {
@@ -80,7 +79,7 @@ fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &x.shape().to_dims())?;
     let scaling = scaling(node, x)?;
     let chain = quantize_into(node.execution, scaling, (precision, casting), x, &out)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -98,7 +97,7 @@ fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = asked.unwrap_or(node.inputs.dense(1)?.dtype());
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = dequantize_into(node.execution, scaling(node, x)?, x, &out)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -129,7 +129,7 @@ fn of_dimensions<R: Reduction<T>, T: Element>(node: &Node<'_>) -> Result<Outputs
     let shape = Shape::of(node, &x.shape().to_dims())?;
     let out = node.output(R::Output::DTYPE, &shape.output)?;
     let chain = reduce_into::<R, T>(node.execution, x, &shape.dimensions, &out)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -212,6 +212,6 @@ fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
         true => positions_into::<Greater, T>(execution, x, dimension, ties, &out),
         false => positions_into::<Less, T>(execution, x, dimension, ties, &out),
     }, else return Err(node.inputs.unsupported(0, dtype)));
-    let chain = chain.map_err(|error| node.error(error.message()))?;
+    let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }

@@ -193,9 +193,11 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
         .try_fold(1_usize, |n, extent| n.checked_mul(*extent))
         .unwrap_or(usize::MAX);
     let initial = |index: usize| -> Result<Vec<f64>, Error> {
-        let zeros = node.output(DType::F64, &sizes.states())?;
         match node.inputs.has(index) {
-            false => super::dispatch::to_f64(&zeros),
+            false => {
+                node.beside.set_aside(states, size_of::<f64>())?;
+                super::dispatch::to_f64(&node.output(DType::F64, &sizes.states())?)
+            }
             true => {
                 let list = node.inputs.numbers(index)?;
                 let found = list.len();
@@ -211,6 +213,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
     let (mut h, mut c) = (initial(5)?, initial(6)?);
     let lens = lens(node, &sizes)?;
     let out = node.output(DType::F64, &sizes.all())?;
+    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
     let mut all = super::dispatch::to_f64(&out)?;
     drop(out);
     let request = node.execution.request();
@@ -266,6 +269,7 @@ fn lens(node: &Node<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
     let Some(list) = node.inputs.optional_integers(4)? else {
         // Without hidden elements there is nothing to calculate, for however many sequences.
         let n_sequences = if sizes.n_hidden == 0 { 0 } else { sizes.batch };
+        node.beside.set_aside(n_sequences, size_of::<usize>())?;
         return Ok(vec![sizes.length; n_sequences]);
     };
     let lens: Option<Vec<usize>> = list

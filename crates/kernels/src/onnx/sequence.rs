@@ -1,6 +1,6 @@
 //! Sequences of tensors, and values that may be absent.
 
-use tfrt_host::memory::Block;
+use tfrt_host::memory::Aside;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
@@ -33,7 +33,8 @@ fn sequence_construct(node: &Node<'_>) -> Result<Outputs, Error> {
     {
         return Err(unlike(node, &pair[0], &pair[1]));
     }
-    Ok(Sequence::from(tensors).into())
+    let aside = aside(node, tensors.len())?;
+    Ok(Sequence::set_aside(tensors, aside).into())
 }
 
 /// `SequenceEmpty()`
@@ -56,7 +57,9 @@ fn sequence_at(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// `SequenceInsert(sequence, tensor, position)`: at the end without a position.
 fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
-    let mut tensors = node.inputs.sequence(0)?.tensors().to_vec();
+    let tensors = node.inputs.sequence(0)?.tensors();
+    let aside = aside(node, tensors.len() + 1)?;
+    let mut tensors = tensors.to_vec();
     let tensor = node.inputs.tensor(1)?;
     if let Some(first) = tensors.first().filter(|first| !same_type(first, tensor)) {
         return Err(unlike(node, first, tensor));
@@ -71,12 +74,14 @@ fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
         false => tensors.len(),
     };
     tensors.insert(position, tensor.clone());
-    Ok(Sequence::from(tensors).into())
+    Ok(Sequence::set_aside(tensors, aside).into())
 }
 
 /// `SequenceErase(sequence, position)`: the last one without a position.
 fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
-    let mut tensors = node.inputs.sequence(0)?.tensors().to_vec();
+    let tensors = node.inputs.sequence(0)?.tensors();
+    let aside = aside(node, tensors.len() + 1)?;
+    let mut tensors = tensors.to_vec();
     let position = if node.inputs.has(1) {
         node.inputs.integer(1)?
     } else {
@@ -84,7 +89,7 @@ fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let position = place(node, position, tensors.len(), tensors.len())?;
     tensors.remove(position);
-    Ok(Sequence::from(tensors).into())
+    Ok(Sequence::set_aside(tensors, aside).into())
 }
 
 /// A position of a sequence of `len` tensors, counted from the end if it is below 0, and less than `end`.
@@ -139,8 +144,15 @@ impl Node<'_> {
     }
 }
 
-/// What a tensor of a sequence takes until the sequence is made: its value, its shape, its place in lists.
-const BYTES_PER_PART: usize = 512;
+/// What tensors of a sequence have beside their elements comes from the process: a limit is asked before there are many.
+fn aside(node: &Node<'_>, n_tensors: usize) -> Result<Aside, Error> {
+    let mut aside = Aside::new(node.execution.host().allocator());
+    if aside.add(n_tensors.saturating_mul(Sequence::BYTES_PER_TENSOR)) {
+        return Ok(aside);
+    }
+    let message = format!("Cannot allocate sequence of {n_tensors} tensors");
+    Err(Error::resource_exhausted(message))
+}
 
 /// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of these extents, or of extent 1,
 /// of which the dimension may be dropped.
@@ -169,18 +181,12 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let mut rest = found.clone();
     rest.remove(axis);
-    // What a part has beside its elements comes from the process: a limit is asked before there are many of them.
-    let n_bytes = parts.len().saturating_mul(BYTES_PER_PART);
-    let Some(_aside) = Block::set_aside(node.execution.host().allocator(), n_bytes) else {
-        let n_parts = parts.len();
-        let message = format!("Cannot allocate sequence of {n_parts} tensors");
-        return Err(Error::resource_exhausted(message));
-    };
+    let aside = aside(node, parts.len())?;
     let mut values = Vec::with_capacity(parts.len());
     for movement in Movement::split(&found, axis, &parts)? {
         values.push(node.moved(x, &movement)?);
     }
-    node.sequence_of(values, (!keeps).then_some(rest))
+    node.sequence_of(values, aside, (!keeps).then_some(rest))
 }
 
 impl Node<'_> {
@@ -188,6 +194,7 @@ impl Node<'_> {
     fn sequence_of(
         &self,
         values: Vec<AnyAsyncValue>,
+        aside: Aside,
         shape: Option<Dims>,
     ) -> Result<Outputs, Error> {
         let collect = move |values: &[AnyAsyncValue]| -> Result<Sequence, Error> {
@@ -197,7 +204,7 @@ impl Node<'_> {
                 (None, _) => Err(Error::internal("expected a tensor in a sequence")),
             };
             let tensors = values.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-            Ok(Sequence::from(tensors))
+            Ok(Sequence::set_aside(tensors, aside))
         };
         let mut outputs = Outputs::new();
         let all = tfrt_host::when_all(&values);

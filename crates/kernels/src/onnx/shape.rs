@@ -156,7 +156,7 @@ fn size(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn view(node: &Node<'_>, x: &Tensor, shape: &[usize]) -> Result<Outputs, Error> {
-    let seen = reshaped(x, shape).map_err(|error| node.error(error.message()))?;
+    let seen = reshaped(x, shape).map_err(|error| node.told(&error))?;
     Ok(seen.into())
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use tfrt_host::Error;
-use tfrt_tensor::math::fourier::{Pair, transform};
+use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -77,6 +77,7 @@ fn window(node: &Node<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     for (index, out) in wide.write()?.elements_mut::<f64>()?.iter_mut().enumerate() {
         *out = function(2.0 * PI * float(index) / turn);
     }
+    node.beside.set_aside(n, size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&wide)?;
     Ok(typed(node, dtype, &[n], &numbers)?.into())
 }
@@ -128,6 +129,7 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
     let mut writing = out.write()?;
     let results = writing.elements_mut::<f64>()?;
     let mut row: Vec<Pair> = Vec::new();
+    set_aside_for_row(node, len, &out)?;
     // A row is as long as the result, which there was memory for.
     for number in 0..results.len().checked_div(n_out * parts_out).unwrap_or(0) {
         if let Some(reason) = node.execution.request().cancellation() {
@@ -163,8 +165,18 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
+    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
+}
+
+/// What a row of so many numbers takes while it is transformed, if there is one in the result.
+fn set_aside_for_row(node: &Node<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
+    if out.n_elements() == 0 {
+        return Ok(());
+    }
+    node.beside.set_aside(len, size_of::<Pair>())?;
+    node.beside.set_aside(bytes_beside(len), 1)
 }
 
 /// `STFT`: transforms of frames of a signal, times a window
@@ -206,6 +218,7 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
     let output = [batch, n_frames, n_out, 2];
     let out = node.output(DType::F64, &output)?;
     let numbers = node.inputs.numbers(0)?;
+    set_aside_for_row(node, len, &out)?;
     let mut writing = out.write()?;
     for (number, out) in writing
         .elements_mut::<f64>()?
@@ -235,6 +248,7 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
+    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
@@ -286,6 +300,7 @@ fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
         (middle..right).for_each(|bin| set(bin, float(right - bin) / float(right - middle)));
     }
     drop(writing);
+    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &[n_bins, bands], &numbers)?.into())
 }

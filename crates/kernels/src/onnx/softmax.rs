@@ -38,7 +38,8 @@ impl Rows {
                 |extents: &[usize]| extents.iter().try_fold(1, |n: usize, e| n.checked_mul(*e));
             let extents = [product(&extents[..axis]), product(&extents[axis..])];
             let extents: Option<Dims> = extents.into_iter().collect();
-            let extents = extents.ok_or_else(|| node.error("the extents are too large"))?;
+            let message = || format!("{}: the extents do not fit any memory", node.name);
+            let extents = extents.ok_or_else(|| Error::resource_exhausted(message()))?;
             return Ok(Rows {
                 extents,
                 order: None,

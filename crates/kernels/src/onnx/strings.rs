@@ -8,7 +8,7 @@ use regex::RegexBuilder;
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::{Bool, StringHostTensor, Tensor, TensorShape};
+use tfrt_tensor::{Bool, DType, StringHostTensor, Tensor, TensorShape};
 
 use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
@@ -27,8 +27,7 @@ const PATTERN_BYTES: usize = 1 << 22;
 fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.strings(0)?, node.inputs.strings(1)?);
     let shapes = [x, y].map(|strings| strings.metadata().shape.to_dims());
-    let shape = broadcast_extents(&[&shapes[0], &shapes[1]])
-        .map_err(|error| node.error(error.message()))?;
+    let shape = broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
     let broadcast =
         |strings: &StringHostTensor, own: &[usize]| -> Result<StringHostTensor, Error> {
             if own == &shape[..] {
@@ -60,67 +59,61 @@ fn string_split(node: &Node<'_>) -> Result<Outputs, Error> {
         None => None,
     };
     let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
-    let parts: Vec<Vec<&[u8]>> = x
-        .strings()
-        .iter()
-        .map(|string| match delimiter.is_empty() {
-            true => words(string, most),
-            false => pieces(string, delimiter.as_bytes(), most),
-        })
-        .collect();
-    let n_most = parts.iter().map(Vec::len).max().unwrap_or(0);
-    let counts: Vec<i64> = parts.iter().map(|parts| to_i64(parts.len())).collect();
+    let parts = |string| parts(string, delimiter.as_bytes(), most);
     let mut shape = x.metadata().shape.to_dims();
-    let counts = node.tensor_of(&shape, &counts)?;
+    let counts = node.output(DType::I64, &shape)?;
+    let mut n_most = 0;
+    {
+        let mut counts = counts.write()?;
+        for (count, string) in counts.elements_mut()?.iter_mut().zip(x.strings()) {
+            let n_parts = parts(string).count();
+            (*count, n_most) = (to_i64(n_parts), n_most.max(n_parts));
+        }
+    }
     shape.push(n_most);
     let shape = TensorShape::new(&shape)?;
     if shape.n_elements().is_none() {
-        return Err(node.error(format_args!("there is no memory for {shape} strings")));
+        let message = format!("StringSplit: there is no memory for {shape} strings");
+        return Err(Error::resource_exhausted(message));
     }
-    let strings = parts.into_iter().flat_map(|parts| {
-        let n_missing = n_most - parts.len();
-        let missing = std::iter::repeat_n(Vec::new(), n_missing);
-        parts.into_iter().map(<[u8]>::to_vec).chain(missing)
-    });
+    let missing = || std::iter::repeat(&b""[..]);
+    let filled = x
+        .strings()
+        .iter()
+        .flat_map(|string| parts(string).chain(missing()).take(n_most));
+    let strings = filled.map(<[u8]>::to_vec);
     Ok(Outputs::from(node.strings_of(shape, strings)?).and_tensor(counts))
 }
 
-/// What stands between blanks, at most so many; the last has the rest, without blanks around.
-fn words(string: &[u8], most: usize) -> Vec<&[u8]> {
-    let mut parts = Vec::new();
-    let mut rest = string.trim_ascii();
-    while !rest.is_empty() {
-        if parts.len() + 1 >= most {
-            parts.push(rest);
-            break;
-        }
-        let end = rest
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(end);
-        parts.push(word);
-        rest = behind.trim_ascii_start();
-    }
-    parts
-}
-
-/// What stands between delimiters, at most so many; the last has the rest.
-fn pieces<'s>(string: &'s [u8], delimiter: &[u8], most: usize) -> Vec<&'s [u8]> {
-    let mut parts = Vec::new();
-    let mut rest = string;
-    while parts.len() + 1 < most {
-        let Some(at) = rest
-            .windows(delimiter.len())
-            .position(|window| window == delimiter)
-        else {
-            break;
+/// What stands between delimiters, or without one between blanks, at most so many parts; the last has the rest, in the
+/// second case without blanks around.
+fn parts<'s>(string: &'s [u8], delimiter: &'s [u8], most: usize) -> impl Iterator<Item = &'s [u8]> {
+    let is_between_blanks = delimiter.is_empty();
+    let mut rest = match is_between_blanks {
+        true => Some(string.trim_ascii()).filter(|rest| !rest.is_empty()),
+        false => Some(string),
+    };
+    let mut n_left = most.max(1);
+    std::iter::from_fn(move || {
+        let whole = rest.take()?;
+        n_left -= 1;
+        let end = match is_between_blanks {
+            true => whole.iter().position(u8::is_ascii_whitespace),
+            false => whole
+                .windows(delimiter.len())
+                .position(|window| window == delimiter),
         };
-        parts.push(&rest[..at]);
-        rest = &rest[at + delimiter.len()..];
-    }
-    parts.push(rest);
-    parts
+        let Some(end) = end.filter(|_| n_left > 0) else {
+            return Some(whole);
+        };
+        let (part, behind) = whole.split_at(end);
+        rest = match is_between_blanks {
+            // There is more, as no blanks are at the end.
+            true => Some(behind.trim_ascii_start()),
+            false => Some(&behind[delimiter.len()..]),
+        };
+        Some(part)
+    })
 }
 
 /// `RegexFullMatch(x)`, attribute `pattern`: whether a pattern matches each string from start to end.

@@ -126,9 +126,8 @@ impl<'a> Spatial<'a> {
                         padding: Padding::Same,
                         ..bare
                     };
-                    let (_, before, behind) = same
-                        .output(*extent)
-                        .map_err(|error| node.error(error.message()))?;
+                    let (_, before, behind) =
+                        same.output(*extent).map_err(|error| node.told(&error))?;
                     Padding::Explicit(behind, before)
                 }
                 Around::Explicit(_) => {
@@ -152,9 +151,8 @@ impl<'a> Spatial<'a> {
         let mut windows = self.windows(node, extents)?;
         let mut stated = Vec::with_capacity(windows.len());
         for (window, extent) in windows.iter_mut().zip(extents) {
-            let (output, before, behind) = window
-                .output(*extent)
-                .map_err(|error| node.error(error.message()))?;
+            let (output, before, behind) =
+                window.output(*extent).map_err(|error| node.told(&error))?;
             stated.push(behind);
             if !is_ceiled {
                 continue;

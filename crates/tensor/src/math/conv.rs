@@ -128,7 +128,7 @@ impl Convolution {
             && windows.n_outputs().checked_mul(*filters).is_some();
         if !fits {
             let message = "images or filters of a convolution do not fit any memory";
-            return Err(Error::invalid_argument(message));
+            return Err(Error::resource_exhausted(message));
         }
         Ok(Plan {
             windows,

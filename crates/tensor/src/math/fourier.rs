@@ -55,6 +55,17 @@ pub fn transform(x: &mut [Pair], is_inverse: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// The most bytes that [`transform`] takes beside the numbers, of which there are so many: factors, or two lists of twice
+/// as many, at least, and a power of two.
+pub fn bytes_beside(n: usize) -> usize {
+    let n_of_two = match n.is_power_of_two() {
+        true => n / 2,
+        false => (n.saturating_mul(2).checked_next_power_of_two())
+            .map_or(usize::MAX, |len| len.saturating_mul(3)),
+    };
+    n_of_two.saturating_mul(size_of::<Pair>())
+}
+
 fn by_halves(x: &mut [Pair], sign: f64) {
     let n = x.len();
     let n_bits = n.trailing_zeros();

@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use tfrt_host::Error;
-
 use super::number::Real;
 use crate::{BF16, Bool, Complex, Element, F16};
 
@@ -75,32 +73,37 @@ fn number_order<T: Real>(a: T, b: T) -> Ordering {
     (!a.same(a)).cmp(&!b.same(b))
 }
 
-/// Returns the places of elements for which `is_wanted` holds, in row-major order: all first coordinates, then all
-/// second ones, and so on, as a tensor `[rank, n]`; of a tensor without dimensions `[0, n]`.
+/// Writes the places of elements for which `is_wanted` holds, in row-major order: all first coordinates, then all second
+/// ones, and so on, as a tensor `[rank, n]`; of a tensor without dimensions `[0, n]`. `out` has room for them, `n` times
+/// the rank.
 ///
-/// # Errors
+/// # Examples
 ///
-/// `ResourceExhausted` if there are more coordinates than memory.
-pub fn coordinates(
+/// ```
+/// use tfrt_tensor::math::select::coordinates_into;
+///
+/// let mut out = [0; 4];
+/// coordinates_into(&[2, 3], 6, |index| index == 1 || index == 5, &mut out);
+/// assert_eq!(out, [0, 1, 1, 2]);
+/// ```
+pub fn coordinates_into(
     extents: &[usize],
     n_elements: usize,
     is_wanted: impl Fn(usize) -> bool,
-) -> Result<(Vec<i64>, usize), Error> {
-    let wanted: Vec<usize> = (0..n_elements).filter(|index| is_wanted(*index)).collect();
-    let n = wanted.len();
-    let mut out: Vec<i64> = Vec::new();
-    let n_all = n.checked_mul(extents.len());
-    if n_all.is_none_or(|n_all| out.try_reserve_exact(n_all).is_err()) {
-        let message = format!("no memory for the coordinates of {n} elements");
-        return Err(Error::resource_exhausted(message));
+    out: &mut [i64],
+) {
+    let n_wanted = out.len() / extents.len().max(1);
+    if n_wanted == 0 {
+        return;
     }
     let mut stride = n_elements;
-    for extent in extents {
+    for (row, extent) in out.chunks_exact_mut(n_wanted).zip(extents) {
         stride /= (*extent).max(1);
-        let coordinate = |index: &usize| (index / stride.max(1)) % (*extent).max(1);
-        out.extend(wanted.iter().map(|index| coordinate(index) as i64));
+        let wanted = (0..n_elements).filter(|index| is_wanted(*index));
+        for (out, index) in row.iter_mut().zip(wanted) {
+            *out = ((index / stride.max(1)) % (*extent).max(1)) as i64;
+        }
     }
-    Ok((out, n))
 }
 
 /// Which of several things differ, and which are the same.
@@ -112,6 +115,11 @@ pub struct Classes {
     pub kinds: Vec<usize>,
     /// How many there are of each kind.
     pub counts: Vec<usize>,
+}
+
+impl Classes {
+    /// What finding them takes at most for each thing: its place before and after sorting, its group, and the lists.
+    pub const BYTES_PER_THING: usize = 7 * size_of::<usize>();
 }
 
 /// Sorts `n` things into kinds by an order of them: the kinds come in that order, or in that of their first
@@ -132,7 +140,9 @@ pub fn classes(n: usize, is_sorted: bool, order: impl Fn(usize, usize) -> Orderi
     let mut things: Vec<usize> = (0..n).collect();
     // Of the same kind the first comes first.
     things.sort_by(|a, b| order(*a, *b));
-    let mut groups: Vec<&[usize]> = things.chunk_by(|a, b| order(*a, *b).is_eq()).collect();
+    let equal = |a: &usize, b: &usize| order(*a, *b).is_eq();
+    let mut groups = Vec::with_capacity(things.chunk_by(equal).count());
+    groups.extend(things.chunk_by(equal));
     if !is_sorted {
         groups.sort_by_key(|group| group[0]);
     }
@@ -164,10 +174,11 @@ mod tests {
     #[test]
     fn coordinates_are_listed_by_dimension() {
         let x = [0, 5, 0, 7, 0, 8];
-        let found = coordinates(&[2, 3], 6, |index| x[index] != 0).unwrap();
-        assert_eq!(found, (vec![0, 1, 1, 1, 0, 2], 3));
-        assert_eq!(coordinates(&[], 1, |_| true).unwrap(), (vec![], 1));
-        assert_eq!(coordinates(&[0, 3], 0, |_| true).unwrap(), (vec![], 0));
+        let mut found = [9; 6];
+        coordinates_into(&[2, 3], 6, |index| x[index] != 0, &mut found);
+        assert_eq!(found, [0, 1, 1, 1, 0, 2]);
+        coordinates_into(&[], 1, |_| true, &mut []);
+        coordinates_into(&[0, 3], 0, |_| true, &mut []);
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Windows {
         if !fits(|laid| laid.window.extent) || !fits(|laid| laid.input) || !fits(|laid| laid.output)
         {
             let message = "windows, or what they look at, do not fit any memory";
-            return Err(Error::invalid_argument(message));
+            return Err(Error::resource_exhausted(message));
         }
         Ok(Windows(laid))
     }

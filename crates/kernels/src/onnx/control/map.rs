@@ -3,6 +3,7 @@
 use tfrt_host::kernel::{
     Attr, AttributeView, Callee, KernelRegistry, Loop, Rest, ResultCount, Turn, Turns,
 };
+use tfrt_host::memory::Aside;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::{Optional, Sequence, Tensor};
 
@@ -49,7 +50,7 @@ fn map(
         turn: 0,
         arguments,
         captured,
-        collected: Collected::new(&attributes, body.n_results(), 0)?,
+        collected: Collected::new(execution, &attributes, body.n_results(), 0)?,
         execution: execution.clone(),
     };
     Ok(Loop::new(turns, Vec::new()))
@@ -120,8 +121,16 @@ impl Map {
         check(values, &self.execution)?;
         self.collected.take(std::mem::take(values))?;
         if self.turn == self.n_turns {
-            let lists = self.collected.lists.drain(..).take(self.n_results);
-            values.extend(lists.map(|list| AnyAsyncValue::new(Sequence::from(list))));
+            // The sequences have their own from here on.
+            let allocator = self.execution.host().allocator();
+            self.collected.aside = Aside::new(allocator);
+            for list in self.collected.lists.drain(..).take(self.n_results) {
+                let mut aside = Aside::new(allocator);
+                if !aside.add(list.len().saturating_mul(Sequence::BYTES_PER_TENSOR)) {
+                    return Err(super::no_memory(list.len()));
+                }
+                values.push(AnyAsyncValue::new(Sequence::set_aside(list, aside)));
+            }
             return Ok(Turn::Done);
         }
         values.extend(self.arguments.iter().map(|argument| argument.at(self.turn)));

@@ -8,7 +8,9 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::{DenseHostTensor, Dims, NoValue, StringHostTensor, Tensor, TensorShape};
+use tfrt_tensor::{
+    DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor, TensorShape,
+};
 
 use super::{Collected, await_all, captured, check, failed, misfit, single, stacked, wrong};
 use crate::onnx::Attributes;
@@ -81,9 +83,9 @@ fn scan(
         member: 0,
         n_turns: 0,
         turn: 0,
-        ends: Collected::new(&attributes, n_states, 0)?,
+        ends: Collected::new(execution, &attributes, n_states, 0)?,
         captured,
-        collected: Collected::new(&attributes, body.n_results(), n_states)?,
+        collected: Collected::new(execution, &attributes, body.n_results(), n_states)?,
         execution: execution.clone(),
         has_begun: false,
     };
@@ -260,6 +262,12 @@ impl Scan {
             self.members = vec![self.n_turns];
             return Ok(());
         };
+        // A batch of tensors without elements may have any extent.
+        let n_members = first[0];
+        if !(self.collected.aside).add(n_members.saturating_mul(size_of::<usize>())) {
+            let message = format!("Cannot allocate lengths of a batch of {n_members}");
+            return Err(Error::resource_exhausted(message));
+        }
         self.members = lengths(lens, first[0], self.n_turns)?;
         self.initial = std::mem::take(values);
         for value in &self.initial {
@@ -290,7 +298,7 @@ impl Scan {
     fn end_member(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<(), Error> {
         self.ends.take(std::mem::take(values))?;
         for list in &mut self.collected.lists {
-            let n_wanted = (self.member + 1) * self.n_turns;
+            let n_wanted = (self.member + 1).saturating_mul(self.n_turns);
             let Some(last) = list.last().filter(|_| list.len() < n_wanted) else {
                 continue;
             };
@@ -304,6 +312,10 @@ impl Scan {
                     DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)?.into()
                 }
             };
+            let n_bytes = (n_wanted - list.len()).saturating_mul(Sequence::BYTES_PER_TENSOR);
+            if !self.collected.aside.add(n_bytes) {
+                return Err(super::no_memory(n_wanted));
+            }
             list.resize(n_wanted, zero);
         }
         self.member += 1;

@@ -30,11 +30,11 @@ pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let output: Dims = deformed
         .output_extents(&extents, &filter_extents)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
     let chain = with_floating!(dtype, T => {
         deformed_into::<T>(node.execution, &deformed, [x, filter, offsets], [bias, mask], &out)
     }, else return Err(node.inputs.unsupported(0, dtype)));
-    let chain = chain.map_err(|error| node.error(error.message()))?;
+    let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }

@@ -16,7 +16,7 @@ pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
     let filter_extents = node.inputs.extents(1, extents.len())?;
     let transposed = described(node, &extents, &filter_extents)?;
     let output: Dims = transposed_extents(&transposed, &extents, &filter_extents)
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let after = TensorEpilogue {
@@ -26,7 +26,7 @@ pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
     let chain = with_floating!(dtype, T => {
         convolve_transposed_into::<T>(node.execution, &transposed, [x, filter], after, &out)
     }, else return Err(node.inputs.unsupported(0, dtype)));
-    let chain = chain.map_err(|error| node.error(error.message()))?;
+    let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -3,9 +3,9 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise as math;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata};
 
-use super::{of_two, positions};
+use super::{of_two, position};
 use crate::onnx::dispatch::{to_f64, with_integer};
 use crate::onnx::outputs::IntoValue;
 use crate::onnx::{Node, Outputs, with_floating, with_real};
@@ -77,12 +77,14 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         return done.unwrap_or_else(|| Err(node.inputs.unsupported(0, dtype)));
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
+        node.beside
+            .set_aside(tensor.n_elements(), size_of::<f64>())?;
         let list = to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype()))?;
         node.tensor_of(&tensor.shape().to_dims(), &list)
     };
     let (x, y) = (wide(0, x)?, wide(1, y)?);
     let metadata = math::binary_metadata::<math::Power, f64>(x.metadata(), y.metadata())
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     let extents = metadata.shape.to_dims();
     let powers = node.output(DType::F64, &extents)?;
     let out = node.output(dtype, &extents)?;
@@ -144,17 +146,18 @@ pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.tensor(1)?, node.inputs.tensor(2)?);
     let shapes = [condition.metadata(), x.metadata(), y.metadata()].map(|one| one.shape.to_dims());
     let extents = math::broadcast_extents(&[&shapes[0], &shapes[1], &shapes[2]])
-        .map_err(|error| node.error(error.message()))?;
+        .map_err(|error| node.told(&error))?;
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let (reading, lists) = (condition.read()?, [x.strings(), y.strings()]);
         let conditions = reading.elements::<Bool>()?;
-        let [at, x_at, y_at] = [0, 1, 2].map(|index| positions(&shapes[index], &extents));
+        let [at, x_at, y_at] = [0, 1, 2].map(|index| position(&shapes[index], &extents));
         let (at, x_at, y_at) = (at?, x_at?, y_at?);
-        let strings = (0..at.len()).map(|index| match conditions[at[index]].into() {
-            true => lists[0][x_at[index]].clone(),
-            false => lists[1][y_at[index]].clone(),
-        });
         let shape = tfrt_tensor::TensorShape::new(&extents)?;
+        let n_strings = TensorMetadata::new(DType::String, shape.clone()).n_elements()?;
+        let strings = (0..n_strings).map(|index| match conditions[at(index)].into() {
+            true => lists[0][x_at(index)].clone(),
+            false => lists[1][y_at(index)].clone(),
+        });
         return Ok(node.strings_of(shape, strings)?.into());
     }
     let (x, y) = (node.inputs.dense(1)?, node.inputs.dense(2)?);

@@ -102,7 +102,7 @@ pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
         .zip(&extents)
         .map(|(term, own)| (&term[..], &own[..]))
         .collect();
-    let labels = Labels::new(&shapes, &result).map_err(|error| node.error(error.message()))?;
+    let labels = Labels::new(&shapes, &result).map_err(|error| node.told(&error))?;
     let dtype = inputs[0].dtype();
     let out = node.output(dtype, labels.output())?;
     let chain = with_real!(dtype, T => einsum_into::<T>(node.execution, labels, &inputs, &out)?, else

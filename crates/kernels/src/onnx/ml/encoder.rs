@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tfrt_host::Error;
 use tfrt_tensor::{DType, StringHostTensor, Tensor};
 
+use super::super::carried::{count, extents};
 use super::super::dispatch::to_f64;
 use super::super::{Node, Outputs};
 
@@ -27,6 +28,9 @@ impl std::fmt::Display for Key {
 }
 
 impl Key {
+    /// What one takes beside the bytes of a text: itself, what the heap adds, and a number on the way.
+    const BYTES: usize = size_of::<Key>() + 16 + size_of::<f64>();
+
     fn of_float(value: f64) -> Key {
         Key::Bits(match value {
             _ if value.is_nan() => f64::NAN.to_bits(),
@@ -37,8 +41,12 @@ impl Key {
     }
 
     /// The keys of a tensor's elements.
-    pub(super) fn of(tensor: &Tensor) -> Result<Vec<Key>, Error> {
+    pub(super) fn of(node: &Node<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
+        let n_keys = count(&extents(tensor));
+        node.beside.set_aside(n_keys, Key::BYTES)?;
         if let Tensor::String(strings) = tensor {
+            let n_bytes = strings.strings().iter().map(Vec::len).sum();
+            node.beside.set_aside(n_bytes, 1)?;
             return Ok(strings.strings().iter().cloned().map(Key::Text).collect());
         }
         let dense = tensor.as_dense()?;
@@ -109,8 +117,8 @@ fn pairs(node: &Node<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs
 /// The value of the key that each element of the first operand is, or the default.
 fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
-    let n_values = super::super::carried::count(&values.metadata().shape.to_dims());
-    let keys = Key::of(keys)?;
+    let n_values = count(&values.metadata().shape.to_dims());
+    let keys = Key::of(node, keys)?;
     if keys.len() != n_values {
         let n_keys = keys.len();
         return Err(node.error(format_args!(
@@ -122,7 +130,9 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
         // The last of equal keys counts.
         places.insert(key, place);
     }
-    let found: Vec<Option<usize>> = Key::of(x)?
+    let n_found = count(&extents(x));
+    node.beside.set_aside(n_found, size_of::<Option<usize>>())?;
+    let found: Vec<Option<usize>> = Key::of(node, x)?
         .iter()
         .map(|key| places.get(key).copied())
         .collect();
@@ -169,13 +179,15 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
     let (categories, found) = match x {
         Tensor::String(_) => {
             let names = node.attributes.strings("cats_strings")?.unwrap_or_default();
-            (Key::of(&strings(names)?)?, Key::of(x)?)
+            (Key::of(node, &strings(names)?)?, Key::of(node, x)?)
         }
-        x => {
+        _ => {
             #[expect(clippy::cast_possible_truncation, reason = "so categories are defined")]
             let key = |x: f64| Key::Integer(x as i64);
             let categories = integers.iter().copied().map(Key::Integer);
-            let found = to_f64(x.as_dense()?)?.into_iter().map(key);
+            let found = node.inputs.numbers(0)?;
+            node.beside.set_aside(found.len(), Key::BYTES)?;
+            let found = found.into_iter().map(key);
             (categories.collect(), found.collect())
         }
     };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{Error, ExecutionContext, Heap, Value};
 
-use super::super::{Attributes, Inputs, Node, Outputs, add};
+use super::super::{Attributes, Beside, Inputs, Node, Outputs, add};
 use super::{linear, maps, trees, vectors};
 
 /// What was learned: calculates results as often as it is asked to.
@@ -75,13 +75,15 @@ fn pack(
         let message = format!("'{operator}' is no operator that is read when a model is opened");
         return Err(Error::invalid_argument(message));
     };
+    let beside = Beside::new(name, execution);
     let node = Node {
         name,
-        inputs: Inputs::new(name, &[]),
+        inputs: Inputs::new(name, &[], &beside),
         attributes: Attributes::new(name, *attributes)?,
         opset: *opset,
         n_results: 0,
         execution,
+        beside: &beside,
     };
     let learned = prepare(&node)?;
     Ok(Prepared { name, learned })
@@ -101,13 +103,15 @@ fn run(
             "operand 0: expected an operator that was read",
         ));
     };
+    let beside = Beside::new(name, execution);
     let node = Node {
         name,
-        inputs: Inputs::new(name, &operands[1..]),
+        inputs: Inputs::new(name, &operands[1..], &beside),
         attributes: Attributes::new(name, *attributes)?,
         opset: *opset,
         n_results: n_results.0,
         execution,
+        beside: &beside,
     };
     learned.clone().run(&node)?.into_results(&node)
 }

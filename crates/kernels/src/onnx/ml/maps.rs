@@ -57,7 +57,7 @@ struct DictVectorizer {
 
 pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
     let words = Labels::of(node, "string_vocabulary", "int64_vocabulary")?;
-    let keys = Key::of(&words.to_tensor(node)?)?.into_iter();
+    let keys = Key::of(node, &words.to_tensor(node)?)?.into_iter();
     Ok(Arc::new(DictVectorizer {
         places: keys.enumerate().map(|(place, key)| (key, place)).collect(),
         n_words: words.len(),
@@ -67,7 +67,7 @@ pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error
 impl Learned for DictVectorizer {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let map = map(node)?;
-        let places = Key::of(map.keys())?;
+        let places = Key::of(node, map.keys())?;
         let places = places.iter().map(|key| self.places.get(key).copied());
         let extents = [1, self.n_words];
         match map.values() {

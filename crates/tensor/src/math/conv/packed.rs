@@ -376,7 +376,7 @@ fn layout_of(
         let message = format!("{filters} filters can't be divided into {groups} groups");
         return Err(Error::invalid_argument(message));
     }
-    let too_many = || Error::invalid_argument("a packed filter does not fit any memory");
+    let too_many = || Error::resource_exhausted("a packed filter does not fit any memory");
     let depth = taps
         .iter()
         .try_fold(*own_channels, |product, extent| {

@@ -81,7 +81,7 @@ impl PackedRight {
         };
         let n_elements = layout
             .n_elements()
-            .ok_or_else(|| Error::invalid_argument("a packed matrix does not fit any memory"))?;
+            .ok_or_else(|| Error::resource_exhausted("a packed matrix does not fit any memory"))?;
         let metadata = TensorMetadata::new(DType::F32, TensorShape::new(&[n_elements])?);
         let mut elements = DenseHostTensor::zeroed(allocator, metadata)?;
         if n_elements > 0 {
@@ -181,7 +181,8 @@ impl PackedRight {
         let n_rows = rows
             .iter()
             .try_fold(1_usize, |product, extent| product.checked_mul(*extent));
-        n_rows.ok_or_else(|| Error::invalid_argument("a product has more rows than fit any memory"))
+        n_rows
+            .ok_or_else(|| Error::resource_exhausted("a product has more rows than fit any memory"))
     }
 
     fn panels<'p>(&self, elements: &'p [f32]) -> Panels<'p> {

@@ -91,8 +91,9 @@ impl Movement {
     ) -> Result<Movement, Error> {
         expect_dimension(input, dimension)?;
         let extent = input[dimension];
-        let mut list = Vec::new();
         // As many as lie in memory, unless they are repeated.
+        let n_known = positions.as_slice().map_or(0, <[I]>::len);
+        let mut list = Vec::with_capacity(n_known);
         for (index, position) in positions.iter().enumerate() {
             let place = resolve(position, extent)
                 .ok_or_else(|| outside(position, index, positions.extents(), extent))?;

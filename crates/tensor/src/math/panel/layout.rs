@@ -173,7 +173,7 @@ pub(crate) fn lay_all_again(
 ) -> Result<DenseHostTensor, Error> {
     let n = |layout: Layout| layout.n_elements()?.checked_mul(n_parts);
     let (Some(n_from), Some(n_to)) = (n(from), n(to)) else {
-        return Err(Error::invalid_argument(
+        return Err(Error::resource_exhausted(
             "packed elements do not fit any memory",
         ));
     };

@@ -91,7 +91,7 @@ fn alone(extents: &[usize]) -> Result<Dims, Error> {
         return Err(Error::invalid_argument(message));
     };
     let n_images = batch.checked_mul(*channels).ok_or_else(|| {
-        Error::invalid_argument(format!(
+        Error::resource_exhausted(format!(
             "a tensor of shape {extents:?} does not fit any memory"
         ))
     })?;

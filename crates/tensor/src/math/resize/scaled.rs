@@ -53,6 +53,60 @@ pub struct Scaling {
     pub extrapolation: f64,
 }
 
+impl Scaling {
+    /// The bytes that the weights for these dimensions take: of each place of the result a list.
+    pub fn bytes_of_taps(&self, dimensions: &[Along]) -> usize {
+        const OF_LIST: usize = size_of::<Vec<(usize, f64)>>() + 16;
+        if dimensions.iter().any(|along| along.output == 0) {
+            return 0;
+        }
+        let bytes = dimensions.iter().map(|along| {
+            let n_taps = match self.reach() {
+                None => 1,
+                Some(reach) => n_taps(self.first_tap(reach, along)),
+            };
+            let of_place = n_taps.saturating_mul(size_of::<(usize, f64)>());
+            of_place
+                .saturating_add(OF_LIST)
+                .saturating_mul(along.output)
+        });
+        bytes.fold(0, usize::saturating_add)
+    }
+
+    /// How far from a place its elements lie, unless it is made of the nearest.
+    fn reach(&self) -> Option<f64> {
+        match self.blend {
+            Blend::Nearest(_) => None,
+            Blend::Linear => Some(1.0),
+            Blend::Cubic(_) => Some(2.0),
+        }
+    }
+
+    /// The factor by which weights are taken from further away, where the picture becomes smaller.
+    fn shrunk(&self, along: &Along) -> f64 {
+        if self.antialias {
+            along.scale.min(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// The first element that is looked at, from the one before the place.
+    fn first_tap(&self, reach: f64, along: &Along) -> i64 {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "what does not fit is refused where room is made"
+        )]
+        let before = (-reach / self.shrunk(along)).floor() as i64;
+        before.saturating_add(1)
+    }
+}
+
+/// As many elements lie behind a place as before it.
+fn n_taps(first: i64) -> usize {
+    usize::try_from(2_i64.saturating_sub(first.saturating_mul(2))).unwrap_or(usize::MAX)
+}
+
 /// A dimension that is resized.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Along {
@@ -277,12 +331,7 @@ fn of_place(scaling: &Scaling, along: &Along, place: usize) -> Result<Vec<(usize
     let base = base as i64;
     let last = i64::try_from(along.input).unwrap_or(i64::MAX) - 1;
     let clamped = |position: i64| usize::try_from(position.clamp(0, last)).unwrap_or(0);
-    let shrunk = if scaling.antialias {
-        along.scale.min(1.0)
-    } else {
-        1.0
-    };
-    let (reach, weight): (f64, Box<dyn Fn(f64) -> f64>) = match scaling.blend {
+    let weight: Box<dyn Fn(f64) -> f64> = match scaling.blend {
         Blend::Nearest(rounding) => {
             let is_second = ratio == 1.0
                 || match rounding {
@@ -296,17 +345,12 @@ fn of_place(scaling: &Scaling, along: &Along, place: usize) -> Result<Vec<(usize
                 1.0,
             )]);
         }
-        Blend::Linear => (1.0, Box::new(|x: f64| (1.0 - x.abs()).max(0.0))),
-        Blend::Cubic(a) => (2.0, Box::new(move |x: f64| cubic(a, x.abs()))),
+        Blend::Linear => Box::new(|x: f64| (1.0 - x.abs()).max(0.0)),
+        Blend::Cubic(a) => Box::new(move |x: f64| cubic(a, x.abs())),
     };
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "what does not fit is refused below"
-    )]
-    let start = (-reach / shrunk).floor() as i64 + 1;
-    let n_taps =
-        usize::try_from(2_i64.saturating_sub(start.saturating_mul(2))).unwrap_or(usize::MAX);
-    let mut list: Vec<(usize, f64)> = room_for(n_taps)?;
+    let shrunk = scaling.shrunk(along);
+    let start = scaling.first_tap(scaling.reach().unwrap_or(0.0), along);
+    let mut list: Vec<(usize, f64)> = room_for(n_taps(start))?;
     let mut total = 0.0;
     for tap in start..2 - start {
         #[allow(clippy::cast_precision_loss, reason = "it was a float just now")]

@@ -115,7 +115,7 @@ pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
         }
     };
     let trees = Trees::new(nodes, leaves, roots, n_targets, aggregate);
-    let trees = trees.map_err(|error| node.error(error.message()))?;
+    let trees = trees.map_err(|error| node.told(&error))?;
     let weights = node
         .attributes
         .tensor("leaf_weights", node.execution.host().allocator())?;

@@ -1,0 +1,72 @@
+//! [`Aside`]: memory that is counted while somebody else's is used.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_async::HostAllocator;
+
+use super::Block;
+
+/// Memory that is set aside bit by bit, for what has its own from elsewhere and becomes more and more: a limit on the
+/// allocator counts it, and is asked before there is much. Given back by being dropped.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use tfrt_host::memory::{Aside, LimitedAllocator};
+/// use tfrt_host::{HostAllocator, HostContext, kernel::KernelRegistry};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let limited: Arc<dyn HostAllocator> = Arc::new(LimitedAllocator::new(host.allocator().clone(), 1_000));
+/// let mut aside = Aside::new(&limited);
+/// assert!(aside.add(600) && aside.add(300));
+/// assert!(!aside.add(600), "there are no 1,500 bytes");
+/// ```
+pub struct Aside {
+    allocator: Arc<dyn HostAllocator>,
+    blocks: Vec<Block>,
+    /// Of all blocks.
+    n_bytes: usize,
+    /// Bytes of the blocks that nobody asked for yet.
+    n_left: usize,
+}
+
+impl Aside {
+    /// Sets nothing aside yet.
+    pub fn new(allocator: &Arc<dyn HostAllocator>) -> Self {
+        Aside {
+            allocator: allocator.clone(),
+            blocks: Vec::new(),
+            n_bytes: 0,
+            n_left: 0,
+        }
+    }
+
+    /// Sets so many more bytes aside; false if the allocator has no memory left.
+    #[must_use]
+    pub fn add(&mut self, n_bytes: usize) -> bool {
+        if n_bytes > self.n_left {
+            // A quarter more than there is, so that there are few blocks.
+            let more = n_bytes.max(self.n_bytes / 4);
+            let Some(block) = Block::set_aside(&self.allocator, more) else {
+                return false;
+            };
+            self.blocks.push(block);
+            self.n_bytes = self.n_bytes.saturating_add(more);
+            self.n_left = self.n_left.saturating_add(more);
+        }
+        self.n_left -= n_bytes;
+        true
+    }
+}
+
+impl fmt::Debug for Aside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aside")
+            .field("allocator", &self.allocator.name())
+            .field("n_bytes", &self.n_bytes)
+            .finish()
+    }
+}
