@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tfrt_async::queue::SingleThreadedWorkQueue;
+use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_async::{AsyncValue, Promise};
 use tfrt_host::kernel::{Arguments, Call, Callee, Forward, KernelRegistry, Later, Rest, Step};
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, RequestContext};
@@ -41,18 +41,24 @@ fn waits(values: Rest) -> Step {
     })
 }
 
-/// Runs a kernel on a number and on one that comes when the kernel has returned, in any case and if it waits.
-fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
+/// Kernels, with one whose result comes when its promise is kept.
+fn promising() -> (KernelRegistry, Arc<Mutex<Vec<Promise<i32>>>>) {
     let promises = Arc::<Mutex<Vec<Promise<i32>>>>::default();
     let kept = promises.clone();
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
+    registry.add("t.to_come", move |_: i32| -> AsyncValue<i32> {
+        let (promise, value) = AsyncValue::pending();
+        kept.lock().unwrap().push(promise);
+        value
+    });
+    (registry, promises)
+}
+
+/// Runs a kernel on a number and on one that comes when the kernel has returned, in any case and if it waits.
+fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
+    let (mut registry, promises) = promising();
     registry
-        .add("t.to_come", move |_: i32| -> AsyncValue<i32> {
-            let (promise, value) = AsyncValue::pending();
-            kept.lock().unwrap().push(promise);
-            value
-        })
         .add("t.forwards", forwards)
         .add("t.counts", counts)
         .add("t.counts_later", counts_later)
@@ -111,4 +117,45 @@ fn kernels_with_handles_end_like_all_others() {
     let misfit = "the kernel gave 3 results where 2 are expected";
     check("t.waits", "%a, %b", &[misfit, misfit], 1);
     check("t.forwards", "%a, %b", &[misfit, misfit], 1);
+}
+
+/// Runs a kernel that counts which of its operands are there when it starts, all of them to come, and returns the count.
+fn n_settled(operands: &str, n_resolved_first: usize, queue: Arc<dyn ConcurrentWorkQueue>) -> i32 {
+    let (mut registry, promises) = promising();
+    registry.add("t.counts", counts);
+    let host = HostContext::builder(registry).queue(queue).build();
+    let types = vec!["i32"; operands.split(',').count()].join(", ");
+    let text = format!(
+        "func.func @main(%x: i32) -> (i32, i32) {{
+           %p = \"t.to_come\"(%x) {{_tfrt_cost = 1000 : i64}} : (i32) -> i32
+           %q = \"t.to_come\"(%x) {{_tfrt_cost = 1000 : i64}} : (i32) -> i32
+           %a, %b = \"t.counts\"({operands}) {{bef.nonstrict}} : ({types}) -> (i32, i32)
+           tfrt.return %a, %b : i32, i32
+         }}"
+    );
+    let main = main_of(&host, &text);
+    let context = ExecutionContext::new(&RequestContext::new(&host));
+    let values = main.execute(&context, vec![AnyAsyncValue::new(3)]);
+    while promises.lock().unwrap().len() < 2 {
+        std::thread::yield_now();
+    }
+    let mut promises = std::mem::take(&mut *promises.lock().unwrap());
+    let rest = promises.split_off(n_resolved_first);
+    promises.into_iter().for_each(|promise| promise.resolve(4));
+    rest.into_iter().for_each(|promise| promise.resolve(5));
+    host.queue().await_all(&values).unwrap();
+    values[1].clone().settled().get::<i32>().copied().unwrap()
+}
+
+#[test]
+fn a_kernel_starts_with_an_operand_that_is_there() {
+    for operands in ["%p", "%q", "%p, %p", "%p, %q", "%q, %p, %p"] {
+        for _ in 0..200 {
+            let alone = Arc::new(SingleThreadedWorkQueue::new());
+            let several = Arc::new(MultiThreadedWorkQueue::new(4, 1).unwrap());
+            for queue in [alone as Arc<dyn ConcurrentWorkQueue>, several] {
+                assert!(n_settled(operands, 1, queue) > 0, "{operands}");
+            }
+        }
+    }
 }
