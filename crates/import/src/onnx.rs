@@ -36,7 +36,7 @@ mod sparse;
 mod tensor;
 mod types;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
@@ -45,6 +45,7 @@ use crate::codes;
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
+pub use external::{Folder, Outside};
 pub use tensor::{Tensor, TensorData};
 
 /// Versions of the default operator set that are known.
@@ -55,8 +56,8 @@ pub const OPSETS: std::ops::RangeInclusive<i64> = 1..=27;
 pub struct Options {
     /// What errors and locations call the file.
     pub name: String,
-    /// The folder that holds elements outside of the model; `None` refuses them.
-    pub folder: Option<PathBuf>,
+    /// Where elements outside of the model may lie.
+    pub outside: Outside,
 }
 
 impl Options {
@@ -64,7 +65,7 @@ impl Options {
     pub fn new(name: impl Into<String>) -> Options {
         Options {
             name: name.into(),
-            folder: None,
+            outside: Outside::Unknown,
         }
     }
 
@@ -76,7 +77,7 @@ impl Options {
         };
         Options {
             name: path.display().to_string(),
-            folder: Some(folder.to_path_buf()),
+            outside: Outside::In(Folder::new(folder)),
         }
     }
 }

@@ -18,7 +18,7 @@ use std::{
 use expect_test::expect_file;
 use tfrt_import::{
     codes,
-    onnx::{Options, import},
+    onnx::{Folder, Options, Outside, import},
 };
 use tfrt_ir::Diagnostics;
 
@@ -46,7 +46,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
     let options = Options {
         name: "model.onnx".to_owned(),
-        folder: Some(folder.to_path_buf()),
+        outside: Outside::In(Folder::new(folder)),
     };
     let run = move || {
         let start = Instant::now();
@@ -88,6 +88,35 @@ fn files_beside_a_model_need_its_folder() {
     );
     let (errors, _) = refuse(model.0, &FOLDER);
     assert!(errors.is_none(), "{errors:?}");
+}
+
+#[test]
+fn folder_knows_which_of_its_files_were_read() {
+    let folder = Folder::new(&*FOLDER);
+    let read = |entries: &[(&str, &str)]| {
+        let options = Options {
+            name: "model.onnx".to_owned(),
+            outside: Outside::In(folder.clone()),
+        };
+        let model = wire::with_initializer(wire::external(entries));
+        let _ = import(model.0, &options);
+        folder.files_read()
+    };
+    assert!(read(&[("location", "missing.bin")]).is_empty());
+    let file = fs::canonicalize(FOLDER.join("w.bin")).unwrap();
+    assert_eq!(read(&[("location", "w.bin")]), [file]);
+}
+
+#[test]
+fn files_beside_the_model_of_a_stranger_are_refused() {
+    let options = Options {
+        name: "model.onnx".to_owned(),
+        outside: Outside::Refused,
+    };
+    let model = wire::with_initializer(wire::external(&[("location", "w.bin")]));
+    let errors = import(model.0, &options).unwrap_err().to_string();
+    let expected = "has its elements in another file, which is refused to programs of strangers";
+    assert!(errors.contains(expected), "{errors}");
 }
 
 #[test]

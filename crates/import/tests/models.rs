@@ -13,7 +13,7 @@ use std::{
 
 use expect_test::expect_file;
 use tfrt_import::onnx::{
-    ElementType, Options, Tensor, TensorData,
+    ElementType, Folder, Options, Outside, Tensor, TensorData,
     data::{Data, Kind},
     import,
 };
@@ -35,7 +35,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
-        folder: Some(FOLDER.clone()),
+        outside: Outside::In(Folder::new(FOLDER.clone())),
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))
 }

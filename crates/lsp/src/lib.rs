@@ -54,12 +54,14 @@ pub trait Checker {
 }
 
 /// How a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// As agreed: by `shutdown`, then `exit` or the end of the stream.
     Orderly,
     /// By `exit` or the end of the stream, unannounced.
     Abrupt,
+    /// By the end of the stream, and what came last could not be read, for this reason.
+    Unreadable(String),
 }
 
 /// Serves one editor until it leaves. `version` is told to it.

@@ -50,6 +50,8 @@ pub(crate) struct Server<'c, W> {
     inbox: VecDeque<Message>,
     /// Of the requests in the inbox those that are not wanted any more.
     cancelled: HashSet<Id>,
+    /// Why what came last could not be read.
+    unreadable: Option<String>,
 }
 
 /// Messages in the inbox; more wait in the channel.
@@ -66,6 +68,7 @@ impl<'c, W: Write> Server<'c, W> {
             documents: HashMap::new(),
             inbox: VecDeque::new(),
             cancelled: HashSet::new(),
+            unreadable: None,
         }
     }
 
@@ -98,10 +101,11 @@ impl<'c, W: Write> Server<'c, W> {
         }
     }
 
-    fn end(&self) -> End {
-        match self.stage {
-            Stage::ShutDown => End::Orderly,
-            Stage::New | Stage::Running => End::Abrupt,
+    fn end(&mut self) -> End {
+        match (self.stage, self.unreadable.take()) {
+            (Stage::ShutDown, _) => End::Orderly,
+            (Stage::New | Stage::Running, Some(reason)) => End::Unreadable(reason),
+            (Stage::New | Stage::Running, None) => End::Abrupt,
         }
     }
 
@@ -160,6 +164,12 @@ impl<'c, W: Write> Server<'c, W> {
     }
 
     fn take(&mut self, message: Message) -> io::Result<()> {
+        self.unreadable = match &message {
+            Message::Invalid { error, .. } if error.code == code::PARSE_ERROR => {
+                Some(error.message.clone())
+            }
+            _ => None,
+        };
         match message {
             Message::Request { id, method, params } => {
                 let outcome = match self.cancelled.remove(&id) {

@@ -82,20 +82,28 @@ impl<R: BufRead> Frames<R> {
         }
         Ok(Some(match serde_json::from_slice::<Value>(&body) {
             Ok(value) => Message::from_json(value),
-            Err(error) => Message::unreadable(format!("the content is not JSON: {error}")),
+            Err(error) => {
+                // Its length may have been wrong, and a part of the next header be gone.
+                self.is_lost = true;
+                Message::unreadable(format!("the content is not JSON: {error}"))
+            }
         }))
     }
 
     /// Reads lines up to the empty one behind a `Content-Length`.
     fn header(&mut self) -> io::Result<Header> {
         let mut found = None;
+        let mut other: Option<String> = None;
         let mut line = Vec::new();
         loop {
             line.clear();
             let input = self.input.by_ref();
             let len_bytes = input.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
             if line.last() != Some(&b'\n') && (len_bytes as u64) < MAX_HEADER_BYTES {
-                return Ok(Header::End);
+                return Ok(match other {
+                    Some(other) if found.is_none() => self.without_length(&other),
+                    _ => Header::End,
+                });
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\r', '\n']);
@@ -113,14 +121,25 @@ impl<R: BufRead> Frames<R> {
                 self.is_lost = false;
             } else if let (true, Some(len_bytes)) = (text.is_empty(), found) {
                 return Ok(Header::LenBytes(len_bytes));
-            } else if !is_header(text) && !self.is_lost {
-                self.is_lost = true;
-                let shown: String = text.chars().take(40).collect();
-                return Ok(Header::Wrong(format!(
-                    "expected a header with Content-Length, found {shown:?}"
-                )));
+            } else if let (true, Some(other)) = (text.is_empty(), &other) {
+                return Ok(self.without_length(other));
+            } else if self.is_lost {
+                continue;
+            } else if !is_header(text) {
+                return Ok(self.without_length(text));
+            } else if !text.is_empty() && other.is_none() {
+                other = Some(text.to_owned());
             }
         }
+    }
+
+    /// Skips what follows a header without its length.
+    fn without_length(&mut self, found: &str) -> Header {
+        self.is_lost = true;
+        let shown: String = found.chars().take(40).collect();
+        Header::Wrong(format!(
+            "expected a header with Content-Length, found {shown:?}"
+        ))
     }
 }
 
@@ -185,6 +204,8 @@ mod tests {
             framed("17"),
             framed("\u{fffd}"),
             "GET / HTTP/1.1\r\n\r\n".to_owned(),
+            "Content-Type: x\r\n\r\n{}".to_owned(),
+            "Content-Type: x\r\nOther: y\r\n\r\n{}\r\n\r\n".to_owned(),
             "Content-Length: x\r\n\r\n".to_owned(),
             "Content-Length: -1\r\n\r\n".to_owned(),
             "Content-Length: 99999999999999999999\r\n\r\n".to_owned(),
@@ -217,5 +238,8 @@ mod tests {
         for end in 0..bytes.len() {
             assert_eq!(methods(&bytes[..end]), "");
         }
+        assert_eq!(methods("\r\n\r\n"), "");
+        assert_eq!(methods("Content-Type: x\r\n"), "!");
+        assert_eq!(methods("Content-Type: x\r\n\r\n{}"), "!");
     }
 }

@@ -23,6 +23,8 @@ pub enum ExitStatus {
     Leaked = 6,
     /// Our own fault.
     Internal = 70,
+    /// It was interrupted, and ended at once: what a shell reports for that.
+    Interrupted = 130,
 }
 
 impl From<ExitStatus> for ExitCode {

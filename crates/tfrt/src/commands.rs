@@ -22,6 +22,7 @@ pub mod explain;
 mod given;
 pub mod inspect;
 pub mod kernels;
+mod limited;
 pub mod lsp;
 mod mapped;
 pub mod opt;

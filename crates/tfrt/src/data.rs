@@ -1,5 +1,11 @@
 //! What models are given and what they give, as files, as text, and out of nothing.
 
+use std::sync::Arc;
+
+use tfrt::HostAllocator;
+use tfrt::host::memory::Aside;
+use tfrt::tensor::{Sequence, Tensor};
+
 pub mod cells;
 pub mod image;
 pub mod json;
@@ -9,3 +15,20 @@ pub mod random;
 pub mod read;
 pub mod show;
 pub mod write;
+
+/// A sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for each is
+/// set aside before it is read.
+fn sequence(
+    tensors: impl Iterator<Item = Result<Tensor, String>>,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Sequence, String> {
+    let (mut list, mut aside) = (Vec::new(), Aside::new(allocator));
+    for tensor in tensors {
+        if !aside.add(Sequence::BYTES_PER_TENSOR) {
+            let n_tensors = list.len() + 1;
+            return Err(format!("Cannot allocate sequence of {n_tensors} tensors"));
+        }
+        list.push(tensor?);
+    }
+    Ok(Sequence::set_aside(list, aside))
+}

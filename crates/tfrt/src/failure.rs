@@ -36,6 +36,8 @@ pub enum Failure {
     Output(io::Error),
     /// The process is still at work when twice this time has passed.
     TookTooLong(Duration),
+    /// Ctrl-C came before anything was called.
+    Interrupted,
     /// It was told already.
     Told(ExitStatus),
 }
@@ -56,6 +58,7 @@ impl Failure {
                 _ => ExitStatus::Rejected,
             },
             Failure::TookTooLong(_) => ExitStatus::Cancelled,
+            Failure::Interrupted => ExitStatus::Interrupted,
             Failure::Told(status) => *status,
             _ => ExitStatus::Rejected,
         }
@@ -98,6 +101,7 @@ impl Failure {
             Failure::TookTooLong(time) => Some(format!(
                 "ended, since there was work that did not stop at the deadline of {time:?}"
             )),
+            Failure::Interrupted => Some("interrupted before anything was called".to_owned()),
             Failure::Open(_)
             | Failure::LimitedOpen { .. }
             | Failure::Text(_)

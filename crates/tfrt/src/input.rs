@@ -44,8 +44,8 @@ pub enum Input {
     Model {
         /// What to call it in messages.
         name: String,
-        /// The folder of elements that lie in files of their own; `None` refuses them.
-        folder: Option<PathBuf>,
+        /// Where elements may lie that have files of their own.
+        outside: importer::Outside,
         /// The bytes.
         bytes: ModelBytes,
     },
@@ -138,10 +138,13 @@ impl Input {
         if !has_name && !is_model(&bytes) {
             return Input::from_bytes(&name, bytes);
         }
-        let folder = importer::Options::at_path(path).folder;
+        let outside = match path == Path::new(STANDARD_INPUT) {
+            true => importer::Outside::Unknown,
+            false => importer::Options::at_path(path).outside,
+        };
         Ok(Input::Model {
             name: name.into_owned(),
-            folder: folder.filter(|_| path != Path::new(STANDARD_INPUT)),
+            outside,
             bytes: ModelBytes(Arc::new(bytes)),
         })
     }
@@ -159,7 +162,7 @@ impl Input {
         if is_model(&bytes) {
             return Ok(Input::Model {
                 name: name.to_owned(),
-                folder: None,
+                outside: importer::Outside::Unknown,
                 bytes: ModelBytes(Arc::new(bytes)),
             });
         }
@@ -186,10 +189,22 @@ impl Input {
 
     /// Returns the input without leave to read other files: a model whose elements lie in one is refused.
     pub fn alone(mut self) -> Input {
-        if let Input::Model { folder, .. } = &mut self {
-            *folder = None;
+        if let Input::Model { outside, .. } = &mut self {
+            *outside = importer::Outside::Refused;
         }
         self
+    }
+
+    /// Returns the files beside a model, without links, that elements of it were read from so far: by what has made
+    /// a module or a program of it. No other input reads files.
+    pub fn files_beside(&self) -> Vec<PathBuf> {
+        match self {
+            Input::Model {
+                outside: importer::Outside::In(folder),
+                ..
+            } => folder.files_read(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the module that a text or a model is, verified; `None` of bytes, which were one.
@@ -219,8 +234,8 @@ impl Input {
 
     fn importing(&self) -> importer::Options {
         let mut options = importer::Options::new(self.name());
-        if let Input::Model { folder, .. } = self {
-            options.folder.clone_from(folder);
+        if let Input::Model { outside, .. } = self {
+            options.outside.clone_from(outside);
         }
         options
     }

@@ -17,7 +17,7 @@ mod failure;
 mod options;
 mod talk;
 
-use failure::ExitStatus;
+use failure::{ExitStatus, Failure};
 use options::{Cli, Color, Command, MessageFormat};
 use talk::Talk;
 
@@ -34,7 +34,11 @@ fn main() -> ExitCode {
                 // Help and version are no errors.
                 false => match unless_unread(error.print()) {
                     Ok(()) => ExitCode::SUCCESS,
-                    Err(_) => ExitStatus::Rejected.into(),
+                    Err(reason) => {
+                        let failure = Failure::Output(reason);
+                        talk_by_words().failure(&failure);
+                        failure.status().into()
+                    }
                 },
             };
         }
@@ -81,9 +85,19 @@ fn execute(command: &Command, talk: &Talk) -> ExitStatus {
     })
 }
 
+/// Talks as is asked for by a command line that is not read as a whole.
+fn talk_by_words() -> Talk {
+    match wants_json() {
+        true => Talk::new(Color::Never, MessageFormat::Json),
+        false => Talk::new(Color::Auto, MessageFormat::Full),
+    }
+}
+
 /// Tells whether messages are to be JSON, by a command line that can't be read as a whole.
-fn wants_json(words: impl Iterator<Item = OsString>) -> bool {
-    let words: Vec<OsString> = words.take_while(|word| word != "--").collect();
+fn wants_json() -> bool {
+    let words: Vec<OsString> = std::env::args_os()
+        .take_while(|word| word != "--")
+        .collect();
     let is_pair = |pair: &[OsString]| pair[0] == "--message-format" && pair[1] == "json";
     words.windows(2).any(is_pair) || words.iter().any(|word| word == "--message-format=json")
 }
@@ -94,8 +108,8 @@ fn tell_usage(error: &clap::Error) {
         let word = word.to_string_lossy().into_owned();
         visible::name(&word) != word
     };
-    if wants_json(std::env::args_os()) {
-        return Talk::new(Color::Never, MessageFormat::Json).usage(&error.render().to_string());
+    if wants_json() {
+        return talk_by_words().usage(&error.render().to_string());
     }
     // Nothing can be done if it can't be printed.
     let _ = match std::env::args_os().any(hides) {

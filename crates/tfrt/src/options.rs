@@ -30,7 +30,8 @@ Exit status:
   5   a limit was exceeded: depth, steps or memory
   6   values leaked
   70  a fault of tfrt itself
-  130 it was interrupted a second time, which ends it at once
+  130 it was interrupted a second time, or before or after functions were called, which ends it
+      at once
 
 Results and program output go to standard output, everything else to standard error.
 `tfrt explain CODE` tells more about the code behind a message, such as TF0201.";
@@ -148,10 +149,6 @@ pub struct RunOptions {
     #[arg(long, value_name = "ALLOCATOR", default_value = "system")]
     pub allocator: AllocatorOption,
 
-    /// Cancel a function that takes longer: 500ms, 2s, 1m
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub deadline: Option<Duration>,
-
     /// Name the code of each error in the results
     #[arg(long)]
     pub print_error_code: bool,
@@ -196,19 +193,9 @@ impl RunOptions {
     pub fn calls_functions(&self) -> bool {
         !self.functions.is_empty() || !self.arguments.is_empty()
     }
-
-    /// What a program may use that nobody vouches for; `None` if somebody does.
-    pub fn untrusted(&self) -> Option<Untrusted> {
-        let limits = &self.limits;
-        limits.untrusted.then(|| Untrusted {
-            max_file_bytes: limits.max_file_bytes(),
-            limits: limits.limits(),
-            max_time: self.deadline.unwrap_or(Untrusted::default().max_time),
-        })
-    }
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitOptions {
     /// Take the program, and files of inputs, for a stranger's: sets a limit on everything (64 MiB of file,
@@ -232,9 +219,23 @@ pub struct LimitOptions {
     /// Bytes for calls and buffers, such as 64MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub max_memory: Option<usize>,
+
+    /// Cancel a function that takes longer: 500ms, 2s, 1m; since a kernel may not stop, `tfrt run` ends if the
+    /// function is not over after twice the time, and 100ms more than the time at least
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub deadline: Option<Duration>,
 }
 
 impl LimitOptions {
+    /// What a program may use that nobody vouches for; `None` if somebody does.
+    pub fn untrusted(&self) -> Option<Untrusted> {
+        self.untrusted.then(|| Untrusted {
+            max_file_bytes: self.max_file_bytes(),
+            limits: self.limits(),
+            max_time: self.deadline.unwrap_or(Untrusted::default().max_time),
+        })
+    }
+
     /// The limits for the host.
     pub fn limits(&self) -> Limits {
         let rest = match self.untrusted {

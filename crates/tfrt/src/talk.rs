@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write as _};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -105,10 +106,15 @@ impl Talk {
 
     /// Says something that is no problem: a line of JSON, or a text for people.
     pub fn document(&self, document: &impl Serialize, text: impl FnOnce() -> String) {
-        if self.format != MessageFormat::Json {
-            return self.say(&visible::text(&text()));
+        self.say(&self.text_of(document, text));
+    }
+
+    /// What [`document`](Self::document) says.
+    pub fn text_of(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> String {
+        match self.format {
+            MessageFormat::Json => format!("{}\n", json::line(document)),
+            _ => visible::text(&text()).into_owned(),
         }
-        self.say(&format!("{}\n", json::line(document)));
     }
 
     /// Says what is wrong with the command line, in the words of the library that has read it: paragraphs, of which
@@ -218,6 +224,13 @@ impl Talk {
                 may_read.then(|| read_source(file)).flatten()
             })
             .clone()
+    }
+
+    /// The files whose texts were read.
+    pub fn files_read(&self) -> Vec<PathBuf> {
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = sources.iter().filter(|(_, source)| source.is_some());
+        read.map(|(name, _)| name.into()).collect()
     }
 
     fn render_unplaced(&self, problem: &Problem, is_short: bool) -> String {

@@ -122,6 +122,75 @@ fn want_of_memory_is_a_limit_as_of_a_run() {
     assert_eq!(output.status.code(), Some(5), "{said}");
 }
 
+/// Prints without end.
+const ENDLESS: &str = "func.func @main() {
+  %t = tfrt.constant.i1 true
+  %n = tfrt.constant.i32 1
+  %x = tfrt.while %t @body(%n) parallel_iterations(1) : (i32) -> (i32)
+  tfrt.return
+}
+func.func @body(%x: i32) -> (i32, i1) {
+  %c0 = tfrt.new.chain
+  %c1 = tfrt.print.i32 %x, %c0
+  %t = tfrt.constant.i1 true
+  tfrt.return %x, %t : i32, i1
+}
+";
+
+#[test]
+fn limits_are_those_of_a_run() {
+    let with_result = ENDLESS.replacen("main() {", "main() -> i32 {", 1).replacen(
+        "  tfrt.return\n",
+        "  tfrt.return %x : i32\n",
+        1,
+    );
+    let deadline = "'main' fails with 'Deadline exceeded', so that there is nothing to measure";
+    let never = "func.func @main() -> i32 {
+      %a = \"tfrt_test.never\"() : () -> i32
+      tfrt.return %a : i32
+    }";
+    let cases = [
+        (ENDLESS, "--deadline=200ms", 4, deadline),
+        (&with_result, "--deadline=200ms", 4, deadline),
+        (
+            ENDLESS,
+            "--max-steps=1000",
+            5,
+            "help: --max-steps allows 1000 kernels",
+        ),
+        (
+            &with_result,
+            "--max-steps=1000",
+            5,
+            "help: --max-steps allows 1000 kernels",
+        ),
+        (
+            PROGRAM,
+            "--max-file=10",
+            1,
+            "larger than the limit of 10 bytes",
+        ),
+        (
+            never,
+            "--untrusted",
+            1,
+            "note: --untrusted leaves out the kernels of",
+        ),
+    ];
+    for (text, flag, status, expected) in cases {
+        let output = bench("limits", text, &[flag]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{flag}: {said}");
+        assert!(said.contains(expected), "{flag}: {said}");
+    }
+    let fine = PROGRAM.replace(
+        "\"tfrt_test.async_add.i32\"(%one, %one) : (i32, i32) -> i32",
+        "tfrt.add.i32 %one, %one",
+    );
+    let output = bench("limits-fine", &fine, &["--untrusted", "--function=silent"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 #[test]
 fn errors_without_a_place_are_the_reason() {
     let example =

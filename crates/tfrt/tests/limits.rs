@@ -308,6 +308,59 @@ fn tensor_without_memory_has_the_type_of_its_elements() {
 }
 
 #[test]
+fn tensors_of_a_sequence_are_counted_though_they_hold_nothing() {
+    let model = "module attributes {onnx.opset = 20 : i64} {
+      func.func @main(%s: !onnx.sequence<tensor<?xf32>>) -> tensor<i64> attributes {
+          onnx.inputs = [\"s\"], onnx.outputs = [\"n\"]} {
+        %n = \"onnx.SequenceLength\"(%s) : (!onnx.sequence<tensor<?xf32>>) -> tensor<i64>
+        func.return %n : tensor<i64>
+      }
+    }";
+    let path = std::env::temp_dir().join(format!("tfrt-sequence-{}.json", std::process::id()));
+    fs::write(&path, format!("[{}[]]", "[],".repeat(10_000))).unwrap();
+    let input = format!("--input=s={}", path.display());
+    let words = "Cannot allocate sequence of 16";
+    let flags = [&input[..], "--max-memory=1M"];
+    expect("sequence", &flags, model, 5, words);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_no_memory_can_hold_exceeds_a_limit_as_what_this_machine_has_not() {
+    let model = |of: &str, extents: &str| {
+        format!(
+            "module attributes {{onnx.opset = 17 : i64}} {{\n\
+             func.func @main(%x: tensor<3xf32>) -> tensor<*xf32> attributes {{\n\
+             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],\n\
+             onnx.input_dims = [[3 : i64]], onnx.output_dims = [[]]}} {{\n\
+             %s = \"onnx.Constant\"() {{value = dense<[{extents}, 3]> : tensor<3xi64>}} : () -> tensor<3xi64>\n\
+             %c = \"onnx.Constant\"() {{value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}} : () -> tensor<3xf32>\n\
+             %y = \"onnx.Expand\"({of}, %s) : (tensor<3xf32>, tensor<3xi64>) -> tensor<*xf32>\n\
+             func.return %y : tensor<*xf32>\n}}\n}}"
+        )
+    };
+    // Of 2^40 elements, of as many bytes as can't be addressed, and of as many elements.
+    for (a, b) in [
+        (1_u64 << 20, 1_u64 << 20),
+        (1 << 32, 1 << 30),
+        (1 << 40, 1 << 40),
+    ] {
+        let tensor = TENSOR.replace("30000 : i64, 30000 : i64", &format!("{a} : i64, {b} : i64"));
+        let extents = format!("{a}, {b}");
+        // As a result, as what a model makes, and as a constant of it.
+        for program in [tensor, model("%x", &extents), model("%c", &extents)] {
+            for flags in [&["--random"][..], &["--random", "--untrusted"]] {
+                let is_model = program.starts_with("module");
+                let flags = if is_model { flags } else { &flags[1..] };
+                let output = run("huge", flags, program.as_bytes());
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(5), "{flags:?} {program}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
 fn document_is_that_of_a_model_where_the_model_is_refused_or_ended() {
     let document = |flags: &[&str], status| {
         let flags = [&["--untrusted", "--json", "--random"], flags].concat();

@@ -22,15 +22,33 @@ fn closed_output_is_no_fault() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_told() {
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
-        .arg("kernels")
-        .stdout(full)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("No space left on device"), "{stderr}");
+    for line in ["kernels", "--help", "--version", "run --help"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+            .args(line.split(' '))
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let expected = "tfrt: error: cannot write to standard output: No space left on device\n";
+        assert_eq!(stderr, expected, "{line}");
+    }
+}
+
+#[test]
+fn help_that_nobody_reads_is_no_fault() {
+    for word in ["--help", "--version"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+            .arg(word)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
 }
 
 /// Runs the command with text on its standard input.

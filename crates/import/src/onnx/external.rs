@@ -4,10 +4,11 @@
 //! absolute or goes up is refused, and so is a link that leads out of the folder.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{Read, Seek, SeekFrom},
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
@@ -16,10 +17,47 @@ use super::{
 };
 use crate::codes;
 
+/// Where elements outside of a model may lie.
+#[derive(Clone, Debug, Default)]
+pub enum Outside {
+    /// Nowhere that is known: the model has no path.
+    #[default]
+    Unknown,
+    /// Nowhere: the model is a stranger's.
+    Refused,
+    /// In a folder.
+    In(Folder),
+}
+
+/// A folder whose files may hold elements. It knows which of them were read. A counted handle.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    read: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl Folder {
+    /// Takes a folder, as the caller has it.
+    pub fn new(path: impl Into<PathBuf>) -> Folder {
+        Folder {
+            path: path.into(),
+            read: Arc::default(),
+        }
+    }
+
+    /// Returns the files that were read, without links.
+    pub fn files_read(&self) -> Vec<PathBuf> {
+        self.files().iter().cloned().collect()
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The files beside a model.
 pub(super) struct ExternalFiles {
-    /// As the caller has it; `None` where there is none.
-    folder: Option<PathBuf>,
+    outside: Outside,
     /// The folder without links, once it was asked for.
     resolved: Option<PathBuf>,
     /// The file that was read last: most models have one.
@@ -42,9 +80,9 @@ pub(super) fn is_external(tensor: &TensorProto) -> bool {
 }
 
 impl ExternalFiles {
-    pub(super) fn new(folder: Option<&Path>) -> ExternalFiles {
+    pub(super) fn new(outside: &Outside) -> ExternalFiles {
         ExternalFiles {
-            folder: folder.map(Path::to_path_buf),
+            outside: outside.clone(),
             resolved: None,
             open: None,
         }
@@ -121,20 +159,32 @@ impl ExternalFiles {
         }
         let file = File::open(&resolved).map_err(cannot)?;
         let len = file.metadata().map_err(cannot)?.len();
+        if let Outside::In(folder) = &self.outside {
+            folder.files().insert(resolved);
+        }
         Ok((file, len))
     }
 
     /// Returns the model's folder without links.
     fn folder(&mut self) -> Result<&Path, Problem> {
         if self.resolved.is_none() {
-            let Some(folder) = &self.folder else {
-                let message = "has its elements in another file, but the model's folder is unknown";
-                let problem = Problem::new(codes::EXTERNAL_DATA, message);
-                return Err(problem.help("open the model by its path"));
+            let error = |message: String| Problem::new(codes::EXTERNAL_DATA, message);
+            let of_other = |why: &str| error(format!("has its elements in another file, {why}"));
+            let folder = match &self.outside {
+                Outside::In(folder) => &folder.path,
+                Outside::Unknown => {
+                    let problem = of_other("but the model's folder is unknown");
+                    return Err(problem.help("open the model by its path"));
+                }
+                Outside::Refused => {
+                    return Err(of_other("which is refused to programs of strangers"));
+                }
             };
             let resolved = fs::canonicalize(folder).map_err(|cause| {
-                let message = format!("cannot read the folder '{}': {cause}", folder.display());
-                Problem::new(codes::EXTERNAL_DATA, message)
+                error(format!(
+                    "cannot read the folder '{}': {cause}",
+                    folder.display()
+                ))
             })?;
             self.resolved = Some(resolved);
         }

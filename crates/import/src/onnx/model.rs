@@ -49,7 +49,7 @@ fn importer<'m>(
         errors: Diagnostics::default(),
         unknown,
         file: Name::from(options.name.as_str()),
-        files: ExternalFiles::new(options.folder.as_deref()),
+        files: ExternalFiles::new(&options.outside),
         budget: sparse::Budget::default(),
         functions: Functions::default(),
         scopes: Vec::new(),

@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use tfrt::host::record::{EventKind, Recorder};
 use tfrt::input::Input;
-use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
+use super::limited::Behind;
 use super::run::no_such_function;
-use super::{given, mapped, print_json, print_line};
+use super::{given, print_json, print_line};
 use crate::failure::Failure;
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, LimitOptions};
 use crate::talk::{Problem, Talk};
 
 mod report;
@@ -40,12 +41,15 @@ const MAX_SAMPLES: usize = 10_000_000;
 
 /// Measures a function, and reports.
 pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = mapped::read(&options.file, options.given.mmap)?;
+    if options.limits.untrusted {
+        talk.read_no_files();
+    }
+    let input = options.limits.read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
     let waiting = talk.waiting(&format!("opening {}", input.name()));
-    let bench = Bench::new(options, &input, None)?;
+    let bench = Bench::new(options, &input, None, talk)?;
     drop(waiting);
     let function = bench.function.name().to_owned();
     let waiting = talk.waiting(&format!("calling '{function}'"));
@@ -54,7 +58,7 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let measured = measured.and_then(|measured| {
         // A recorder costs time, and counts once what is the same each time.
         let recorder = Arc::new(Recorder::new());
-        let counted = Bench::new(options, &input, Some(recorder.clone()))?;
+        let counted = Bench::new(options, &input, Some(recorder.clone()), talk)?;
         counted.call()?;
         counted.rest();
         Ok((measured, n_kernels(&recorder)))
@@ -62,7 +66,11 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let (measured, n_kernels) = match measured {
         Ok(measured) => measured,
         Err(Stop::Failure(failure)) => return Err(failure),
-        Err(Stop::Errors { errors, status }) => {
+        Err(Stop::Errors {
+            errors,
+            help,
+            status,
+        }) => {
             // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
             let (placed, unplaced): (Vec<_>, Vec<_>) =
                 errors.iter().partition(|error| error.location().is_some());
@@ -74,7 +82,9 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
             };
             let message =
                 format!("'{function}' fails{reason}, so that there is nothing to measure");
-            talk.tell(&Problem::of_command(None, message));
+            let mut problem = Problem::of_command(None, message);
+            problem.help.extend(help);
+            talk.tell(&problem);
             return Ok(status);
         }
     };
@@ -92,6 +102,8 @@ enum Stop {
     /// Kernels reported these, or results had them.
     Errors {
         errors: Vec<Error>,
+        /// Which limit is behind them.
+        help: Option<String>,
         status: ExitStatus,
     },
 }
@@ -104,6 +116,7 @@ impl From<Failure> for Stop {
 
 /// A function that is ready to be called.
 struct Bench {
+    limits: LimitOptions,
     runtime: Runtime,
     function: Function,
     arguments: Vec<AnyAsyncValue>,
@@ -151,6 +164,7 @@ impl Bench {
         options: &BenchOptions,
         input: &Input,
         recorder: Option<Arc<Recorder>>,
+        talk: &Talk,
     ) -> Result<Bench, Failure> {
         let (errors, printed) = (Arc::new(Errors::default()), Discarded::default());
         let heard = errors.clone();
@@ -159,11 +173,20 @@ impl Bench {
             .queue(queue)
             .output(Output::new(printed.clone(), printed.clone()))
             .diagnostics(move |error| heard.hear(error));
-        let runtime = match recorder {
-            Some(recorder) => builder.recorder(recorder).build(),
-            None => builder.build(),
+        let builder = match recorder {
+            Some(recorder) => builder.recorder(recorder),
+            None => builder,
         };
-        let program = load(input, &runtime)?;
+        let runtime = options.limits.limit(builder).build();
+        let behind = Behind {
+            host: runtime.host(),
+            exhausted: None,
+        };
+        let program = Program::from_file(options.limits.open(input)?, &runtime);
+        let program = program.map_err(|error| {
+            options.limits.tell_refused(&error, talk);
+            behind.failure(Failure::Open(error))
+        })?;
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
         if !is_model && options.given.is_used() {
@@ -172,10 +195,13 @@ impl Bench {
             return Err(Failure::Usage(message.to_owned()));
         }
         let (function, arguments) = match is_model && !is_program {
-            true => of_model(program, &runtime, options)?,
+            true => {
+                of_model(program, &runtime, options).map_err(|failure| behind.failure(failure))?
+            }
             false => select(&program, options)?,
         };
         Ok(Bench {
+            limits: options.limits.clone(),
             queue: runtime.host().queue().name(),
             runtime,
             function,
@@ -250,7 +276,7 @@ impl Bench {
     }
 
     fn call_once(&self) -> Result<(), Stop> {
-        let context = self.runtime.context();
+        let context = self.limits.context(&self.runtime);
         let call = self.function.call(&context, self.arguments.clone());
         let results = call.wait_each().expect("this thread is no worker");
         if results.is_empty() {
@@ -258,20 +284,49 @@ impl Bench {
         }
         let failed = results.iter().filter_map(AnyAsyncValue::error);
         let failed: Vec<Error> = failed.cloned().collect();
-        if failed.is_empty() && !self.errors.any(|_| true) {
+        // Where there are no results, nothing else tells that a limit has stopped the call.
+        let reason = context.request().cancellation();
+        let stopped = reason.filter(|reason| is_stop(reason));
+        if failed.is_empty() && stopped.is_none() && !self.errors.any(|_| true) {
             return Ok(());
         }
         self.rest();
-        // As `tfrt run` ends: a limit is what a result tells of.
-        let is_limit = |error: &Error| error.code() == ErrorCode::ResourceExhausted;
-        let status = match failed.iter().any(is_limit) {
-            true => ExitStatus::LimitExceeded,
-            false => ExitStatus::FunctionFailed,
+        Err(self.stop(failed, stopped.cloned()))
+    }
+
+    /// What a call came to that failed, or was stopped. The status is that of `tfrt run`.
+    fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> Stop {
+        let heard = self.errors.take();
+        let is_limited = *self.runtime.host().limits() != Limits::default();
+        // What no result tells counts where whoever runs the function has set limits.
+        let is_told = failed.is_empty() || stopped.is_some();
+        let reported = heard.iter().filter(|_| is_told && is_limited);
+        let codes: Vec<ErrorCode> = failed
+            .iter()
+            .chain(&stopped)
+            .chain(reported)
+            .map(Error::code)
+            .collect();
+        let status = match codes {
+            codes if codes.contains(&ErrorCode::ResourceExhausted) => ExitStatus::LimitExceeded,
+            codes if codes.contains(&ErrorCode::DeadlineExceeded) => ExitStatus::Cancelled,
+            _ => ExitStatus::FunctionFailed,
         };
         // What was reported has its place; a result's error may be one of these.
-        let heard = self.errors.take();
-        let errors = if heard.is_empty() { failed } else { heard };
-        Err(Stop::Errors { errors, status })
+        let errors: Vec<Error> = match heard.is_empty() {
+            true => failed.into_iter().chain(stopped).collect(),
+            false => heard,
+        };
+        let behind = Behind {
+            host: self.runtime.host(),
+            exhausted: None,
+        };
+        let help = errors.iter().find_map(|error| behind.error(error));
+        Stop::Errors {
+            errors,
+            help,
+            status,
+        }
     }
 
     /// Waits until nothing is left to run.
@@ -282,8 +337,12 @@ impl Bench {
     }
 }
 
-fn load(input: &Input, runtime: &Runtime) -> Result<Program, OpenError> {
-    Program::from_file(input.open()?, runtime)
+/// Tells whether a limit stops whole calls for this reason.
+fn is_stop(reason: &Error) -> bool {
+    matches!(
+        reason.code(),
+        ErrorCode::DeadlineExceeded | ErrorCode::ResourceExhausted
+    )
 }
 
 /// The function of a model, with inputs, of which those that are not given are generated.
@@ -295,7 +354,13 @@ fn of_model(
     let model = Model::from_program(program, runtime)?;
     let mut given = options.given.clone();
     given.random = true;
-    let inputs = given::inputs(&given, &model, u64::MAX, runtime.host().allocator())?;
+    let inputs = given::inputs(
+        &given,
+        &options.file,
+        &model,
+        options.limits.max_file_bytes(),
+        runtime.host().allocator(),
+    )?;
     let arguments = given::arguments(&model, inputs)?;
     Ok((model.function().clone(), arguments))
 }

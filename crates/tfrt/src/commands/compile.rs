@@ -7,7 +7,8 @@ use tfrt::codes;
 use tfrt::input::{Input, STANDARD_INPUT};
 use tfrt::tensor::math::panel::InstructionSet;
 
-use super::{output, testing};
+use super::output::{self, files_of};
+use super::testing;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
 use crate::talk::Talk;
@@ -26,7 +27,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
             let waiting = talk.waiting(&format!("compiling {}", input.name()));
             let bytes = input.compile_for(&how, set)?;
             drop(waiting);
-            return write(options, bytes.as_bytes());
+            return write(options, &files_of(&options.file, &input), bytes.as_bytes());
         }
         input => return Err(no_text(&input)),
     };
@@ -52,17 +53,18 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     if rejected {
         return Err(Failure::Told(ExitStatus::Rejected));
     }
-    write(options, &bytes)
+    write(options, std::slice::from_ref(&options.file), &bytes)
 }
 
-fn write(options: &CompileOptions, bytes: &[u8]) -> Result<ExitStatus, Failure> {
+/// Writes what was made of files.
+fn write(options: &CompileOptions, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Failure> {
     let path = output_path(options);
     if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
             "bytes are not written to a terminal; name a file with -o".to_owned(),
         ));
     }
-    output::write(&path, &options.file, bytes)?;
+    output::write(&path, read, "-o", bytes)?;
     Ok(ExitStatus::Fine)
 }
 

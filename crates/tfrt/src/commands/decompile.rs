@@ -41,7 +41,9 @@ pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, 
         }
     }
     let text = texts.join(testing::SEPARATOR);
-    output::write(&options.output, &options.file, text.as_bytes())?;
+    let mut read = vec![options.file.clone()];
+    read.extend(parts.iter().flat_map(Input::files_beside));
+    output::write(&options.output, &read, "-o", text.as_bytes())?;
     Ok(status)
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::similar;
 use tfrt::model::{Datum, Dim, Model, TensorType, ValueInfo, ValueType};
 use tfrt::{AnyAsyncValue, HostAllocator};
 
+use super::refuse_second_stdin;
 use crate::data::random;
 use crate::data::read::{self, Given};
 use crate::failure::Failure;
@@ -21,15 +21,16 @@ pub struct Inputs {
     pub files: Vec<PathBuf>,
 }
 
-/// Reads the inputs that are given, of files of no more than so many bytes, and generates the others if that is
-/// asked for.
+/// Reads the inputs that are given to the model of a file, of files of no more than so many bytes, and generates
+/// the others if that is asked for.
 ///
 /// # Errors
 ///
-/// `Usage` for names that the model does not have, and for inputs that are missing; `Rejected` for
-/// files that don't hold what the model takes.
+/// `Usage` for names that the model does not have, for inputs that are missing, and for standard input that is
+/// given twice; `Rejected` for files that don't hold what the model takes.
 pub fn inputs(
     options: &InputOptions,
+    file: &Path,
     model: &Model,
     max_file_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
@@ -38,7 +39,7 @@ pub fn inputs(
     check_dims(options, inputs)?;
     let preparation = options.preparation();
     let mut data: Vec<Option<Datum>> = vec![None; inputs.len()];
-    let (mut files, mut n_standard) = (Vec::new(), 0);
+    let mut files = Vec::new();
     // All names first: a file may take its time.
     let given: Vec<Given> = options
         .inputs
@@ -50,18 +51,14 @@ pub fn inputs(
             let name = &inputs[one.index].name;
             return Err(Failure::Usage(format!("input '{name}' is given twice")));
         }
-        n_standard += usize::from(one.file == STANDARD_INPUT);
     }
-    if n_standard > 1 {
-        return Err(Failure::Usage(format!(
-            "'{STANDARD_INPUT}' is given {n_standard} times, but standard input can be read once only"
-        )));
-    }
+    let of_inputs = given.iter().map(|one| Path::new(&one.file));
+    refuse_second_stdin(std::iter::once(file).chain(of_inputs))?;
     for one in given {
         let wanted = with_extents(&inputs[one.index], options);
         let (file, max) = (&one.file, max_file_bytes);
         data[one.index] = Some(read::read(file, &wanted, &preparation, max, allocator)?);
-        files.push(one.file.into());
+        files.push(one.path());
     }
     let known = extents(inputs, &data);
     let extent_of = |name: &str| options.extent_of(name).or_else(|| known.get(name).copied());
@@ -179,17 +176,4 @@ fn extents(inputs: &[ValueInfo], data: &[Option<Datum>]) -> BTreeMap<String, usi
         }
     }
     known
-}
-
-/// Refuses to write to a file that a command reads.
-///
-/// # Errors
-///
-/// `Usage`.
-pub fn refuse_inputs(path: &Path, model: &Path, inputs: &Inputs) -> Result<(), Failure> {
-    let read = std::iter::once(model).chain(inputs.files.iter().map(PathBuf::as_path));
-    for input in read {
-        super::output::refuse_input(path, input, "--output")?;
-    }
-    Ok(())
 }

@@ -22,6 +22,7 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
     }
     let waiting = talk.waiting(&format!("reading {}", input.name()));
     let name = input.name().to_owned();
+    let mut read = vec![options.file.clone()];
     let (title, document, text) = match options.view {
         View::Graph => {
             let graph = graph::Graph::new(&name, module(&input)?);
@@ -32,7 +33,8 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
             ("Weights", json(&weights), weights.text())
         }
         View::Memory => {
-            let memory = memory::Memory::measure(&input, &options.given)?;
+            let (memory, given) = memory::Memory::measure(&options.file, &input, &options.given)?;
+            read.extend(given);
             ("Memory", json(&memory), memory.text())
         }
     };
@@ -40,7 +42,8 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
     match &options.html {
         Some(path) => {
             let page = page::page(&format!("{title} of {name}"), &document);
-            output::write(path, &options.file, page.as_bytes())?;
+            read.extend(input.files_beside());
+            output::write(path, &read, "--html", page.as_bytes())?;
         }
         None if options.json => print_json(&document)?,
         None => print_line(text.trim_end())?,

@@ -25,10 +25,16 @@ pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
         env!("CARGO_PKG_VERSION"),
     );
     // The numbers are the protocol's.
-    Ok(match ended {
-        End::Orderly => ExitStatus::Fine,
-        End::Abrupt => ExitStatus::Rejected,
-    })
+    match ended {
+        End::Orderly => Ok(ExitStatus::Fine),
+        End::Abrupt => Ok(ExitStatus::Rejected),
+        // Whoever speaks something else does not read the protocol's answer either.
+        End::Unreadable(reason) => Err(Failure::Rejected {
+            code: None,
+            message: format!("standard input is no session of an editor: {reason}"),
+            help: None,
+        }),
+    }
 }
 
 /// What programs are checked against: the kernels of a runtime.

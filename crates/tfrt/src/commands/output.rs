@@ -1,49 +1,51 @@
 //! Where what a command makes goes: a file, or standard output.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tfrt::input::STANDARD_INPUT;
+use tfrt::input::{Input, STANDARD_INPUT};
 
-use crate::data::write::Staged;
 use crate::failure::Failure;
 use crate::talk::Talk;
 
-/// Writes `bytes`, made from `input`, to `path`, where `-` is standard output.
+mod delivery;
+
+pub use delivery::{Delivery, announce_end, end_process};
+
+/// Writes `bytes`, made from what was read, to the path that an option gives, where `-` is standard output.
 ///
 /// # Errors
 ///
-/// If the path is that of the input, which would be lost, or can't be written.
-pub fn write(path: &Path, input: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// If the path is that of a file that was read, which would be lost, or can't be written.
+pub fn write(path: &Path, read: &[PathBuf], option: &str, bytes: &[u8]) -> Result<(), Failure> {
     if path == Path::new(STANDARD_INPUT) {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         return Ok(out.flush()?);
     }
-    refuse_input(path, input, "-o")?;
-    let mut staged = Staged::default();
-    staged.add(path, bytes)?;
-    staged.finish()
+    refuse_inputs(path, read, option)?;
+    let mut delivery = Delivery::default();
+    delivery.add(path, |out| out.write_all(bytes))?;
+    delivery.finish().map(drop)
 }
 
-/// Opens a file for what is going to be made of `input`, given with an option. What is there stays until that is made.
+/// Checks a path, given with an option, of what is going to be made of what was read: what is wrong with it is
+/// better known before that takes its time. What is there stays as it is.
 ///
 /// # Errors
 ///
-/// If the path is that of the input, which would be lost, or can't be written; if it is that of
+/// If the path is that of a file that was read, which would be lost, or can't be written; if it is that of
 /// standard output, which has results to show.
-pub fn create(path: &Path, input: &Path, option: &str) -> Result<File, Failure> {
+pub fn check(path: &Path, read: &[PathBuf], option: &str) -> Result<(), Failure> {
     if path == Path::new(STANDARD_INPUT) {
         return Err(Failure::Usage(format!(
             "{option} takes a file: standard output is for results"
         )));
     }
-    refuse_input(path, input, option)?;
-    let mut options = File::options();
-    let options = options.write(true).create(true).truncate(false);
-    options.open(path).map_err(|reason| unwritten(path, reason))
+    refuse_inputs(path, read, option)?;
+    Delivery::default().add(path, |_| Ok(())).map(drop)
 }
 
 /// A file that was written beside the results, as standard error tells of it.
@@ -87,13 +89,20 @@ pub fn unwritten(path: &Path, reason: io::Error) -> Failure {
     Failure::Write { path, reason }
 }
 
-/// Refuses a path that is that of the input.
+/// The files that an input was read from, once it was opened.
+pub fn files_of(path: &Path, input: &Input) -> Vec<PathBuf> {
+    let mut files = vec![path.to_owned()];
+    files.extend(input.files_beside());
+    files
+}
+
+/// Refuses a path that is that of a file that was read.
 ///
 /// # Errors
 ///
 /// `Usage`.
-pub fn refuse_input(path: &Path, input: &Path, option: &str) -> Result<(), Failure> {
-    if !is_same_file(path, input) {
+pub fn refuse_inputs(path: &Path, read: &[PathBuf], option: &str) -> Result<(), Failure> {
+    if !read.iter().any(|input| is_same_file(path, input)) {
         return Ok(());
     }
     Err(Failure::Usage(format!(

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tfrt::bef::BefFile;
@@ -16,15 +17,14 @@ use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{
-    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, Output, Program, Runtime,
-    Untrusted,
-};
+use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
+use super::limited::Behind;
+use super::output::{Delivery, files_of};
 use super::trace::{LineTrace, Stream};
-use super::{check, mapped, rejection, write_line};
+use super::{check, print_json, rejection, write_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::RunOptions;
 use crate::talk::{Problem, Talk};
@@ -41,6 +41,7 @@ mod stats;
 
 use allocator::Allocator;
 use document::Document;
+use ending::Watch;
 use profiling::Profiling;
 use stats::Stats;
 
@@ -49,26 +50,27 @@ pub use model::SCHEMA as MODEL_SCHEMA;
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
 pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    match options.untrusted() {
-        Some(untrusted) => {
-            talk.read_no_files();
-            let say = |failure: &Failure| {
-                talk.failure(failure);
-                if let Err(unwritten) = rejection::of_run(options, failure, talk) {
-                    talk.failure(&unwritten);
-                }
-            };
-            ending::within(untrusted.max_time, say, || run_to_end(options, talk))
-        }
-        None => run_to_end(options, talk),
+    let untrusted = options.limits.untrusted();
+    if untrusted.is_some() {
+        talk.read_no_files();
     }
+    let say = |failure: &Failure| {
+        talk.failure(failure);
+        if let Err(unwritten) = rejection::of_run(options, failure, talk) {
+            talk.failure(&unwritten);
+        }
+    };
+    let document = serde_json::json!({ "schema": "tfrt.interrupted/1" });
+    let note = talk.text_of(&document, || {
+        "note: interrupted: what runs is being stopped; another Ctrl-C ends the command at once\n"
+            .to_owned()
+    });
+    let whole = untrusted.map(|untrusted| untrusted.max_time);
+    ending::watched(whole, note, say, |watch| run_to_end(options, watch, talk))
 }
 
-fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = match options.given.mmap {
-        true => mapped::read(&options.file, true)?,
-        false => Input::read_within(&options.file, options.limits.max_file_bytes())?,
-    };
+fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitStatus, Failure> {
+    let input = options.limits.read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
@@ -76,10 +78,7 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         talk.about_model();
     }
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
-    let file = match options.untrusted() {
-        Some(untrusted) => untrusted.open(&input)?,
-        None => input.open()?,
-    };
+    let file = options.limits.open(&input)?;
     drop(waiting);
     if file.model().is_some() && !options.calls_functions() {
         talk.about_model();
@@ -92,7 +91,9 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         false if options.limits.untrusted => (printed::output(), Captured::default()),
         false => (Output::standard(), Captured::default()),
     };
-    let profiling = Profiling::new(options)?;
+    let mut read = files_of(&options.file, &input);
+    read.extend(options.wanted.labels.clone());
+    let profiling = Profiling::new(options, &read)?;
     let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
     let session = Session {
         host: runtime.host().clone(),
@@ -102,6 +103,8 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
     };
     let mut run = Run {
         options,
+        read,
+        watch,
         profiling: &profiling,
         allocator: &allocator,
         talk,
@@ -111,63 +114,64 @@ fn run_to_end(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> 
         printed,
         status: ExitStatus::Fine,
         unwritten: Cell::new(None),
+        delivery: Delivery::default(),
     };
     let (of_model, stats) = run
         .run_program(file, &input)
-        .map_err(|failure| run.limited(failure))?;
+        .map_err(|failure| run.behind().failure(failure))?;
     let Run {
         runtime,
         session,
-        mut document,
+        document,
         mut status,
         printed,
         unwritten,
+        delivery,
         ..
     } = run;
     let failure = runtime.host().output().failure();
     if options.json && failure == Some(io::ErrorKind::StorageFull) {
-        let n_bytes = max_printed(options);
-        return Err(Failure::Limited {
-            message: format!(
-                "with --json, a program may print {n_bytes} bytes, and this prints more"
-            ),
-            help: "that is an eighth of what --max-memory allows".to_owned(),
-        });
+        return Err(prints_too_much(options));
     }
     let failure = failure.map_or(Ok(()), |kind| Err(kind.into()));
-    let written = unwritten.take().map_or(failure, Err);
-    if let Err(error) = unless_unread(written) {
+    let printed_all = unless_unread(unwritten.take().map_or(failure, Err)).map_err(Failure::Output);
+    if let Err(failure) = &printed_all {
         // The status says what came of the program all the same.
-        let failure = Failure::Output(error);
-        talk.failure(&failure);
+        talk.failure(failure);
         status = status.max(failure.status());
     }
     drop((session, runtime));
     if allocator.finish(options.json, talk)? {
         status = status.max(ExitStatus::Leaked);
     }
-    if let (Some(stats), false) = (&stats, options.json) {
-        talk.document(stats, || stats.table());
+    if !options.json {
+        if let Some(stats) = &stats {
+            talk.document(stats, || stats.table());
+        }
+    } else if talk.begin_document() {
+        match options.limits.untrusted {
+            true => talk.say(&visible::text(&printed.logged())),
+            false => talk.say(&printed.logged()),
+        }
+        let (output, exit_status) = (printed.printed(), status as u8);
+        match of_model {
+            Some(model) => print_json(&model.ended(output, stats, exit_status))?,
+            None => print_json(&document.ended(output, stats, exit_status))?,
+        }
     }
-    if !options.json || !talk.begin_document() {
-        return Ok(status);
+    if printed_all.is_ok() {
+        let written = delivery.finish()?;
+        written.iter().for_each(|written| written.tell(talk));
     }
-    match options.limits.untrusted {
-        true => talk.say(&visible::text(&printed.logged())),
-        false => talk.say(&printed.logged()),
-    }
-    if let Some(mut document) = of_model {
-        document.stats = stats;
-        document.output = printed.printed();
-        document.exit_status = status as u8;
-        document.print()?;
-        return Ok(status);
-    }
-    document.stats = stats;
-    document.output = printed.printed();
-    document.exit_status = status as u8;
-    super::print_json(&document)?;
     Ok(status)
+}
+
+fn prints_too_much(options: &RunOptions) -> Failure {
+    let n_bytes = max_printed(options);
+    Failure::Limited {
+        message: format!("with --json, a program may print {n_bytes} bytes, and this prints more"),
+        help: "that is an eighth of what --max-memory allows".to_owned(),
+    }
 }
 
 /// How many bytes a program may print that are kept for a document, where a character may take six.
@@ -201,16 +205,15 @@ fn runtime(
         Some(recorder) => builder.recorder(recorder),
         None => builder,
     };
-    let builder = match options.untrusted() {
-        Some(untrusted) => builder.untrusted(untrusted),
-        None => builder.limits(options.limits.limits()),
-    };
-    Ok(builder.build())
+    Ok(options.limits.limit(builder).build())
 }
 
 /// One run of the command.
 struct Run<'a> {
     options: &'a RunOptions,
+    /// The files that the program was read from, and the labels.
+    read: Vec<PathBuf>,
+    watch: &'a Watch,
     profiling: &'a Profiling,
     allocator: &'a Allocator,
     talk: &'a Talk,
@@ -222,6 +225,8 @@ struct Run<'a> {
     status: ExitStatus,
     /// Why standard output could not be written, the first time.
     unwritten: Cell<Option<io::Error>>,
+    /// What is written in the end.
+    delivery: Delivery,
 }
 
 pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
@@ -241,18 +246,6 @@ pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
         code: Some(codes::NO_SUCH_FUNCTION),
         message: format!("couldn't find function {name}"),
         help,
-    }
-}
-
-/// Says that kernels may be missing because a stranger's program must not have them.
-fn tell_refused(error: &OpenError, options: &RunOptions, talk: &Talk) {
-    if options.limits.untrusted && matches!(error, OpenError::Load(_)) {
-        let dialects = Untrusted::REFUSED;
-        let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
-        let names = dialects.join(", ");
-        talk.document(&document, || {
-            format!("note: --untrusted leaves out the kernels of {names}\n")
-        });
     }
 }
 
@@ -281,7 +274,7 @@ impl Run<'_> {
     ) -> Result<(Option<model::Document>, Option<Stats>), Failure> {
         let (options, talk, profiling) = (self.options, self.talk, self.profiling);
         let program = Program::from_file(file, &self.runtime).map_err(|error| {
-            tell_refused(&error, options, talk);
+            options.limits.tell_refused(&error, talk);
             check::told_if_missing(input, &self.runtime, options.json, talk)
                 .unwrap_or(Failure::Open(error))
         })?;
@@ -309,64 +302,25 @@ impl Run<'_> {
             }
             false => {
                 let functions = self.select(&program)?;
-                interrupt::listen();
+                interrupt::begin();
                 profiling.begin(&self.runtime);
                 self.run_all(&functions).map(|()| None)
             }
         };
-        if let Err(Failure::Usage(_)) = &ran {
-            // Nothing ran.
-            return ran.map(|document| (document, None));
-        }
-        // What was recorded tells of runs, too, that nobody wants the results of.
-        let stats = profiling.end(&self.runtime, &program, input, talk)?;
-        Ok((ran?, stats))
+        let document = ran?;
+        let delivery = &mut self.delivery;
+        let stats = profiling.end(&self.runtime, &program, input, talk, delivery)?;
+        // A program says itself which texts it was made of: pages and messages show them.
+        self.delivery.refuse(&talk.files_read())?;
+        self.delivery.send()?;
+        Ok((document, stats))
     }
 
-    /// Says what limit on memory there is, if it has refused any.
-    fn limit_on_memory(&self) -> Option<String> {
-        let host = self.runtime.host();
-        let max_memory = host.limits().max_memory;
-        if let Some(bytes) = max_memory.filter(|_| host.memory_refusals() > 0) {
-            return Some(format!("--max-memory allows {bytes} bytes at one time"));
-        }
-        let bytes = self.allocator.exhausted()?;
-        Some(format!("--allocator has {bytes} bytes at one time"))
-    }
-
-    /// Says which limit an error is due to, and its flag.
-    fn limit_behind(&self, error: &Error) -> Option<String> {
-        let limits = self.runtime.host().limits();
-        if *error.message() == *limits.depth_exceeded().message() {
-            let max_depth = limits.max_depth;
-            return Some(format!("--max-depth allows {max_depth} calls within calls"));
-        }
-        let max_steps = limits.max_steps;
-        match max_steps.filter(|_| *error.message() == *limits.steps_exceeded().message()) {
-            Some(max_steps) => Some(format!(
-                "--max-steps allows {max_steps} kernels and calls in one function"
-            )),
-            None => self.limit_on_memory(),
-        }
-    }
-
-    /// What the limit on memory has caused is no fault of the input.
-    fn limited(&self, failure: Failure) -> Failure {
-        let help = match &failure {
-            Failure::Rejected { .. } | Failure::Usage(_) => self.limit_on_memory(),
-            Failure::Open(OpenError::Constants(error))
-                if error.code() == ErrorCode::ResourceExhausted =>
-            {
-                self.limit_behind(error)
-            }
-            _ => None,
-        };
-        match (failure, help) {
-            (Failure::Rejected { message, .. } | Failure::Usage(message), Some(help)) => {
-                Failure::Limited { message, help }
-            }
-            (Failure::Open(error), Some(help)) => Failure::LimitedOpen { error, help },
-            (failure, _) => failure,
+    /// What may have refused memory.
+    fn behind(&self) -> Behind<'_> {
+        Behind {
+            host: self.runtime.host(),
+            exhausted: self.allocator.exhausted(),
         }
     }
 
@@ -399,6 +353,7 @@ impl Run<'_> {
         let mut scope = None;
         for function in functions {
             if interrupt::is_interrupted() {
+                self.status = self.status.max(ExitStatus::Cancelled);
                 break;
             }
             let hosted = function.as_host_function();
@@ -417,6 +372,7 @@ impl Run<'_> {
             }
             self.run_one(function, arguments)?;
         }
+        interrupt::over();
         Ok(())
     }
 
@@ -434,12 +390,9 @@ impl Run<'_> {
         function: &Function,
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Failure> {
-        let mut context = self.runtime.context_builder();
-        if let Some(deadline) = self.options.deadline {
-            context = context.deadline(deadline);
-        }
-        let context = context.build();
-        let interruptible = interrupt::Interruptible::new(&context);
+        let limits = &self.options.limits;
+        let context = limits.context(&self.runtime);
+        let watched = self.watch.calling(&context, limits.deadline);
         let hosted = function.as_host_function();
         let calling = self.profiling.calling(function.name());
         let print = &mut |line: &str| self.write(line);
@@ -448,7 +401,7 @@ impl Run<'_> {
             .call(hosted, context.execution(), arguments, print)
             .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
-        drop((interruptible, context));
+        drop((watched, context));
         let is_interrupted = interrupt::is_interrupted();
         let outcome = self.session.end(called, reason, is_interrupted);
         self.status = self.status.max(outcome.status);
@@ -466,9 +419,7 @@ impl Run<'_> {
 
     fn problem(&self, error: &Error) -> Problem {
         let mut problem = Problem::of_run(error);
-        if error.code() == ErrorCode::ResourceExhausted {
-            problem.help.extend(self.limit_behind(error));
-        }
+        problem.help.extend(self.behind().error(error));
         problem
     }
 

@@ -56,8 +56,7 @@ pub fn read(
                 let item = read_tensor(item, element, allocator);
                 item.map_err(|reason| format!("element {index} of the sequence: {reason}"))
             });
-            let items: Vec<Tensor> = items.collect::<Result<_, String>>()?;
-            Ok(Sequence::from(items).into())
+            super::sequence(items, allocator).map(Datum::Sequence)
         }
         (ValueType::Sequence(_), other) => Err(format!(
             "expected a list, an item for each element of the sequence, found {}",

@@ -44,8 +44,7 @@ fn of_data(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Datum, Stri
                 Data::Tensor(tensor) => of_proto(tensor, allocator),
                 _ => Err("expected a sequence of tensors, found one of something else".to_owned()),
             };
-            let tensors: Vec<Tensor> = items.into_iter().map(tensor).collect::<Result<_, _>>()?;
-            Ok(Sequence::from(tensors).into())
+            super::sequence(items.into_iter().map(tensor), allocator).map(Datum::Sequence)
         }
         Data::Optional(None) => Ok(Optional::Nothing.into()),
         Data::Optional(Some(inner)) => of_data(*inner, allocator).map(some),

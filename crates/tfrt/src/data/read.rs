@@ -37,6 +37,11 @@ pub struct Given {
 }
 
 impl Given {
+    /// The file alone.
+    pub fn path(&self) -> PathBuf {
+        split_key(&self.file).0
+    }
+
     /// Finds the input that `NAME=FILE` speaks of. Of a model with one input, the name may be left out.
     ///
     /// # Errors

@@ -1,13 +1,7 @@
-//! Values written to files: all of a run, or none.
-//!
-//! A file is written beside its place under another name, and moved there when all are written: who
-//! looks sees the old file or the new one, and a run that fails leaves none behind.
+//! Values as the bytes of files, and the names of these.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process;
+use std::path::Path;
 use std::sync::Arc;
 
 use tfrt::HostAllocator;
@@ -93,83 +87,6 @@ fn widened(tensor: &Tensor) -> Result<Tensor, tfrt::Error> {
     Ok(DenseHostTensor::from_bytes(&allocator, metadata, &bytes)?.into())
 }
 
-/// Files that are written, but not yet in their places. Dropped, they are gone.
-#[derive(Default)]
-pub struct Staged {
-    files: Vec<(PathBuf, PathBuf)>,
-    /// What is no regular file, such as a pipe, is written in the end.
-    others: Vec<(PathBuf, Vec<u8>)>,
-}
-
-impl Staged {
-    /// Writes bytes beside their place.
-    ///
-    /// # Errors
-    ///
-    /// `Write`, with the path that was asked for.
-    pub fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let unwritten = |reason| unwritten(path, reason);
-        // A link leads to where the file is to be.
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if fs::metadata(&place).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            self.others.push((place, bytes.to_vec()));
-            return Ok(());
-        }
-        if place.exists() {
-            // What must not be written is not replaced either.
-            let opened = File::options().write(true).open(&place);
-            opened.map_err(unwritten)?;
-        }
-        let Some(name) = place.file_name() else {
-            return Err(unwritten(io::ErrorKind::InvalidFilename.into()));
-        };
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".{}-{}", process::id(), self.files.len()));
-        let beside = place.with_file_name(beside);
-        let mut file = File::create_new(&beside).map_err(unwritten)?;
-        self.files.push((beside, place.clone()));
-        if let Ok(old) = fs::metadata(&place) {
-            file.set_permissions(old.permissions()).map_err(unwritten)?;
-        }
-        file.write_all(bytes).map_err(unwritten)
-    }
-
-    /// Moves all files to their places.
-    ///
-    /// # Errors
-    ///
-    /// `Write`, with the first path that can't be had.
-    pub fn finish(mut self) -> Result<(), Failure> {
-        for (from, to) in self.files.drain(..) {
-            fs::rename(&from, &to).map_err(|reason| {
-                let _ = fs::remove_file(&from);
-                unwritten(&to, reason)
-            })?;
-        }
-        for (path, bytes) in self.others.drain(..) {
-            let opened = File::options().write(true).open(&path);
-            let written = opened.and_then(|mut file| file.write_all(&bytes));
-            written.map_err(|reason| unwritten(&path, reason))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        for (from, _) in &self.files {
-            // Nothing can be done about one that stays.
-            let _ = fs::remove_file(from);
-        }
-    }
-}
-
-fn unwritten(path: &Path, reason: io::Error) -> Failure {
-    let path = path.to_owned();
-    Failure::Write { path, reason }
-}
-
 /// Says why a value can't be written to a file.
 pub fn misfit(path: &Path, name: &str, reason: &str) -> Failure {
     Failure::Rejected {
@@ -180,15 +97,6 @@ pub fn misfit(path: &Path, name: &str, reason: &str) -> Failure {
         ),
         help: None,
     }
-}
-
-/// Makes a folder for outputs, and those that it lies in.
-///
-/// # Errors
-///
-/// `Write`.
-pub fn make_folder(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|reason| unwritten(folder, reason))
 }
 
 /// Names of files for names of outputs, without extension: letters, digits, `-`, `_` and points
@@ -241,25 +149,5 @@ mod tests {
             "{}",
             safe[3]
         );
-    }
-
-    #[test]
-    fn files_appear_together_or_not_at_all() {
-        let folder = std::env::temp_dir().join(format!("tfrt-staged-{}", process::id()));
-        make_folder(&folder).unwrap();
-        let (one, two) = (folder.join("one"), folder.join("two"));
-        let mut staged = Staged::default();
-        staged.add(&one, b"1").unwrap();
-        assert!(!one.exists());
-        assert!(staged.add(&folder.join("missing/two"), b"2").is_err());
-        drop(staged);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-        let mut staged = Staged::default();
-        staged.add(&one, b"1").unwrap();
-        staged.add(&two, b"2").unwrap();
-        staged.finish().unwrap();
-        assert_eq!(fs::read(&two).unwrap(), b"2");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

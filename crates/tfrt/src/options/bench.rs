@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
 
-use super::{InputOptions, parse_duration};
+use super::{InputOptions, LimitOptions, parse_duration};
 
 /// Run a model or a function again and again, and tell how long it takes
 #[derive(Debug, Args)]
@@ -20,7 +20,8 @@ Examples:
 
 A call takes from its beginning until its results are there, or, if it has none, until all of it has
 run. Short calls are timed several at a time. What kernels print is discarded. The first error ends
-it.")]
+it, and so does a call that exceeds a limit; a kernel that does not stop at the deadline is waited
+for.")]
 pub struct BenchOptions {
     /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
     /// content
@@ -55,6 +56,9 @@ pub struct BenchOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub limits: LimitOptions,
 
     #[command(flatten)]
     pub given: InputOptions,

@@ -207,7 +207,7 @@ fn recursions() -> Vec<Case> {
         .stdout("<<error: call depth exceeds the limit of 50000>>"),
         Case::fault(
             "recursion through tasks, --deadline",
-            "--deadline 50ms",
+            "--deadline 200ms",
             tasks,
             4,
         )
@@ -294,28 +294,28 @@ fn loops() -> Vec<Case> {
         .stdout(STEPS),
         Case::fault(
             "loop without end, --deadline",
-            "--deadline 50ms",
+            "--deadline 200ms",
             &endless("1"),
             4,
         )
         .stdout(DEADLINE),
         Case::fault(
             "parallel loop without end, --deadline",
-            "--deadline 50ms",
+            "--deadline 200ms",
             &endless("4"),
             4,
         )
         .stdout(DEADLINE),
         Case::fault(
             "loop over tasks without end, --deadline",
-            "--deadline 50ms",
+            "--deadline 200ms",
             &later,
             4,
         )
         .stdout(DEADLINE),
         Case::fault(
             "loop of 2^31 empty turns, --deadline",
-            "--deadline 50ms",
+            "--deadline 200ms",
             &empty,
             4,
         )
@@ -386,30 +386,38 @@ fn time() -> Vec<Case> {
         .stdout(DEADLINE),
         Case::fault(
             "deadline while a blocking kernel sleeps",
-            "--deadline 20ms",
-            &chained("  %us = tfrt.constant.i32 200000\n  %c = \"tfrt_test.blocking.usleep\"(%us, %c0) : (i32, !tfrt.chain) -> !tfrt.chain\n"),
+            "--deadline 200ms",
+            &chained("  %us = tfrt.constant.i32 250000\n  %c = \"tfrt_test.blocking.usleep\"(%us, %c0) : (i32, !tfrt.chain) -> !tfrt.chain\n"),
             4,
         )
         .stdout("<<error: Deadline exceeded>>"),
         Case::fault(
             "deadline while a kernel spins",
-            "--deadline 20ms",
+            "--deadline 200ms",
             &chained("  %c1 = \"tfrt_test.spin\"(%c0) : (!tfrt.chain) -> !tfrt.chain\n  %c = \"tfrt_test.spin\"(%c1) : (!tfrt.chain) -> !tfrt.chain\n"),
             4,
         )
         .stdout(DEADLINE),
+        Case::fault(
+            "kernel that sleeps for longer than twice the deadline",
+            "--deadline 50ms",
+            &chained("  %us = tfrt.constant.i32 5000000\n  %c = \"tfrt_test.blocking.usleep\"(%us, %c0) : (i32, !tfrt.chain) -> !tfrt.chain\n"),
+            4,
+        )
+        .stderr("tfrt: error: ended, since there was work that did not stop at the deadline of 50ms")
+        .within(Duration::from_secs(3)),
         Case::fault("deadline of a kernel that never resolves", "--deadline 5ms", &main(&kernel("tfrt_test.never")), 4)
             .stdout(DEADLINE),
         Case::fault(
             "deadline of a function without results",
-            "--deadline 20ms",
+            "--deadline 200ms",
             "func.func @main() {\n  %c = tfrt.new.chain\n  %d = \"tfrt_test.spin\"(%c) : (!tfrt.chain) -> !tfrt.chain\n  tfrt.return\n}\n",
             4,
         )
         .stderr("error: runtime error: Deadline exceeded"),
         Case::fault(
             "deadline of one function of two",
-            "--deadline 20ms --function main --function fine",
+            "--deadline 200ms --function main --function fine",
             &(chained("  %c = \"tfrt_test.spin\"(%c0) : (!tfrt.chain) -> !tfrt.chain\n")
                 + "func.func @fine() -> i32 {\n  %x = tfrt.constant.i32 7\n  tfrt.return %x : i32\n}\n"),
             4,

@@ -1,5 +1,8 @@
 //! The session: its beginning, its end, and messages that are none.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use super::client::{Client, Encoding, URI};
@@ -174,4 +177,33 @@ fn command_line_says_what_it_is_for() {
     };
     assert!(output(&["--help"]).contains("lsp"));
     assert!(output(&["lsp", "--help"]).contains("Language Server Protocol"));
+}
+
+#[test]
+fn what_is_no_session_is_told_to_people_too() {
+    let cases = [
+        ("Foo: 1\r\n\r\n{}", "found \"Foo: 1\""),
+        ("Foo: 1\r\nBar: 2\r\n", "found \"Foo: 1\""),
+        ("hello\n", "found \"hello\""),
+        ("Content-Length: x\r\n\r\n", "found \"x\""),
+    ];
+    for (text, found) in cases {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+            .arg("lsp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut input = child.stdin.take().expect("it is a pipe");
+        input.write_all(text.as_bytes()).expect("it is read");
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text:?}: {said}");
+        assert!(
+            said.contains("Content-Length") && said.contains(found),
+            "{text:?}: {said}"
+        );
+    }
 }

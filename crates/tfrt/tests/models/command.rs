@@ -48,13 +48,16 @@ impl Folder {
         names
     }
 
+    /// A command line that is to be run here.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+        command.args(line.split(' ')).current_dir(&self.0);
+        command
+    }
+
     /// Runs a command line, and returns its status and what it says.
     fn run(&self, line: &str) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
-            .args(line.split(' '))
-            .current_dir(&self.0)
-            .output()
-            .unwrap();
+        let output = self.command(line).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let status = output.status.code().unwrap_or(-1);
         (status, text(output.stdout), text(output.stderr))
@@ -550,5 +553,148 @@ fn broken_models_are_refused() {
                 "{stderr}"
             );
         }
+    }
+}
+
+#[test]
+fn files_of_a_run_appear_together_or_not_at_all() {
+    let folder = Folder::new("together");
+    folder.write("old.npy", "old");
+    let before = folder.names();
+    let line = "run two.mlir --random --output-dir new/deep --output sum=old.npy";
+    let cases = [
+        ("--output positive=/dev/full", ""),
+        ("--profile /dev/full", ""),
+        ("--trace /dev/full --profile page.html", ""),
+        ("--profile page.html --output positive=missing/p.npy", ""),
+        ("--profile page.html --json", "/dev/full"),
+        ("--profile page.html --allocator profiled", "/dev/full"),
+    ];
+    for (flags, stdout) in cases {
+        let line = format!("{line} {flags}");
+        let mut command = folder.command(&line);
+        if !stdout.is_empty() {
+            let stdout = fs::File::options().write(true).open(stdout).unwrap();
+            command.stdout(stdout);
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+        assert!(said.contains("cannot write"), "{line}: {said}");
+        assert_eq!(folder.names(), before, "{line}");
+        assert_eq!(folder.read("old.npy"), b"old", "{line}");
+    }
+    // What is shown is an output as well.
+    let line = "run two.mlir --random --output sum=old.npy --trace run.pftrace";
+    let mut command = folder.command(line);
+    let full = fs::File::options().write(true).open("/dev/full");
+    assert_eq!(
+        command.stdout(full.unwrap()).status().unwrap().code(),
+        Some(1)
+    );
+    assert_eq!(folder.names(), before);
+    let (status, _, said) = folder.run(&format!("{line} --output-dir new/deep"));
+    assert_eq!(status, 0, "{said}");
+    assert!(folder.read("old.npy").starts_with(b"\x93NUMPY"));
+    assert!(
+        folder
+            .read("new/deep/positive.npy")
+            .starts_with(b"\x93NUMPY")
+    );
+    assert!(!folder.read("run.pftrace").is_empty());
+}
+
+#[test]
+fn nothing_is_written_over_what_was_read() {
+    let folder = Folder::new("read");
+    let nodes = [
+        node("Add", "", &["x", "w"], "a", "first"),
+        node("Add", "", &["a", "y"], "sum", "last"),
+    ];
+    folder.write("m.onnx", wire::model_with("w", "w.bin", &nodes));
+    folder.write("w.bin", [0; 12]);
+    folder.write("labels.txt", "cat\n");
+    folder.printed(&format!("run m.onnx {GIVEN} --output x.npy"));
+    let archive = {
+        let runtime = tfrt::Runtime::new();
+        let tensor = tfrt::tensor::npy::read(&folder.read("x.npy"), runtime.host().allocator());
+        tfrt::tensor::npz::write([("x", &tensor.unwrap())]).unwrap()
+    };
+    folder.write("x.npz", archive);
+    std::os::unix::fs::symlink("w.bin", folder.0.join("link.bin")).unwrap();
+    let before = folder.names();
+    let contents: Vec<_> = before.iter().map(|name| folder.read(name)).collect();
+    let cases = [
+        ("compile m.onnx -o", "w.bin", "-o"),
+        ("compile m.onnx -o", "./link.bin", "-o"),
+        ("compile m.onnx -o", "m.onnx", "-o"),
+        ("decompile m.onnx -o", "w.bin", "-o"),
+        ("inspect graph m.onnx --html", "w.bin", "--html"),
+        ("inspect weights m.onnx --html", "m.onnx", "--html"),
+        (
+            "inspect memory m.onnx --input x=x.npy --html",
+            "x.npy",
+            "--html",
+        ),
+        ("run m.onnx --random --output", "w.bin", "--output"),
+        ("run m.onnx --random --profile", "w.bin", "--profile"),
+        ("run m.onnx --random --trace", "link.bin", "--trace"),
+        (
+            "run m.onnx --random --input x=x.npz:x --output",
+            "x.npz",
+            "--output",
+        ),
+        (
+            "run m.onnx --random --input x=x.npy --profile",
+            "x.npy",
+            "--profile",
+        ),
+        (
+            "run m.onnx --random --top 1 --labels labels.txt --output",
+            "labels.txt",
+            "--output",
+        ),
+        (
+            "run m.onnx --random --top 1 --labels labels.txt --trace",
+            "labels.txt",
+            "--trace",
+        ),
+    ];
+    for (line, file, option) in cases {
+        let said = folder.refused(&format!("{line} {file}"), 2);
+        let expected = format!(
+            "'{file}' is the input, which would be lost; name another file with {option}\n"
+        );
+        assert!(said.ends_with(&expected), "{line}: {said}");
+    }
+    assert_eq!(folder.names(), before);
+    for (name, content) in before.iter().zip(contents) {
+        assert_eq!(folder.read(name), content, "{name}");
+    }
+    // A compiled program says which text it was made of, which the page shows.
+    let text = "func.func @main() {\n  %c = tfrt.new.chain\n  tfrt.return\n}\n";
+    folder.write("made.mlir", text);
+    folder.printed("compile made.mlir");
+    let (status, _, said) = folder.run("run made.bef --profile ./made.mlir");
+    assert!(status == 2 && said.contains("would be lost"), "{said}");
+    assert_eq!(folder.read("made.mlir"), text.as_bytes());
+    let said = folder.refused("run m.onnx --random --untrusted", 1);
+    assert!(
+        said.contains("which is refused to programs of strangers"),
+        "{said}"
+    );
+}
+
+#[test]
+fn standard_input_is_read_once_only() {
+    let folder = Folder::new("once");
+    for words in ["run", "bench", "inspect memory"] {
+        let mut command = folder.command(&format!("{words} - --input x=- --random"));
+        let model = fs::File::open(folder.0.join("two.mlir")).unwrap();
+        let output = command.stdin(model).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = "'-' is given 2 times, but standard input can be read once only";
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
     }
 }

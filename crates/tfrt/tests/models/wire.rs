@@ -38,10 +38,33 @@ pub fn node(kind: &str, domain: &str, inputs: &[&str], output: &str, name: &str)
     node
 }
 
+/// A constant `f32 [3]` whose elements are all there is in a file beside the model.
+fn constant(name: &str, file: &str) -> Vec<u8> {
+    let location = [bytes(1, "location"), bytes(2, file)].concat();
+    [
+        number(1, 3),
+        number(2, 1),
+        bytes(8, name),
+        bytes(13, location),
+        number(14, 1),
+    ]
+    .concat()
+}
+
 /// A model of `x` and `y`, both `f32 [N, 3]`, that gives `sum`.
 pub fn model(nodes: &[Vec<u8>]) -> Vec<u8> {
+    model_of(&[], nodes)
+}
+
+/// The same, with a constant whose elements are in a file beside it.
+pub fn model_with(name: &str, file: &str, nodes: &[Vec<u8>]) -> Vec<u8> {
+    model_of(&bytes(5, constant(name, file)), nodes)
+}
+
+fn model_of(constants: &[u8], nodes: &[Vec<u8>]) -> Vec<u8> {
     let mut graph: Vec<u8> = nodes.iter().flat_map(|node| bytes(1, node)).collect();
     graph.extend(bytes(2, "test"));
+    graph.extend(constants);
     graph.extend(bytes(11, value("x")));
     graph.extend(bytes(11, value("y")));
     graph.extend(bytes(12, value("sum")));

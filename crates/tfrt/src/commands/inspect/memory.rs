@@ -6,6 +6,7 @@
 //! that lie in the file.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -62,8 +63,12 @@ struct Stage {
 }
 
 impl Memory {
-    /// Opens a model and calls it twice.
-    pub fn measure(input: &Input, options: &InputOptions) -> Result<Memory, Failure> {
+    /// Opens the model that was read from a path, and calls it twice. Returns the files of its inputs, too.
+    pub fn measure(
+        path: &Path,
+        input: &Input,
+        options: &InputOptions,
+    ) -> Result<(Memory, Vec<PathBuf>), Failure> {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
@@ -92,13 +97,14 @@ impl Memory {
         stage("open");
         let mut given = options.clone();
         given.random = true;
-        let inputs = given::inputs(&given, &model, u64::MAX, runtime.host().allocator())?;
+        let inputs = given::inputs(&given, path, &model, u64::MAX, runtime.host().allocator())?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();
             Some(format!("{}: {kind}", input.name))
         });
         let described = described.collect();
+        let files = inputs.files.clone();
         let arguments = given::arguments(&model, inputs)?;
         stage("inputs");
         for name in ["first call", "second call"] {
@@ -111,7 +117,7 @@ impl Memory {
             stage(name);
         }
         let observed = observe::observe(input, &model, &runtime, &arguments)?;
-        Ok(Memory {
+        let memory = Memory {
             schema: "tfrt.inspect-memory/1",
             file: input.name().to_owned(),
             inputs: described,
@@ -119,7 +125,8 @@ impl Memory {
             is_mapped: options.mmap,
             stages,
             plan: Plan::new(&observed),
-        })
+        };
+        Ok((memory, files))
     }
 
     /// The lines that people are shown.

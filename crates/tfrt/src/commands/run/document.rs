@@ -18,11 +18,11 @@ pub struct Document {
     file: String,
     functions: Vec<Ran>,
     /// What the program printed.
-    pub output: String,
+    output: String,
     /// Where the time went, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stats: Option<Stats>,
-    pub exit_status: u8,
+    stats: Option<Stats>,
+    exit_status: u8,
 }
 
 #[derive(Serialize)]
@@ -89,6 +89,16 @@ impl Document {
             results: results.collect(),
             diagnostics,
         });
+    }
+
+    /// Adds what is known in the end.
+    pub fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
+        Document {
+            output,
+            stats,
+            exit_status,
+            ..self
+        }
     }
 }
 

@@ -1,9 +1,14 @@
-//! `--untrusted`: an end of the process that no kernel can put off.
+//! What ends the process before its work does: time, which kernels need not heed, and Ctrl-C.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
 
+use tfrt::Context;
+
+use super::interrupt::{self, Interruptible};
+use crate::commands::output::{announce_end, end_process};
 use crate::failure::{ExitStatus, Failure};
 
 /// How long the process waits for what it says at its end to be taken.
@@ -12,36 +17,147 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long work has at least to end by itself once its deadline is over: what is stopped needs a moment to say so.
 const LEAST_GRACE: Duration = Duration::from_millis(100);
 
-/// Runs `work`, and ends the process if it takes more than twice the time that a function may take: a
-/// function is stopped at its deadline, but a kernel that is running then is not. The process ends even if nobody
-/// reads what `say` says.
+/// Tells a thread that watches what the work is at.
+pub struct Watch {
+    events: Sender<Event>,
+    /// Whether all the work has a deadline, and not each call.
+    is_whole: bool,
+}
+
+/// What the thread hears of.
+enum Event {
+    /// A call begins, which may take so long.
+    Begins(Duration),
+    Ends,
+    /// Ctrl-C, before anything was called.
+    Interrupted,
+    /// The work is done.
+    Done,
+}
+
+impl Watch {
+    /// A call begins, by a context that has this deadline; until the guard is dropped Ctrl-C stops it.
+    pub fn calling(&self, context: &Context, deadline: Option<Duration>) -> Calling<'_> {
+        if let Some(time) = deadline.filter(|_| !self.is_whole) {
+            self.tell(Event::Begins(time));
+        }
+        Calling {
+            watch: self,
+            _interruptible: Interruptible::new(context),
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // Where no thread could be made, nobody hears it.
+        let _ = self.events.send(event);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.tell(Event::Done);
+    }
+}
+
+/// A call that is watched.
+pub struct Calling<'w> {
+    watch: &'w Watch,
+    _interruptible: Interruptible,
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        if !self.watch.is_whole {
+            self.watch.tell(Event::Ends);
+        }
+    }
+}
+
+/// Runs `work`, and ends the process if it takes too long, or is interrupted before it calls anything. What may take
+/// its time is all the work, of which `whole` is the deadline, or else each call that has one. A function is stopped
+/// at its deadline, but a kernel that is running then is not: so the process ends when twice the time has passed. It
+/// ends even if nobody reads what `say` says.
 ///
 /// # Errors
 ///
-/// Those of `work`.
-pub fn within(
-    time: Duration,
+/// Those of `work`; `Limited` if `whole` can't be watched.
+pub fn watched(
+    whole: Option<Duration>,
+    note: String,
     say: impl FnOnce(&Failure) + Send,
-    work: impl FnOnce() -> Result<ExitStatus, Failure>,
+    work: impl FnOnce(&Watch) -> Result<ExitStatus, Failure>,
 ) -> Result<ExitStatus, Failure> {
     thread::scope(|scope| {
-        let (at_work, is_done) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            let ended = is_done.recv_timeout(time.saturating_add(time.max(LEAST_GRACE)));
-            if ended == Err(RecvTimeoutError::Timeout) {
-                let failure = Failure::TookTooLong(time);
-                let status = failure.status();
-                let (said, is_said) = mpsc::channel::<()>();
-                scope.spawn(move || {
-                    say(&failure);
-                    drop(said);
-                });
-                let _ = is_said.recv_timeout(LAST_WORDS);
-                std::process::exit(i32::from(status as u8));
+        let (events, heard) = mpsc::channel();
+        let interrupted = events.clone();
+        let watch = Watch {
+            events,
+            is_whole: whole.is_some(),
+        };
+        let watching = thread::Builder::new().name("tfrt-watch".to_owned());
+        let watching = watching.spawn_scoped(scope, move || {
+            if let Some(failure) = wait(&heard, whole) {
+                end(scope, failure, say);
             }
         });
-        let done = work();
-        drop(at_work);
-        done
+        match watching {
+            Ok(_) => interrupt::listen(note, move || drop(interrupted.send(Event::Interrupted))),
+            // Then Ctrl-C ends the process without a word.
+            Err(_) if whole.is_none() => {}
+            Err(reason) => return Err(unwatched(&reason)),
+        }
+        work(&watch)
     })
+}
+
+fn unwatched(reason: &io::Error) -> Failure {
+    Failure::Limited {
+        message: format!("nobody can watch the time: no thread can be made: {reason}"),
+        help: "a program that is trusted runs without".to_owned(),
+    }
+}
+
+/// Waits until the work is done; returns why it is not waited for any longer.
+fn wait(events: &Receiver<Event>, whole: Option<Duration>) -> Option<Failure> {
+    // A time that no clock can show does not end.
+    let limit_of = |time: Duration| {
+        let grace = time.max(LEAST_GRACE);
+        let end = Instant::now().checked_add(time.saturating_add(grace));
+        Some((end?, time))
+    };
+    let mut limit = whole.and_then(limit_of);
+    loop {
+        let event = match limit {
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some((end, _)) => events.recv_timeout(end.saturating_duration_since(Instant::now())),
+        };
+        match (event, limit) {
+            (Ok(Event::Begins(time)), _) => limit = limit_of(time),
+            (Ok(Event::Ends), _) => limit = None,
+            (Ok(Event::Interrupted), _) => return Some(Failure::Interrupted),
+            (Err(RecvTimeoutError::Timeout), Some((_, time))) => {
+                return Some(Failure::TookTooLong(time));
+            }
+            (Ok(Event::Done) | Err(_), _) => return None,
+        }
+    }
+}
+
+/// Ends the process, with a word on why.
+fn end<'s>(
+    scope: &'s Scope<'s, '_>,
+    failure: Failure,
+    say: impl FnOnce(&Failure) + Send + 's,
+) -> ! {
+    announce_end();
+    let status = failure.status();
+    let (said, is_said) = mpsc::channel::<()>();
+    let saying = thread::Builder::new().spawn_scoped(scope, move || {
+        say(&failure);
+        drop(said);
+    });
+    if saying.is_ok() {
+        let _ = is_said.recv_timeout(LAST_WORDS);
+    }
+    end_process(i32::from(status as u8))
 }

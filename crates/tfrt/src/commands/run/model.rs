@@ -1,21 +1,22 @@
 //! `tfrt run` of a model: its inputs from files, one call, its outputs to files or to people.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value as Json;
 use tfrt::host::memory::Block;
 use tfrt::input::STANDARD_INPUT;
+use tfrt::ir::visible;
 use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
 
 use super::{Run, interrupt, stats::Stats};
-use crate::commands::given::{self, Inputs};
-use crate::commands::{output, print_json, print_line};
+use crate::commands::given;
+use crate::commands::output;
 use crate::data::show::{self, Best};
-use crate::data::write::{self, Format, Staged};
+use crate::data::write::{self, Format};
 use crate::data::{json, read};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, RunOptions};
@@ -35,11 +36,11 @@ pub struct Document {
     outputs: Vec<Output>,
     diagnostics: Vec<Problem>,
     /// What the model printed.
-    pub output: String,
+    output: String,
     /// Where the time went, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stats: Option<Stats>,
-    pub exit_status: u8,
+    stats: Option<Stats>,
+    exit_status: u8,
 }
 
 /// An output, where it is or what it is.
@@ -74,45 +75,36 @@ impl Target {
     fn is_standard_output(&self) -> bool {
         self.path == Path::new(STANDARD_INPUT)
     }
+
+    /// Refuses standard output where it is for something else.
+    fn check_standard_output(&self, is_json: bool) -> Result<(), Failure> {
+        let message = match self.format {
+            _ if is_json => "with --json, standard output is for the document",
+            Format::Json => return Ok(()),
+            _ if !io::stdout().is_terminal() => return Ok(()),
+            _ => "bytes are not written to a terminal: name a file with --output",
+        };
+        Err(Failure::Usage(message.to_owned()))
+    }
 }
 
 impl Plan {
-    /// Finds where outputs go, before anything takes its time.
-    fn new(
-        options: &OutputOptions,
-        outputs: &[ValueInfo],
-        inputs: &Inputs,
-        run: &RunOptions,
-    ) -> Result<Plan, Failure> {
-        let (model, is_json) = (&run.file, run.json);
-        let beside = [
-            (&run.trace, "--trace"),
-            (&run.profile, "--profile"),
-            (&options.labels, "--labels"),
-        ];
-        let beside = beside.into_iter();
-        let beside: Vec<_> = beside
-            .filter_map(|(path, option)| Some((path.as_deref()?, option)))
-            .collect();
-        let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
-        if let Some(folder) = &options.output_dir {
-            let format = options.output_format.unwrap_or(Format::Npy);
-            let names = write::safe_names(outputs.iter().map(|output| output.name.as_str()));
-            for (target, name) in targets.iter_mut().zip(names) {
-                let path = folder.join(format!("{name}.{}", format.extension()));
-                *target = Some(Target { path, format });
+    /// Finds where outputs go, before anything takes its time: not over files that were read.
+    fn new(run: &RunOptions, outputs: &[ValueInfo], read: &[PathBuf]) -> Result<Plan, Failure> {
+        let options = &run.wanted;
+        let targets = targets(options, outputs)?;
+        let beside = [(&run.trace, "--trace"), (&run.profile, "--profile")];
+        for (path, option) in beside {
+            let Some(path) = path else { continue };
+            // Inputs of the model were not known before.
+            output::refuse_inputs(path, read, option)?;
+            let mut all = targets.iter().flatten();
+            if all.any(|target| output::is_same_file(path, &target.path)) {
+                let path = path.display();
+                return Err(Failure::Usage(format!(
+                    "'{path}' is named for an output and with {option}, of which one would be lost"
+                )));
             }
-        }
-        let mut named = vec![false; outputs.len()];
-        for text in &options.outputs {
-            let (index, path) = place(text, outputs)?;
-            if std::mem::replace(&mut named[index], true) {
-                let name = &outputs[index].name;
-                return Err(Failure::Usage(format!("output '{name}' is given twice")));
-            }
-            let by_name = Format::of_path(&path);
-            let format = options.output_format.or(by_name).unwrap_or(Format::Npy);
-            targets[index] = Some(Target { path, format });
         }
         let all = || targets.iter().flatten();
         for (index, target) in all().enumerate() {
@@ -123,26 +115,9 @@ impl Plan {
                     format!("'{path}' is named for two outputs, of which one would be lost");
                 return Err(Failure::Usage(message));
             }
-            if target.is_standard_output() {
-                if is_json {
-                    let message = "with --json, standard output is for the document";
-                    return Err(Failure::Usage(message.to_owned()));
-                }
-                if target.format != Format::Json && io::stdout().is_terminal() {
-                    let message = "bytes are not written to a terminal: name a file with --output";
-                    return Err(Failure::Usage(message.to_owned()));
-                }
-                continue;
-            }
-            given::refuse_inputs(&target.path, model, inputs)?;
-            for (path, option) in &beside {
-                if output::is_same_file(path, &target.path) {
-                    let path = path.display();
-                    let message = format!(
-                        "'{path}' is named for an output and with {option}, of which one would be lost"
-                    );
-                    return Err(Failure::Usage(message));
-                }
+            match target.is_standard_output() {
+                true => target.check_standard_output(run.json)?,
+                false => output::refuse_inputs(&target.path, read, "--output")?,
             }
         }
         let labels = options.labels.as_deref().map(read_labels).transpose()?;
@@ -152,6 +127,31 @@ impl Plan {
             labels: labels.unwrap_or_default(),
         })
     }
+}
+
+/// The files that outputs are to be written to, by their places.
+fn targets(options: &OutputOptions, outputs: &[ValueInfo]) -> Result<Vec<Option<Target>>, Failure> {
+    let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
+    if let Some(folder) = &options.output_dir {
+        let format = options.output_format.unwrap_or(Format::Npy);
+        let names = write::safe_names(outputs.iter().map(|output| output.name.as_str()));
+        for (target, name) in targets.iter_mut().zip(names) {
+            let path = folder.join(format!("{name}.{}", format.extension()));
+            *target = Some(Target { path, format });
+        }
+    }
+    let mut named = vec![false; outputs.len()];
+    for text in &options.outputs {
+        let (index, path) = place(text, outputs)?;
+        if std::mem::replace(&mut named[index], true) {
+            let name = &outputs[index].name;
+            return Err(Failure::Usage(format!("output '{name}' is given twice")));
+        }
+        let by_name = Format::of_path(&path);
+        let format = options.output_format.or(by_name).unwrap_or(Format::Npy);
+        targets[index] = Some(Target { path, format });
+    }
+    Ok(targets)
 }
 
 /// The output that `NAME=FILE` speaks of, and the file. Of a model with one output, the name may be
@@ -204,11 +204,13 @@ impl Run<'_> {
         let allocator = self.runtime.host().allocator().clone();
         let inputs = given::inputs(
             &options.given,
+            &options.file,
             model,
             options.limits.max_file_bytes(),
             &allocator,
         )?;
-        let plan = Plan::new(&options.wanted, model.outputs(), &inputs, options)?;
+        self.read.extend(inputs.files.iter().cloned());
+        let plan = Plan::new(options, model.outputs(), &self.read)?;
         let arguments = given::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
@@ -219,8 +221,7 @@ impl Run<'_> {
             stats: None,
             exit_status: 0,
         };
-        // Until now Ctrl-C ends the process, with nothing lost.
-        interrupt::listen();
+        interrupt::begin();
         let results = self.call_model(model, arguments, &mut document)?;
         if results.iter().all(|result| result.error().is_none()) {
             self.deliver(model, results, &plan, &mut document)?;
@@ -235,12 +236,9 @@ impl Run<'_> {
         arguments: Vec<AnyAsyncValue>,
         document: &mut Document,
     ) -> Result<Vec<AnyAsyncValue>, Failure> {
-        let mut context = self.runtime.context_builder();
-        if let Some(deadline) = self.options.deadline {
-            context = context.deadline(deadline);
-        }
-        let context = context.build();
-        let interruptible = interrupt::Interruptible::new(&context);
+        let limits = &self.options.limits;
+        let context = limits.context(&self.runtime);
+        let watched = self.watch.calling(&context, limits.deadline);
         let function = model.function();
         let calling = self.profiling.calling(function.name());
         let hosted = function.as_host_function();
@@ -249,10 +247,8 @@ impl Run<'_> {
             .call(hosted, context.execution(), arguments, &mut |_| Ok(()))
             .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
-        drop((interruptible, context));
-        let outcome = self
-            .session
-            .end(called, reason, interrupt::is_interrupted());
+        drop((watched, context));
+        let outcome = self.session.end(called, reason, interrupt::over());
         self.status = self.status.max(outcome.status);
         // What no kernel has reported, such as that the time is over, is told once.
         let failed = || outcome.results.iter().filter_map(AnyAsyncValue::error);
@@ -274,18 +270,17 @@ impl Run<'_> {
         Ok(outcome.results)
     }
 
-    /// Writes outputs to files, all or none, and shows the others.
+    /// Adds outputs to what is delivered: to files, and the others to standard output.
     fn deliver(
-        &self,
+        &mut self,
         model: &Model,
         results: Vec<AnyAsyncValue>,
         plan: &Plan,
         document: &mut Document,
     ) -> Result<(), Failure> {
-        let mut staged = Staged::default();
         let (mut text, mut bytes) = (String::new(), None);
         if let Some(folder) = &self.options.wanted.output_dir {
-            write::make_folder(folder)?;
+            self.delivery.make_folder(folder)?;
         }
         let mut n_told = 0_usize;
         for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
@@ -305,7 +300,10 @@ impl Run<'_> {
                     encoded.map_err(|reason| write::misfit(&target.path, name, &reason))?;
                 match target.is_standard_output() {
                     true => bytes = Some(encoded),
-                    false => staged.add(&target.path, &encoded)?,
+                    false => {
+                        self.delivery
+                            .add(&target.path, |out| out.write_all(&encoded))?;
+                    }
                 }
             }
             let best = self.best(&datum, plan).map_err(|error| refused(&error))?;
@@ -325,15 +323,13 @@ impl Run<'_> {
                 }
             }
         }
-        staged.finish()?;
         match bytes {
-            Some(bytes) => {
-                let mut out = io::stdout().lock();
-                out.write_all(&bytes)?;
-                out.flush()?;
-            }
+            Some(bytes) => self.delivery.print(bytes),
             None if text.is_empty() => {}
-            None => print_line(text.trim_end())?,
+            None => {
+                let text = visible::text(text.trim_end());
+                self.delivery.print(format!("{text}\n"));
+            }
         }
         Ok(())
     }
@@ -371,9 +367,14 @@ impl Run<'_> {
 }
 
 impl Document {
-    /// Writes it.
-    pub(super) fn print(&self) -> Result<(), Failure> {
-        print_json(self)
+    /// Adds what is known in the end.
+    pub(super) fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
+        Document {
+            output,
+            stats,
+            exit_status,
+            ..self
+        }
     }
 }
 

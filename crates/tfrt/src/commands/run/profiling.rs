@@ -1,9 +1,8 @@
 //! `--profile`, `--trace` and `--stats`: recording a run, and telling of it when it is over.
 
-use std::cell::{Cell, RefCell};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tfrt::asynchronous::{MemoryStats, memory_stats};
@@ -18,7 +17,7 @@ use tfrt_run::{ExitStatus, QueueOption};
 
 use super::sampler::Sampler;
 use super::stats::Stats;
-use crate::commands::output::{self, Written};
+use crate::commands::output::{self, Delivery, Written};
 use crate::failure::Failure;
 use crate::options::RunOptions;
 use crate::talk::Talk;
@@ -37,7 +36,7 @@ pub struct Profiling(Option<Recorded>);
 
 struct Recorded {
     recorder: Arc<Recorder>,
-    trace: Option<Target>,
+    trace: Option<PathBuf>,
     page: Option<Page>,
     stats: bool,
     /// When functions were called.
@@ -45,27 +44,9 @@ struct Recorded {
     begun: RefCell<Option<Begun>>,
 }
 
-/// A file that is written in the end. It is made before the run, which may take long, so that what
-/// is wrong with it is known then.
-struct Target {
-    path: PathBuf,
-    file: File,
-    /// Whether there was no such file, and is nothing in it.
-    is_new: Cell<bool>,
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        if self.is_new.get() {
-            // It is empty, and nobody has asked for that.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 /// What goes to a page beside what is recorded anyway.
 struct Page {
-    target: Target,
+    path: PathBuf,
     bytes: Arc<Level>,
     calls: RefCell<Vec<CallSpan>>,
     errors: RefCell<Vec<ReportedError>>,
@@ -82,55 +63,21 @@ pub struct Calling {
     begin_ns: u64,
 }
 
-impl Target {
-    fn new(path: &Path, options: &RunOptions, option: &str) -> Result<Target, Failure> {
-        if let Some(labels) = &options.wanted.labels {
-            output::refuse_input(path, labels, option)?;
-        }
-        let is_new = Cell::new(!path.exists());
-        let file = output::create(path, &options.file, option)?;
-        let path = path.to_owned();
-        Ok(Target { path, file, is_new })
-    }
-
-    /// Writes the file, and tells of it.
-    fn write(
-        &self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-        open_with: &'static str,
-        talk: &Talk,
-    ) -> Result<(), Failure> {
-        self.is_new.set(false);
-        let is_file = self.file.metadata().is_ok_and(|facts| facts.is_file());
-        let emptied = if is_file {
-            self.file.set_len(0)
-        } else {
-            Ok(())
-        };
-        let written = emptied.and_then(|()| write(&mut BufWriter::new(&self.file)));
-        let len_bytes = written.and_then(|()| Ok(self.file.metadata()?.len()));
-        let len_bytes = len_bytes.map_err(|reason| output::unwritten(&self.path, reason))?;
-        Written::new(&self.path, len_bytes, open_with).tell(talk);
-        Ok(())
-    }
-}
-
 impl Profiling {
-    /// Decides whether to record.
-    pub fn new(options: &RunOptions) -> Result<Profiling, Failure> {
+    /// Decides whether to record, and whether it can be written: not over what was read.
+    pub fn new(options: &RunOptions, read: &[PathBuf]) -> Result<Profiling, Failure> {
         let is_wanted = options.trace.is_some() || options.profile.is_some() || options.stats;
         if !is_wanted {
             return Ok(Profiling(None));
         }
-        let target = |path: &Option<PathBuf>, option| {
-            let path = path.as_deref();
-            path.map(|path| Target::new(path, options, option))
-                .transpose()
-        };
-        let trace = target(&options.trace, "--trace")?;
-        let page = target(&options.profile, "--profile")?;
+        let (trace, page) = (options.trace.clone(), options.profile.clone());
+        for (path, option) in [(&trace, "--trace"), (&page, "--profile")] {
+            if let Some(path) = path {
+                output::check(path, read, option)?;
+            }
+        }
         if let (Some(trace), Some(page)) = (&trace, &page)
-            && output::is_same_file(&trace.path, &page.path)
+            && output::is_same_file(trace, page)
         {
             let message = "--trace and --profile name the same file".to_owned();
             return Err(Failure::Usage(message));
@@ -142,8 +89,8 @@ impl Profiling {
         let recorder = Arc::new(Recorder::with_capacity(capacity));
         Ok(Profiling(Some(Recorded {
             trace,
-            page: page.map(|target| Page {
-                target,
+            page: page.map(|path| Page {
+                path,
                 bytes: Arc::new(recorder.level()),
                 calls: RefCell::default(),
                 errors: RefCell::default(),
@@ -230,13 +177,15 @@ impl Profiling {
         }
     }
 
-    /// The run is over: writes trace and page, and gives the statistics, as far as they were asked for.
+    /// The run is over: adds trace and page to what is delivered, and gives the statistics, as far as they were
+    /// asked for.
     pub fn end(
         &self,
         runtime: &Runtime,
         program: &Program,
         input: &Input,
         talk: &Talk,
+        delivery: &mut Delivery,
     ) -> Result<Option<Stats>, Failure> {
         let Some(recorded) = &self.0 else {
             return Ok(None);
@@ -249,9 +198,10 @@ impl Profiling {
         let begins_ns = recorded.begins_ns.take();
         let programs = std::slice::from_ref(program);
         let profile = Profile::of_calls(&recording, programs, &begins_ns);
-        if let Some(target) = &recorded.trace {
+        if let Some(path) = &recorded.trace {
             let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, input.name(), out);
-            target.write(write, "https://ui.perfetto.dev", talk)?;
+            let len_bytes = delivery.add(path, write)?;
+            delivery.tell_of(Written::new(path, len_bytes, "https://ui.perfetto.dev"));
         }
         if let Some(page) = &recorded.page {
             let about = page.about(runtime, input.name());
@@ -259,7 +209,8 @@ impl Profiling {
             let programs = std::slice::from_ref(program);
             let report = Report::new(&profile, &recording, programs, &about, &source);
             let write = |out: &mut dyn Write| report.write_page(out);
-            page.target.write(write, "a browser", talk)?;
+            let len_bytes = delivery.add(&page.path, write)?;
+            delivery.tell_of(Written::new(&page.path, len_bytes, "a browser"));
         }
         let stats = || {
             let queue = runtime.host().queue().stats();

@@ -1,0 +1,119 @@
+//! What the flags of [`LimitOptions`] do: to files, to runtimes, to calls; and which of them is behind an error.
+
+use tfrt::bef::BefFile;
+use tfrt::input::Input;
+use tfrt::{Context, Error, ErrorCode, HostContext, OpenError, Runtime, RuntimeBuilder, Untrusted};
+
+use super::mapped;
+use crate::failure::Failure;
+use crate::options::LimitOptions;
+use crate::talk::Talk;
+
+impl LimitOptions {
+    /// Reads a file, or maps it if that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::read_within`].
+    pub fn read(&self, file: &std::path::Path, is_mapped: bool) -> Result<Input, OpenError> {
+        match is_mapped {
+            true => mapped::read(file, true),
+            false => Input::read_within(file, self.max_file_bytes()),
+        }
+    }
+
+    /// Compiles an input.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Input::open`].
+    pub fn open(&self, input: &Input) -> Result<BefFile, OpenError> {
+        match self.untrusted() {
+            Some(untrusted) => untrusted.open(input),
+            None => input.open(),
+        }
+    }
+
+    /// Puts the limits of a runtime.
+    pub fn limit(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
+        match self.untrusted() {
+            Some(untrusted) => builder.untrusted(untrusted),
+            None => builder.limits(self.limits()),
+        }
+    }
+
+    /// The context of a call.
+    pub fn context(&self, runtime: &Runtime) -> Context {
+        let context = runtime.context_builder();
+        match self.deadline {
+            Some(deadline) => context.deadline(deadline).build(),
+            None => context.build(),
+        }
+    }
+
+    /// Says that kernels may be missing because a stranger's program must not have them.
+    pub fn tell_refused(&self, error: &OpenError, talk: &Talk) {
+        if self.untrusted && matches!(error, OpenError::Load(_)) {
+            let dialects = Untrusted::REFUSED;
+            let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
+            let names = dialects.join(", ");
+            talk.document(&document, || {
+                format!("note: --untrusted leaves out the kernels of {names}\n")
+            });
+        }
+    }
+}
+
+/// What may have refused memory, depth or steps.
+pub struct Behind<'h> {
+    pub host: &'h HostContext,
+    /// The bytes of `--allocator`, if these were too few.
+    pub exhausted: Option<usize>,
+}
+
+impl Behind<'_> {
+    /// Says what limit on memory there is, if it has refused any.
+    fn memory(&self) -> Option<String> {
+        let max_memory = self.host.limits().max_memory;
+        if let Some(bytes) = max_memory.filter(|_| self.host.memory_refusals() > 0) {
+            return Some(format!("--max-memory allows {bytes} bytes at one time"));
+        }
+        let bytes = self.exhausted?;
+        Some(format!("--allocator has {bytes} bytes at one time"))
+    }
+
+    /// Says which limit an error is due to, and its flag.
+    pub fn error(&self, error: &Error) -> Option<String> {
+        if error.code() != ErrorCode::ResourceExhausted {
+            return None;
+        }
+        let limits = self.host.limits();
+        if *error.message() == *limits.depth_exceeded().message() {
+            let max_depth = limits.max_depth;
+            return Some(format!("--max-depth allows {max_depth} calls within calls"));
+        }
+        let max_steps = limits.max_steps;
+        match max_steps.filter(|_| *error.message() == *limits.steps_exceeded().message()) {
+            Some(max_steps) => Some(format!(
+                "--max-steps allows {max_steps} kernels and calls in one function"
+            )),
+            None => self.memory(),
+        }
+    }
+
+    /// What the limit on memory has caused is no fault of the input.
+    pub fn failure(&self, failure: Failure) -> Failure {
+        let help = match &failure {
+            Failure::Rejected { .. } | Failure::Usage(_) => self.memory(),
+            Failure::Open(OpenError::Constants(error)) => self.error(error),
+            _ => None,
+        };
+        match (failure, help) {
+            (Failure::Rejected { message, .. } | Failure::Usage(message), Some(help)) => {
+                Failure::Limited { message, help }
+            }
+            (Failure::Open(error), Some(help)) => Failure::LimitedOpen { error, help },
+            (failure, _) => failure,
+        }
+    }
+}
