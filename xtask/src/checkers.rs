@@ -142,8 +142,6 @@ pub fn asan(steps: &mut Steps) {
     let all = [
         "--workspace",
         "--exclude=tfrt-benches",
-        "--lib",
-        "--bins",
         "--tests",
         "--no-fail-fast",
     ];
