@@ -19,16 +19,23 @@ pub fn tests(steps: &mut Steps, packages: &[&str]) {
         packages => command.args(packages.iter().flat_map(|package| ["-p", *package])),
     };
     steps.tests("tests", command.env("TFRT_ACCOUNTING", &folder));
-    steps.work("nothing is left after tests", || {
+    steps.check("nothing is left after tests", || {
+        if !is_there {
+            return vec![format!("{} can't be emptied", folder.display())];
+        }
         let counts = counts(&folder).unwrap_or_default();
         println!("{} counts of what programs of tests leave", counts.len());
-        for count in counts.iter().filter(|count| count.n_left > 0) {
-            eprintln!(
+        if counts.is_empty() {
+            return vec!["no program of tests was looked at".to_owned()];
+        }
+        let left = counts.iter().filter(|count| count.n_left > 0);
+        left.map(|count| {
+            format!(
                 "{}: {} {} are left",
                 count.program, count.n_left, count.kind
-            );
-        }
-        is_there && !counts.is_empty() && counts.iter().all(|count| count.n_left == 0)
+            )
+        })
+        .collect()
     });
 }
 

@@ -10,6 +10,8 @@ pub struct Steps {
     started: Instant,
     n_steps: usize,
     failed: Vec<String>,
+    /// What is said again at the end of checks that failed.
+    complaints: Vec<String>,
     skipped: Vec<String>,
     tests: Tally,
 }
@@ -28,7 +30,7 @@ struct Tally {
     n_said: usize,
 }
 
-/// As many lines of what a failed test says are said again at the end.
+/// As many lines of what a failed test says are said again at the end, and as many complaints of a check.
 const MAX_SAID: usize = 8;
 
 impl Steps {
@@ -38,6 +40,7 @@ impl Steps {
             started: Instant::now(),
             n_steps: 0,
             failed: Vec::new(),
+            complaints: Vec::new(),
             skipped: Vec::new(),
             tests: Tally::default(),
         }
@@ -87,13 +90,17 @@ impl Steps {
     }
 
     /// Runs a check that gives a list of complaints.
-    pub fn check(&mut self, name: &str, check: fn() -> Vec<String>) {
-        self.step(name, |_| {
+    pub fn check(&mut self, name: &str, check: impl FnOnce() -> Vec<String>) {
+        self.step(name, |steps| {
             let complaints = check();
             for complaint in &complaints {
                 eprintln!("{complaint}");
             }
-            complaints.is_empty()
+            let ok = complaints.is_empty();
+            let first = complaints.into_iter().take(MAX_SAID);
+            let named = first.map(|complaint| format!("    {name}: {complaint}"));
+            steps.complaints.extend(named);
+            ok
         });
     }
 
@@ -130,6 +137,9 @@ impl Steps {
         let ok = self.failed.is_empty();
         for name in &self.failed {
             println!("failed: {name}");
+        }
+        for complaint in &self.complaints {
+            println!("{complaint}");
         }
         for name in &self.tests.names {
             println!("failed test: {name}");

@@ -155,18 +155,31 @@ impl Drop for End {
             let mut registry = registry();
             registry.free.push(shard);
             #[cfg(debug_assertions)]
-            tell_at_end(&registry);
+            registry.tell_at_end();
         }
     }
 }
 
-/// Tells how many cells live if no thread has a shard any more.
 #[cfg(debug_assertions)]
-fn tell_at_end(registry: &Registry) {
-    if registry.free.len() == registry.all.len() {
-        crate::accounting::tell("values", registry.sum().live_cells);
+impl Registry {
+    /// Tells how many cells live if no thread has a shard any more.
+    fn tell_at_end(&self) {
+        if self.free.len() == self.all.len() {
+            crate::accounting::tell(KIND, self.sum().live_cells);
+        }
+    }
+
+    /// Takes back what was told if no thread has a shard yet.
+    fn withdraw_what_was_told(&self) {
+        if self.free.len() == self.all.len() {
+            crate::accounting::withdraw(KIND);
+        }
     }
 }
+
+/// What is counted here, as it is told.
+#[cfg(debug_assertions)]
+const KIND: &str = "values";
 
 #[inline(always)]
 fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
@@ -175,7 +188,7 @@ fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
             counter.fetch_add(more, Ordering::Relaxed);
         });
         #[cfg(debug_assertions)]
-        tell_at_end(&registry());
+        registry().tell_at_end();
         return;
     };
     change(shard, |counter, more| {
@@ -198,6 +211,8 @@ pub(crate) fn attend() {
 fn adopt() -> Option<&'static Shard> {
     END.try_with(|_| ()).ok()?;
     let mut registry = registry();
+    #[cfg(debug_assertions)]
+    registry.withdraw_what_was_told();
     let shard = registry.free.pop().unwrap_or_else(|| {
         let shard: &'static Shard = Box::leak(Box::new(Shard::new()));
         registry.all.push(shard);

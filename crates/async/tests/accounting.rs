@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::{env, fs, mem, process, thread};
 
-use tfrt_async::AsyncValue;
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, Task};
+use tfrt_async::{AsyncValue, Heap, Value};
 
 /// Names what a process of its own is to do.
 const CASE: &str = "TFRT_ACCOUNTING_CASE";
@@ -23,6 +23,14 @@ const TEST: &str = "case_of_a_process";
 thread_local! {
     /// What a thread has until it is over.
     static KEPT: Cell<Option<AsyncValue<i32>>> = const { Cell::new(None) };
+}
+
+/// What takes a block of no size that is kept in lists.
+struct Large(#[expect(dead_code, reason = "it is there for its size")] [u8; 1 << 16]);
+
+impl Value for Large {
+    const NAME: &'static str = "!t.large";
+    type Storage = Heap;
 }
 
 /// Not a test when it is run with the others.
@@ -55,6 +63,27 @@ fn case_of_a_process() {
             has_begun.recv().unwrap();
             // The end of the one would wait for the task, that of the other would settle the value.
             mem::forget((queue, promise));
+        },
+        Ok("a thread has one large block in its hands for some time") => || {
+            let (_, value) = AsyncValue::<Large>::pending();
+            // Meanwhile all others end.
+            let other = thread::spawn(|| drop(AsyncValue::<i32>::pending()));
+            other.join().unwrap();
+            drop(value);
+        },
+        Ok("a thread takes one over and never ends") => || {
+            let maker = thread::spawn(|| AsyncValue::<i32>::pending().1);
+            let value = maker.join().unwrap();
+            let (sender, has_begun) = channel();
+            thread::spawn(move || {
+                let other = AsyncValue::<i32>::pending();
+                sender.send(()).unwrap();
+                loop {
+                    thread::park();
+                    assert!(!value.is_settled() || other.1.is_settled());
+                }
+            });
+            has_begun.recv().unwrap();
         },
         _ => return,
     };
@@ -113,4 +142,17 @@ fn what_is_lost_is_counted() {
 #[test]
 fn nothing_is_counted_while_a_worker_may_free_it() {
     assert!(counts_after("a worker has one in its hands").is_empty());
+}
+
+#[test]
+fn what_a_thread_frees_that_takes_large_blocks_alone_is_not_left() {
+    assert_eq!(
+        counts_after("a thread has one large block in its hands for some time"),
+        ["0 blocks", "0 values"]
+    );
+}
+
+#[test]
+fn a_count_is_taken_back_when_a_thread_begins() {
+    assert!(counts_after("a thread takes one over and never ends").is_empty());
 }

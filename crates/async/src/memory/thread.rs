@@ -33,8 +33,6 @@ impl Drop for End {
         // SAFETY: what is there is a heap of the registry, which lives forever.
         if let Some(heap) = unsafe { HEAP.replace(ptr::null()).as_ref() } {
             registry().leave(heap);
-            #[cfg(debug_assertions)]
-            tell_at_end();
         }
     }
 }
@@ -85,6 +83,9 @@ pub(super) unsafe fn free_any(block: NonNull<u8>) {
 
 /// Counts blocks that come from the system directly: so many more, of so many bytes; both wrap.
 pub(super) fn count_large(n: u64, len_bytes: u64) {
+    // Whoever has one in its hands is waited for.
+    #[cfg(debug_assertions)]
+    attend();
     // SAFETY: what is there is a heap of the registry, which lives forever.
     if let Some(heap) = unsafe { HEAP.get().as_ref() } {
         heap.large_blocks.add(n);
@@ -94,6 +95,8 @@ pub(super) fn count_large(n: u64, len_bytes: u64) {
     // Ordering: statistics.
     LATE.0.fetch_add(n, Ordering::Relaxed);
     LATE.1.fetch_add(len_bytes, Ordering::Relaxed);
+    #[cfg(debug_assertions)]
+    registry().tell_at_end();
 }
 
 /// The blocks, and their bytes, that threads without a heap have counted.
@@ -135,7 +138,7 @@ fn adopt() -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// Lets the calling thread have a heap before it takes its first block.
+/// Lets the calling thread have a heap before it takes its first block of one.
 #[cfg(debug_assertions)]
 pub(crate) fn attend() {
     if HEAP.get().is_null() {
@@ -150,9 +153,6 @@ fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
     // SAFETY: the block was given to the caller, and every class has room for an `Idle`.
     if unsafe { owner.remote.push(block) } == Owner::Gone {
         registry().tidy(owner);
-        // A thread that has no heap, perhaps no more, may be the last to give something back.
-        #[cfg(debug_assertions)]
-        tell_at_end();
     }
 }
 
@@ -177,6 +177,8 @@ fn registry() -> MutexGuard<'static, Registry> {
 impl Registry {
     /// Returns a heap for the calling thread.
     fn enter(&mut self) -> &'static Heap {
+        #[cfg(debug_assertions)]
+        self.withdraw_what_was_told();
         let Some(heap) = self.free.pop() else {
             let heap: &'static Heap = Box::leak(Box::new(Heap::new()));
             self.all.push(heap);
@@ -192,6 +194,8 @@ impl Registry {
         heap.collect(Owner::Gone);
         heap.close();
         self.free.push(heap);
+        #[cfg(debug_assertions)]
+        self.tell_at_end();
     }
 
     /// Takes back what was returned to a heap without a thread.
@@ -199,6 +203,9 @@ impl Registry {
         if self.free.iter().any(|free| ptr::eq(*free, heap)) {
             heap.collect(Owner::Gone);
             heap.release_spare();
+            // A thread that has no heap, perhaps no more, may be the last to give something back.
+            #[cfg(debug_assertions)]
+            self.tell_at_end();
         }
     }
 }
@@ -224,14 +231,26 @@ impl Sums {
     }
 }
 
-/// Tells how many blocks are in use if no thread has a heap any more.
 #[cfg(debug_assertions)]
-fn tell_at_end() {
-    let registry = registry();
-    if registry.free.len() == registry.all.len() {
-        crate::accounting::tell("blocks", registry.sums().live_blocks());
+impl Registry {
+    /// Tells how many blocks are in use if no thread has a heap any more.
+    fn tell_at_end(&self) {
+        if self.free.len() == self.all.len() {
+            crate::accounting::tell(KIND, self.sums().live_blocks());
+        }
+    }
+
+    /// Takes back what was told if no thread has a heap yet.
+    fn withdraw_what_was_told(&self) {
+        if self.free.len() == self.all.len() {
+            crate::accounting::withdraw(KIND);
+        }
     }
 }
+
+/// What is counted here, as it is told.
+#[cfg(debug_assertions)]
+const KIND: &str = "blocks";
 
 /// Adds the counters of all heaps up.
 pub(super) fn sums() -> Sums {
