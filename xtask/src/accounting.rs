@@ -1,11 +1,11 @@
 //! What programs of tests leave behind: nothing, which is looked at when they are over.
 //!
 //! In builds for development `tfrt-async` writes what is alive each time that no thread is left which had anything
-//! (`crates/async/src/accounting.rs`); here the last counts are read. A program is not looked at if one of its
-//! threads never ends: then there is no last count.
+//! (`crates/async/src/accounting.rs`); here the last counts are read. There is none if one of its threads never ends, as
+//! those of a queue that was lost.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use crate::steps::{Steps, cargo, target};
 
@@ -28,14 +28,8 @@ pub fn tests(steps: &mut Steps, packages: &[&str]) {
         if counts.is_empty() {
             return vec!["no program of tests was looked at".to_owned()];
         }
-        let left = counts.iter().filter(|count| count.n_left > 0);
-        left.map(|count| {
-            format!(
-                "{}: {} {} are left",
-                count.program, count.n_left, count.kind
-            )
-        })
-        .collect()
+        let left = counts.iter().filter(|count| count.n_left != Some(0));
+        left.map(Count::to_string).collect()
     });
 }
 
@@ -51,7 +45,18 @@ fn emptied(folder: &Path) -> io::Result<()> {
 struct Count {
     program: String,
     kind: String,
-    n_left: u64,
+    /// None if a thread has not ended that may have some.
+    n_left: Option<u64>,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count { program, kind, .. } = self;
+        match self.n_left {
+            Some(n) => write!(f, "{program}: {n} {kind} are left"),
+            None => write!(f, "{program}: threads that may have {kind} never end"),
+        }
+    }
 }
 
 /// Reads the counts of test programs.
@@ -68,18 +73,16 @@ fn counts(folder: &Path) -> io::Result<Vec<Count>> {
     Ok(paths.iter().filter_map(read).collect())
 }
 
-/// Reads a count from the name of its file, `PROGRAM-HASH.PROCESS.KIND`, and its text. Commands that tests run
-/// have no hash: they exit in the middle of what they do.
+/// Reads a count from the name of its file, `PROGRAM-HASH.PROCESS.KIND`, and its text.
 fn count(name: &str, text: &str) -> Option<Count> {
     let [program, _, kind] = name.split('.').collect::<Vec<_>>()[..] else {
         return None;
     };
-    let (program, hash) = program.rsplit_once('-')?;
-    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then(|| Count {
+    let (program, _hash) = program.rsplit_once('-')?;
+    Some(Count {
         program: program.to_owned(),
         kind: kind.to_owned(),
-        n_left: text.trim().parse().unwrap_or(u64::MAX),
+        n_left: (text != "?").then(|| text.parse().unwrap_or(u64::MAX)),
     })
 }
 
@@ -95,10 +98,13 @@ mod tests {
             n_left,
         };
         let name = "wrong_uses-3cc904c3fa633190.7371.blocks";
-        assert_eq!(count(name, "632"), Some(left(632)));
-        assert_eq!(count(name, ""), Some(left(u64::MAX)));
-        assert_eq!(count("tfrt.7371.blocks", "3"), None);
-        assert_eq!(count("tfrt-run.7371.blocks", "3"), None);
+        assert_eq!(count(name, "632"), Some(left(Some(632))));
+        assert_eq!(count(name, "?"), Some(left(None)));
+        assert_eq!(count(name, ""), Some(left(Some(u64::MAX))));
+        assert_eq!(
+            count("wrong_uses-3cc904c3fa633190.7371.blocks.new", "3"),
+            None
+        );
         assert_eq!(count("readme", "3"), None);
     }
 }

@@ -3,46 +3,114 @@
 //! A program's values belong to its threads, or to tasks and timers, which belong to queues, whose threads end
 //! with them. So nothing may be alive once each thread of a queue has ended, and each other that ever made or freed
 //! anything; what is, was lost, or lies in a static variable. Each time that no such thread is left, the count is
-//! written to a file of the folder that the variable `TFRT_ACCOUNTING` names, and removed when there is one again: what
-//! is there at last is the count of the end. `cargo xtask accounting` has tests write, and reads it.
+//! written to a file of the folder that the variable `TFRT_ACCOUNTING` names, and `?` when there is one again: what is
+//! there at last is the count of the end. `cargo xtask accounting` has tests write, and reads it.
 //!
-//! A worker that is itself the last to hold its queue ends whenever it likes, perhaps never: the program may be over
-//! before. What it still has in its hands then is not lost, and there is no count.
+//! A worker that is itself the last to hold its queue ends whenever it likes, perhaps after the last test. So the
+//! program waits for such threads when it ends, for [`PATIENCE`] at most: what is `?` even then is held by a thread
+//! that never ends, as those of a queue that was lost.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
 
-/// Makes the calling thread, which is one of a queue, one that is waited for, before it makes or frees anything: tasks
-/// come with what others made. No count changes by that.
+/// What is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// Counted cells.
+    Values,
+    /// Blocks of memory, in which there are values, continuations, frames and buffers.
+    Blocks,
+}
+
+/// How long a program waits for its threads when it ends.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Makes the calling thread, which is one of a queue or runs a task, one that is waited for, before it makes or frees
+/// anything: tasks come with what others made. No count changes by that.
 pub(crate) fn attend() {
     crate::counters::attend();
     crate::memory::attend();
 }
 
-/// Writes how many of a kind are alive now. Nobody is told of what goes wrong: then there is no file.
-pub(crate) fn tell(kind: &str, n_alive: u64) {
+/// Writes how many of a kind are alive now.
+pub(crate) fn tell(kind: Kind, n_alive: u64) {
+    write(kind, || n_alive.to_string());
+}
+
+/// Takes back what was told of a kind: a thread may have some in its hands again.
+pub(crate) fn withdraw(kind: Kind) {
+    write(kind, || "?".to_owned());
+}
+
+/// Writes what there is to say of a kind. Nobody is told of what goes wrong: then what was there stays.
+fn write(kind: Kind, text: impl FnOnce() -> String) {
     let Some(path) = file_of(kind) else {
         return;
     };
+    #[cfg(unix)]
+    end::wait_then();
     // At once, or not at all: the program may end meanwhile.
     let written = path.with_added_extension("new");
-    if fs::write(&written, n_alive.to_string()).is_ok() {
+    if fs::write(&written, text()).is_ok() {
         let _ = fs::rename(written, path);
     }
 }
 
-/// Takes back what was told of a kind: a thread has some in its hands again.
-pub(crate) fn withdraw(kind: &str) {
-    if let Some(path) = file_of(kind) {
-        let _ = fs::remove_file(path);
+/// The file of a kind's count, for whoever asks of a program of tests: commands that tests run end in the middle of
+/// what they do.
+fn file_of(kind: Kind) -> Option<PathBuf> {
+    let folder = env::var_os("TFRT_ACCOUNTING")?;
+    let program = env::current_exe().ok()?;
+    // Where Cargo has them.
+    if !program.parent()?.ends_with("deps") {
+        return None;
+    }
+    let program = program.file_stem()?.to_string_lossy();
+    let kind = match kind {
+        Kind::Values => "values",
+        Kind::Blocks => "blocks",
+    };
+    let name = format!("{program}.{}.{kind}", process::id());
+    Some(Path::new(&folder).join(name))
+}
+
+/// Waits until nothing is left, but not longer than [`PATIENCE`].
+fn wait_for_nothing() {
+    let nothing_is_left = |kind| {
+        file_of(kind)
+            .and_then(|path| fs::read_to_string(path).ok())
+            .is_none_or(|text| text == "0")
+    };
+    let begun = Instant::now();
+    while !(nothing_is_left(Kind::Values) && nothing_is_left(Kind::Blocks))
+        && begun.elapsed() < PATIENCE
+    {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// The file of a kind's count, for whoever asks.
-fn file_of(kind: &str) -> Option<PathBuf> {
-    let folder = env::var_os("TFRT_ACCOUNTING")?;
-    let program = env::current_exe().unwrap_or_default();
-    let program = program.file_stem().unwrap_or_default().to_string_lossy();
-    let name = format!("{program}.{}.{kind}", process::id());
-    Some(Path::new(&folder).join(name))
+/// The end of the program.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+mod end {
+    use std::ffi::c_int;
+    use std::sync::Once;
+
+    unsafe extern "C" {
+        // SAFETY: the C standard has it so (C17, 7.22.4.2), and any function may be passed that takes nothing; the
+        // standard library links what has it.
+        safe fn atexit(function: extern "C" fn()) -> c_int;
+    }
+
+    /// Has the program wait when it ends.
+    pub(super) fn wait_then() {
+        static ONCE: Once = Once::new();
+        // If there is no room for one more function, nobody waits.
+        ONCE.call_once(|| _ = atexit(wait));
+    }
+
+    extern "C" fn wait() {
+        super::wait_for_nothing();
+    }
 }

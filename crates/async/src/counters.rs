@@ -8,6 +8,8 @@
 
 use std::cell::Cell;
 
+#[cfg(debug_assertions)]
+use crate::accounting::{Kind, tell, withdraw};
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// What [`counters`] returns.
@@ -165,21 +167,17 @@ impl Registry {
     /// Tells how many cells live if no thread has a shard any more.
     fn tell_at_end(&self) {
         if self.free.len() == self.all.len() {
-            crate::accounting::tell(KIND, self.sum().live_cells);
+            tell(Kind::Values, self.sum().live_cells);
         }
     }
 
     /// Takes back what was told if no thread has a shard yet.
     fn withdraw_what_was_told(&self) {
         if self.free.len() == self.all.len() {
-            crate::accounting::withdraw(KIND);
+            withdraw(Kind::Values);
         }
     }
 }
-
-/// What is counted here, as it is told.
-#[cfg(debug_assertions)]
-const KIND: &str = "values";
 
 #[inline(always)]
 fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {

@@ -4,15 +4,13 @@
 //! guided by coverage changes the structure of programs. The first byte chooses what
 //! is looked at.
 
-use std::sync::OnceLock;
-
 use tfrt::bef::BefFile;
 use tfrt_bef::BefBuffer;
 use tfrt_compiler::pipeline::{Pass, Pipeline};
 use tfrt_compiler::{CompileOptions, compile, decompile, pipeline};
 use tfrt_differential::bench::Bench;
 use tfrt_ir::{Module, Source, verify};
-use tfrt_oracle::differential::{Difference, FILE, Judge, Unfit};
+use tfrt_oracle::differential::{Difference, FILE, Judge, Outcome, Unfit};
 use tfrt_oracle::effects;
 use tfrt_oracle::evaluate::Refusal;
 use tfrt_oracle::generate::{Options, generate_from};
@@ -23,10 +21,9 @@ use crate::bytes::same;
 /// Passes in a row, at most.
 const MAX_PASSES: usize = 4;
 
-/// A runtime on this thread, and one with threads of its own.
-fn benches() -> &'static [Bench] {
-    static BENCHES: OnceLock<Vec<Bench>> = OnceLock::new();
-    BENCHES.get_or_init(|| Bench::on_queues(&[2]))
+thread_local! {
+    /// A runtime on this thread, and one with threads of its own, which end with this one.
+    static BENCHES: Vec<Bench> = Bench::on_queues(&[2]);
 }
 
 /// Makes a program of choices, and checks that it does what the oracle says.
@@ -137,10 +134,14 @@ fn comes_back(bytes: &BefBuffer) {
 }
 
 /// Runs a program on each queue.
+fn outcomes(file: &BefFile) -> Vec<Outcome> {
+    BENCHES.with(|benches| benches.iter().map(|bench| bench.run(file)).collect())
+}
+
+/// Checks that a program does on each queue what the oracle says.
 fn runs(text: &str, judge: &Judge) {
     let file = opened(&bytes_of(&parsed(text)));
-    let found = benches().iter().map(|bench| bench.run(&file)).collect();
-    if let Some(found) = judge.rejected(found) {
+    if let Some(found) = judge.rejected(outcomes(&file)) {
         let difference = Difference {
             origin: "choices".to_owned(),
             program: text.to_owned(),
@@ -195,8 +196,7 @@ fn sequencing_keeps(program: &effects::Program, after: &[&'static Pass]) {
     let bytes = bytes_of(&parsed(&module.to_string()));
     comes_back(&bytes);
     let file = opened(&bytes);
-    for bench in benches() {
-        let outcome = bench.run(&file);
+    for outcome in outcomes(&file) {
         let printed: String = outcome
             .stdout
             .lines()

@@ -349,6 +349,8 @@ fn a_call_that_its_own_kernel_gives_up_waits_for_no_task() {
         let values = begin(&main, &RequestContext::new(&host), 1);
         let shown: Vec<String> = values.into_iter().map(show).collect();
         assert_eq!(shown, ["Cancelled: Cancelled"], "{body}");
+        // The task, which has the host, whose queue has the task.
+        host.queue().quiesce().unwrap();
     }
 }
 

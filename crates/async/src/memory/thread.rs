@@ -17,6 +17,8 @@ use super::{
     heap::Heap,
     remote::{Idle, Owner},
 };
+#[cfg(debug_assertions)]
+use crate::accounting::{Kind, tell, withdraw};
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 thread_local! {
@@ -236,21 +238,17 @@ impl Registry {
     /// Tells how many blocks are in use if no thread has a heap any more.
     fn tell_at_end(&self) {
         if self.free.len() == self.all.len() {
-            crate::accounting::tell(KIND, self.sums().live_blocks());
+            tell(Kind::Blocks, self.sums().live_blocks());
         }
     }
 
     /// Takes back what was told if no thread has a heap yet.
     fn withdraw_what_was_told(&self) {
         if self.free.len() == self.all.len() {
-            crate::accounting::withdraw(KIND);
+            withdraw(Kind::Blocks);
         }
     }
 }
-
-/// What is counted here, as it is told.
-#[cfg(debug_assertions)]
-const KIND: &str = "blocks";
 
 /// Adds the counters of all heaps up.
 pub(super) fn sums() -> Sums {

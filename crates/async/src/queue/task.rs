@@ -314,6 +314,8 @@ impl Task {
     /// Runs the closure.
     #[inline]
     pub fn run(self) {
+        #[cfg(debug_assertions)]
+        crate::accounting::attend();
         let task = ManuallyDrop::new(self);
         // SAFETY: by the field's invariant the word holds what the table belongs to; the task is
         // consumed, and `ManuallyDrop` keeps `drop` from touching it again.

@@ -116,6 +116,13 @@ impl Host {
     }
 }
 
+impl Drop for Host {
+    /// Tasks that nobody has waited for have the host, whose queue has them.
+    fn drop(&mut self) {
+        let _ = self.host.queue().quiesce();
+    }
+}
+
 fn single() -> Arc<dyn ConcurrentWorkQueue> {
     Arc::new(SingleThreadedWorkQueue::new())
 }

@@ -191,6 +191,18 @@ impl Host {
     }
 }
 
+impl Drop for Host {
+    /// Kernels have the promises, and whoever waits for them has the host with its kernels.
+    fn drop(&mut self) {
+        let promises = self
+            .promises
+            .lock()
+            .map(|mut kept| std::mem::take(&mut *kept));
+        drop(promises);
+        let _ = self.queue.quiesce();
+    }
+}
+
 const STUCK: &str = "func.func @main(%x: i32) -> i32 {
   %p = \"t.to_come\"(%x) : (i32) -> i32
   %a = tfrt.add.i32 %p, %x
