@@ -31,9 +31,6 @@ const MIN_PATIENCE: Duration = Duration::from_secs(10);
 /// Address space of a program with tests, in KiB: some mutants take memory without end.
 const MAX_MEMORY_KIB: u64 = 8 << 20;
 
-/// The stack of a thread of tests: a body with all its copies has a large frame.
-const STACK_BYTES: usize = 512 << 20;
-
 /// Rounds in which what does not compile is left out.
 const MAX_ROUNDS: usize = 30;
 
@@ -46,6 +43,9 @@ struct Subject {
     root: &'static str,
     /// Packages whose tests are run, that of the crate first.
     tested: &'static [&'static str],
+    /// The stack of a thread of tests: a body with all its copies has a large frame. All stacks of a program fit into
+    /// its address space.
+    stack_bytes: usize,
 }
 
 /// All of them.
@@ -55,6 +55,7 @@ const SUBJECTS: [Subject; 3] = [
         changed: &["--package=tfrt-bef"],
         root: "crates/bef/src/lib.rs",
         tested: &["tfrt-bef", "tfrt-compiler"],
+        stack_bytes: 512 << 20,
     },
     Subject {
         name: "values",
@@ -65,6 +66,7 @@ const SUBJECTS: [Subject; 3] = [
         ],
         root: "crates/async/src/lib.rs",
         tested: &["tfrt-async"],
+        stack_bytes: 64 << 20,
     },
     Subject {
         name: "executor",
@@ -75,6 +77,7 @@ const SUBJECTS: [Subject; 3] = [
         ],
         root: "crates/host/src/lib.rs",
         tested: &["tfrt-host", "tfrt-kernels", "tfrt-differential"],
+        stack_bytes: 512 << 20,
     },
 ];
 
@@ -133,7 +136,7 @@ impl Subject {
             mutants.len(),
             built.unviable.len()
         );
-        let mut tally = built.try_all(&mutants)?;
+        let mut tally = built.try_all(&mutants, self.stack_bytes)?;
         let is_left = |position: &usize| {
             !built.carried.contains(position) && !built.unviable.contains(position)
         };
@@ -272,11 +275,11 @@ impl Built {
     /// # Errors
     ///
     /// If tests fail without a mutant: they would catch everything.
-    fn try_all(&self, mutants: &[Mutant]) -> io::Result<Tally> {
+    fn try_all(&self, mutants: &[Mutant], stack_bytes: usize) -> io::Result<Tally> {
         let mut patience = Vec::new();
         for program in &self.programs {
             let begin = Instant::now();
-            if run_tests(program, 0, Duration::MAX) != Fate::Missed {
+            if run_tests(program, 0, stack_bytes, Duration::MAX) != Fate::Missed {
                 let message = format!("{}: tests fail without a mutant", program.path);
                 return Err(io::Error::other(message));
             }
@@ -289,7 +292,9 @@ impl Built {
                 .programs
                 .iter()
                 .zip(&patience)
-                .map(|(program, patience)| run_tests(program, position + 1, *patience));
+                .map(|(program, patience)| {
+                    run_tests(program, position + 1, stack_bytes, *patience)
+                });
             tried
                 .find(|fate| *fate != Fate::Missed)
                 .unwrap_or(Fate::Missed)
@@ -330,7 +335,7 @@ impl Built {
 }
 
 /// Runs the tests of a program with a mutant, and those processes that it starts, for so long at most.
-fn run_tests(program: &Program, number: usize, patience: Duration) -> Fate {
+fn run_tests(program: &Program, number: usize, stack_bytes: usize, patience: Duration) -> Fate {
     let limit = format!("ulimit -v {MAX_MEMORY_KIB}; exec \"$0\" --quiet");
     let mut command = Command::new("sh");
     command
@@ -338,7 +343,7 @@ fn run_tests(program: &Program, number: usize, patience: Duration) -> Fate {
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
         .env(switch::VARIABLE, number.to_string())
-        .env("RUST_MIN_STACK", STACK_BYTES.to_string())
+        .env("RUST_MIN_STACK", stack_bytes.to_string())
         // What it finds is no news.
         .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
         .stdin(Stdio::null())

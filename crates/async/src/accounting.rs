@@ -23,6 +23,10 @@ pub(crate) enum Kind {
     Blocks,
 }
 
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Values, Kind::Blocks];
+}
+
 /// How long a program waits for its threads when it ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -83,9 +87,7 @@ fn wait_for_nothing() {
             .is_none_or(|text| text == "0")
     };
     let begun = Instant::now();
-    while !(nothing_is_left(Kind::Values) && nothing_is_left(Kind::Blocks))
-        && begun.elapsed() < PATIENCE
-    {
+    while !Kind::ALL.into_iter().all(nothing_is_left) && begun.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(1));
     }
 }

@@ -219,6 +219,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn mapped_file_has_the_bytes_of_the_file() {
         let path = std::env::temp_dir().join(format!("tfrt-bef-map-{}", std::process::id()));
         std::fs::write(&path, b"some bytes").unwrap();

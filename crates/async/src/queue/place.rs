@@ -9,12 +9,12 @@
 //! The mask that it had is given back at once, so what a user has set stays; only who sets it in the very same
 //! microseconds may lose that.
 
-#[cfg(all(target_os = "linux", not(shuttle)))]
+#[cfg(all(target_os = "linux", not(any(shuttle, miri))))]
 pub(super) use linux::Place;
-#[cfg(not(all(target_os = "linux", not(shuttle))))]
+#[cfg(not(all(target_os = "linux", not(any(shuttle, miri)))))]
 pub(super) use other::Place;
 
-#[cfg(all(target_os = "linux", not(shuttle)))]
+#[cfg(all(target_os = "linux", not(any(shuttle, miri))))]
 mod linux {
     use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
@@ -64,7 +64,7 @@ mod linux {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(shuttle))))]
+#[cfg(not(all(target_os = "linux", not(any(shuttle, miri)))))]
 mod other {
     /// Nothing: here the system has to see to it alone.
     #[derive(Default)]
@@ -79,7 +79,7 @@ mod other {
     }
 }
 
-#[cfg(all(test, target_os = "linux", not(shuttle)))]
+#[cfg(all(test, target_os = "linux", not(any(shuttle, miri))))]
 mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
