@@ -7,12 +7,11 @@
 //! there at last is the count of the end. `cargo xtask accounting` has tests write, and reads it.
 //!
 //! A worker that is itself the last to hold its queue ends whenever it likes, perhaps after the last test. So the
-//! program waits for such threads when it ends, for [`PATIENCE`] at most: what is `?` even then is held by a thread
-//! that never ends, as those of a queue that was lost.
+//! program waits for such threads when it ends, for some seconds at most (not on Windows): what is `?` even then is held
+//! by a thread that never ends, as those of a queue that was lost.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
+use std::{env, fs, process};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +21,6 @@ pub(crate) enum Kind {
     /// Blocks of memory, in which there are values, continuations, frames and buffers.
     Blocks,
 }
-
-impl Kind {
-    const ALL: [Kind; 2] = [Kind::Values, Kind::Blocks];
-}
-
-/// How long a program waits for its threads when it ends.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Makes the calling thread, which is one of a queue or runs a task, one that is waited for, before it makes or frees
 /// anything: tasks come with what others made. No count changes by that.
@@ -79,25 +71,19 @@ fn file_of(kind: Kind) -> Option<PathBuf> {
     Some(Path::new(&folder).join(name))
 }
 
-/// Waits until nothing is left, but not longer than [`PATIENCE`].
-fn wait_for_nothing() {
-    let nothing_is_left = |kind| {
-        file_of(kind)
-            .and_then(|path| fs::read_to_string(path).ok())
-            .is_none_or(|text| text == "0")
-    };
-    let begun = Instant::now();
-    while !Kind::ALL.into_iter().all(nothing_is_left) && begun.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// The end of the program.
+/// The end of the program, which waits for its threads.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 mod end {
     use std::ffi::c_int;
     use std::sync::Once;
+    use std::time::{Duration, Instant};
+    use std::{fs, thread};
+
+    use super::{Kind, file_of};
+
+    /// How long it waits.
+    const PATIENCE: Duration = Duration::from_secs(3);
 
     unsafe extern "C" {
         // SAFETY: the C standard has it so (C17, 7.22.4.2), and any function may be passed that takes nothing; the
@@ -112,7 +98,18 @@ mod end {
         ONCE.call_once(|| _ = atexit(wait));
     }
 
+    /// Waits until nothing is left, but not longer than [`PATIENCE`].
     extern "C" fn wait() {
-        super::wait_for_nothing();
+        let is_nothing = |kind| {
+            file_of(kind)
+                .and_then(|path| fs::read_to_string(path).ok())
+                .is_none_or(|text| text == "0")
+        };
+        let begun = Instant::now();
+        while ![Kind::Values, Kind::Blocks].into_iter().all(is_nothing)
+            && begun.elapsed() < PATIENCE
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
