@@ -15,3 +15,5 @@ pub mod peers;
 pub mod programs;
 pub mod small;
 pub mod table;
+#[cfg(feature = "models")]
+pub mod whole;

@@ -18,8 +18,10 @@ const COUNTED: [&str; 2] = ["calls", "graphs"];
 /// Benchmarks that have the subjects of others, or none: the summary is without them.
 const APART: [&str; 4] = ["eager", "idle", "loading", "threads"];
 
-/// Leaves the peers out of the counting program.
-const NO_PEERS: [&str; 1] = ["--no-default-features"];
+/// Leaves peers and models out of the counting program.
+const ALONE: [&str; 1] = ["--no-default-features"];
+/// Leaves peers out of it.
+const NO_PEERS: [&str; 2] = ["--no-default-features", "--features=models"];
 
 /// A command of cargo on the counting program, built for speed.
 fn counting(verb: &str, features: &[&str]) -> Command {
@@ -37,17 +39,29 @@ fn count(features: &[&str]) -> Command {
     command
 }
 
-/// Builds what [`instructions`] runs.
+/// Builds what [`instructions`] runs for [`Counted::Executor`].
 pub fn build() -> Command {
-    counting("build", &NO_PEERS)
+    counting("build", &ALONE)
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// What needs no tensors.
+    Executor,
+    /// Eager operations and whole models, too: the program takes three times as long to build.
+    All,
 }
 
 /// Counts instructions, and compares or writes them.
-pub fn instructions(steps: &mut Steps, arguments: &[&str]) {
+pub fn instructions(steps: &mut Steps, counted: Counted, arguments: &[&str]) {
     if !exists("valgrind") {
         return steps.skip("instructions", "valgrind");
     }
-    let mut count = count(&NO_PEERS);
+    let mut count = match counted {
+        Counted::Executor => count(&ALONE),
+        Counted::All => count(&NO_PEERS),
+    };
     steps.run("instructions", count.args(arguments));
 }
 

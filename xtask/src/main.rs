@@ -44,7 +44,8 @@ Usage: cargo xtask COMMAND
   dependencies  licences, versions and sources of what is depended on (cargo-deny)
   soak      [SECONDS]: everything mixed, over and over; the process must not grow
   accounting  [PACKAGE..]: tests, none of whose programs may leave a value or a block of memory
-  onnx      [--filter WORD] [--list-failures]: the cases that ONNX has of each operation (pip gets them)";
+  onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
+            hashes of their outputs' bits, for each instruction set, go to FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -69,7 +70,9 @@ fn main() -> ExitCode {
         ["size"] => size::check(&mut steps, size::Depth::Full),
         ["bench"] => bench::run(&mut steps, None),
         ["bench", word] => bench::run(&mut steps, Some(word)),
-        ["instructions", arguments @ ..] => bench::instructions(&mut steps, arguments),
+        ["instructions", arguments @ ..] => {
+            bench::instructions(&mut steps, bench::Counted::All, arguments);
+        }
         ["checkers"] => planted::find_all(&mut steps, ""),
         ["checkers", name] => planted::find_all(&mut steps, name),
         ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {
@@ -155,7 +158,7 @@ fn ci(steps: &mut Steps) {
     builds.extend(checkers::MODELS.iter().map(checkers::Models::build));
     builds.extend(size::builds());
     steps.run_together("builds of their own", builds);
-    bench::instructions(steps, &[]);
+    bench::instructions(steps, bench::Counted::Executor, &[]);
     checkers::loom(steps, checkers::Depth::Short);
     checkers::shuttle(steps, None);
     size::check(steps, size::Depth::Short);

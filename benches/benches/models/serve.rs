@@ -1,12 +1,10 @@
 //! A model through the library, as often as somebody asks for: the same as the peers do.
 
-use std::fs;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use tfrt::model::Outputs;
-use tfrt::tensor::DenseHostTensor;
 use tfrt::{Model, Runtime};
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_benches::measure::Clock;
@@ -22,7 +20,7 @@ pub fn serve(model: &Path, inputs: &Path, n_threads: usize) {
         Ok(model) => model,
         Err(error) => return eprintln!("{error}"),
     };
-    let given = given(inputs, &runtime);
+    let given = tfrt_benches::whole::inputs(inputs, &runtime);
     let call = |model: &Model| -> Outputs {
         let outputs = model.call(&runtime.context(), &given[..]).wait();
         outputs.unwrap_or_else(|error| panic!("{error}"))
@@ -53,40 +51,4 @@ pub fn serve(model: &Path, inputs: &Path, n_threads: usize) {
         }
         std::io::stdout().flush().expect("somebody listens");
     }
-}
-
-/// Reads the inputs: of each a line with name, type, extents and file.
-fn given(folder: &Path, runtime: &Runtime) -> Vec<(String, DenseHostTensor)> {
-    let list = fs::read_to_string(folder.join("inputs.txt")).expect("inputs were made");
-    let one = |line: &str| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let extents: Vec<usize> = words[2]
-            .split(',')
-            .map(|size| size.parse().expect("a number"))
-            .collect();
-        let bytes = fs::read(folder.join(words[3])).expect("it was made");
-        let allocator = runtime.host().allocator();
-        let made = match words[1] {
-            "float32" => {
-                let floats: Vec<f32> = bytes
-                    .as_chunks::<4>()
-                    .0
-                    .iter()
-                    .map(|b| f32::from_le_bytes(*b))
-                    .collect();
-                DenseHostTensor::from_slice(allocator, &extents, &floats)
-            }
-            _ => {
-                let integers: Vec<i64> = bytes
-                    .as_chunks::<8>()
-                    .0
-                    .iter()
-                    .map(|b| i64::from_le_bytes(*b))
-                    .collect();
-                DenseHostTensor::from_slice(allocator, &extents, &integers)
-            }
-        };
-        (words[0].to_owned(), made.expect("there is memory"))
-    };
-    list.lines().map(one).collect()
 }

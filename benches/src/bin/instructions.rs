@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         [] => verdict(count(&[]).map(|counts| is_fine(&counts))),
-        ["--bless"] => verdict(count(&[]).and_then(|counts| write(&counts, &Counts::path()))),
+        ["--bless"] => verdict(count(&[]).and_then(|counts| write_again(counts, &Counts::path()))),
         ["--write", path, options @ ..] => {
             verdict(count(options).and_then(|counts| write(&counts, Path::new(path))))
         }
@@ -95,6 +95,16 @@ fn is_fine(counts: &Counts) -> bool {
     is_fine
 }
 
+/// Writes what was counted over the lines of a file; lines of what was not counted stay.
+fn write_again(mut counts: Counts, path: &Path) -> io::Result<bool> {
+    for count in Counts::read(path)?.all() {
+        if counts.of(&count.case, &count.who).is_none() {
+            counts.push(count.clone());
+        }
+    }
+    write(&counts, path)
+}
+
 fn write(counts: &Counts, path: &Path) -> io::Result<bool> {
     const HEAD: &str = "\
 # Instructions for each kernel, call or turn, by `cargo xtask instructions --bless`.
@@ -131,6 +141,9 @@ fn count(options: &[&str]) -> io::Result<Counts> {
         let told = String::from_utf8_lossy(&finished.stderr).into_owned();
         return Err(io::Error::other(told));
     }
+    let errors = String::from_utf8_lossy(&finished.stderr).into_owned();
+    let skipped = errors.lines().filter(|line| line.starts_with("SKIPPED"));
+    skipped.for_each(|line| println!("{line}"));
     let told = String::from_utf8_lossy(&finished.stdout).into_owned();
     let mut counts = Counts::default();
     // Each case has ended two stretches, of which the second counts.
@@ -188,6 +201,18 @@ fn run_all(with_peers: bool) {
     }
     small::ALL.into_iter().for_each(run_small);
     load();
+    #[cfg(feature = "models")]
+    tfrt_benches::whole::all().into_iter().for_each(run_whole);
+}
+
+/// Runs an eager operation, or a whole model.
+#[cfg(feature = "models")]
+fn run_whole(mut whole: tfrt_benches::whole::Whole) {
+    (whole.work)();
+    end_of_stretch(1);
+    (whole.work)();
+    end_of_stretch(2);
+    println!("{}\t{}\ttfrt", whole.name, whole.n_calls);
 }
 
 /// Runs a small thing.

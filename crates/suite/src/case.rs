@@ -18,6 +18,7 @@ use tfrt::tensor::{
 };
 use tfrt::{Error, HostAllocator, Model, OpenError, Runtime};
 
+use crate::bits::Bits;
 use crate::compare;
 use crate::verdict::{Ending, Stage, Verdict};
 
@@ -84,17 +85,25 @@ impl Runner {
         let types: BTreeSet<String> = values.map(element).collect();
         verdict.types = types.into_iter().collect();
         let is_random = RANDOM.contains(&verdict.name.as_str());
+        let mut bits = Bits::new();
+        let mut different = None;
         for number in 0.. {
             let set = folder.join(format!("test_data_set_{number}"));
             if !set.exists() {
-                return match number {
-                    0 => Err((Stage::Read, "there are no inputs".to_owned())),
-                    _ => Ok(()),
-                };
+                if number == 0 {
+                    return Err((Stage::Read, "there are no inputs".to_owned()));
+                }
+                break;
             }
-            self.try_set(&set, &model, is_random)?;
+            let found = self.call(&set, &model)?;
+            let hashed = found.iter().try_for_each(|output| bits.add(output));
+            hashed.map_err(|reason| (Stage::Compare, reason))?;
+            // What is wrong has bits, too.
+            let compared = self.compare(&set, &model, &found, is_random);
+            different = different.or(compared.err());
         }
-        Ok(())
+        verdict.bits = Some(bits.finish()).filter(|_| !is_random);
+        different.map_or(Ok(()), Err)
     }
 
     fn open_bare(&self, mut module: Module) -> Result<Model, OpenError> {
@@ -108,26 +117,36 @@ impl Runner {
         self.runtime.load_model(&Input::Bytes { name, bytes })
     }
 
-    /// Calls the model with the inputs of a folder, and compares its outputs with those there.
-    fn try_set(&self, set: &Path, model: &Model, is_random: bool) -> Result<(), Stopped> {
-        let allocator = self.runtime.host().allocator();
-        let read = |name: String, kind: &ValueType| {
-            let value = read(&set.join(&name), kind, allocator);
-            value.map_err(|reason| (Stage::Read, format!("{name}: {reason}")))
-        };
+    /// Calls the model with the inputs of a folder.
+    fn call(&self, set: &Path, model: &Model) -> Result<Vec<Datum>, Stopped> {
         let mut inputs = Vec::new();
         for (index, input) in model.inputs().iter().enumerate() {
-            inputs.push(read(format!("input_{index}.pb"), &input.kind)?);
+            inputs.push(self.read(set, &format!("input_{index}.pb"), &input.kind)?);
         }
         let outputs = model.call(&self.runtime.context(), inputs).wait();
         let outputs = outputs.map_err(|error| (Stage::Call, told(error)))?;
-        let found = outputs.into_data();
+        Ok(outputs.into_data())
+    }
+
+    /// Compares outputs with those of a folder.
+    fn compare(
+        &self,
+        set: &Path,
+        model: &Model,
+        found: &[Datum],
+        is_random: bool,
+    ) -> Result<(), Stopped> {
         for (index, (output, found)) in model.outputs().iter().zip(found).enumerate() {
-            let wanted = read(format!("output_{index}.pb"), &output.kind)?;
-            compare::compare(&wanted, &found, is_random)
+            let wanted = self.read(set, &format!("output_{index}.pb"), &output.kind)?;
+            compare::compare(&wanted, found, is_random)
                 .map_err(|reason| (Stage::Compare, format!("output {index}: {reason}")))?;
         }
         Ok(())
+    }
+
+    fn read(&self, set: &Path, name: &str, kind: &ValueType) -> Result<Datum, Stopped> {
+        let value = read(&set.join(name), kind, self.runtime.host().allocator());
+        value.map_err(|reason| (Stage::Read, format!("{name}: {reason}")))
     }
 }
 

@@ -5,6 +5,10 @@
 //! failed, and the others go on. `cargo xtask onnx` gets the folder. Models are opened as users open them; `--bare`
 //! leaves out the passes that make them faster.
 //!
+//! With `--bits FILE` the cases are run once for each instruction set that the processor has, and the file gets a
+//! line for each: instruction set, case, and a hash of its outputs' bits. Two such files, compared by `diff`, show
+//! what a change of the arithmetic has changed.
+//!
 //! It ends with status 0 if as many pass as are to, and none takes its worker down.
 
 #![forbid(unsafe_code)]
@@ -14,15 +18,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Road;
-use verdict::Ending;
+use tfrt::tensor::math::panel::InstructionSet;
+use verdict::{Ending, Verdict};
+use workers::Setting;
 
+mod bits;
 mod case;
 mod compare;
 mod report;
 mod verdict;
 mod workers;
 
-const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N]";
+const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N] \
+                     [--bits FILE]";
 
 struct Options {
     folder: PathBuf,
@@ -32,13 +40,17 @@ struct Options {
     n_workers: usize,
     /// How many cases have to pass.
     at_least: usize,
+    /// Where the hashes of outputs go.
+    bits: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [worker @ (workers::WHOLE | workers::BARE), folder] = *words.as_slice() {
-        workers::serve(Path::new(folder), workers::road(worker));
+    if let [workers::WORKER, road, instructions, folder] = *words.as_slice()
+        && let Some(setting) = Setting::from_words([road, instructions])
+    {
+        workers::serve(Path::new(folder), setting);
         return ExitCode::SUCCESS;
     }
     let Some(options) = parse(&words) else {
@@ -56,14 +68,48 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut verdicts = workers::run(&options.folder, options.road, names, options.n_workers);
-    verdicts.sort_by(|a, b| a.name.cmp(&b.name));
+    let verdicts = run(&options, &names, InstructionSet::best());
+    if let Some(path) = &options.bits
+        && let Err(error) = write_bits(&options, &names, &verdicts, path)
+    {
+        eprintln!("{}: {error}", path.display());
+        return ExitCode::from(2);
+    }
     print!("{}", report::text(&verdicts, options.lists_failures));
     let n_passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
     let is_steady = !verdicts
         .iter()
         .any(|verdict| matches!(verdict.ending, Ending::Crashed(_) | Ending::Hung));
     ExitCode::from(u8::from(n_passed < options.at_least || !is_steady))
+}
+
+/// Runs the cases with one instruction set, and returns what came of them in the order of their names.
+fn run(options: &Options, names: &VecDeque<String>, instructions: InstructionSet) -> Vec<Verdict> {
+    let setting = Setting {
+        road: options.road,
+        instructions,
+    };
+    let mut verdicts = workers::run(&options.folder, setting, names.clone(), options.n_workers);
+    verdicts.sort_by(|a, b| a.name.cmp(&b.name));
+    verdicts
+}
+
+/// Writes the hashes of outputs for all instruction sets; `best` came of the best one.
+fn write_bits(
+    options: &Options,
+    names: &VecDeque<String>,
+    best: &[Verdict],
+    path: &Path,
+) -> std::io::Result<()> {
+    let mut text = String::new();
+    for set in InstructionSet::ALL {
+        if set == InstructionSet::best() {
+            text.push_str(&bits::lines(set, best));
+        } else if set.is_available() {
+            text.push_str(&bits::lines(set, &run(options, names, set)));
+        }
+    }
+    std::fs::write(path, text)
 }
 
 fn parse(words: &[&str]) -> Option<Options> {
@@ -75,6 +121,7 @@ fn parse(words: &[&str]) -> Option<Options> {
         road: Road::Whole,
         n_workers: std::thread::available_parallelism().map_or(1, usize::from),
         at_least: 0,
+        bits: None,
     };
     loop {
         rest = match rest {
@@ -97,6 +144,10 @@ fn parse(words: &[&str]) -> Option<Options> {
             }
             ["--at-least", number, rest @ ..] => {
                 options.at_least = number.parse().ok()?;
+                rest
+            }
+            ["--bits", path, rest @ ..] => {
+                options.bits = Some(PathBuf::from(path));
                 rest
             }
             _ => return None,

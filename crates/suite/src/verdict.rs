@@ -11,6 +11,8 @@ pub struct Verdict {
     pub operations: Vec<String>,
     /// The types of elements of the model's inputs and outputs, each once.
     pub types: Vec<String>,
+    /// A hash of the bits of all outputs; `None` if there are none, or if they are random.
+    pub bits: Option<u64>,
     /// What came of it.
     pub ending: Ending,
 }
@@ -60,6 +62,7 @@ impl Verdict {
             name: name.to_owned(),
             operations: Vec::new(),
             types: Vec::new(),
+            bits: None,
             ending,
         }
     }

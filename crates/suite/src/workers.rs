@@ -11,30 +11,59 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tfrt::tensor::math::panel::InstructionSet;
+
 use crate::case::{self, Road};
 use crate::verdict::{Ending, Verdict};
 
-/// The argument that makes this program a worker for [`Road::Whole`].
-pub const WHOLE: &str = "--worker";
-/// The one for [`Road::Bare`].
-pub const BARE: &str = "--bare-worker";
+/// The argument that makes this program a worker. A [`Setting`] and a folder follow.
+pub const WORKER: &str = "--worker";
+/// The word for [`Road::Whole`].
+const WHOLE: &str = "whole";
+/// The word for [`Road::Bare`].
+const BARE: &str = "bare";
+
+/// How a worker runs its cases.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// How models become programs.
+    pub road: Road,
+    /// The best instructions that the worker may use.
+    pub instructions: InstructionSet,
+}
+
+impl Setting {
+    /// Returns the words that [`Setting::from_words`] reads.
+    fn words(self) -> [&'static str; 2] {
+        let road = match self.road {
+            Road::Whole => WHOLE,
+            Road::Bare => BARE,
+        };
+        [road, self.instructions.name()]
+    }
+
+    /// Reads the words of a worker's arguments.
+    pub fn from_words([road, instructions]: [&str; 2]) -> Option<Setting> {
+        let road = match road {
+            WHOLE => Road::Whole,
+            BARE => Road::Bare,
+            _ => return None,
+        };
+        let instructions = InstructionSet::from_name(instructions)?;
+        Some(Setting { road, instructions })
+    }
+}
 
 /// What a case may take. Cases take milliseconds, unless the machine is very busy.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The address space of a worker.
 const MEMORY_KIB: u64 = 6 << 20;
 
-/// The road that a worker's argument stands for.
-pub fn road(argument: &str) -> Road {
-    match argument {
-        BARE => Road::Bare,
-        _ => Road::Whole,
-    }
-}
-
 /// Runs cases as a worker until standard input ends.
-pub fn serve(folder: &Path, road: Road) {
-    let runner = case::Runner::new(road);
+pub fn serve(folder: &Path, setting: Setting) {
+    let limited = setting.instructions.limit_process();
+    limited.expect("a worker asks for what the processor has, before anything else");
+    let runner = case::Runner::new(setting.road);
     for name in std::io::stdin().lines().map_while(Result::ok) {
         let verdict = runner.run(&folder.join(&name), &name);
         let line = serde_json::to_string(&verdict).expect("a verdict is plain data");
@@ -46,7 +75,12 @@ pub fn serve(folder: &Path, road: Road) {
 }
 
 /// Runs the cases on so many workers.
-pub fn run(folder: &Path, road: Road, names: VecDeque<String>, n_workers: usize) -> Vec<Verdict> {
+pub fn run(
+    folder: &Path,
+    setting: Setting,
+    names: VecDeque<String>,
+    n_workers: usize,
+) -> Vec<Verdict> {
     let names = Mutex::new(names);
     let verdicts = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -54,7 +88,7 @@ pub fn run(folder: &Path, road: Road, names: VecDeque<String>, n_workers: usize)
             scope.spawn(|| {
                 let mut worker = None;
                 while let Some(name) = pop(&names) {
-                    let verdict = judge(&mut worker, folder, road, &name);
+                    let verdict = judge(&mut worker, folder, setting, &name);
                     verdicts
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -79,8 +113,11 @@ fn pop(names: &Mutex<VecDeque<String>>) -> Option<String> {
 }
 
 /// Has a case run by the worker, of which a new one is started if there is none.
-fn judge(slot: &mut Option<Worker>, folder: &Path, road: Road, name: &str) -> Verdict {
-    let mut worker = match slot.take().map_or_else(|| Worker::start(folder, road), Ok) {
+fn judge(slot: &mut Option<Worker>, folder: &Path, setting: Setting, name: &str) -> Verdict {
+    let started = slot
+        .take()
+        .map_or_else(|| Worker::start(folder, setting), Ok);
+    let mut worker = match started {
         Ok(worker) => worker,
         Err(error) => {
             let reason = format!("no worker could be started: {error}");
@@ -116,16 +153,14 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(folder: &Path, road: Road) -> std::io::Result<Worker> {
+    fn start(folder: &Path, setting: Setting) -> std::io::Result<Worker> {
         let program = std::env::current_exe()?;
         let limited = format!("ulimit -v {MEMORY_KIB} 2>/dev/null; exec \"$@\"");
         let mut command = Command::new("sh");
         command.args(["-c", &limited, "sh"]).arg(program);
         let mut process = command
-            .arg(match road {
-                Road::Whole => WHOLE,
-                Road::Bare => BARE,
-            })
+            .arg(WORKER)
+            .args(setting.words())
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

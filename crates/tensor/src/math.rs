@@ -106,5 +106,5 @@ pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
             (self.0)()
         }
     }
-    pulp::Arch::new().dispatch(Body(body))
+    panel::arch().dispatch(Body(body))
 }

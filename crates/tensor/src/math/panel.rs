@@ -35,6 +35,7 @@ pub use after::{Activation, Added, AddedTensor, After, TensorAfter};
 pub(crate) use fill::fill;
 pub use instructions::InstructionSet;
 use instructions::Processor;
+pub(crate) use instructions::arch;
 use layout::Panel;
 pub(crate) use layout::{Layout, Panels, lay_all_again, pack};
 use made::Made;

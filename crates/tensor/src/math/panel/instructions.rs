@@ -1,5 +1,7 @@
 //! The instruction sets that products of panels are written for.
 
+use std::sync::OnceLock;
+
 use tfrt_host::Error;
 
 use super::few::Few;
@@ -8,7 +10,9 @@ use super::tile::Halves;
 use super::tile::{Sized, Source, Vectors};
 
 /// An instruction set, with the panels that are laid out for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// Each has all that those before it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstructionSet {
     /// What the compiler makes of vectors of four elements: SSE2 on x86-64.
     Plain,
@@ -18,6 +22,9 @@ pub enum InstructionSet {
     Avx512,
 }
 
+/// The best instruction set that this process may use, if it was told.
+static LIMIT: OnceLock<InstructionSet> = OnceLock::new();
+
 impl InstructionSet {
     /// All of them, whether this processor has them or not.
     pub const ALL: [InstructionSet; 3] = [
@@ -26,15 +33,37 @@ impl InstructionSet {
         InstructionSet::Avx512,
     ];
 
-    /// Returns the best that this processor has.
+    /// Keeps this process from using better instructions than these, so that one machine can show what others
+    /// compute. Called once, before anything is computed. Products by the crate `gemm` (complex numbers and halves
+    /// that are not packed) don't know the limit.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if this processor does not have these instructions, or the process has another limit.
+    pub fn limit_process(self) -> Result<(), Error> {
+        self.expect_available()?;
+        if *LIMIT.get_or_init(|| self) == self {
+            return Ok(());
+        }
+        let message = format!(
+            "the process is limited to other instructions than {} already",
+            self.name()
+        );
+        Err(Error::failed_precondition(message))
+    }
+
+    /// Returns the best that this processor has, within the limit of the process.
     pub fn best() -> InstructionSet {
         let [plain, others @ ..] = InstructionSet::ALL;
         let best = others.into_iter().rev().find(|set| set.is_available());
         best.unwrap_or(plain)
     }
 
-    /// Whether this processor has it.
+    /// Returns true if this processor has it, and the process may use it.
     pub fn is_available(self) -> bool {
+        if LIMIT.get().is_some_and(|limit| self > *limit) {
+            return false;
+        }
         match self {
             InstructionSet::Plain => true,
             InstructionSet::Avx2 => processor::has_avx2(),
@@ -116,6 +145,15 @@ impl InstructionSet {
     }
 }
 
+/// Returns what loops are compiled for that this process may use.
+#[inline(never)]
+pub(crate) fn arch() -> pulp::Arch {
+    match LIMIT.get() {
+        None => pulp::Arch::new(),
+        Some(set) => processor::arch(*set),
+    }
+}
+
 pub(crate) use processor::Processor;
 
 #[cfg(target_arch = "x86_64")]
@@ -187,6 +225,14 @@ mod processor {
         }
     }
 
+    pub(super) fn arch(set: InstructionSet) -> pulp::Arch {
+        match set {
+            // Loops are not compiled for AVX2.
+            InstructionSet::Plain | InstructionSet::Avx2 => pulp::Arch::Scalar,
+            InstructionSet::Avx512 => pulp::Arch::new(),
+        }
+    }
+
     pub(super) fn has_avx2() -> bool {
         V3::try_new().is_some()
     }
@@ -242,6 +288,10 @@ mod processor {
         pub(in super::super) fn set(self) -> InstructionSet {
             InstructionSet::Plain
         }
+    }
+
+    pub(super) fn arch(_: InstructionSet) -> pulp::Arch {
+        pulp::Arch::new()
     }
 
     pub(super) fn has_avx2() -> bool {
