@@ -81,7 +81,7 @@ pub mod kernel;
 #[cfg(not(loom))]
 #[allow(
     unsafe_code,
-    reason = "allocators.rs, block.rs and buffer.rs are listed modules"
+    reason = "allocators.rs, block.rs, buffer.rs and owned.rs are listed modules"
 )]
 pub mod memory;
 #[cfg(not(loom))]

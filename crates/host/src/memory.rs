@@ -5,6 +5,7 @@ mod allocators;
 mod aside;
 mod block;
 mod buffer;
+mod owned;
 
 pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
@@ -13,3 +14,4 @@ pub use allocators::{
 pub use aside::Aside;
 pub use block::Block;
 pub use buffer::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};
+pub use owned::{OwnedReading, OwnedWriting};

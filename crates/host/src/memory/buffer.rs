@@ -13,8 +13,9 @@
 //! * B2. A part's range lies in its memory.
 //! * B3. Bytes are read by holders of a right for reading, written by holders of one for writing, or
 //!   by the only handle of the memory. Memory of a foreign owner is never written, and read without a right.
-//!   Holders of rights borrow a handle, so that the only handle, borrowed for writing, has no right beside it: then the
-//!   lock may be frozen and thawed.
+//!   Holders of rights borrow a handle, or own one ([`OwnedReading`](super::OwnedReading),
+//!   [`OwnedWriting`](super::OwnedWriting)), so that the only handle, borrowed for writing, has no right beside it:
+//!   then the lock may be frozen and thawed.
 //!
 //! Bytes of an allocator lie in one block with their lock and their count, which take the line of the
 //! cache before them.
@@ -178,14 +179,20 @@ impl HostBuffer {
     /// `FailedPrecondition` if somebody is writing some of them.
     #[inline]
     pub fn read(&self) -> Result<Reading<'_>, Error> {
-        let hold = match &self.memory {
-            Memory::Own(lock) => match lock.try_read(self.range.clone()) {
-                Some(hold) => Some(hold),
-                None => return Err(busy("written")),
-            },
-            Memory::Foreign(_) => None,
-        };
+        let hold = self.hold_for_reading()?;
         Ok(Reading { buffer: self, hold })
+    }
+
+    /// Takes a right to read the bytes; memory that is never written needs none.
+    #[inline]
+    pub(super) fn hold_for_reading(&self) -> Result<Option<Hold>, Error> {
+        match &self.memory {
+            Memory::Own(lock) => match lock.try_read(self.range.clone()) {
+                Some(hold) => Ok(Some(hold)),
+                None => Err(busy("written")),
+            },
+            Memory::Foreign(_) => Ok(None),
+        }
     }
 
     /// Lends the bytes for writing.
@@ -196,15 +203,56 @@ impl HostBuffer {
     /// foreign owner's.
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>, Error> {
+        let hold = Some(self.hold_for_writing()?);
+        Ok(Writing { buffer: self, hold })
+    }
+
+    /// Takes the right to write the bytes.
+    #[inline]
+    pub(super) fn hold_for_writing(&self) -> Result<Hold, Error> {
         let lock = self.writable()?;
         match lock.try_write(self.range.clone()) {
-            Some(hold) => Ok(Writing {
-                buffer: self,
-                hold: Some(hold),
-            }),
+            Some(hold) => Ok(hold),
             None if lock.is_frozen() => Err(frozen()),
             None => Err(busy("used")),
         }
+    }
+
+    /// Gives back a right to the bytes that was taken through this handle.
+    #[inline]
+    pub(super) fn release(&self, hold: Hold) {
+        self.memory.release(hold);
+    }
+
+    /// Returns the bytes.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds a right to read or to write them, or they are a foreign owner's, and nobody writes them while
+    /// the result is in use.
+    #[inline]
+    pub(super) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: in range (B2); the caller says that nobody writes them.
+        unsafe { self.memory.bytes(&self.range) }
+    }
+
+    /// Returns the address of the first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        // SAFETY: in range (B2).
+        unsafe { self.memory.start().add(self.range.start) }
+    }
+
+    /// Returns the bytes, to be written.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the right to write them, and nobody else uses them while the result is in use.
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the caller says that nobody else does")]
+    pub(super) unsafe fn bytes_mut(&self) -> &mut [u8] {
+        // SAFETY: in range (B2), of an allocator, since only such are lent for writing; the caller says that nobody
+        // else uses them.
+        unsafe { self.memory.bytes_mut(&self.range) }
     }
 
     /// The lock of memory that may be written.
