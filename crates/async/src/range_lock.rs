@@ -12,7 +12,7 @@
 //! | bits 0 to 28 | how many hold the whole block for reading |
 //! | [`FROZEN`] | nobody writes, so that whoever reads is not counted |
 //! | [`WRITER`] | somebody holds it for writing; then nobody reads |
-//! | [`DIVIDED`] | never cleared; nobody gets in by the word any more, but readers of what is frozen |
+//! | [`DIVIDED`] | nobody gets in by the word any more, but readers of what is frozen |
 //!
 //! A holder by the word leaves with a release that a later one's acquire sees; holders by the table
 //! are ordered by its mutex, which is held for a look at few entries.
@@ -20,6 +20,9 @@
 //! [`FROZEN`] is set and cleared by whoever has the lock for himself, by `&mut`: nobody holds a right
 //! then, and whatever hands the lock on to other threads orders the writes before against their reads.
 //! So a look at the word is all that a reader needs.
+//!
+//! [`DIVIDED`] is cleared by whoever has the lock for himself, if the table is empty: parts are held apart
+//! while there are several, and what was made of them is read as a whole.
 
 use std::ops::Range;
 
@@ -126,17 +129,40 @@ impl RangeLock {
         }
     }
 
-    /// Refuses to be written from now on. So reading takes no read-modify-write.
+    /// Takes each holder for one of the whole again, as before it was [divided](Self::divide), unless somebody still
+    /// holds a part.
+    #[inline]
+    pub fn unite(&mut self) {
+        // Ordering: nobody else has the lock.
+        if self.word.load(Ordering::Relaxed) & DIVIDED != 0 {
+            self.unite_divided();
+        }
+    }
+
+    #[cold]
+    fn unite_divided(&mut self) {
+        // A right that is forgotten stays in the table for good.
+        if self.table().0.as_ref().is_none_or(|table| table.is_empty()) {
+            // Ordering: nobody else has the lock.
+            let word = self.word.load(Ordering::Relaxed);
+            self.word.store(word & !DIVIDED, Ordering::Relaxed);
+        }
+    }
+
+    /// Refuses to be written from now on, and is whole again ([`unite`](Self::unite)). So reading takes no
+    /// read-modify-write.
     #[inline]
     pub fn freeze(&mut self) {
+        self.unite();
         // Ordering: nobody else has the lock.
         let word = self.word.load(Ordering::Relaxed);
         self.word.store(word | FROZEN, Ordering::Relaxed);
     }
 
-    /// Lets writers in again.
+    /// Lets writers in again, and is whole again ([`unite`](Self::unite)).
     #[inline]
     pub fn thaw(&mut self) {
+        self.unite();
         // Ordering: nobody else has the lock.
         let word = self.word.load(Ordering::Relaxed);
         self.word.store(word & !FROZEN, Ordering::Relaxed);
@@ -147,6 +173,13 @@ impl RangeLock {
     pub fn is_frozen(&self) -> bool {
         // Ordering: it does not change while anybody else has the lock.
         self.word.load(Ordering::Relaxed) & FROZEN != 0
+    }
+
+    /// Whether holders are told apart by their ranges: by a table, which takes longer than the word.
+    #[inline]
+    pub fn is_divided(&self) -> bool {
+        // Ordering: as in `divide`.
+        self.word.load(Ordering::Relaxed) & DIVIDED != 0
     }
 
     /// Returns the right to read these bytes, unless somebody writes some of them.
@@ -337,6 +370,24 @@ mod tests {
     }
 
     #[test]
+    fn a_divided_lock_is_whole_again_for_its_only_holder_when_no_part_is_held() {
+        for unite in [RangeLock::unite, RangeLock::freeze, RangeLock::thaw] {
+            let mut lock = RangeLock::new();
+            lock.divide();
+            let part = lock.try_write(0..4).unwrap();
+            unite(&mut lock);
+            assert!(lock.is_divided(), "a part is held");
+            lock.release(part);
+            unite(&mut lock);
+            assert!(!lock.is_divided());
+            lock.thaw();
+            let part = lock.try_write(0..4).unwrap();
+            assert_eq!(lock.try_write(4..8), None);
+            lock.release(part);
+        }
+    }
+
+    #[test]
     fn an_empty_range_is_in_nobodys_way() {
         let lock = RangeLock::new();
         lock.divide();
@@ -448,6 +499,33 @@ mod loom_models {
                 parts.read(0..2);
             },
         );
+    }
+
+    #[test]
+    fn range_lock_that_was_divided_is_whole_again_for_who_has_it_alone() {
+        loom::model(|| {
+            let mut parts = Arc::new(Parts::default());
+            let shared = parts.clone();
+            let thread = thread::spawn(move || {
+                shared.lock.divide();
+                shared.write(0..1);
+            });
+            parts.write(1..2);
+            // As soon as nobody else has it: the other may still be at it, or gone.
+            if let Some(parts) = Arc::get_mut(&mut parts) {
+                parts.lock.unite();
+                assert!(!parts.lock.is_divided());
+            }
+            thread.join().unwrap();
+            let alone = Arc::get_mut(&mut parts).expect("the other thread has left");
+            alone.lock.freeze();
+            assert!(!alone.lock.is_divided());
+            alone.lock.thaw();
+            let shared = parts.clone();
+            let thread = thread::spawn(move || shared.write(0..1));
+            parts.write(0..2);
+            thread.join().unwrap();
+        });
     }
 
     #[test]

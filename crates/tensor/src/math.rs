@@ -74,6 +74,7 @@ pub mod near;
 pub mod normalize;
 pub mod number;
 pub mod panel;
+#[allow(unsafe_code, reason = "a listed module")]
 pub mod parallel;
 pub mod pool;
 pub mod quantize;

@@ -203,6 +203,17 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
+fn memory_that_was_made_in_parts_is_not_divided() {
+    let bed = Bed::new(2);
+    let (x, out) = (bed.random(&[300, 5_000], 1), bed.zeros(&[300, 5_000]));
+    let e = &bed.execution;
+    bed.bits(elementwise::unary_into::<Exp, f32>(e, &x, &out), &out);
+    assert!(!out.buffer().is_divided());
+    bed.bits(softmax_into::<f32>(e, Kind::LogSoftmax, &x, &out), &out);
+    assert!(!out.buffer().is_divided());
+}
+
+#[test]
 fn a_tensor_in_use_is_refused() {
     let bed = Bed::new(0);
     let (small, large) = (bed.zeros(&[4]), bed.zeros(&[1 << 20]));

@@ -147,6 +147,15 @@ impl HostBuffer {
         self.memory.is(&other.memory) && a.start.max(b.start) < a.end.min(b.end)
     }
 
+    /// Whether rights to the bytes go through a table of parts, which is slower than one word: after a part was
+    /// [sliced](Self::slice) off, until the only holder asks for the bytes, freezes or thaws them.
+    pub fn is_divided(&self) -> bool {
+        match &self.memory {
+            Memory::Own(lock) => lock.is_divided(),
+            Memory::Foreign(_) => false,
+        }
+    }
+
     /// Refuses to be written from now on but by who is the only holder, if this is the only one now; so readers need
     /// not be counted.
     #[inline]
@@ -269,10 +278,10 @@ impl HostBuffer {
     /// Lends the bytes for writing if this is the only holder of the memory, and it may be written.
     #[inline]
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
-        self.writable().ok()?;
-        if !self.memory.is_unique() {
+        let Memory::Own(block) = &mut self.memory else {
             return None;
-        }
+        };
+        block.get_mut()?.unite();
         // SAFETY: the bytes are initialised (B1) and in range (B2). Rights are held by borrowers of
         // handles, of which this is the only one, borrowed for writing.
         Some(unsafe { self.memory.bytes_mut(&self.range) })
@@ -642,6 +651,24 @@ mod tests {
         let mut foreign = HostBuffer::from_owner(vec![1_u8]);
         foreign.freeze();
         assert!(!foreign.thaw());
+    }
+
+    #[test]
+    fn bytes_that_were_sliced_are_whole_again_for_their_only_holder() {
+        let by_bytes = |buffer: &mut HostBuffer| _ = buffer.as_bytes_mut();
+        let by_thaw = |buffer: &mut HostBuffer| _ = buffer.thaw();
+        let ways: [fn(&mut HostBuffer); 3] = [by_bytes, by_thaw, HostBuffer::freeze];
+        for unite in ways {
+            let mut buffer = HostBuffer::zeroed(&allocator(), 16, 1).unwrap();
+            let part = buffer.slice(0..8).unwrap();
+            part.write().unwrap().fill(1);
+            unite(&mut buffer);
+            assert!(buffer.is_divided(), "somebody else has a part");
+            drop(part);
+            unite(&mut buffer);
+            assert!(!buffer.is_divided());
+            assert_eq!(buffer.read().unwrap()[7..9], [1, 0]);
+        }
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! An output made in chunks, on the workers of a queue.
+//!
+//! A tensor that is made in several parts is held for writing as a whole, once; this module lends its parts itself, each
+//! to one thread, so that no part is looked up in the memory's table of holders, and the memory is not divided.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tfrt_host::memory::HostBuffer;
+use tfrt_host::memory::OwnedWriting;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::{DenseHostTensor, Element, from_bytes_mut};
@@ -114,8 +118,7 @@ pub(crate) fn fill_parts<T: Element>(
         return Ok(AsyncValue::available(Chain));
     }
     let body = move |first, bytes: &mut [u8]| body(first, from_bytes_mut(bytes)?);
-    let size = size_of::<T>();
-    Ok(spread(execution, output, size, parts, Box::new(body)))
+    spread(execution, output, size_of::<T>(), parts, Box::new(body))
 }
 
 /// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
@@ -128,9 +131,8 @@ pub(crate) fn fill_parts<T: Element>(
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if the tensor's elements are no `T`s; the result fails with the error of the last chunk
-/// that failed, with `FailedPrecondition` if somebody else uses the tensor, or with the reason of the
-/// cancellation.
+/// `InvalidArgument` if the tensor's elements are no `T`s, `FailedPrecondition` if somebody else uses the tensor;
+/// the result fails with the error of the last chunk that failed, or with the reason of the cancellation.
 pub fn fill<T: Element>(
     execution: &ExecutionContext,
     output: &DenseHostTensor,
@@ -163,7 +165,7 @@ pub fn fill_bytes(
         return Ok(AsyncValue::available(Chain));
     }
     let parts = Parts::of_chunks(n_elements, chunk);
-    Ok(spread(execution, output, size, parts, Box::new(body)))
+    spread(execution, output, size, parts, Box::new(body))
 }
 
 /// What makes the bytes of elements from one on.
@@ -177,47 +179,101 @@ fn spread(
     size: usize,
     parts: Parts,
     body: Body,
-) -> AsyncValue<Chain> {
-    let work = Arc::new(Work {
-        body,
-        buffer: output.buffer().clone(),
-    });
+) -> Result<AsyncValue<Chain>, Error> {
+    let memory = output.buffer().clone().write_owned()?;
     let n_parts = parts.len();
     let held = Mutex::new(Held {
         n_left: n_parts,
-        work: Some(work),
+        is_lent: vec![false; n_parts],
+        work: Some(Arc::new(Work {
+            body,
+            memory: Lent {
+                start: memory.start(),
+                parts,
+                size,
+                writing: memory,
+            },
+        })),
     });
-    execution.parallel_for(0..n_parts, NonZeroUsize::MIN, move |index, _| {
-        let Some(work) = lock(&held).work.clone() else {
-            return Err(Error::internal("a part is made after the last one"));
-        };
-        let elements = parts.part(index);
-        let bytes = elements.start * size..elements.end * size;
-        let part = work.buffer.slice(bytes).expect("parts are within");
-        let made = part
-            .write()
-            .and_then(|mut bytes| (work.body)(elements.start, &mut bytes));
-        drop((part, work));
-        let last = lock(&held).finish_part();
-        drop(last);
-        made
-    })
+    Ok(
+        execution.parallel_for(0..n_parts, NonZeroUsize::MIN, move |index, _| {
+            let Some((work, part)) = lock(&held).lend(index) else {
+                return Err(Error::internal("a part is made twice"));
+            };
+            let first = parts.part(index).start;
+            // SAFETY: the token is of this memory, and lent once.
+            let made = (work.body)(first, unsafe { work.memory.part(part) });
+            drop(work);
+            let last = lock(&held).finish_part();
+            drop(last);
+            made
+        }),
+    )
 }
 
 /// What makes the parts of a tensor, and its memory.
 struct Work {
     body: Body,
-    buffer: HostBuffer,
+    memory: Lent,
+}
+
+/// The bytes of a tensor, held for writing, and lent in parts.
+struct Lent {
+    // Invariant: the address of the first of the bytes that `writing` holds.
+    start: NonNull<u8>,
+    parts: Parts,
+    /// The size of an element in bytes.
+    size: usize,
+    writing: OwnedWriting,
+}
+
+// SAFETY: the address leads to bytes that the right beside it holds for writing, which goes to any thread.
+unsafe impl Send for Lent {}
+// SAFETY: as above; threads that share it get parts that have no byte in common.
+unsafe impl Sync for Lent {}
+
+/// The number of a part that is lent to whoever has this.
+struct PartLent(usize);
+
+impl Lent {
+    /// Returns the bytes of a part.
+    ///
+    /// # Safety
+    ///
+    /// The token is of this memory's list, which gives each part once.
+    #[expect(clippy::mut_from_ref, reason = "each part is lent once")]
+    unsafe fn part(&self, part: PartLent) -> &mut [u8] {
+        let elements = self.parts.part(part.0);
+        let bytes = elements.start * self.size..elements.end * self.size;
+        assert!(bytes.end <= self.writing.len_bytes(), "parts are within");
+        // SAFETY: within the bytes that are held, as was just checked.
+        let start = unsafe { self.start.add(bytes.start) };
+        // SAFETY: bytes that are held for writing, by a right that lives as long as this; a part ends where the next
+        // one begins (`Parts::part`), and each is lent once, as the caller says.
+        unsafe { NonNull::slice_from_raw_parts(start, bytes.len()).as_mut() }
+    }
 }
 
 /// The work, until the last part is made: who sees the result settle may be the only holder of its memory, and of what
 /// it was made of.
 struct Held {
     n_left: usize,
+    /// Which parts were lent.
+    is_lent: Vec<bool>,
     work: Option<Arc<Work>>,
 }
 
 impl Held {
+    /// Lends a part to be made, unless it was lent before.
+    fn lend(&mut self, index: usize) -> Option<(Arc<Work>, PartLent)> {
+        let work = self.work.as_ref()?;
+        let is_lent = self.is_lent.get_mut(index)?;
+        if std::mem::replace(is_lent, true) {
+            return None;
+        }
+        Some((work.clone(), PartLent(index)))
+    }
+
     /// Counts a part as made. After the last one gives the work back, to be dropped without the lock.
     fn finish_part(&mut self) -> Option<Arc<Work>> {
         self.n_left = self.n_left.saturating_sub(1);
