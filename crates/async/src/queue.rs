@@ -52,8 +52,6 @@ mod level;
 #[cfg(not(loom))]
 mod parallel;
 #[cfg(not(loom))]
-mod place;
-#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod search;

@@ -107,7 +107,7 @@ macro_rules! thread_cell {
 
 /// What statistics are kept in: never modelled, since no decision rests on them.
 pub mod statistic {
-    pub use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     pub use std::sync::{Mutex, MutexGuard};
 }
 

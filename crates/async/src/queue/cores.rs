@@ -19,7 +19,7 @@ pub fn available_parallelism() -> usize {
 
 /// The text of one of the system's files.
 #[inline(never)]
-pub(super) fn text_of(path: &str) -> Option<String> {
+fn text_of(path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
     file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;

@@ -38,7 +38,7 @@
 //! * The number of sleepers in the word is the length of the list, while the lock is free.
 //! * Whoever takes a worker from the list counts it as searching, and opens its gate once.
 
-use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, statistic};
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
 /// Skips the look after the change of the word: a bug that the models must find.
 const LOSES_WAKE_UPS: bool = cfg!(tfrt_planted = "lost-wakeup");
@@ -108,8 +108,6 @@ impl Gate {
 /// The sleep protocol of a set of workers.
 pub(super) struct Idle {
     word: AtomicU64,
-    /// How many workers were woken and don't run yet.
-    n_waking: statistic::AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
     gates: Box<[Gate]>,
     max_searchers: u64,
@@ -135,7 +133,6 @@ impl Idle {
         };
         Idle {
             word: AtomicU64::new(0),
-            n_waking: statistic::AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::with_capacity(n_workers)),
             gates: (0..n_workers).map(gate).collect(),
             max_searchers: u64::try_from(n_workers / 2).map_or(1, |half| half.max(1)),
@@ -211,7 +208,7 @@ impl Idle {
             self.stay_awake(index);
             return false;
         }
-        self.pass(index);
+        self.gates[index].pass();
         true
     }
 
@@ -239,33 +236,7 @@ impl Idle {
         }
         drop(sleepers);
         // Somebody was faster, and has opened the gate or is about to.
-        self.pass(index);
-    }
-
-    /// Lets worker `index` through once its gate is open.
-    fn pass(&self, index: usize) {
         self.gates[index].pass();
-        // Ordering: a hint.
-        self.n_waking.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Opens the gate of worker `index`.
-    fn open(&self, index: usize) {
-        // Ordering: a hint.
-        self.n_waking.fetch_add(1, Ordering::Relaxed);
-        self.gates[index].open();
-    }
-
-    /// Tells whether a worker was woken that doesn't run yet.
-    #[inline]
-    pub(super) fn is_waking(&self) -> bool {
-        // Ordering: a hint.
-        self.n_waking.load(Ordering::Relaxed) > 0
-    }
-
-    /// Lists the workers that were woken and don't run yet.
-    pub(super) fn waking(&self) -> impl Iterator<Item = usize> {
-        (0..self.gates.len()).filter(|&index| *lock(&self.gates[index].open))
     }
 
     /// Wakes the worker that slept last; its caches are the warmest.
@@ -281,7 +252,7 @@ impl Idle {
         // Ordering: as in `begin_search`.
         self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
         drop(sleepers);
-        self.open(index);
+        self.gates[index].open();
         true
     }
 
@@ -295,7 +266,7 @@ impl Idle {
             // Ordering: as in `begin_search`.
             self.word.fetch_add(SEARCHER - SLEEPER, Ordering::AcqRel);
             drop(sleepers);
-            self.open(index);
+            self.gates[index].open();
         }
     }
 

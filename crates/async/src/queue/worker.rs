@@ -21,7 +21,6 @@ use super::blocking::Spawner;
 use super::deque::{Owner, Steal, Thief, deque};
 use super::idle::Idle;
 use super::injector::Injector;
-use super::place::Place;
 use super::rest::Rest;
 use super::search::{Next, Search};
 use super::tally::{Lane, Tally};
@@ -30,7 +29,7 @@ use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
 use crate::memory;
 use crate::record::{Recorder, Track};
-use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, statistic, thread, thread_cell};
+use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread, thread_cell};
 
 /// Tasks that a worker's deque holds before it overflows to the injector.
 const DEQUE_CAPACITY: u32 = 256;
@@ -41,9 +40,6 @@ const OUTSIDE_INTERVAL: u32 = 64;
 /// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
 /// oldest task of a tree brings many others, and they cost more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
-
-/// A worker that was woken so long ago and doesn't run waits for a processor.
-const LATE: Duration = Duration::from_micros(30);
 
 const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
 const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
@@ -57,11 +53,6 @@ pub(super) struct Core {
     rest: Rest,
     pub(super) counts: Counts,
     recorder: Option<Arc<Recorder>>,
-    /// What the system knows the workers by.
-    places: Box<[Place]>,
-    begun: Instant,
-    /// When a worker was last woken, in nanoseconds from the beginning.
-    last_wake: statistic::AtomicU64,
 }
 
 /// Statistics of events that are rare.
@@ -146,9 +137,6 @@ pub(super) fn start(
         rest: Rest::new(),
         counts: Counts::default(),
         recorder,
-        places: (0..n_workers).map(|_| Place::default()).collect(),
-        begun: Instant::now(),
-        last_wake: statistic::AtomicU64::new(0),
     });
     let mut workers = Vec::with_capacity(owners.len());
     for (index, deque) in owners.into_iter().enumerate() {
@@ -159,7 +147,6 @@ pub(super) fn start(
             crate::accounting::attend();
             let (tick, random) = (Cell::new(0), Cell::new(seed));
             WORKER_OF.with(|own| own.set(Arc::as_ptr(&core)));
-            core.places[index].enter();
             LOCAL.with(|local| {
                 local
                     .get_or_init(|| Local {
@@ -246,19 +233,6 @@ impl Core {
     /// Somebody was woken.
     fn woke(&self) {
         count(&self.counts.woken, 1);
-        self.note_wake();
-    }
-
-    fn note_wake(&self) {
-        let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // Ordering: a hint.
-        self.last_wake.store(now, Ordering::Relaxed);
-    }
-
-    /// When a worker was last woken, from the beginning on.
-    fn last_wake(&self) -> Duration {
-        // Ordering: a hint.
-        Duration::from_nanos(self.last_wake.load(Ordering::Relaxed))
     }
 
     /// Runs a task, does what is to be done before it counts as finished, and counts it, its drop
@@ -367,31 +341,12 @@ impl Local {
                 let begin = self.track.as_ref().map(Track::last);
                 let ended = || self.record(|track| track.task(begin.unwrap_or_default()));
                 self.core.run(self.lane(), task, ended);
-                if self.core.idle.is_waking() {
-                    self.make_room();
-                }
                 continue;
             }
             if !self.sleep(searching) {
                 return;
             }
             searching = true;
-        }
-    }
-
-    /// Sees to it that a worker that was woken a while ago and still doesn't run gets another processor than this one:
-    /// see [`place`](super::place).
-    #[cold]
-    fn make_room(&self) {
-        let waits = self
-            .core
-            .begun
-            .elapsed()
-            .saturating_sub(self.core.last_wake());
-        if waits > LATE {
-            let waking = self.core.idle.waking();
-            waking.for_each(|index| self.core.places[index].move_away());
-            self.core.note_wake();
         }
     }
 
