@@ -77,7 +77,7 @@ mod tests;
 mod loom;
 
 pub use self::cores::available_parallelism;
-pub use self::task::{LocalBlock, LocalTask, LocalWork, Task};
+pub use self::task::{Family, LocalBlock, LocalTask, LocalWork, Task};
 
 #[cfg(not(loom))]
 pub use self::{

@@ -178,3 +178,52 @@ fn tasks_that_nobody_waits_for_are_dropped_once() {
     assert_eq!(heard(&told), [Done::Dropped]);
     assert_eq!(heard(&told_of_unused), [Done::Dropped]);
 }
+
+/// A local work about whatever somebody else's is about.
+struct Impostor(*const ());
+
+// SAFETY: it has nothing that would be confined to a thread.
+unsafe impl LocalWork for Impostor {
+    fn run(_: LocalBlock<Impostor>) {}
+
+    fn share(&mut self) {}
+
+    fn can_move(&self) -> bool {
+        true
+    }
+
+    fn owner(&self) -> *const () {
+        self.0
+    }
+}
+
+/// A local work of a family.
+struct Genuine(*const ());
+
+static GENUINE: Family = Family::new();
+
+// SAFETY: as above.
+unsafe impl LocalWork for Genuine {
+    const FAMILY: &'static Family = &GENUINE;
+
+    fn run(_: LocalBlock<Genuine>) {}
+
+    fn share(&mut self) {}
+
+    fn can_move(&self) -> bool {
+        true
+    }
+
+    fn owner(&self) -> *const () {
+        self.0
+    }
+}
+
+#[test]
+fn work_that_gives_the_owner_of_another_type_is_not_taken_for_one() {
+    let (frame, other) = (1_u8, 2_u8);
+    let (frame, other) = ((&raw const frame).cast(), (&raw const other).cast());
+    let is_of = |task: LocalTask<'_>| [frame, other].map(|owner| task.is_of(&GENUINE, owner));
+    assert_eq!(is_of(LocalTask::new(Genuine(frame))), [true, false]);
+    assert_eq!(is_of(LocalTask::new(Impostor(frame))), [false, false]);
+}

@@ -37,7 +37,33 @@ struct Table {
     can_move: unsafe fn(Word) -> bool,
     /// What it is about, if it is a local task: see [`LocalWork::owner`].
     owner: unsafe fn(Word) -> *const (),
+    /// See [`LocalWork::FAMILY`].
+    family: &'static Family,
 }
+
+/// Types of local work that a module knows by a static of its own, whose address tells the family from all others. As
+/// long as no other module can name the static, only that module's types are of the family.
+#[derive(Debug)]
+pub struct Family {
+    /// Statics without a size may share an address.
+    _has_a_size: u8,
+}
+
+impl Family {
+    /// Makes a family, which is to be a static.
+    pub const fn new() -> Family {
+        Family { _has_a_size: 0 }
+    }
+}
+
+impl Default for Family {
+    fn default() -> Self {
+        Family::new()
+    }
+}
+
+/// Closures, and local works that nobody asks for.
+static NOBODYS: Family = Family::new();
 
 /// What a [`LocalTask`] does.
 ///
@@ -50,6 +76,9 @@ struct Table {
 ///   moved to another thread, by a hand-over that synchronises, and those that come to that thread by
 ///   the same hand-over may be run, shared or dropped there.
 pub unsafe trait LocalWork: 'static {
+    /// The family of the type, by which [`LocalTask::is_of`] tells it from types that others make. Default: none.
+    const FAMILY: &'static Family = &NOBODYS;
+
     /// Does the work.
     fn run(work: LocalBlock<Self>)
     where
@@ -61,8 +90,9 @@ pub unsafe trait LocalWork: 'static {
     /// Tells whether nothing but works like this one is at work on what it is about. Calls nobody.
     fn can_move(&self) -> bool;
 
-    /// What the work is about, by address, if anybody may ask. Calls nobody. Whoever takes works of one owner from a queue
-    /// ([`take_local_task`](super::ConcurrentWorkQueue::take_local_task)) knows of what type they are.
+    /// What the work is about, by address, if anybody may ask. Calls nobody. The owner doesn't say of what type the work
+    /// is: whoever takes works of one owner from a queue
+    /// ([`take_local_task`](super::ConcurrentWorkQueue::take_local_task)) asks [`LocalTask::is_of`].
     fn owner(&self) -> *const () {
         ptr::null()
     }
@@ -184,6 +214,7 @@ impl<F: FnOnce()> TableOf<F> {
             share: |_| (),
             can_move: |_| true,
             owner: |_| ptr::null(),
+            family: &NOBODYS,
         }
     } else {
         &Table {
@@ -192,6 +223,7 @@ impl<F: FnOnce()> TableOf<F> {
             share: |_| (),
             can_move: |_| true,
             owner: |_| ptr::null(),
+            family: &NOBODYS,
         }
     };
 }
@@ -206,6 +238,7 @@ impl<W: LocalWork> LocalTableOf<W> {
         share: share_local::<W>,
         can_move: can_move_local::<W>,
         owner: owner_of_local::<W>,
+        family: W::FAMILY,
     };
 }
 
@@ -270,6 +303,12 @@ impl LocalTask<'_> {
     #[inline]
     pub fn owner(&self) -> *const () {
         self.task.owner()
+    }
+
+    /// Tells whether the work is of a type of this family, and about `owner`.
+    #[inline]
+    pub fn is_of(&self, family: &'static Family, owner: *const ()) -> bool {
+        ptr::eq(self.task.table.family, family) && self.owner() == owner
     }
 
     /// The task as it is.

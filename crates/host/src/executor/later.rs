@@ -34,7 +34,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use tfrt_async::queue::{LocalBlock, LocalTask, LocalWork, Task};
+use tfrt_async::queue::{Family, LocalBlock, LocalTask, LocalWork, Task};
 use tfrt_async::{AnyAsyncValue, Error};
 
 use super::frame::{Claim, Frame, ReadyList, Right};
@@ -289,6 +289,10 @@ impl Drop for Left {
     }
 }
 
+/// The family of all [`Computing`].
+// Invariant: named by their implementation of `LocalWork` alone.
+static COMPUTING: Family = Family::new();
+
 /// A register that is left to a task, and what that does.
 #[repr(C)]
 struct Computing<F> {
@@ -329,8 +333,9 @@ impl Taken {
         let queue = frame.request().queue();
         queue.take_local_task(owner, &mut |task| {
             // Whatever the queue is, it can't pass off anything else, nor more than one.
-            if task.owner() == owner && taken.is_none() {
-                // SAFETY: the owner says that it is one of this frame's, of which there is a list.
+            if task.is_of(&COMPUTING, owner) && taken.is_none() {
+                // SAFETY: the family says that `task` made it, and the owner that it is one of this frame's, of which
+                // there is a list.
                 taken = Some(unsafe { Taken::of(task) });
             }
         });
@@ -397,6 +402,8 @@ impl Drop for Taken {
 // a frame go together; and if the frame is confined, no list of it is left on this thread, so nothing
 // but these tasks will touch it (I3).
 unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computing<F> {
+    const FAMILY: &'static Family = &COMPUTING;
+
     #[inline]
     fn run(work: LocalBlock<Self>) {
         let left = &work.get().left;
