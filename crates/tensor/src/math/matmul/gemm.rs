@@ -60,9 +60,19 @@ impl<T: Number + Sealed> MatmulElement for T {}
 
 /// How elements are multiplied.
 pub trait Sealed: Sized {
-    /// Writes the product to `out`, whose extents are the product's; there is one element at least.
+    /// Writes the product to `out`.
+    ///
+    /// # Safety
+    ///
+    /// The columns of `a` are as many as the rows of `b`, the extents of `out` are the product's, and it has an element
+    /// at least.
     #[expect(private_interfaces, reason = "nobody else calls it")]
-    fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
+    unsafe fn multiply(
+        scale: Scale<Self>,
+        a: Matrix<'_, Self>,
+        b: Matrix<'_, Self>,
+        out: Rows<'_, Self>,
+    );
 }
 
 /// Rows in a slice that may be written.
@@ -110,7 +120,8 @@ pub(crate) fn multiply<T: MatmulElement>(
     let ([m, k], [b_k, n]) = (a.extents, b.extents);
     assert!(k == b_k && out.extents == [m, n], "the extents fit");
     if m > 0 && n > 0 {
-        T::multiply(scale, a, b, out);
+        // SAFETY: that is what was checked.
+        unsafe { T::multiply(scale, a, b, out) };
     }
 }
 
@@ -124,7 +135,7 @@ macro_rules! by_gemm {
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            fn multiply(
+            unsafe fn multiply(
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
                 b: Matrix<'_, $type>,
@@ -141,7 +152,8 @@ macro_rules! by_gemm {
                 let stride = |stride: usize| isize::try_from(stride).unwrap_or(0);
                 // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and a matrix
                 // without elements is not read; `out` has m rows of n elements in its slice, as `Rows::new`
-                // and `multiply` have checked, and is borrowed for writing, so it overlaps neither. All are initialised. The
+                // has checked and the caller promises, which says of k too that both have it; it is borrowed for
+                // writing, so it overlaps neither. All are initialised. The
                 // foreign type has the same layout: it is the same float, or a transparent or C structure
                 // of the same parts. Without parallelism nothing outlives the call.
                 unsafe {
@@ -174,7 +186,7 @@ macro_rules! by_loops {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            fn multiply(
+            unsafe fn multiply(
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
                 b: Matrix<'_, $type>,
