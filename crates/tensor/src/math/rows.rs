@@ -70,6 +70,8 @@ struct Streams<'r, T> {
     to: &'r mut [T],
     /// How many elements that go there stand before the row: the end of the one before, which shares a line with it.
     n_before: usize,
+    /// Comes before anybody else sees what was streamed.
+    end: &'r EndOfStreams,
 }
 
 /// How many of the first so many elements lie before the last line that begins among them, or that begins right after
@@ -203,7 +205,7 @@ impl<'r, T: Element> Row<'r, T> {
             mut ahead,
             ..
         } = self;
-        let Streams { to, n_before } = streams;
+        let Streams { to, n_before, end } = streams;
         let (before, len) = (first - n_before, out.len() - first);
         let make_near = |out: &mut [T], part: Range<usize>, make: &mut F| {
             let near = &mut out[first..][part.clone()];
@@ -218,7 +220,7 @@ impl<'r, T: Element> Row<'r, T> {
         make_near(out, 0..head, &mut make);
         let n_head = to.len().min(n_before + head);
         let (to_head, to) = to.split_at_mut(n_head);
-        stream(&out[before..][..n_head], to_head);
+        stream(&out[before..][..n_head], to_head, end);
         // Whole lines.
         let groups = match to.as_ptr().align_offset(LINE) {
             0 => to.as_chunks_mut::<GROUP>().0,
@@ -233,13 +235,14 @@ impl<'r, T: Element> Row<'r, T> {
             let mut made = [T::ZERO; GROUP];
             made.copy_from_slice(&from[place..][..GROUP]);
             make(place, &mut made);
-            stream_lines(&made, to);
+            // SAFETY: there are groups only where they begin where a line begins, and each is some lines long.
+            unsafe { stream_lines(&made, to, end) };
             place += GROUP;
         }
         // What is less.
         make_near(out, place..len, &mut make);
         let to = &mut to[place - head..];
-        stream(&out[first + place..][..to.len()], to);
+        stream(&out[first + place..][..to.len()], to, end);
     }
 }
 
@@ -290,6 +293,7 @@ pub(crate) fn each_row<T: Element>(
     let mut n_left = 0;
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
+    let end_of_streams = EndOfStreams { is_streamed };
     vectorized(
         #[inline(always)]
         || {
@@ -330,6 +334,7 @@ pub(crate) fn each_row<T: Element>(
                     streams: Some(Streams {
                         to,
                         n_before: n_left,
+                        end: &end_of_streams,
                     }),
                     ahead,
                 });
@@ -338,14 +343,11 @@ pub(crate) fn each_row<T: Element>(
             }
         },
     );
-    if is_streamed {
-        end_of_streams();
-    }
 }
 
-/// Copies elements past the caches, to as many. Other threads may see it after [`end_of_streams`].
+/// Copies elements past the caches, to as many. Other threads may see it after the end.
 #[inline(always)]
-fn stream<T: Element>(from: &[T], to: &mut [T]) {
+fn stream<T: Element>(from: &[T], to: &mut [T], end: &EndOfStreams) {
     #[cfg(target_arch = "x86_64")]
     {
         let (from, to) = (to_bytes(from), to_bytes_mut(to));
@@ -356,17 +358,25 @@ fn stream<T: Element>(from: &[T], to: &mut [T]) {
         to_head.copy_from_slice(from_head);
         let (from, from_tail) = from.as_chunks::<LINE>();
         let (to, to_tail) = to.as_chunks_mut::<LINE>();
-        stream_lines(from.as_flattened(), to.as_flattened_mut());
+        // SAFETY: the head ends where a line begins, or there is nothing behind it; the rest is whole lines.
+        unsafe { stream_lines(from.as_flattened(), to.as_flattened_mut(), end) };
         to_tail.copy_from_slice(from_tail);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    to.copy_from_slice(from);
+    {
+        let _ = end;
+        to.copy_from_slice(from);
+    }
 }
 
 /// Copies whole lines past the caches, to as many, the first of which begins where a line begins. By one store for
 /// each line where there is one: by several a line may leave in parts, when others come in between.
+///
+/// # Safety
+///
+/// `to` is empty, or begins where a line begins.
 #[inline(always)]
-fn stream_lines<T: Element>(from: &[T], to: &mut [T]) {
+unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &EndOfStreams) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
@@ -378,8 +388,8 @@ fn stream_lines<T: Element>(from: &[T], to: &mut [T]) {
             let (from, to) = (from.as_chunks::<LINE>().0, to.as_chunks_mut::<LINE>().0);
             for (from, to) in from.iter().zip(to) {
                 let line: __m512i = pulp::cast(*from);
-                // SAFETY: these bytes are a line, and so aligned as the caller says. Nobody looks at them before
-                // `end_of_streams`, as is written there.
+                // SAFETY: these bytes are a line, since the first begins where the caller says. Nobody looks at them
+                // before the end that was handed in, whose drop is a fence.
                 unsafe {
                     simd.avx512f
                         ._mm512_stream_si512(to.as_mut_ptr().cast(), line)
@@ -398,13 +408,26 @@ fn stream_lines<T: Element>(from: &[T], to: &mut [T]) {
     to.copy_from_slice(from);
 }
 
-/// What was streamed stands before all that this thread reads or writes from now on: [`each_row`] ends so, which has
-/// the memory for itself until then.
-fn end_of_streams() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: it has no operands, and is part of the architecture.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
+/// A guard that ends the streams of its thread when it is dropped: what was streamed stands before all that the thread
+/// reads or writes afterwards. [`each_row`] holds one, and has the memory for itself until it returns or unwinds: when a
+/// function of elements panics, the fence comes before the memory goes to anybody else.
+#[derive(Debug)]
+struct EndOfStreams {
+    is_streamed: bool,
+}
+
+impl Drop for EndOfStreams {
+    fn drop(&mut self) {
+        if !self.is_streamed {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: it has no operands, and is part of the architecture.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
+        #[cfg(test)]
+        tests::N_ENDS.set(tests::N_ENDS.get() + 1);
     }
 }
 
@@ -481,6 +504,31 @@ mod tests {
         }
         assert!(chunk_len(true, 32, 2000).get() >= 10 * 2000);
         assert_eq!(chunk_len(false, 32, 2000).get(), 2000);
+    }
+
+    thread_local! {
+        /// How many streams have ended on this thread.
+        pub(super) static N_ENDS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+
+    #[test]
+    fn streams_end_when_a_function_of_elements_panics() {
+        let (x, mut out) = (vec![1.0_f32; 4 * 128], vec![0.0; 4 * 128]);
+        let row_panics = |out: &mut [f32], is_streamed| {
+            let mut n_rows = 0;
+            each_row(&x, 128, out, is_streamed, |mut row| {
+                n_rows += 1;
+                assert!(n_rows < 3, "planned");
+                row.write(|x| x * 2.0);
+                row.finish_parts(|_, _| ());
+            });
+        };
+        for (is_streamed, n_ends) in [(false, 0), (true, 1)] {
+            let before = N_ENDS.get();
+            let rows = std::panic::AssertUnwindSafe(|| row_panics(&mut out, is_streamed));
+            assert!(std::panic::catch_unwind(rows).is_err());
+            assert_eq!(N_ENDS.get() - before, n_ends);
+        }
     }
 
     proptest! {
