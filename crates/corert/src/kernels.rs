@@ -28,12 +28,14 @@ mod handles;
 
 /// Adds the kernels.
 pub fn register(registry: &mut KernelRegistry) {
-    execute::register(registry);
-    handlers::register(registry);
-    constants::register(registry);
-    handles::register(registry);
-    control::register(registry);
-    attributes::register(registry);
+    registry.add_built_in(|registry| {
+        execute::register(registry);
+        handlers::register(registry);
+        constants::register(registry);
+        handles::register(registry);
+        control::register(registry);
+        attributes::register(registry);
+    });
 }
 
 /// The runtime of a kernel's host.

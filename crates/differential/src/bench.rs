@@ -12,7 +12,9 @@ use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThrea
 use tfrt_async::{AnyAsyncValue, Chain, Counters, Error, ErrorCode, SourceLocation};
 use tfrt_bef::{BefFile, FunctionKind};
 use tfrt_host::kernel::{KernelEntry, KernelRegistry};
-use tfrt_host::{ExecutionContext, Function, HostContext, Limits, Output, Program, RequestContext};
+use tfrt_host::{
+    ExecutionContext, Function, HostContext, Limits, Output, Program, RequestContext, Stuck,
+};
 use tfrt_oracle::differential::Outcome;
 use tfrt_oracle::evaluate::Ending;
 use tfrt_run::report::{failure_line, result_line};
@@ -156,7 +158,7 @@ impl Bench {
             .queue(queue)
             .output(output.clone())
             .limits(limits)
-            .watch_period(WATCH_PERIOD)
+            .stuck(Stuck::Fail(WATCH_PERIOD))
             .dynamic_order(is_counting)
             .diagnostics(move |error| lock(&heard).push(error.clone()))
             .build();

@@ -34,7 +34,7 @@ use tfrt::input::Input;
 use tfrt::tensor::DenseHostTensor;
 use tfrt::{
     AnyAsyncValue, AnyError, AsyncValue, Error, ExecutionContext, Model, MultiThreadedWorkQueue,
-    Program, Promise, Runtime,
+    Program, Promise, Runtime, Stuck,
 };
 use tfrt_async::{counters, memory_stats};
 use tfrt_bef::{BefBuffer, BefFile};
@@ -138,6 +138,7 @@ impl Soak {
                 registry.add("soak.fault", fault).add("soak.late", late);
             })
             .queue(Arc::new(queue))
+            .stuck(Stuck::FAIL)
             .build();
         let faulty = runtime.compile("faulty.mlir", FAULTY)?;
         let files = seeds::files().into_iter();

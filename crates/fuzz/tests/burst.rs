@@ -43,8 +43,6 @@ type Promises = Arc<Mutex<Vec<(Promise<i32>, i32)>>>;
 
 /// Has so many calls wait at one time, each with a deadline, and then go on.
 fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
-    // Between the calls and their promises nothing is in flight, on a slow machine for long enough to be found stuck.
-    let _resolving = runtime.host().external();
     let program = runtime.compile("burst.mlir", TEXT).expect("it is right");
     let main = program.function("main").expect("it is in the text");
     let spawn = |n| {

@@ -4,17 +4,17 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Duration;
 
 use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
 use tfrt_async::{Error, HostAllocator, SystemAllocator};
 
 use crate::device::{Device, DeviceManager};
-use crate::executor::live::{ExternalGuard, LiveFrames};
+use crate::executor::live::LiveFrames;
 use crate::kernel::KernelRegistry;
 use crate::memory::LimitedAllocator;
 use crate::output::Output;
+use crate::stuck::Stuck;
 use crate::trace::TraceSink;
 use crate::type_map::TypeMap;
 
@@ -96,7 +96,7 @@ struct Inner {
     timers: Arc<TimerQueue>,
     watchdog: Arc<TimerQueue>,
     limits: Limits,
-    watch_period: Duration,
+    stuck: Stuck,
     live: LiveFrames,
 }
 
@@ -118,7 +118,7 @@ pub struct HostContextBuilder {
     limits: Limits,
     /// Known where limits are set, so that a program that sets none has nothing of it.
     limiter: Option<Limiter>,
-    watch_period: Duration,
+    stuck: Option<Stuck>,
 }
 
 impl HostContextBuilder {
@@ -174,10 +174,10 @@ impl HostContextBuilder {
         self
     }
 
-    /// Sets how often the watch looks for requests that nothing can bring forward any more: two looks in
-    /// a row between which nothing has moved find one. Default: 20 ms.
-    pub fn watch_period(mut self, period: Duration) -> Self {
-        self.watch_period = period;
+    /// Sets what happens to requests that nothing can bring forward any more. Default: [`Stuck::FAIL`] if no kernel but
+    /// those that come with tfrt is registered, else [`Stuck::Report`].
+    pub fn stuck(mut self, stuck: Stuck) -> Self {
+        self.stuck = Some(stuck);
         self
     }
 
@@ -194,6 +194,10 @@ impl HostContextBuilder {
         };
         let counts_steps = self.limits.max_steps.is_some();
         let is_watched = counts_steps || self.trace.is_some() || self.recorder.is_some();
+        let default = match self.registry.is_built_in() {
+            true => Stuck::FAIL,
+            false => Stuck::Report,
+        };
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -210,7 +214,7 @@ impl HostContextBuilder {
             timers: Arc::new(TimerQueue::new()),
             watchdog: Arc::new(TimerQueue::new()),
             limits: self.limits,
-            watch_period: self.watch_period,
+            stuck: self.stuck.unwrap_or(default),
             live: LiveFrames::default(),
         }))
     }
@@ -245,7 +249,7 @@ impl HostContext {
             recorder: None,
             limits: Limits::default(),
             limiter: None,
-            watch_period: crate::executor::live::PERIOD,
+            stuck: None,
         }
     }
 
@@ -275,9 +279,9 @@ impl HostContext {
         &self.0.watchdog
     }
 
-    /// How often that watch looks.
-    pub(crate) fn watch_period(&self) -> Duration {
-        self.0.watch_period
+    /// What happens to requests that nothing can bring forward any more.
+    pub fn stuck(&self) -> Stuck {
+        self.0.stuck
     }
 
     /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.
@@ -318,12 +322,6 @@ impl HostContext {
     /// Who keeps what has run.
     pub fn recorder(&self) -> Option<&Arc<Recorder>> {
         self.0.recorder.as_ref()
-    }
-
-    /// Says that something outside of the work queue, the blocking threads and the timers is going
-    /// to resolve a promise. Until the guard is dropped, no request counts as stuck.
-    pub fn external(&self) -> ExternalGuard {
-        ExternalGuard::new(self.clone())
     }
 
     /// The one instance of `T` that belongs to this host, made when first asked for.

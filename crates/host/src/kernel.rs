@@ -35,9 +35,27 @@
 //! # What the executor asks
 //!
 //! Kernels must not block. One that computes for long returns [`Later`], which leaves that to a task of
-//! the work queue. One that has to wait returns an [`AsyncValue`](tfrt_async::AsyncValue) and resolves
-//! its promise from a task of the work queue, a blocking task, or a thread of its own (then it holds a
-//! [`HostContext::external`](crate::HostContext::external) guard meanwhile).
+//! the work queue. One that has to wait for something returns a value that is to come, and gives its
+//! [promise](crate::ExecutionContext::promise) to whoever brings it: a task, a blocking task, a thread of its
+//! own, the callback of a driver. The request waits for as long as the promise is kept; a promise that is
+//! dropped fails its result.
+//!
+//! ```
+//! use std::thread;
+//! use tfrt_host::kernel::KernelRegistry;
+//! use tfrt_host::{AsyncValue, ExecutionContext};
+//!
+//! /// `%y = my.later %x`
+//! fn later(x: i32, context: &ExecutionContext) -> AsyncValue<i32> {
+//!     let (promise, value) = context.promise();
+//!     thread::spawn(move || promise.resolve(x + 1));
+//!     value
+//! }
+//!
+//! let mut registry = KernelRegistry::new();
+//! registry.add("my.later", later);
+//! ```
+//!
 //! Control flow is in [`control`].
 
 #[allow(unsafe_code, reason = "a listed module")]

@@ -94,6 +94,8 @@ pub mod record;
 #[cfg(not(loom))]
 mod request;
 #[cfg(not(loom))]
+mod stuck;
+#[cfg(not(loom))]
 pub mod trace;
 #[cfg(not(loom))]
 mod type_map;
@@ -102,8 +104,6 @@ mod type_map;
 pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};
 #[cfg(not(loom))]
 pub use device::{Device, DeviceManager};
-#[cfg(not(loom))]
-pub use executor::live::ExternalGuard;
 #[cfg(not(loom))]
 pub use executor::{guarded, is_in_kernel};
 #[cfg(not(loom))]
@@ -115,7 +115,12 @@ pub use program::{LoadError, LoadProblem, Program};
 #[cfg(all(not(loom), not(tfrt_for_size)))]
 pub use request::CancellationHook;
 #[cfg(not(loom))]
-pub use request::{ExecutionContext, RequestContext, RequestContextBuilder, ResourceContext};
+pub use request::{
+    ExecutionContext, ExternalGuard, KernelPromise, RequestContext, RequestContextBuilder,
+    ResourceContext,
+};
+#[cfg(not(loom))]
+pub use stuck::Stuck;
 
 #[cfg(not(loom))]
 /// The default number of threads for tasks that block.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,11 +26,13 @@ use crate::type_map::TypeMap;
 mod hooks;
 #[allow(unsafe_code, reason = "a listed module")]
 mod lent;
+mod promise;
 mod sharing;
 
 #[cfg(not(tfrt_for_size))]
 pub use self::hooks::CancellationHook;
 pub use self::lent::LentContext;
+pub use self::promise::{ExternalGuard, KernelPromise};
 
 /// Named values that live as long as their creator decides.
 ///
@@ -135,6 +137,10 @@ pub struct RequestContext {
     #[cfg(not(tfrt_for_size))]
     hooks: hooks::Hooks,
     n_steps: AtomicU64,
+    /// How many guards say that something outside of the host brings the request forward.
+    n_outside: AtomicU32,
+    /// Whether the diagnostic handler was told that the request may be stuck.
+    was_reported: AtomicBool,
     deadline: Mutex<Option<TimerHandle>>,
 }
 
@@ -202,6 +208,8 @@ impl RequestContextBuilder {
             #[cfg(not(tfrt_for_size))]
             hooks: hooks::Hooks::default(),
             n_steps: AtomicU64::new(0),
+            n_outside: AtomicU32::new(0),
+            was_reported: AtomicBool::new(false),
             deadline: Mutex::new(None),
         });
         if let Some(deadline) = self.deadline {

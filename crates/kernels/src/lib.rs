@@ -43,8 +43,10 @@ pub mod tfrt;
 ///
 /// If the registry has one of them already.
 pub fn register_all(registry: &mut KernelRegistry) {
-    tfrt::register(registry);
-    test::register(registry);
-    #[cfg(feature = "tensor")]
-    tensor::register(registry);
+    registry.add_built_in(|registry| {
+        tfrt::register(registry);
+        test::register(registry);
+        #[cfg(feature = "tensor")]
+        tensor::register(registry);
+    });
 }

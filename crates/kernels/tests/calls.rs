@@ -12,6 +12,8 @@ mod depth;
 mod marked;
 #[path = "calls/native.rs"]
 mod native;
+#[path = "calls/outside.rs"]
+mod outside;
 #[path = "calls/streams.rs"]
 mod streams;
 #[path = "calls/stuck.rs"]

@@ -9,7 +9,7 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::{KernelRegistry, Later};
 use tfrt_host::{
-    AnyAsyncValue, Error, ErrorCode, ExecutionContext, HostContext, Program, RequestContext,
+    AnyAsyncValue, Error, ErrorCode, ExecutionContext, HostContext, Program, RequestContext, Stuck,
 };
 
 /// Those of values to come.
@@ -32,8 +32,8 @@ fn passes_on(value: AsyncValue<i32>) -> AsyncValue<i32> {
     value
 }
 
-/// Nothing is found to be stuck while a test keeps a promise itself.
-const UNWATCHED: Duration = Duration::from_secs(3600);
+/// Nothing is failed while a test keeps a promise itself.
+const UNWATCHED: Stuck = Stuck::Report;
 
 fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
     handle
@@ -42,14 +42,14 @@ fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
         .map_or(-1, |same| same + value)
 }
 
-/// A host with one thread, which looks this often for what is stuck. Its kernel `t.to_come` keeps its promises here;
+/// A host with one thread, which does this about what is stuck. Its kernel `t.to_come` keeps its promises here;
 /// `t.gives_up` gives its request up before it returns, and `t.keeps_next` keeps the last promise that is left.
-fn promising(watch_period: Duration) -> (HostContext, Promises) {
-    promising_in(false, watch_period)
+fn promising(stuck: Stuck) -> (HostContext, Promises) {
+    promising_in(false, stuck)
 }
 
 /// The same, where calls may be counted from the first kernel on.
-fn promising_in(always_counts: bool, watch_period: Duration) -> (HostContext, Promises) {
+fn promising_in(always_counts: bool, stuck: Stuck) -> (HostContext, Promises) {
     let promises = Promises::default();
     let (kept, left, next) = (promises.clone(), promises.clone(), promises.clone());
     let mut registry = KernelRegistry::new();
@@ -88,7 +88,7 @@ fn promising_in(always_counts: bool, watch_period: Duration) -> (HostContext, Pr
     let host = HostContext::builder(registry)
         .queue(queue)
         .dynamic_order(always_counts)
-        .watch_period(watch_period)
+        .stuck(stuck)
         .build();
     (host, promises)
 }
@@ -288,7 +288,7 @@ fn calls_whose_promises_nobody_can_keep_are_found_one_after_the_other() {
       %a = tfrt.add.i32 %p, %x
       tfrt.return %a : i32
     }"#;
-    let (host, promises) = promising(Duration::from_millis(1));
+    let (host, promises) = promising(Stuck::Fail(Duration::from_millis(1)));
     for n_calls in 1..4 {
         let results = begin(&host, text);
         let latest = Instant::now() + Duration::from_secs(30);

@@ -9,7 +9,7 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AsyncValue, Error, ExecutionContext, HostContext, Program, Promise, RequestContext,
+    AsyncValue, Error, ExecutionContext, HostContext, KernelPromise, Program, RequestContext,
 };
 
 const N_CALLS: usize = 50_000;
@@ -18,7 +18,7 @@ const N_CALLS: usize = 50_000;
 /// between two looks at the value.
 #[test]
 fn an_error_that_comes_while_the_kernel_returns_is_reported() {
-    let (promises, received) = channel::<Promise<i32>>();
+    let (promises, received) = channel::<KernelPromise<i32>>();
     let resolver = std::thread::spawn(move || {
         let late = || Error::unknown("late");
         loop {
@@ -33,12 +33,15 @@ fn an_error_that_comes_while_the_kernel_returns_is_reported() {
     let promises = Arc::new(Mutex::new(promises));
     let mut registry = KernelRegistry::new();
     let sender = promises.clone();
-    registry.add("test.late", move || -> AsyncValue<i32> {
-        let (promise, value) = AsyncValue::pending();
-        let sender: &Sender<_> = &sender.lock().unwrap();
-        sender.send(promise).unwrap();
-        value
-    });
+    registry.add(
+        "test.late",
+        move |context: &ExecutionContext| -> AsyncValue<i32> {
+            let (promise, value) = context.promise();
+            let sender: &Sender<_> = &sender.lock().unwrap();
+            sender.send(promise).unwrap();
+            value
+        },
+    );
     let n_heard = Arc::new(AtomicUsize::new(0));
     let heard = n_heard.clone();
     let host = HostContext::builder(registry)
@@ -55,8 +58,6 @@ fn an_error_that_comes_while_the_kernel_returns_is_reported() {
     let main = program.function("main").unwrap();
     let context = ExecutionContext::new(&RequestContext::new(&host));
     for call in 1..=N_CALLS {
-        // Nothing tells the stuck watch of the resolver; it is never idle for long.
-        let _external = host.external();
         let results = main.execute(&context, Vec::new());
         host.queue().await_all(&results).unwrap();
         let error = results[0].error().expect("the promise is failed");

@@ -88,8 +88,8 @@ pub use tfrt_async::queue::{
 };
 pub use tfrt_host::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,
-    HostAllocator, HostContext, InPlace, Limits, Output, Promise, RequestContext, ResourceContext,
-    SourceLocation, Value, kernel,
+    HostAllocator, HostContext, InPlace, KernelPromise, Limits, Output, Promise, RequestContext,
+    ResourceContext, SourceLocation, Stuck, Value, kernel,
 };
 
 mod arguments;

@@ -7,7 +7,7 @@ use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::record::Recorder;
 use tfrt_host::trace::TraceSink;
-use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits, Output};
+use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits, Output, Stuck};
 use tfrt_ir::Source;
 
 use crate::context::{Context, ContextBuilder};
@@ -221,6 +221,12 @@ impl RuntimeBuilder {
         self.registry.retain(|entry| !is_refused(entry.name()));
         self.untrusted = Some(untrusted);
         self.limits(untrusted.limits)
+    }
+
+    /// Sets what happens to requests that nothing can bring forward any more. Default: what they await fails, unless
+    /// kernels are added that don't come with this crate: then the handler of [`diagnostics`](Self::diagnostics) is told.
+    pub fn stuck(self, stuck: Stuck) -> Self {
+        self.with(move |builder| builder.stuck(stuck))
     }
 
     /// Tells `handler` of each error once, when a kernel reports it. Default: nobody hears them,

@@ -13,7 +13,7 @@ use tfrt::host::kernel::KernelRegistry;
 use tfrt::host::{ExecutionContext, Output, RequestContext};
 use tfrt::{
     AnyAsyncValue, AsyncValue, ConcurrentWorkQueue, Context, Error, ErrorCode, Limits,
-    MultiThreadedWorkQueue, Program, Promise, Runtime, SingleThreadedWorkQueue,
+    MultiThreadedWorkQueue, Program, Promise, Runtime, SingleThreadedWorkQueue, Stuck,
 };
 
 /// Tests that count live cells run one after the other: the counters are those of the process.
@@ -244,6 +244,7 @@ fn runtime(queue: &Arc<dyn ConcurrentWorkQueue>) -> Runtime {
         .kernels(register)
         .queue(queue.clone())
         .output(Output::new(io::sink(), io::sink()))
+        .stuck(Stuck::FAIL)
         .build()
 }
 
@@ -407,8 +408,6 @@ fn kernel_that_cancels_and_never_resolves_leaves_nothing_to_wait_for() {
           tfrt.return %x : i32
         }"#;
         let program = main_of(&runtime, "give_up", text);
-        // As if something were still to come: the watch for stuck requests looks away.
-        let _external = runtime.host().external();
         let results = run(&runtime, &program, &Plan::new(Fault::Fail, usize::MAX));
         assert_eq!(codes(&results), [ErrorCode::Cancelled]);
     }
@@ -422,9 +421,9 @@ fn deadline_fails_kernels_that_never_resolve_on_a_busy_host() {
         let before = counters().live_cells;
         let program = main_of(&runtime, PROGRAMS[0].0, PROGRAMS[0].1);
         let plan = Plan::new(Fault::Never, 1);
-        let external = runtime.host().external();
         let builder = runtime.context_builder().data(plan.clone());
         let context = builder.deadline(Duration::from_millis(5)).build();
+        let external = context.request().external();
         let results = program.function("main").unwrap().call(&context, ());
         let results = results.wait_each().unwrap();
         assert_eq!(codes(&results), [ErrorCode::DeadlineExceeded; 2]);
@@ -448,6 +447,7 @@ fn promise_in_the_data_of_a_cancelled_request_does_not_keep_it_alive() {
         .kernels(|registry| {
             registry.add("t.keep", keep);
         })
+        .stuck(Stuck::FAIL)
         .build();
     let text = r#"func.func @main() -> i32 {
       %x = "t.keep"() : () -> i32

@@ -4,15 +4,15 @@
 //! # Stuck requests
 //!
 //! A request is stuck when some kernel's result is awaited, and there is no task, no timer, no
-//! thread inside the executor and no [`ExternalGuard`] that could bring it. A watch on the timer
-//! queue looks for that while there are shared frames, as often as the host says; two looks in a row
-//! at a host in which nothing moved find it.
+//! thread inside the executor and no [`ExternalGuard`](crate::ExternalGuard) of the request that could
+//! bring it. A watch on the timer queue looks for that while there are shared frames, as often as the
+//! host says; two looks in a row at a host in which nothing moved find it. What becomes of it then is
+//! up to the host's [`Stuck`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::order::sort_by;
@@ -21,9 +21,7 @@ use super::frame::{Frame, SharedFrame, WeakFrame};
 use crate::context::{HostContext, WeakHost};
 use crate::planted::is_planted;
 use crate::request::RequestContext;
-
-/// How often the watch looks, unless the host says otherwise.
-pub(crate) const PERIOD: Duration = Duration::from_millis(20);
+use crate::stuck::Stuck;
 
 /// The list keeps room for so many frames while there are none.
 const N_KEPT: usize = 64;
@@ -32,8 +30,8 @@ const N_KEPT: usize = 64;
 #[derive(Default)]
 pub(crate) struct LiveFrames {
     frames: Mutex<Listed>,
-    /// In the lower half, how many threads are inside the executor, and guards of work that goes on
-    /// elsewhere; in the upper half, how many have ended.
+    /// In the lower half, how many threads are inside the executor; in the upper half, how many have
+    /// left it, and how many guards of work that goes on elsewhere have ended.
     busy: AtomicU64,
 }
 
@@ -61,24 +59,6 @@ impl Hasher for AddressHasher {
 
     fn finish(&self) -> u64 {
         self.0
-    }
-}
-
-/// Says that something outside of the host's queue will resolve a promise: while it lives, no
-/// request counts as stuck.
-#[derive(Debug)]
-pub struct ExternalGuard(HostContext);
-
-impl ExternalGuard {
-    pub(crate) fn new(host: HostContext) -> Self {
-        host.live_frames().enter();
-        ExternalGuard(host)
-    }
-}
-
-impl Drop for ExternalGuard {
-    fn drop(&mut self) {
-        self.0.live_frames().leave();
     }
 }
 
@@ -119,6 +99,12 @@ impl LiveFrames {
     pub(super) fn leave(&self) {
         // Ordering: as in `enter`. One more has ended, one less is busy.
         self.busy.fetch_add((1 << 32) - 1, Ordering::AcqRel);
+    }
+
+    /// Work that went on elsewhere has ended.
+    pub(crate) fn note_end(&self) {
+        // Ordering: as in `enter`.
+        self.busy.fetch_add(1 << 32, Ordering::AcqRel);
     }
 
     /// Lists a frame that has just become shared.
@@ -191,7 +177,7 @@ pub(crate) fn abandon(request: &RequestContext, error: &Error) {
 /// Looks again after a while.
 fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
     let Some(strong) = host.upgrade() else { return };
-    let (timers, period) = (strong.watchdog().clone(), strong.watch_period());
+    let (timers, period) = (strong.watchdog().clone(), strong.stuck().period());
     drop(strong);
     timers.schedule_after(period, move || {
         let Some(strong) = host.upgrade() else { return };
@@ -200,7 +186,7 @@ fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
         }
         let now = strong.quiet();
         if now.is_some() && now == previous && !is_planted("unseen-stop") {
-            fail_stuck(&strong, now);
+            find_stuck(&strong, now);
         }
         drop(strong);
         watch(host, now);
@@ -222,10 +208,17 @@ impl HostContext {
 /// As many kernels are named in the error of a stuck request.
 const MAX_NAMED: usize = 16;
 
-/// Fails every request of a quiet host that still awaits something, if the host is as quiet as it was found.
-fn fail_stuck(host: &HostContext, found: Option<(u64, u64)>) {
+/// Finds every request of a quiet host that still awaits something, if the host is as quiet as it was found.
+fn find_stuck(host: &HostContext, found: Option<(u64, u64)>) {
     let frames = host.live_frames().innermost_first();
-    for frames in frames.chunk_by(|a, b| request_address(a) == request_address(b)) {
+    let requests = frames.chunk_by(|a, b| request_address(a) == request_address(b));
+    let is_left = |frames: &&[SharedFrame]| !frames[0].local().request().goes_on_outside();
+    let left: Vec<&[SharedFrame]> = requests.filter(is_left).collect();
+    if host.quiet() != found {
+        // A guard may have ended since the host was looked at, with whatever came of that.
+        return;
+    }
+    for frames in left {
         let request = frames[0].local().request().clone();
         if request.abandoned().is_some() {
             // Nothing of it runs any more, but a promise among its data may keep it alive.
@@ -233,11 +226,35 @@ fn fail_stuck(host: &HostContext, found: Option<(u64, u64)>) {
         } else if goes_on_elsewhere(host, &request, found) {
             // It is looked at again.
         } else if !frames.iter().any(is_owed_an_argument) {
-            fail_innermost(frames);
-            // A promise among the request's own data would keep the request, and so itself, alive.
-            request.clear_data();
+            attend(host, &request, frames);
         }
     }
+}
+
+/// Does what the host does about stuck requests.
+fn attend(host: &HostContext, request: &RequestContext, frames: &[SharedFrame]) {
+    let is_failed = host.stuck() != Stuck::Report;
+    if !is_failed && request.was_reported() {
+        return;
+    }
+    let Some((awaited, names)) = innermost(frames) else {
+        return;
+    };
+    let (is, never) = match is_failed {
+        true => ("is", "never"),
+        false => ("may be", "has not"),
+    };
+    let error = Error::internal(format!(
+        "the request {is} stuck: nothing can run and nothing is in flight, but {names} {never} resolved"
+    ));
+    if !is_failed {
+        return host.tell(&error);
+    }
+    for (frame, register) in awaited {
+        super::resume(frame, register, AnyAsyncValue::from_error(error.clone()));
+    }
+    // A promise among the request's own data would keep the request, and so itself, alive.
+    request.clear_data();
 }
 
 /// Tells whether tasks on a queue of its own may go on with a request, or the last of them has just handed on what is
@@ -264,10 +281,10 @@ fn is_owed_an_argument(frame: &SharedFrame) -> bool {
     frame.depth() == 0 && frame.awaited_registers().iter().any(is_argument)
 }
 
-/// Fails what the innermost calls of a request await, which are the first of `frames`. They hold
-/// the causes; what waits for them goes on as they fail, and if it is stuck all the same, a later
-/// look finds it.
-fn fail_innermost(frames: &[SharedFrame]) {
+/// What the innermost calls of a request await, which are the first of `frames`, and the names of the kernels. They
+/// hold the causes; when these are failed, what waits for them goes on, and if it is stuck all the same, a later look
+/// finds it.
+fn innermost(frames: &[SharedFrame]) -> Option<(Vec<(SharedFrame, u32)>, String)> {
     for calls in frames.chunk_by(|a, b| a.local().depth() == b.local().depth()) {
         let mut awaited = Vec::new();
         let mut names = Vec::new();
@@ -287,17 +304,11 @@ fn fail_innermost(frames: &[SharedFrame]) {
         names.dedup();
         let n_more = names.len().saturating_sub(MAX_NAMED);
         names.truncate(MAX_NAMED);
-        let more = match n_more {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        let error = Error::internal(format!(
-            "the request is stuck: nothing can run and nothing is in flight, but {}{more} never resolved",
-            names.join(", ")
-        ));
-        for (frame, register) in awaited {
-            super::resume(frame, register, AnyAsyncValue::from_error(error.clone()));
+        let mut names = names.join(", ");
+        if n_more > 0 {
+            names.push_str(&format!(" and {n_more} more"));
         }
-        return;
+        return Some((awaited, names));
     }
+    None
 }

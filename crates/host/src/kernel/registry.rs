@@ -70,6 +70,10 @@ pub struct KernelRegistry {
     kernels: Table,
     natives: Table,
     dialects: Vec<Dialect>,
+    /// Whether what is added now comes with tfrt.
+    adds_built_in: bool,
+    /// Whether anything was added that does not.
+    has_others: bool,
 }
 
 /// Kernels that are made when they are asked for.
@@ -94,6 +98,7 @@ impl KernelRegistry {
     /// If there is a kernel of that name: two definitions of one operation are a mistake of the
     /// program that embeds the runtime, and never depend on input.
     pub fn add<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
+        self.has_others |= !self.adds_built_in;
         insert(&mut self.kernels, name, function);
         self
     }
@@ -123,6 +128,7 @@ impl KernelRegistry {
     ) -> &mut Self {
         let is_new = self.dialects.iter().all(|dialect| dialect.name != name);
         assert!(is_new, "two dialects are called '{name}'");
+        self.has_others |= !self.adds_built_in;
         self.dialects.push(Dialect {
             name,
             register,
@@ -137,8 +143,24 @@ impl KernelRegistry {
     ///
     /// If there is a native function of that name.
     pub fn add_native<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
+        self.has_others |= !self.adds_built_in;
         insert(&mut self.natives, name, function);
         self
+    }
+
+    /// Adds kernels that come with tfrt: those that `register` adds. Such a kernel leaves its results to the work queue,
+    /// to timers, or to promises of its context, so that a host with no others can fail what nothing brings forward
+    /// ([`Stuck`](crate::Stuck)).
+    pub fn add_built_in(&mut self, register: impl FnOnce(&mut KernelRegistry)) -> &mut Self {
+        let before = std::mem::replace(&mut self.adds_built_in, true);
+        register(self);
+        self.adds_built_in = before;
+        self
+    }
+
+    /// Tells whether all that was ever added came with tfrt.
+    pub fn is_built_in(&self) -> bool {
+        !self.has_others
     }
 
     /// Takes out the kernels, and the native functions, that `keep` does not want: for a host that
@@ -325,6 +347,37 @@ mod tests {
         let mut registry = registry();
         registry.retain(|entry| entry.name() != "my.two");
         assert!(registry.get("my.two").is_none() && registry.get("my.three").is_some());
+    }
+
+    #[test]
+    fn kernels_from_outside_are_told_from_those_that_come_with_tfrt() {
+        let built_in = |registry: &mut KernelRegistry| {
+            registry.add("z.one", || 1).add_native("two", || 2);
+            registry.add_dialect("my", |_| ());
+        };
+        let mut registry = KernelRegistry::new();
+        registry.add_built_in(built_in);
+        assert!(registry.is_built_in());
+        let others: [fn(&mut KernelRegistry); 3] = [
+            |registry| {
+                registry.add("z.other", || 1);
+            },
+            |registry| {
+                registry.add_native("other", || 1);
+            },
+            |registry| {
+                registry.add_dialect("other", |_| ());
+            },
+        ];
+        for add in others {
+            let mut registry = registry.clone();
+            add(&mut registry);
+            // It is there, whatever comes next.
+            registry.add_built_in(|registry| {
+                registry.add("z.last", || 1);
+            });
+            assert!(!registry.is_built_in());
+        }
     }
 
     #[test]

@@ -70,14 +70,12 @@ fn allocate(chain: Chain, bytes: Attr<i64>, host: &HostContext) -> Result<Chain,
 }
 
 fn external(value: i32, context: &ExecutionContext) -> AsyncValue<i32> {
-    let (promise, result) = AsyncValue::pending();
-    let guard = context.host().external();
+    let (promise, result) = context.promise();
     let started = thread::Builder::new()
         .name("tfrt-test-external".to_owned())
         .spawn(move || {
             thread::sleep(Duration::from_millis(1));
             promise.resolve(value);
-            drop(guard);
         });
     match started {
         Ok(_) => result,

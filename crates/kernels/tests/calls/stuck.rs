@@ -10,7 +10,7 @@ use tfrt_async::queue::{
 };
 use tfrt_async::{AsyncValue, Promise};
 use tfrt_host::kernel::{Call, Callee, KernelRegistry, Step};
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext};
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext, Stuck};
 
 use super::main_of;
 
@@ -147,7 +147,7 @@ impl Host {
         let host = HostContext::builder(registry)
             .queue(queue.clone())
             .dynamic_order(always_counts)
-            .watch_period(Duration::from_millis(1))
+            .stuck(Stuck::Fail(Duration::from_millis(1)))
             .build();
         Host {
             host,
@@ -219,11 +219,12 @@ fn nothing_is_stuck_as_long_as_anything_moves_or_is_to_come() {
     for what in ["moves", "tasks", "timers", "elsewhere"] {
         let timers = host.host.timers().clone();
         let timer = (what == "timers").then(|| timers.schedule_after(Duration::MAX, || ()));
-        let guard = (what == "elsewhere").then(|| host.host.external());
+        let request = RequestContext::new(&host.host);
+        let guard = (what == "elsewhere").then(|| request.external());
         queue.is_moving.store(what == "moves", Ordering::Relaxed);
         let in_flight = usize::from(what == "tasks");
         queue.in_flight.store(in_flight, Ordering::Relaxed);
-        let results = host.call(STUCK);
+        let results = host.begin(STUCK, &request, AnyAsyncValue::new(1));
         queue.wait_for_looks();
         assert!(!results[0].is_settled(), "{what}");
         drop(guard);
