@@ -124,6 +124,21 @@ impl fmt::Display for SourceLocation {
     }
 }
 
+/// A process of a cluster: task `task` of the job `job`, such as `/job:worker/task:1`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClusterTask {
+    /// The name of the job.
+    pub job: String,
+    /// The number of the task in the job.
+    pub task: u32,
+}
+
+impl fmt::Display for ClusterTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/job:{}/task:{}", self.job, self.task)
+    }
+}
+
 /// A failure that travels as a value: cheap to clone, never copied.
 ///
 /// # Examples
@@ -146,6 +161,7 @@ struct Details {
     message: String,
     location: Option<SourceLocation>,
     kernel: Option<String>,
+    task: Option<Box<ClusterTask>>,
     notes: Vec<String>,
 }
 
@@ -178,6 +194,7 @@ impl Error {
             message: message.into(),
             location: None,
             kernel: None,
+            task: None,
             notes: Vec::new(),
         }))
     }
@@ -206,7 +223,7 @@ impl Error {
         self.0.code
     }
 
-    /// Returns the text, which is also what `Display` prints.
+    /// Returns the text, which is also what `Display` prints, behind the task if there is one.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -219,6 +236,11 @@ impl Error {
     /// Returns the name of the kernel that failed, if anybody said so.
     pub fn kernel(&self) -> Option<&str> {
         self.0.kernel.as_deref()
+    }
+
+    /// Returns the task of a cluster that the failure comes from, if it comes from another process.
+    pub fn task(&self) -> Option<&ClusterTask> {
+        self.0.task.as_deref()
     }
 
     /// Returns the notes added so far, oldest first.
@@ -240,6 +262,25 @@ impl Error {
             return self;
         }
         self.edit(|details| details.kernel = Some(kernel.into()))
+    }
+
+    /// Returns the error with the task of a cluster that it comes from, unless it has one already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_async::{ClusterTask, Error};
+    ///
+    /// let task = ClusterTask { job: "worker".to_owned(), task: 1 };
+    /// let error = Error::unknown("out of reach").with_task(task);
+    /// assert_eq!(error.to_string(), "/job:worker/task:1: out of reach");
+    /// assert_eq!(error.clone().task().unwrap().task, 1);
+    /// ```
+    pub fn with_task(self, task: ClusterTask) -> Error {
+        if self.0.task.is_some() {
+            return self;
+        }
+        self.edit(|details| details.task = Some(Box::new(task)))
     }
 
     /// Returns the error with one more note.
@@ -266,6 +307,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(task) = &self.0.task {
+            write!(f, "{task}: ")?;
+        }
         f.write_str(&self.0.message)
     }
 }
@@ -277,6 +321,7 @@ impl fmt::Debug for Error {
             message,
             location,
             kernel,
+            task,
             notes,
         } = &*self.0;
         let mut out = f.debug_struct("Error");
@@ -286,6 +331,9 @@ impl fmt::Debug for Error {
         }
         if let Some(kernel) = kernel {
             out.field("kernel", kernel);
+        }
+        if let Some(task) = task {
+            out.field("task", &format_args!("{task}"));
         }
         if !notes.is_empty() {
             out.field("notes", notes);

@@ -61,7 +61,7 @@ pub use any::AnyAsyncValue;
 pub use chain::Chain;
 pub use combine::{Nested, first_error, run_when_settled, when_all};
 pub use counters::{Counters, counters};
-pub use error::{Error, ErrorCode, SourceLocation};
+pub use error::{ClusterTask, Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
 pub use memory::{
     AllocatorStats, HostAllocator, MemoryStats, SharedBlock, SystemAllocator, memory_stats,

@@ -83,6 +83,7 @@ pub use tfrt_kernels as kernels;
 pub use tfrt_run::report;
 pub use tfrt_tensor as tensor;
 
+pub use tfrt_async::ClusterTask;
 pub use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
 };

@@ -1,4 +1,4 @@
-use crate::{Error, ErrorCode, SourceLocation};
+use crate::{ClusterTask, Error, ErrorCode, SourceLocation};
 
 #[test]
 fn codes_have_the_numbers_and_names_of_the_original() {
@@ -89,4 +89,19 @@ fn display_is_the_message_and_debug_says_all() {
         format!("{error:?}"),
         "Error { code: InvalidArgument, message: \"Divide by zero\", kernel: \"tfrt.div.i32\" }"
     );
+}
+
+#[test]
+fn only_the_first_task_is_kept_and_it_is_printed() {
+    let task = |task| ClusterTask {
+        job: "worker".to_owned(),
+        task,
+    };
+    let error = Error::unavailable("gone").with_task(task(1));
+    let copy = error.clone().with_task(task(2)).with_note("a note");
+    assert_eq!(copy.task(), Some(&task(1)));
+    assert_eq!(copy.message(), "gone");
+    assert_eq!(copy.to_string(), "/job:worker/task:1: gone");
+    assert!(format!("{error:?}").contains("task: /job:worker/task:1"));
+    assert_eq!(Error::unavailable("gone").task(), None);
 }
