@@ -43,6 +43,8 @@ mod unwind;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
 pub mod conformance;
 #[cfg(not(loom))]
 mod latch;
@@ -81,6 +83,7 @@ pub use self::task::{Family, LocalBlock, LocalTask, LocalWork, Task};
 
 #[cfg(not(loom))]
 pub use self::{
+    clock::{Clock, ManualClock, Timers},
     parallel::{
         BlockSize, Stop, TileResult, block_size, parallel_for, parallel_reduce, reduce_tree,
     },

@@ -9,17 +9,22 @@
 //! * A callback is in its entry, or its owner is running or dropping it: it is taken out once,
 //!   by whoever comes first of the timer thread, [`TimerHandle::cancel`] and the queue's drop.
 //! * `n_pending` counts callbacks from before they can be seen until after they were dropped.
+//!
+//! With a [`Clock`] that somebody moves the thread sleeps until it is told, and tells when it has caught up. The system's
+//! time is read without one.
 
 use std::cmp::Ordering as Compare;
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::blocking::join_others;
+use super::clock::{Clock, Timers};
 use super::idle::lock;
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
-use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread};
 
 /// Cancelled entries are swept out of the heap when there are this many, and half of all. The heap keeps room for as
 /// many entries, at least.
@@ -43,6 +48,7 @@ const SWEEP_FROM: usize = 64;
 /// assert_eq!(receiver.recv(), Ok("fired"));
 /// ```
 pub struct TimerQueue {
+    // Of the standard library, so that a clock can hold it whatever its type is.
     shared: Arc<Shared>,
 }
 
@@ -50,6 +56,10 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when the nearest deadline may have changed, or the queue ends.
     changed: Condvar,
+    /// Notified when nothing is due any more, for those who wait for a clock that they have moved.
+    caught_up: Condvar,
+    /// The system's if there is none.
+    clock: Option<Arc<dyn Clock>>,
     n_pending: AtomicUsize,
     n_cancelled: AtomicUsize,
 }
@@ -59,6 +69,8 @@ struct State {
     heap: BinaryHeap<Entry>,
     n_set: u64,
     ended: bool,
+    /// Whether the thread is running a callback.
+    is_firing: bool,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -69,6 +81,12 @@ struct Entry {
 }
 
 impl State {
+    /// Tells whether a timer is to fire by this time.
+    fn is_due(&self, now: Instant) -> bool {
+        let nearest = self.heap.peek();
+        nearest.is_some_and(|nearest| nearest.deadline <= now)
+    }
+
     /// Gives back most of the room that the heap does not need any more, so that a burst of timers is forgotten.
     fn shrink(&mut self) {
         let n_kept = SWEEP_FROM.max(2 * self.heap.len());
@@ -153,9 +171,23 @@ impl Default for TimerQueue {
 impl TimerQueue {
     /// Makes an empty queue, without a thread yet.
     pub fn new() -> TimerQueue {
+        TimerQueue::by(None)
+    }
+
+    /// Makes an empty queue whose timers go by a clock.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> TimerQueue {
+        let timers = TimerQueue::by(Some(clock.clone()));
+        let weak = Arc::downgrade(&timers.shared);
+        clock.attach(weak);
+        timers
+    }
+
+    fn by(clock: Option<Arc<dyn Clock>>) -> TimerQueue {
         let shared = Shared {
             state: Mutex::new(State::default()),
             changed: Condvar::new(),
+            caught_up: Condvar::new(),
+            clock,
             n_pending: AtomicUsize::new(0),
             n_cancelled: AtomicUsize::new(0),
         };
@@ -213,7 +245,7 @@ impl TimerQueue {
         delay: Duration,
         callback: impl FnOnce() + Send + 'static,
     ) -> TimerHandle {
-        let now = Instant::now();
+        let now = self.shared.now();
         let century = Duration::from_secs(100 * 366 * 24 * 3600);
         self.schedule_at(now.checked_add(delay).unwrap_or(now + century), callback)
     }
@@ -225,7 +257,30 @@ impl TimerQueue {
     }
 }
 
+impl Timers for Shared {
+    fn nearest(&self) -> Option<Instant> {
+        lock(&self.state).heap.peek().map(|entry| entry.deadline)
+    }
+
+    fn catch_up(&self) {
+        let mut state = lock(&self.state);
+        // Whoever holds the lock has the time before it sleeps; so it is told.
+        self.changed.notify_one();
+        while !state.ended && (state.is_firing || state.is_due(self.now())) {
+            let woken = self.caught_up.wait(state);
+            state = woken.unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+}
+
 impl Shared {
+    fn now(&self) -> Instant {
+        match &self.clock {
+            Some(clock) => clock.now(),
+            None => Instant::now(),
+        }
+    }
+
     /// Starts the thread if there is none yet.
     fn has_thread(self: &Arc<Self>, state: &mut State) -> bool {
         if state.thread.is_none() {
@@ -242,18 +297,31 @@ impl Shared {
         crate::accounting::attend();
         let mut state = lock(&self.state);
         while !state.ended {
-            let now = Instant::now();
+            let now = self.now();
             match state.heap.peek().map(|nearest| nearest.deadline) {
                 Some(deadline) if deadline <= now => {
                     let entry = state.heap.pop().expect("it was just seen");
                     state.shrink();
+                    state.is_firing = true;
                     drop(state);
                     self.fire(&entry);
                     state = lock(&self.state);
+                    state.is_firing = false;
                 }
-                deadline => state = self.wait(state, deadline.map(|deadline| deadline - now)),
+                deadline => {
+                    let time = match &self.clock {
+                        None => deadline.map(|deadline| deadline - now),
+                        Some(clock) => {
+                            self.caught_up.notify_all();
+                            deadline.and_then(|deadline| clock.time_until(deadline))
+                        }
+                    };
+                    state = self.wait(state, time);
+                }
             }
         }
+        drop(state);
+        self.caught_up.notify_all();
     }
 
     fn wait<'a>(
