@@ -4,8 +4,9 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
-use tfrt_async::queue::{ConcurrentWorkQueue, TimerQueue};
+use tfrt_async::queue::{Clock, ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
 use tfrt_async::{Error, HostAllocator, SystemAllocator};
 
@@ -93,6 +94,8 @@ struct Inner {
     is_watched: bool,
     devices: DeviceManager,
     shared: Mutex<TypeMap<SharedCell>>,
+    /// The system's if there is none.
+    clock: Option<Arc<dyn Clock>>,
     timers: Arc<TimerQueue>,
     watchdog: Arc<TimerQueue>,
     limits: Limits,
@@ -119,6 +122,7 @@ pub struct HostContextBuilder {
     /// Known where limits are set, so that a program that sets none has nothing of it.
     limiter: Option<Limiter>,
     stuck: Option<Stuck>,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 impl HostContextBuilder {
@@ -181,6 +185,13 @@ impl HostContextBuilder {
         self
     }
 
+    /// Lets timers of kernels, deadlines of requests and the look-out for stuck ones go by a clock. Default: the
+    /// system's. Threads that wait for values with a deadline of their own go by that in any case.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Makes the host.
     pub fn build(self) -> HostContext {
         let devices = DeviceManager::default();
@@ -198,6 +209,11 @@ impl HostContextBuilder {
             true => Stuck::FAIL,
             false => Stuck::Report,
         };
+        let timers = || match &self.clock {
+            Some(clock) => TimerQueue::with_clock(clock.clone()),
+            None => TimerQueue::new(),
+        };
+        let (timers, watchdog) = (Arc::new(timers()), Arc::new(timers()));
         HostContext(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -211,8 +227,9 @@ impl HostContextBuilder {
             recorder: self.recorder,
             devices,
             shared: Mutex::default(),
-            timers: Arc::new(TimerQueue::new()),
-            watchdog: Arc::new(TimerQueue::new()),
+            clock: self.clock,
+            timers,
+            watchdog,
             limits: self.limits,
             stuck: self.stuck.unwrap_or(default),
             live: LiveFrames::default(),
@@ -250,6 +267,7 @@ impl HostContext {
             limits: Limits::default(),
             limiter: None,
             stuck: None,
+            clock: None,
         }
     }
 
@@ -271,6 +289,14 @@ impl HostContext {
     /// The devices.
     pub fn devices(&self) -> &DeviceManager {
         &self.0.devices
+    }
+
+    /// The time, by the clock that deadlines go by.
+    pub fn now(&self) -> Instant {
+        match &self.0.clock {
+            Some(clock) => clock.now(),
+            None => Instant::now(),
+        }
     }
 
     /// Timers that only stop requests, never bring them forward: deadlines, and the watch for

@@ -194,6 +194,14 @@ impl RequestContextBuilder {
         self
     }
 
+    /// Cancels the request after a time, as [`deadline`](Self::deadline) does. A time too long for the clock never ends.
+    pub fn deadline_after(self, after: Duration) -> Self {
+        match self.host.now().checked_add(after) {
+            Some(at) => self.deadline(at),
+            None => self,
+        }
+    }
+
     /// Makes the request.
     pub fn build(self) -> Arc<RequestContext> {
         let request = Arc::new(RequestContext {
@@ -359,7 +367,7 @@ impl RequestContext {
     pub fn set_deadline(self: &Arc<Self>, deadline: Instant) {
         let request = Arc::downgrade(self);
         let exceeded = || Error::deadline_exceeded("Deadline exceeded");
-        if deadline <= Instant::now() {
+        if deadline <= self.host.now() {
             // Nothing is to start while a timer's thread wakes up.
             return self.cancel_with(exceeded());
         }

@@ -72,12 +72,9 @@ impl ContextBuilder {
     }
 
     /// Cancels the request after a time, with code `DeadlineExceeded`.
-    pub fn deadline(self, after: Duration) -> Self {
-        match Instant::now().checked_add(after) {
-            Some(at) => self.deadline_at(at),
-            // Later than the clock can tell.
-            None => self,
-        }
+    pub fn deadline(mut self, after: Duration) -> Self {
+        self.builder = self.builder.deadline_after(after);
+        self
     }
 
     /// Cancels the request at a time, with code `DeadlineExceeded`.

@@ -32,7 +32,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_corert::{
@@ -221,7 +221,7 @@ impl Eager {
 
     /// Cancels after a time, with code `DeadlineExceeded`.
     pub fn set_deadline(&self, after: Duration) {
-        if let Some(deadline) = Instant::now().checked_add(after) {
+        if let Some(deadline) = self.core().host().now().checked_add(after) {
             self.context().set_deadline(deadline);
         }
     }

@@ -85,7 +85,8 @@ pub use tfrt_tensor as tensor;
 
 pub use tfrt_async::ClusterTask;
 pub use tfrt_async::queue::{
-    ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, available_parallelism,
+    Clock, ConcurrentWorkQueue, ManualClock, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
+    available_parallelism,
 };
 pub use tfrt_host::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use tfrt_async::queue::ConcurrentWorkQueue;
+use tfrt_async::queue::{Clock, ConcurrentWorkQueue};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::record::Recorder;
 use tfrt_host::trace::TraceSink;
@@ -227,6 +227,11 @@ impl RuntimeBuilder {
     /// kernels are added that don't come with this crate: then the handler of [`diagnostics`](Self::diagnostics) is told.
     pub fn stuck(self, stuck: Stuck) -> Self {
         self.with(move |builder| builder.stuck(stuck))
+    }
+
+    /// Lets timers and deadlines go by a clock: see [`HostContextBuilder::clock`]. Default: the system's.
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        self.with(|builder| builder.clock(clock))
     }
 
     /// Tells `handler` of each error once, when a kernel reports it. Default: nobody hears them,

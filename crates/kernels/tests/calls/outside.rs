@@ -6,13 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{
-    Activity, AwaitError, ConcurrentWorkQueue, MultiThreadedWorkQueue, QueueStats,
+    Activity, AwaitError, ConcurrentWorkQueue, ManualClock, MultiThreadedWorkQueue, QueueStats,
     SingleThreadedWorkQueue, Task,
 };
 use tfrt_async::{AsyncValue, Promise};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AnyAsyncValue, ExecutionContext, HostContext, KernelPromise, RequestContext, Stuck,
+    AnyAsyncValue, ExecutionContext, HostContext, HostContextBuilder, KernelPromise,
+    RequestContext, Stuck,
 };
 
 use super::main_of;
@@ -71,7 +72,17 @@ struct Outside {
 }
 
 impl Outside {
+    /// A host that fails what is stuck.
     fn new(queue: &Arc<dyn ConcurrentWorkQueue>) -> Outside {
+        Outside::with(queue, |host| {
+            host.stuck(Stuck::Fail(Duration::from_millis(1)))
+        })
+    }
+
+    fn with(
+        queue: &Arc<dyn ConcurrentWorkQueue>,
+        settings: impl FnOnce(HostContextBuilder) -> HostContextBuilder,
+    ) -> Outside {
         let (sender, foreign): (Sender<KernelPromise<i32>>, _) = channel();
         let sender = Mutex::new(sender);
         let forgotten = Arc::<Mutex<Vec<Promise<i32>>>>::default();
@@ -92,10 +103,7 @@ impl Outside {
                 kept.lock().unwrap().push(promise);
                 value
             });
-        let host = HostContext::builder(registry)
-            .queue(queue.clone())
-            .stuck(Stuck::Fail(Duration::from_millis(1)))
-            .build();
+        let host = settings(HostContext::builder(registry).queue(queue.clone())).build();
         Outside {
             host,
             foreign,
@@ -217,5 +225,61 @@ fn guard_of_a_request_does_not_hide_that_others_are_stuck() {
         }
         let message = outside.settled(result);
         assert!(message.starts_with("the request is stuck"), "{message}");
+    }
+}
+
+#[test]
+fn request_that_may_be_stuck_is_reported_once_and_goes_on() {
+    for queue in queues() {
+        let (clock, told) = (
+            Arc::new(ManualClock::new()),
+            Arc::<Mutex<Vec<_>>>::default(),
+        );
+        let (hears, by) = (told.clone(), clock.clone());
+        let outside = Outside::with(&queue, |host| {
+            let hears =
+                move |error: &tfrt_host::Error| hears.lock().unwrap().push(error.to_string());
+            host.clock(by).diagnostics(hears)
+        });
+        let foreign = outside.call("t.foreign", &RequestContext::new(&outside.host));
+        let forgotten = outside.call("t.forgotten", &RequestContext::new(&outside.host));
+        clock.advance(Duration::from_secs(10));
+        let expected = "the request may be stuck: nothing can run and nothing is in flight, but \
+             kernel 't.forgotten' at main.mlir:2:8 has not resolved";
+        assert_eq!(*told.lock().unwrap(), [expected], "{}", queue.name());
+        // That of the thread outside is kept after ten seconds, and so, after all, is the other.
+        let promise = outside.foreign();
+        thread::spawn(move || promise.resolve(41)).join().unwrap();
+        assert_eq!(outside.settled(foreign), "42", "{}", queue.name());
+        let promise = outside.forgotten.lock().unwrap().pop();
+        promise.expect("the kernel has run").resolve(1);
+        assert_eq!(outside.settled(forgotten), "2", "{}", queue.name());
+    }
+}
+
+#[test]
+fn deadlines_and_timers_go_by_the_clock_that_was_handed_in() {
+    for queue in queues() {
+        let clock = Arc::new(ManualClock::new());
+        let by = clock.clone();
+        let outside = Outside::with(&queue, |host| host.clock(by));
+        let hour = Duration::from_secs(3600);
+        let request = RequestContext::builder(&outside.host).deadline_after(2 * hour);
+        let result = outside.call("t.foreign", &request.build());
+        let (sender, receiver) = channel();
+        let tell = move || sender.send(()).unwrap();
+        outside.host.timers().schedule_after(hour, tell);
+        assert!(receiver.try_recv().is_err());
+        clock.advance(hour);
+        assert_eq!(receiver.try_recv(), Ok(()));
+        assert!(!result[0].is_settled(), "{}", queue.name());
+        clock.advance(hour);
+        assert_eq!(
+            outside.settled(result),
+            "Deadline exceeded",
+            "{}",
+            queue.name()
+        );
+        drop(outside.foreign());
     }
 }
