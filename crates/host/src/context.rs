@@ -27,7 +27,8 @@ pub struct Limits {
     /// Kernels run and calls made, in all.
     pub max_steps: Option<u64>,
     /// Bytes from the host's allocator, of all requests together; enforced by an allocator that
-    /// the builder puts around the given one.
+    /// the builder puts around the given one. One request's share is limited by
+    /// [`max_memory`](crate::RequestContextBuilder::max_memory) of its builder.
     pub max_memory: Option<usize>,
 }
 
@@ -75,7 +76,11 @@ pub type DiagnosticHandler = dyn Fn(&Error) + Send + Sync;
 /// assert_eq!(host.devices().list()[0].name(), "CPU:0");
 /// ```
 #[derive(Clone)]
-pub struct HostContext(Arc<Inner>);
+pub struct HostContext {
+    inner: Arc<Inner>,
+    /// In place of the host's: of a request that has a limit of its own.
+    allocator: Option<Arc<dyn HostAllocator>>,
+}
 
 struct Inner {
     queue: Arc<dyn ConcurrentWorkQueue>,
@@ -214,7 +219,7 @@ impl HostContextBuilder {
             None => TimerQueue::new(),
         };
         let (timers, watchdog) = (Arc::new(timers()), Arc::new(timers()));
-        HostContext(Arc::new(Inner {
+        HostContext::of(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
             registry: Arc::new(self.registry),
@@ -271,29 +276,52 @@ impl HostContext {
         }
     }
 
-    /// The work queue.
-    pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
-        &self.0.queue
+    fn of(inner: Arc<Inner>) -> HostContext {
+        HostContext {
+            inner,
+            allocator: None,
+        }
     }
 
-    /// The allocator of calls and buffers.
+    /// The same host for a request that may hold so many bytes of its memory at once. Limits of several requests, and
+    /// the host's own, count beside each other.
+    pub(crate) fn limited(&self, max_memory: usize) -> HostContext {
+        let of_host = self.inner.allocator.clone();
+        HostContext {
+            inner: self.inner.clone(),
+            allocator: Some(Arc::new(LimitedAllocator::new(of_host, max_memory))),
+        }
+    }
+
+    /// How many requests for memory were refused for the limit of the request that this handle belongs to.
+    pub(crate) fn own_refusals(&self) -> u64 {
+        self.allocator.as_ref().map_or(0, |own| own.refusals())
+    }
+
+    /// The work queue.
+    pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
+        &self.inner.queue
+    }
+
+    /// The allocator of calls and buffers. The host of a kernel's context is that of its request: if that has a
+    /// [limit](crate::RequestContextBuilder::max_memory) of its own, the allocator counts against it.
     pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
-        &self.0.allocator
+        self.allocator.as_ref().unwrap_or(&self.inner.allocator)
     }
 
     /// The kernels.
     pub fn registry(&self) -> &KernelRegistry {
-        &self.0.registry
+        &self.inner.registry
     }
 
     /// The devices.
     pub fn devices(&self) -> &DeviceManager {
-        &self.0.devices
+        &self.inner.devices
     }
 
     /// The time, by the clock that deadlines go by.
     pub fn now(&self) -> Instant {
-        match &self.0.clock {
+        match &self.inner.clock {
             Some(clock) => clock.now(),
             None => Instant::now(),
         }
@@ -302,34 +330,34 @@ impl HostContext {
     /// Timers that only stop requests, never bring them forward: deadlines, and the watch for
     /// stuck requests.
     pub(crate) fn watchdog(&self) -> &Arc<TimerQueue> {
-        &self.0.watchdog
+        &self.inner.watchdog
     }
 
     /// What happens to requests that nothing can bring forward any more.
     pub fn stuck(&self) -> Stuck {
-        self.0.stuck
+        self.inner.stuck
     }
 
     /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.
     pub fn timers(&self) -> &Arc<TimerQueue> {
-        &self.0.timers
+        &self.inner.timers
     }
 
     /// Where kernels print.
     pub fn output(&self) -> &Output {
-        &self.0.output
+        &self.inner.output
     }
 
     /// What a request may use.
     #[inline]
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.inner.limits
     }
 
     /// How many requests for memory were refused for [`Limits::max_memory`].
     pub fn memory_refusals(&self) -> u64 {
-        match self.0.limits.max_memory {
-            Some(_) => self.0.allocator.refusals(),
+        match self.inner.limits.max_memory {
+            Some(_) => self.inner.allocator.refusals(),
             None => 0,
         }
     }
@@ -337,54 +365,60 @@ impl HostContext {
     /// Who hears what begins and ends.
     #[inline]
     pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
-        self.0.trace.as_ref()
+        self.inner.trace.as_ref()
     }
 
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
-        self.0.is_watched
+        self.inner.is_watched
     }
 
     /// Who keeps what has run.
     pub fn recorder(&self) -> Option<&Arc<Recorder>> {
-        self.0.recorder.as_ref()
+        self.inner.recorder.as_ref()
     }
 
     /// The one instance of `T` that belongs to this host, made when first asked for.
     pub fn shared<T: Send + Sync + 'static>(&self, make: impl FnOnce(&HostContext) -> T) -> Arc<T> {
         let cell = {
-            let mut shared = self.0.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self
+                .inner
+                .shared
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let cell = shared.get_or_insert_with::<T>(SharedCell::default);
             cell.clone()
         };
-        let instance = cell.get_or_init(|| Arc::new(make(self))).clone();
+        // It outlives the request that asks first.
+        let host = || HostContext::of(self.inner.clone());
+        let instance = cell.get_or_init(|| Arc::new(make(&host()))).clone();
         instance.downcast().expect("the map is keyed by the type")
     }
 
     /// Whether kernels are counted even where their order is known.
     pub(crate) fn counts_always(&self) -> bool {
-        self.0.counts_always
+        self.inner.counts_always
     }
 
     /// Tells the diagnostic handler. What it panics with is lost: the executor is in the middle of
     /// something.
     pub(crate) fn tell(&self, error: &Error) {
-        let told = catch_unwind(AssertUnwindSafe(|| (self.0.diagnostics)(error)));
+        let told = catch_unwind(AssertUnwindSafe(|| (self.inner.diagnostics)(error)));
         crate::executor::forget_panic(told);
     }
 
     pub(crate) fn live_frames(&self) -> &LiveFrames {
-        &self.0.live
+        &self.inner.live
     }
 
     pub(crate) fn knows_type(&self, name: &str) -> bool {
-        let make = || known_types_of(&self.0.registry);
-        let known_types = self.0.known_types.get_or_init(make);
+        let make = || known_types_of(&self.inner.registry);
+        let known_types = self.inner.known_types.get_or_init(make);
         known_types.binary_search(&name).is_ok()
     }
 
     pub(crate) fn downgrade(&self) -> WeakHost {
-        WeakHost(Arc::downgrade(&self.0))
+        WeakHost(Arc::downgrade(&self.inner))
     }
 }
 
@@ -403,6 +437,6 @@ pub(crate) struct WeakHost(Weak<Inner>);
 
 impl WeakHost {
     pub(crate) fn upgrade(&self) -> Option<HostContext> {
-        self.0.upgrade().map(HostContext)
+        self.0.upgrade().map(HostContext::of)
     }
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, Task, TileResult, TimerHandle};
-use tfrt_async::{AsyncValue, Chain, Error, Promise, SourceLocation, Value};
+use tfrt_async::{
+    AsyncValue, Chain, Error, ErrorCode, HostAllocator, Promise, SourceLocation, Value,
+};
 use tfrt_bef::LocationOffset;
 
 use crate::context::HostContext;
@@ -142,6 +144,8 @@ pub struct RequestContext {
     /// Whether the diagnostic handler was told that the request may be stuck.
     was_reported: AtomicBool,
     deadline: Mutex<Option<TimerHandle>>,
+    // Invariant: if there is one, the host has an allocator for it.
+    max_memory: Option<usize>,
 }
 
 /// Puts a [`RequestContext`] together.
@@ -153,6 +157,7 @@ pub struct RequestContextBuilder {
     resources: Option<Arc<ResourceContext>>,
     data: TypeMap<Arc<dyn Any + Send + Sync>>,
     deadline: Option<Instant>,
+    max_memory: Option<usize>,
 }
 
 impl RequestContextBuilder {
@@ -202,6 +207,15 @@ impl RequestContextBuilder {
         }
     }
 
+    /// Limits the bytes that the request holds at once: those of its calls, and of the tensors that its kernels make,
+    /// for as long as they live. What exceeds it fails as what exceeds the host's limit does, with
+    /// `ResourceExhausted`, and a note that names the request's. Default: only the host's.
+    pub fn max_memory(mut self, bytes: usize) -> Self {
+        self.host = self.host.limited(bytes);
+        self.max_memory = Some(bytes);
+        self
+    }
+
     /// Makes the request.
     pub fn build(self) -> Arc<RequestContext> {
         let request = Arc::new(RequestContext {
@@ -219,6 +233,7 @@ impl RequestContextBuilder {
             n_outside: AtomicU32::new(0),
             was_reported: AtomicBool::new(false),
             deadline: Mutex::new(None),
+            max_memory: self.max_memory,
         });
         if let Some(deadline) = self.deadline {
             request.set_deadline(deadline);
@@ -243,11 +258,12 @@ impl RequestContext {
             resources: None,
             data: TypeMap::default(),
             deadline: None,
+            max_memory: None,
         }
     }
 
     /// Makes a request like this one that is not stopped, and has no deadline: of the same number, on the same queue,
-    /// with the same resources and data.
+    /// with the same resources and data, and, if its memory is limited, within the same limit.
     pub fn renewed(&self) -> Arc<Self> {
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
         let builder = RequestContextBuilder {
@@ -258,6 +274,7 @@ impl RequestContext {
             resources: self.resources().cloned(),
             data: data.clone(),
             deadline: None,
+            max_memory: self.max_memory,
         };
         drop(data);
         builder.build()
@@ -415,6 +432,23 @@ impl RequestContext {
         }
     }
 
+    /// How many requests for memory were refused for the limit of this request.
+    pub fn memory_refusals(&self) -> u64 {
+        self.host.own_refusals()
+    }
+
+    /// Says of an error that tells of too little memory, if the request's own limit may be why.
+    fn with_limit(&self, error: Error) -> Error {
+        match self.max_memory {
+            Some(bytes)
+                if error.code() == ErrorCode::ResourceExhausted && self.memory_refusals() > 0 =>
+            {
+                error.with_note(format!("the request is limited to {bytes} bytes"))
+            }
+            _ => error,
+        }
+    }
+
     /// Says whether one more call may begin inside of `depth` others.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Error> {
         let limits = self.host.limits();
@@ -534,6 +568,11 @@ impl ExecutionContext {
         self.request.host()
     }
 
+    /// The allocator of the request's calls and buffers: the host's, or one that counts against the request's own limit.
+    pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
+        self.host().allocator()
+    }
+
     /// The queue that tasks go to.
     pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
         self.request.queue()
@@ -563,6 +602,7 @@ impl ExecutionContext {
     ///
     /// The executor does this for every error that a kernel returns or resolves a promise with.
     pub fn report(&self, error: Error) -> Error {
+        let error = self.request.with_limit(error);
         let Some(place) = &self.place else {
             self.host().tell(&error);
             return error;

@@ -8,6 +8,8 @@ use tfrt_host::{Function, HostContext, Program};
 mod blocks;
 #[path = "calls/depth.rs"]
 mod depth;
+#[path = "calls/limited.rs"]
+mod limited;
 #[path = "calls/marked.rs"]
 mod marked;
 #[path = "calls/native.rs"]

@@ -83,6 +83,13 @@ impl ContextBuilder {
         self
     }
 
+    /// Limits the bytes that the calls of the request, and the tensors that they make, hold at once: see
+    /// [`RequestContextBuilder::max_memory`](crate::host::RequestContextBuilder::max_memory).
+    pub fn max_memory(mut self, bytes: usize) -> Self {
+        self.builder = self.builder.max_memory(bytes);
+        self
+    }
+
     /// Gives kernels a value, found by its type.
     pub fn data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.builder = self.builder.data(value);
