@@ -3,12 +3,12 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_async::{AnyAsyncValueFuture, first_error};
-use tfrt_host::{AnyAsyncValue, AsyncValue, Error, Value};
+use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ExecutionContext, RequestContext, Value};
 
 /// A call that was made. Its results settle each on its own, while the function goes on.
 ///
@@ -54,11 +54,63 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Error, Value};
 pub struct Call {
     results: Vec<AnyAsyncValue>,
     queue: Arc<dyn ConcurrentWorkQueue>,
+    request: Weak<RequestContext>,
+    on_drop: Option<CancelOnDrop>,
+}
+
+/// Cancels a request when it is dropped, if some of these results are still to come.
+struct CancelOnDrop {
+    request: Weak<RequestContext>,
+    results: Vec<AnyAsyncValue>,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.results.iter().all(AnyAsyncValue::is_settled) {
+            return;
+        }
+        if let Some(request) = self.request.upgrade() {
+            request.cancel();
+        }
+    }
 }
 
 impl Call {
-    pub(crate) fn new(results: Vec<AnyAsyncValue>, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
-        Call { results, queue }
+    pub(crate) fn new(results: Vec<AnyAsyncValue>, execution: &ExecutionContext) -> Self {
+        Call {
+            results,
+            queue: execution.queue().clone(),
+            request: Arc::downgrade(execution.request()),
+            on_drop: None,
+        }
+    }
+
+    /// Cancels the request of the call, and so all calls of its context, when this handle, or the future that it becomes,
+    /// is dropped before all results are there: for a service whose clients go away, or a race of which one call wins.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::{AsyncValue, Runtime};
+    ///
+    /// let runtime = Runtime::new();
+    /// let program = runtime.compile("same.mlir", "func.func @same(%x: i32) -> i32 {
+    ///   tfrt.return %x : i32
+    /// }")?;
+    /// let context = runtime.context();
+    /// let (_promise, x) = AsyncValue::<i32>::pending();
+    /// let call = program.function("same").unwrap().call(&context, vec![x.into_any()]);
+    /// let call = call.cancel_on_drop();
+    /// drop(call);
+    /// assert!(context.is_cancelled());
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.on_drop = Some(CancelOnDrop {
+            request: self.request.clone(),
+            results: self.results.clone(),
+        });
+        self
     }
 
     /// Waits for all results on this thread, which helps with the work where the queue allows it.
@@ -109,8 +161,11 @@ impl Call {
         &self.results
     }
 
-    /// The results as they are now.
-    pub fn into_results(self) -> Vec<AnyAsyncValue> {
+    /// The results as they are now. Whoever has them may wait for them: the call is not cancelled when the handle is gone.
+    pub fn into_results(mut self) -> Vec<AnyAsyncValue> {
+        if let Some(on_drop) = &mut self.on_drop {
+            on_drop.request = Weak::new();
+        }
         self.results
     }
 }
@@ -130,6 +185,7 @@ impl IntoFuture for Call {
             n_settled: 0,
             waiting: None,
             results: self.results,
+            on_drop: self.on_drop,
         }
     }
 }
@@ -142,6 +198,7 @@ pub struct CallFuture {
     results: Vec<AnyAsyncValue>,
     n_settled: usize,
     waiting: Option<AnyAsyncValueFuture>,
+    on_drop: Option<CancelOnDrop>,
 }
 
 impl Future for CallFuture {
@@ -161,6 +218,7 @@ impl Future for CallFuture {
             this.waiting = None;
             this.n_settled += 1;
         }
+        this.on_drop = None;
         let results = std::mem::take(&mut this.results);
         this.n_settled = 0;
         Poll::Ready(Values::new(
@@ -239,11 +297,69 @@ mod tests {
     use std::task::Waker;
 
     use tfrt_async::queue::SingleThreadedWorkQueue;
+    use tfrt_host::HostContext;
+    use tfrt_host::kernel::KernelRegistry;
 
     use super::*;
 
+    fn request() -> Arc<RequestContext> {
+        let queue = Arc::new(SingleThreadedWorkQueue::new());
+        let host = HostContext::builder(KernelRegistry::new()).queue(queue);
+        RequestContext::new(&host.build())
+    }
+
+    fn call_of(request: &Arc<RequestContext>, results: Vec<AnyAsyncValue>) -> Call {
+        Call::new(results, &ExecutionContext::new(request))
+    }
+
     fn call(results: Vec<AnyAsyncValue>) -> Call {
-        Call::new(results, Arc::new(SingleThreadedWorkQueue::new()))
+        call_of(&request(), results)
+    }
+
+    #[test]
+    fn call_that_is_dropped_before_its_end_is_cancelled_if_that_was_asked_for() {
+        let ends: [(fn(Call), bool); 5] = [
+            (drop, false),
+            (|call| drop(call.cancel_on_drop()), true),
+            (|call| drop(call.cancel_on_drop().into_future()), true),
+            (
+                |call| {
+                    let mut future = call.cancel_on_drop().into_future();
+                    let mut context = Context::from_waker(Waker::noop());
+                    assert!(Pin::new(&mut future).poll(&mut context).is_pending());
+                },
+                true,
+            ),
+            // Who takes the results out may wait for them.
+            (|call| drop(call.cancel_on_drop().into_results()), false),
+        ];
+        for (index, (end, is_cancelled)) in ends.into_iter().enumerate() {
+            let request = request();
+            let (_promise, value) = AnyAsyncValue::pending();
+            end(call_of(&request, vec![AnyAsyncValue::new(1_i32), value]));
+            assert_eq!(request.is_cancelled(), is_cancelled, "case {index}");
+        }
+    }
+
+    #[test]
+    fn call_that_has_ended_is_not_cancelled_by_dropping_it() {
+        let ends: [fn(Call); 3] = [
+            drop,
+            |call| drop(call.wait().unwrap()),
+            |call| {
+                let mut future = call.into_future();
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(Pin::new(&mut future).poll(&mut context).is_ready());
+            },
+        ];
+        for end in ends {
+            let request = request();
+            let (promise, value) = AnyAsyncValue::pending();
+            let call = call_of(&request, vec![value]).cancel_on_drop();
+            promise.resolve(1_i32);
+            end(call);
+            assert!(!request.is_cancelled());
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Model {
     fn failed(&self, context: &Context, error: Error) -> Call {
         let results = self.outputs().iter();
         let results = results.map(|_| AnyAsyncValue::from_error(error.clone()));
-        Call::new(results.collect(), context.execution().queue().clone())
+        Call::new(results.collect(), context.execution())
     }
 }
 

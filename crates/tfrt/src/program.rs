@@ -105,14 +105,14 @@ impl Function {
     pub fn call(&self, context: &Context, arguments: impl Arguments) -> Call {
         let execution = context.execution();
         let results = self.function.execute(execution, arguments.into_arguments());
-        Call::new(results, execution.queue().clone())
+        Call::new(results, execution)
     }
 
     /// Hands the call to the work queue and returns at once.
     pub fn spawn(&self, context: &Context, arguments: impl Arguments) -> Call {
         let execution = context.execution();
         let results = self.function.spawn(execution, arguments.into_arguments());
-        Call::new(results, execution.queue().clone())
+        Call::new(results, execution)
     }
 
     /// The function as the host runtime sees it.

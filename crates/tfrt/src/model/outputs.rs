@@ -27,6 +27,13 @@ impl ModelCall {
         ModelCall { model, call }
     }
 
+    /// Cancels the request of the call, and so all calls of its context, when this handle, or the future that it becomes,
+    /// is dropped before all results are there.
+    pub fn cancel_on_drop(mut self) -> ModelCall {
+        self.call = self.call.cancel_on_drop();
+        self
+    }
+
     /// Waits for all results on this thread, which helps with the work where the queue allows it.
     ///
     /// # Errors
