@@ -395,6 +395,12 @@ impl HostContext {
         instance.downcast().expect("the map is keyed by the type")
     }
 
+    /// The codecs of this host's types.
+    #[cfg(feature = "tensor")]
+    pub fn codecs(&self) -> Arc<crate::codec::Codecs> {
+        self.shared(|host| crate::codec::Codecs::of(host.registry()))
+    }
+
     /// Whether kernels are counted even where their order is known.
     pub(crate) fn counts_always(&self) -> bool {
         self.inner.counts_always

@@ -37,6 +37,8 @@ pub use tfrt_async::{
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};
 
+#[cfg(all(not(loom), feature = "tensor"))]
+pub mod codec;
 #[cfg(not(loom))]
 pub mod codes;
 #[cfg(not(loom))]

@@ -32,6 +32,7 @@
 
 pub mod attribute;
 pub mod btf;
+pub mod codec;
 pub mod compact;
 pub mod compare;
 pub mod convert;

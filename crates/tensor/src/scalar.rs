@@ -48,6 +48,24 @@ impl ScalarHostTensor {
         }
     }
 
+    /// Returns a tensor whose every element is made of these bytes; `None` if elements of its type are not of so many.
+    pub(crate) fn from_element_bytes(
+        metadata: TensorMetadata,
+        element: &[u8],
+    ) -> Option<ScalarHostTensor> {
+        if metadata.dtype.size_bytes() != Some(element.len()) {
+            return None;
+        }
+        let mut bytes = Aligned([0; MAX_ELEMENT_BYTES]);
+        bytes.0.get_mut(..element.len())?.copy_from_slice(element);
+        Some(ScalarHostTensor { metadata, bytes })
+    }
+
+    /// The bytes of the element.
+    pub(crate) fn element_bytes(&self) -> &[u8] {
+        &self.bytes.0[..self.dtype().size_bytes().unwrap_or(0)]
+    }
+
     /// Type and shape.
     pub fn metadata(&self) -> &TensorMetadata {
         &self.metadata

@@ -11,6 +11,8 @@ use tfrt_bef::order::sort_by;
 use super::code::{Code, Made, Stateless};
 use super::function::{KernelFn, Shape};
 use super::signature::{Parts, Signature};
+#[cfg(feature = "tensor")]
+use crate::codec::{PLAIN, ValueCodec};
 
 /// A kernel under its name.
 #[derive(Clone)]
@@ -74,6 +76,8 @@ pub struct KernelRegistry {
     adds_built_in: bool,
     /// Whether anything was added that does not.
     has_others: bool,
+    #[cfg(feature = "tensor")]
+    codecs: Vec<&'static [ValueCodec]>,
 }
 
 /// Kernels that are made when they are asked for.
@@ -161,6 +165,31 @@ impl KernelRegistry {
     /// Tells whether all that was ever added came with tfrt.
     pub fn is_built_in(&self) -> bool {
         !self.has_others
+    }
+
+    /// Adds codecs of the types that kernels take and give.
+    ///
+    /// # Panics
+    ///
+    /// If there is a codec of the same type and version.
+    #[cfg(feature = "tensor")]
+    pub fn add_codecs(&mut self, codecs: &'static [ValueCodec]) -> &mut Self {
+        let is_same =
+            |a: &ValueCodec, b: &ValueCodec| (a.type_name, a.version) == (b.type_name, b.version);
+        for (index, codec) in codecs.iter().enumerate() {
+            let lists = self.codecs.iter().copied();
+            let mut others = lists.chain([PLAIN, &codecs[..index]]).flatten();
+            let is_new = others.all(|other| !is_same(codec, other));
+            assert!(is_new, "two codecs of {codec}");
+        }
+        self.codecs.push(codecs);
+        self
+    }
+
+    /// The codecs of the kernels' types.
+    #[cfg(feature = "tensor")]
+    pub fn codecs(&self) -> impl Iterator<Item = &'static [ValueCodec]> {
+        self.codecs.iter().copied()
     }
 
     /// Takes out the kernels, and the native functions, that `keep` does not want: for a host that
