@@ -5,8 +5,8 @@
 // CHECK-NOT: cpu.pack.conv
 // CHECK-NOT: cpu.pack.matmul
 // CHECK-NOT: tensor<8x1x3x3xf32>
-// CHECK: "cpu.stored.filter"() {kind = "depthwise", numbers = [3, 3, 1, 8, 8], panel = [{{[0-9, ]+}}], set = "{{[a-z0-9]+}}", tensor0 = dense<1.000000e+00> : tensor<3x3x1x8xf32>, version = 2}
-// CHECK: "cpu.stored.matrix"() {kind = "matrix", numbers = [8, 2], panel = [{{.*}}], set = "{{.*}}", tensor0 = dense<{{.*}}> : tensor<{{[0-9]+}}xf32>, version = 2}
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<288xui8>, type = "!cpu.graph.filter", version = 1}
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, type = "!cpu.graph.matrix", version = 1}
 // CHECK-NOT: cpu.pack
 // CHECK-LABEL: func.func @main
 // CHECK: "cpu.graph.conv"

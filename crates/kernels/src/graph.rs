@@ -10,7 +10,7 @@
 //! | `cpu.pack.matmul` | the right side of a product, with bias |
 //! | `cpu.pack.norm` | factors and summands of a normalisation by known statistics |
 //! | `cpu.pack.program` | a program of elementwise functions |
-//! | `cpu.stored.filter`, `cpu.stored.matrix` | what a pack kernel made when a file was compiled |
+//! | `cpu.stored.value` | what a pack kernel made when a file was compiled |
 //! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
 //! | `cpu.graph.pool` | the largest of each window, or the mean |
 //! | `cpu.graph.scale` | images joined along their channels, times factors plus summands |

@@ -27,6 +27,8 @@ mod tf_sync;
 /// Adds the kernels of the dialects.
 pub fn register(registry: &mut KernelRegistry) {
     registry
+        .add_codecs(tfrt_tensor::codec::CODECS)
+        .add_codecs(crate::graph::stored::CODECS)
         .add_dialect("ts", shape::register)
         .add_dialect("ts_sync", shape::register_synchronous)
         .add_dialect("tfrt_dht", dense::register)

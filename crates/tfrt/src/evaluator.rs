@@ -11,14 +11,14 @@ use tfrt_compiler::CompileOptions;
 use tfrt_compiler::onnx::{Evaluated, Evaluator};
 use tfrt_host::AnyAsyncValue;
 use tfrt_host::memory::LimitedAllocator;
-use tfrt_ir::attributes::{DenseAttribute, DenseElements};
-use tfrt_ir::{Attribute, Module, Type, parse_type};
-use tfrt_kernels::graph::stored::{Stored, store};
+use tfrt_ir::{Attribute, Module};
+use tfrt_kernels::graph::stored::{KERNEL, store};
+use tfrt_tensor::Tensor;
 use tfrt_tensor::math::panel::InstructionSet;
-use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use crate::program::Program;
 use crate::runtime::Runtime;
+use crate::stored;
 
 /// The function that is called.
 const MAIN: &str = "main";
@@ -95,12 +95,13 @@ impl HostEvaluator {
 
     /// Returns what stands for a value in a file.
     fn evaluated(&self, value: &AnyAsyncValue) -> Option<Evaluated> {
-        let allocator = self.runtime().host().allocator();
-        if let Some(kept) = store(value, allocator, self.set) {
-            return stored(kept.ok()?);
+        if let Some(kept) = store(value, self.runtime().host(), self.set) {
+            let attributes = stored::attributes(&kept.ok()?)?;
+            let kernel = KERNEL.into();
+            return Some(Evaluated::Stored { kernel, attributes });
         }
         let tensor = value.get::<Tensor>()?;
-        let dense = constant(tensor.as_dense().ok()?)?;
+        let dense = stored::constant(tensor.as_dense().ok()?)?;
         Some(Evaluated::Constant(Attribute::Dense(Arc::new(dense))))
     }
 
@@ -146,64 +147,4 @@ impl std::fmt::Debug for HostEvaluator {
             .field("time", &self.time)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns a kernel that makes a value again; `None` if attributes can't have its elements.
-fn stored(value: Stored) -> Option<Evaluated> {
-    let text = |text: &str| Attribute::string(text);
-    let list = |list: &[i64]| {
-        let numbers = list
-            .iter()
-            .map(|number| Attribute::integer(*number, Type::I64));
-        Attribute::array(numbers.collect())
-    };
-    let mut attributes = vec![
-        ("kind".into(), text(value.kind)),
-        ("numbers".into(), list(&value.numbers)),
-        ("panel".into(), list(&value.panel)),
-        ("set".into(), text(value.set)),
-        (
-            "version".into(),
-            Attribute::integer(value.version, Type::I64),
-        ),
-    ];
-    for (index, tensor) in value.tensors.iter().enumerate() {
-        let dense = Attribute::Dense(Arc::new(constant(tensor)?));
-        attributes.push((format!("tensor{index}").into(), dense));
-    }
-    Some(Evaluated::Stored {
-        kernel: value.kernel.into(),
-        attributes,
-    })
-}
-
-/// Returns a tensor's elements as an attribute; `None` if attributes have them in another form.
-fn constant(tensor: &DenseHostTensor) -> Option<DenseAttribute> {
-    let element = parse_type(tensor.dtype().mlir_name())?;
-    let extents = tensor.shape().to_dims();
-    let extents = extents.iter().map(|extent| i64::try_from(*extent));
-    let ty = Type::tensor(extents.collect::<Result<_, _>>().ok()?, element);
-    let reading = tensor.read().ok()?;
-    let bytes = reading.bytes();
-    let whole = DenseAttribute {
-        ty,
-        elements: DenseElements::Bytes(Arc::default()),
-        splat: false,
-    };
-    let size_bytes = whole.element_size_bytes();
-    let is_whole = size_bytes > 0
-        && tensor.dtype().size_bytes() == Some(size_bytes)
-        && tensor.n_elements().checked_mul(size_bytes) == Some(bytes.len());
-    if !is_whole {
-        return None;
-    }
-    // As in text, a list whose elements are equal is one element.
-    let first = bytes.get(..size_bytes);
-    let splat = first.is_some_and(|first| bytes.chunks_exact(size_bytes).all(|one| one == first));
-    let kept = if splat { &bytes[..size_bytes] } else { bytes };
-    Some(DenseAttribute {
-        elements: DenseElements::Bytes(kept.into()),
-        splat,
-        ..whole
-    })
 }

@@ -106,6 +106,7 @@ pub mod model;
 pub mod profile;
 mod program;
 mod runtime;
+mod stored;
 #[cfg(feature = "tracing")]
 mod tracing;
 mod untrusted;

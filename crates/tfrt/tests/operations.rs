@@ -255,3 +255,59 @@ fn planted_differences_are_found() {
         assert!(!compare(entry, kernel).is_empty(), "{kernel:?}");
     }
 }
+
+/// Types whose values stay in their process, and why.
+const LOCAL: &[(&str, &str)] = &[
+    ("!tfrt.device", "a device of this host"),
+    ("!corert.ophandler", "it leads to code"),
+    ("!corert.op", "it leads to code"),
+    ("!corert.opattrs", "it is being put together"),
+    ("!corert.opattrs_ref", "a view of what is put together"),
+    (
+        "!corert.tensorhandle",
+        "it belongs to a runtime; its tensor has a codec",
+    ),
+    ("!tfrt.tensor_type", "a word of a program"),
+    ("!cpu.graph.program", "code, made of a program's attributes"),
+    ("!cpu.graph.learned", "made of a program's attributes"),
+    ("!cpu.filter", "packed for this processor"),
+    ("!cpu.matrix", "packed for this processor"),
+    ("!proto.example", "a parser of this process"),
+    ("!vt.value", "for tests"),
+    ("!tfrt.test.resource", "for tests"),
+    ("!test.atomic.i32", "for tests"),
+    ("!my.coordinate", "for tests"),
+];
+
+#[test]
+fn every_type_of_a_kernel_has_a_codec_or_is_local() {
+    let registry = registry();
+    let mut types = BTreeSet::new();
+    for kernel in registry.kernels().chain(registry.natives()) {
+        let signature = kernel.signature();
+        types.extend(
+            signature
+                .operands
+                .iter()
+                .filter_map(|operand| operand.type_name),
+        );
+        types.extend(
+            signature
+                .results
+                .iter()
+                .filter_map(|result| result.type_name),
+        );
+    }
+    let host = tfrt::host::HostContext::builder(registry).build();
+    let has_codec = |name: &&str| host.codecs().newest(name).is_some();
+    let local: BTreeSet<&str> = LOCAL.iter().map(|(name, _)| *name).collect();
+    let neither: Vec<&&str> = types
+        .iter()
+        .filter(|name| !has_codec(name) && !local.contains(*name))
+        .collect();
+    assert!(neither.is_empty(), "without codec: {neither:?}");
+    let both: Vec<&&str> = local.iter().filter(|name| has_codec(name)).collect();
+    assert!(both.is_empty(), "local, but with a codec: {both:?}");
+    let unknown: Vec<_> = local.difference(&types).collect();
+    assert!(unknown.is_empty(), "local, but no kernel's: {unknown:?}");
+}

@@ -1,18 +1,16 @@
 //! Convolutions by filters that are packed when a model is opened.
 
-use std::sync::Arc;
-
+use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostContext, Value};
 use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
     convolve_packed_into, joined_extents,
 };
-use tfrt_tensor::math::panel::{AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
-use super::stored::{self, Parts, Storable};
-use super::{Made, Placement, activation, dense, made, memory};
+use super::{Made, Placement, activation, dense, made, memory, stored};
 
 /// A filter, and what is added to each of its sums.
 #[derive(Clone, Debug)]
@@ -35,42 +33,40 @@ impl Value for Filter {
     type Storage = Heap;
 }
 
-impl Storable for Filter {
-    const KERNEL: &'static str = "cpu.stored.filter";
+/// Filters as files keep them: how they are packed, extents and groups, then the elements and what is added.
+pub(super) const CODEC: ValueCodec = ValueCodec {
+    type_name: Filter::NAME,
+    version: 1,
+    encode: |value, encoder| expect::<Filter>(value)?.write(encoder),
+    decode: |decoder, context| Ok(AnyAsyncValue::new(Filter::read(decoder, context)?)),
+};
 
-    fn take_apart(
-        &self,
-        allocator: &Arc<dyn HostAllocator>,
-        set: InstructionSet,
-    ) -> Result<Parts, Error> {
+impl Filter {
+    fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
+        let set = stored::target(encoder)?;
         let (kind, elements) = match &self.elements {
-            Elements::Packed(packed) => {
-                (packed.method().name(), packed.elements_for(allocator, set)?)
-            }
+            Elements::Packed(packed) => (
+                packed.method().name(),
+                packed.elements_for(encoder.allocator(), set)?,
+            ),
             Elements::Depthwise(elements) => (DEPTHWISE, elements.clone()),
         };
-        let numbers = self.extents.iter().chain([&self.groups]);
-        // What lies in memory has extents that fit.
-        let numbers = numbers.filter_map(|number| i64::try_from(*number).ok());
-        let mut tensors = vec![elements];
-        tensors.extend(self.shift.clone());
-        Ok(Parts {
-            kind: kind.to_owned(),
-            numbers: numbers.collect(),
-            tensors,
-        })
+        stored::write_layout(kind, set, encoder);
+        for number in self.extents.iter().chain([&self.groups]) {
+            encoder.usize(*number);
+        }
+        stored::write_packed(elements, self.shift.clone(), encoder)
     }
 
-    fn put_together(
-        parts: Parts,
-        sets: [InstructionSet; 2],
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Filter, Error> {
-        let [rows, columns, own, filters, groups] = parts.extents()?;
-        let kind = parts.kind.clone();
-        let (elements, shift) = parts.one_or_two()?;
-        stored::expect_list(shift.as_ref(), filters)?;
-        let extents = [rows, columns, own, filters];
+    fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Filter, Error> {
+        let (kind, sets) = stored::read_layout(decoder, context)?;
+        let mut extents = [0; 4];
+        for extent in &mut extents {
+            *extent = decoder.usize()?;
+        }
+        let groups = decoder.usize()?;
+        let [_, _, own, filters] = extents;
+        let (elements, shift) = stored::read_packed(filters, decoder, context)?;
         let elements = if kind == DEPTHWISE {
             let shape = elements.shape().to_dims();
             if elements.dtype() != DType::F32
@@ -78,20 +74,19 @@ impl Storable for Filter {
                 || own != 1
                 || groups != filters
             {
-                return Err(stored::wrong(format_args!(
+                return Err(decoder.wrong(format_args!(
                     "a filter of shape {extents:?} of channels that don't mix, found {shape:?}"
                 )));
             }
             Elements::Depthwise(elements)
         } else {
-            let method = Method::from_name(&kind).ok_or_else(|| {
+            let method = Method::from_name(kind).ok_or_else(|| {
                 let kind = kind.escape_debug();
-                stored::wrong(format_args!("a kind of filter, found '{kind}'"))
+                decoder.wrong(format_args!("a kind of filter, found '{kind}'"))
             })?;
-            let filter = (&extents[..], groups);
-            Elements::Packed(PackedFilter::restore(
-                allocator, sets, method, filter, elements,
-            )?)
+            let (allocator, filter) = (context.allocator(), (&extents[..], groups));
+            let packed = PackedFilter::restore(allocator, sets, method, filter, elements)?;
+            Elements::Packed(packed)
         };
         Ok(Filter {
             elements,

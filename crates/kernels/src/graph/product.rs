@@ -1,15 +1,13 @@
 //! Products by matrices that are packed when a model is opened.
 
-use std::sync::Arc;
-
+use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_host::{Error, ExecutionContext, Heap, HostAllocator, HostContext, Value};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostContext, Value};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
-use tfrt_tensor::math::panel::{AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 
-use super::stored::{self, Parts, Storable};
-use super::{Made, activation, dense, made, memory};
+use super::{Made, activation, dense, made, memory, stored};
 
 /// A packed right side, and what is added to each row.
 #[derive(Clone, Debug)]
@@ -23,38 +21,34 @@ impl Value for Matrix {
     type Storage = Heap;
 }
 
-impl Storable for Matrix {
-    const KERNEL: &'static str = "cpu.stored.matrix";
+/// Matrices as files keep them: how they are packed, the extents, then the elements and what is added.
+pub(super) const CODEC: ValueCodec = ValueCodec {
+    type_name: Matrix::NAME,
+    version: 1,
+    encode: |value, encoder| expect::<Matrix>(value)?.write(encoder),
+    decode: |decoder, context| Ok(AnyAsyncValue::new(Matrix::read(decoder, context)?)),
+};
 
-    fn take_apart(
-        &self,
-        allocator: &Arc<dyn HostAllocator>,
-        set: InstructionSet,
-    ) -> Result<Parts, Error> {
-        // What lies in memory has extents that fit.
-        let numbers = self.packed.extents().map(i64::try_from);
-        let mut tensors = vec![self.packed.elements_for(allocator, set)?];
-        tensors.extend(self.shift.clone());
-        Ok(Parts {
-            kind: MATRIX.to_owned(),
-            numbers: numbers.into_iter().filter_map(Result::ok).collect(),
-            tensors,
-        })
+impl Matrix {
+    fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
+        let set = stored::target(encoder)?;
+        let elements = self.packed.elements_for(encoder.allocator(), set)?;
+        stored::write_layout(MATRIX, set, encoder);
+        for extent in self.packed.extents() {
+            encoder.usize(extent);
+        }
+        stored::write_packed(elements, self.shift.clone(), encoder)
     }
 
-    fn put_together(
-        parts: Parts,
-        sets: [InstructionSet; 2],
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Matrix, Error> {
-        let [k, n] = parts.extents()?;
-        if parts.kind != MATRIX {
-            let kind = parts.kind.escape_debug();
-            return Err(stored::wrong(format_args!("a matrix, found '{kind}'")));
+    fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Matrix, Error> {
+        let (kind, sets) = stored::read_layout(decoder, context)?;
+        if kind != MATRIX {
+            let kind = kind.escape_debug();
+            return Err(decoder.wrong(format_args!("a matrix, found '{kind}'")));
         }
-        let (elements, shift) = parts.one_or_two()?;
-        stored::expect_list(shift.as_ref(), n)?;
-        let packed = PackedRight::restore(allocator, sets, [k, n], elements)?;
+        let [k, n] = [decoder.usize()?, decoder.usize()?];
+        let (elements, shift) = stored::read_packed(n, decoder, context)?;
+        let packed = PackedRight::restore(context.allocator(), sets, [k, n], elements)?;
         Ok(Matrix { packed, shift })
     }
 }

@@ -1,228 +1,204 @@
-//! What pack kernels make, kept in a file: `cpu.stored`.
+//! Values that a program keeps: `cpu.stored.value`, and how packed weights are encoded.
 //!
-//! A compiler that runs a pack kernel asks [`store`] for a record of what it made: a kernel without operands,
-//! and its attributes, that makes the same value again. All such kernels have these attributes:
+//! A compiler that runs a pack kernel asks [`store`] for the bytes of what it made, by the codec of its type, and
+//! keeps them in the attributes of a kernel without operands that makes the same value again:
 //!
 //! | Attribute | Says |
 //! | --- | --- |
-//! | `kind` | how it is packed |
-//! | `numbers` | extents, and whatever else the kind asks for |
-//! | `panel` | columns of a panel, and of a narrow last one: the sizes of blocks |
-//! | `set` | the instruction set that it is laid out for |
-//! | `tensor0`, `tensor1`, .. | elements, used where they lie |
-//! | `version` | of this form |
+//! | `head` | what the codec wrote itself |
+//! | `part000`, `part001`, .. | large runs of bytes, used where they lie |
+//! | `type` | the name of the value's type |
+//! | `version` | the version of the codec |
 //!
-//! On a processor whose best instruction set is another one, elements are laid out again when the model is
-//! opened: the panels are of another width, but hold the same numbers, so that products are bit for bit those
-//! of a model that was packed here. So a file needs no second copy of its weights.
+//! Packed weights tell the instruction set that they are laid out for. On a processor whose best one is another,
+//! elements are laid out again when the model is opened: the panels are of another width, but hold the same
+//! numbers, so that products are bit for bit those of a model that was packed here. So a file needs no second copy
+//! of its weights.
 //!
 //! Attributes may be anything: all of them are checked before a value is made.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use tfrt_host::codec::{DecodeContext, Decoder, EncodedValue, Encoder, ValueCodec};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, Error, HostAllocator, HostContext, Value};
-use tfrt_tensor::DenseHostTensor;
+use tfrt_host::{AnyAsyncValue, Error, HostContext};
+use tfrt_tensor::codec::{read_tensor, write_tensor};
 use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use super::{convolution, product};
 use crate::onnx::HeldAttributes;
 
-/// The version of the form.
-const VERSION: i64 = 2;
+/// The kernel that makes a stored value again.
+pub const KERNEL: &str = "cpu.stored.value";
 
-/// A value as a file keeps it.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// The kernel that makes it again.
-    pub kernel: &'static str,
-    /// How it is packed.
-    pub kind: &'static str,
-    /// Columns of a panel, and of a narrow last one.
-    pub panel: Vec<i64>,
-    /// Extents, and whatever else the kind asks for.
-    pub numbers: Vec<i64>,
-    /// The instruction set that it is laid out for.
-    pub set: &'static str,
-    /// Elements.
-    pub tensors: Vec<DenseHostTensor>,
-    /// The version of this form.
-    pub version: i64,
-}
+/// The most parts of a stored value: their names have three digits, so that their order is that of the parts.
+pub const MAX_PARTS: usize = 1000;
 
-/// A value that files can keep.
-pub(super) trait Storable: Value + Sized {
-    /// The kernel that makes it again.
-    const KERNEL: &'static str;
-
-    /// Takes it apart, laid out for an instruction set that this processor need not have.
-    fn take_apart(
-        &self,
-        allocator: &Arc<dyn HostAllocator>,
-        set: InstructionSet,
-    ) -> Result<Parts, Error>;
-
-    /// Puts it together from parts that may be anything, laid out for the first of the instruction sets, to be
-    /// used by the second.
-    fn put_together(
-        parts: Parts,
-        sets: [InstructionSet; 2],
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<Self, Error>;
-}
-
-/// What a value is made of.
-#[derive(Clone, Debug)]
-pub(super) struct Parts {
-    pub(super) kind: String,
-    pub(super) numbers: Vec<i64>,
-    pub(super) tensors: Vec<DenseHostTensor>,
-}
-
-impl Parts {
-    /// The first numbers, as extents.
-    pub(super) fn extents<const N: usize>(&self) -> Result<[usize; N], Error> {
-        let found = self.numbers.iter().map(|number| usize::try_from(*number));
-        let found: Option<Vec<usize>> = found.map(Result::ok).collect();
-        let extents = found.and_then(|list| list.try_into().ok());
-        extents.ok_or_else(|| {
-            let found = &self.numbers;
-            wrong(format_args!("{N} numbers, none negative, found {found:?}"))
-        })
-    }
-
-    /// The first tensor, and the second one if there is one.
-    pub(super) fn one_or_two(self) -> Result<(DenseHostTensor, Option<DenseHostTensor>), Error> {
-        let n_tensors = self.tensors.len();
-        let mut tensors = self.tensors.into_iter();
-        match (tensors.next(), tensors.next(), tensors.next()) {
-            (Some(first), second, None) => Ok((first, second)),
-            _ => Err(wrong(format_args!("one tensor or two, found {n_tensors}"))),
-        }
-    }
-}
-
-/// Refuses what is no list of summands for each column.
-pub(super) fn expect_list(list: Option<&DenseHostTensor>, n: usize) -> Result<(), Error> {
-    let Some(list) = list else {
-        return Ok(());
-    };
-    let found = list.read()?.elements::<f32>()?.len();
-    match found == n {
-        true => Ok(()),
-        false => Err(wrong(format_args!(
-            "a summand for each of {n} columns, found {found}"
-        ))),
-    }
-}
-
-/// What is expected of a record.
-pub(super) fn wrong(expected: std::fmt::Arguments<'_>) -> Error {
-    Error::invalid_argument(format!("packed weights of a file: expected {expected}"))
-}
-
-type Store =
-    fn(&AnyAsyncValue, &Arc<dyn HostAllocator>, InstructionSet) -> Option<Result<Stored, Error>>;
-
-/// One entry for each type that files can keep.
-const TYPES: &[Store] = &[of::<convolution::Filter>, of::<product::Matrix>];
+/// Codecs of packed weights.
+pub(crate) const CODECS: &[ValueCodec] = &[convolution::CODEC, product::CODEC];
 
 pub(super) fn register(registry: &mut KernelRegistry) {
-    registry
-        .add(convolution::Filter::KERNEL, restore::<convolution::Filter>)
-        .add(product::Matrix::KERNEL, restore::<product::Matrix>);
+    registry.add(KERNEL, restore);
 }
 
-/// Returns what a file keeps of a value that a pack kernel made, laid out for an instruction set that this
-/// processor need not have; `None` if files keep no such values.
+/// Returns what a file keeps of a value that a kernel made, laid out for an instruction set that this processor need
+/// not have; `None` if files keep no such values: of tensors, programs have attributes of their own.
 ///
 /// # Errors
 ///
-/// `ResourceExhausted` if there is no memory.
+/// Those of the value's codec.
 pub fn store(
     value: &AnyAsyncValue,
-    allocator: &Arc<dyn HostAllocator>,
+    host: &HostContext,
     set: InstructionSet,
-) -> Option<Result<Stored, Error>> {
-    TYPES.iter().find_map(|of| of(value, allocator, set))
+) -> Option<Result<EncodedValue, Error>> {
+    let codecs = host.codecs();
+    codecs.newest(value.type_name()?)?;
+    if value.is::<Tensor>() {
+        return None;
+    }
+    let encoder = Encoder::new(host.allocator()).for_target(set.name());
+    let encoded = codecs.encode_with(value, encoder);
+    let is_kept = |encoded: &EncodedValue| encoded.parts().len() <= MAX_PARTS;
+    match encoded {
+        Ok(encoded) => is_kept(&encoded).then_some(Ok(encoded)),
+        Err(error) => Some(Err(error)),
+    }
 }
 
-fn of<T: Storable>(
-    value: &AnyAsyncValue,
-    allocator: &Arc<dyn HostAllocator>,
-    set: InstructionSet,
-) -> Option<Result<Stored, Error>> {
-    let value = value.get::<T>()?;
-    let parts = match value.take_apart(allocator, set) {
-        Ok(parts) => parts,
-        Err(error) => return Some(Err(error)),
-    };
-    let kind = KINDS.iter().find(|kind| **kind == parts.kind)?;
-    Some(Ok(Stored {
-        kernel: T::KERNEL,
-        kind,
-        panel: panel(set),
-        numbers: parts.numbers,
-        set: set.name(),
-        tensors: parts.tensors,
-        version: VERSION,
-    }))
-}
-
-/// All ways of packing.
-const KINDS: &[&str] = &["depthwise", "direct", "matrix", "winograd2", "winograd4"];
-
-fn panel(set: InstructionSet) -> Vec<i64> {
-    let columns = set.panel_columns().iter();
-    let columns = columns.map(|columns| i64::try_from(*columns));
-    columns.filter_map(Result::ok).collect()
-}
-
-/// `%f = "cpu.stored.filter"() {kind = "direct", numbers = [..], panel = [32, 16, 8], set = "avx512", tensor0 = dense<..>, version = 2}`
-fn restore<T: Storable>(attributes: HeldAttributes, host: &HostContext) -> Result<T, Error> {
+/// `%f = "cpu.stored.value"() {head = dense<..>, part000 = dense<..>, type = "!cpu.graph.filter", version = 1}`
+fn restore(attributes: HeldAttributes, host: &HostContext) -> Result<AnyAsyncValue, Error> {
     let mut list = attributes.0;
     let n_found = list.len();
-    let version = list.pop();
-    let tensors = list.split_off(list.len().min(4));
-    let ([kind, numbers, panel_of, set], Some(version)) = (&list[..], version) else {
-        let expected = format_args!("5 attributes and tensors, found {n_found}");
-        return Err(wrong(expected));
+    let (version, type_name) = (list.pop(), list.pop());
+    let (Some(version), Some(type_name), false) = (version, type_name, list.is_empty()) else {
+        return Err(wrong(format_args!("4 attributes or 3, found {n_found}")));
     };
-    let text = |view: tfrt_host::kernel::AttributeView<'_>| view.as_str().map(str::to_owned);
-    let (kind, name) = (text(kind.view()), text(set.view()));
-    let (Some(kind), Some(name)) = (kind, name) else {
-        return Err(wrong(format_args!(
-            "a kind and an instruction set, each a text"
-        )));
+    let type_name = type_name.view().as_str().map(str::to_owned);
+    let version = version.view().as_i64();
+    let version = version.and_then(|version| u32::try_from(version).ok());
+    let (Some(type_name), Some(version)) = (type_name, version) else {
+        return Err(wrong(format_args!("a type, and a version of its codec")));
     };
-    let Some(set) = InstructionSet::from_name(&name) else {
+    let buffers = list.into_iter().map(|attribute| {
+        let elements = crate::onnx::in_place(attribute, host.allocator())?;
+        Ok(elements.into_buffer())
+    });
+    let mut parts = buffers.collect::<Result<Vec<_>, Error>>()?;
+    let head = parts.remove(0).read()?.to_vec();
+    let encoded = EncodedValue::new(&type_name, version, head, parts);
+    let decoded = host.codecs().decode(&encoded, &DecodeContext::new(host));
+    decoded.map_err(|error| {
+        error.with_note("the value is one that a file keeps: compile the model again")
+    })
+}
+
+#[cold]
+fn wrong(expected: std::fmt::Arguments<'_>) -> Error {
+    Error::invalid_argument(format!("a stored value: expected {expected}"))
+}
+
+/// The instruction set that weights are to be laid out for.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is none of the name of the encoder's target.
+pub(super) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
+    let Some(name) = encoder.target() else {
+        return Ok(InstructionSet::best());
+    };
+    InstructionSet::from_name(name).ok_or_else(|| {
+        let message = format!("packed weights: expected an instruction set, found '{name}'");
+        Error::invalid_argument(message)
+    })
+}
+
+/// Writes how weights are packed, and for which instruction set.
+pub(super) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encoder) {
+    encoder.str(kind);
+    encoder.str(set.name());
+    encoder.usize(set.panel_columns().len());
+    for columns in set.panel_columns() {
+        encoder.usize(*columns);
+    }
+}
+
+/// Reads what [`write_layout`] wrote: how weights are packed, for which instruction set, and the one that they are
+/// to be used by here.
+///
+/// # Errors
+///
+/// `InvalidArgument` for bytes that are none, `FailedPrecondition` if panels of that instruction set have another
+/// width by now.
+pub(super) fn read_layout<'b>(
+    decoder: &mut Decoder<'b>,
+    context: &DecodeContext<'_>,
+) -> Result<(&'b str, [InstructionSet; 2]), Error> {
+    let (kind, name) = (decoder.str()?, decoder.str()?);
+    let set = InstructionSet::from_name(name).ok_or_else(|| {
         let name = name.escape_debug();
-        return Err(wrong(format_args!("an instruction set, found '{name}'")));
-    };
-    let (found, panels) = (version.view().as_i64(), panel_of.view().array::<i64>());
-    if found != Some(VERSION) || panels != Some(&panel(set)[..]) {
+        decoder.wrong(format_args!("an instruction set, found '{name}'"))
+    })?;
+    let columns = (0..decoder.count(8)?).map(|_| decoder.usize());
+    let columns = columns.collect::<Result<Vec<usize>, Error>>()?;
+    if columns != set.panel_columns() {
+        let wanted = set.panel_columns();
         return Err(Error::failed_precondition(format!(
-            "packed weights of a file: expected version {VERSION} with panels of {:?} columns for {name}, found {found:?} \
-             and {panels:?}: compile the model again",
-            panel(set)
+            "packed weights of a file: expected panels of {wanted:?} columns for {name}, found {columns:?}"
         )));
     }
-    let numbers = numbers.view().array::<i64>().map(<[i64]>::to_vec);
-    let numbers = numbers.ok_or_else(|| wrong(format_args!("a list of numbers")))?;
-    let tensors = tensors.into_iter();
-    let tensors = tensors.map(|tensor| crate::onnx::in_place(tensor, host.allocator()));
-    let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
     let best = InstructionSet::best();
     if set != best {
-        host.shared(|_| LaidAgain::default()).add(set);
+        let laid = context.host().shared(|_| LaidAgain::default());
+        laid.add(set);
     }
-    let parts = Parts {
-        kind,
-        numbers,
-        tensors,
-    };
-    T::put_together(parts, [set, best], host.allocator())
+    Ok((kind, [set, best]))
+}
+
+/// Writes packed elements, and what is added to each column.
+///
+/// # Errors
+///
+/// Those of the codec of tensors.
+pub(super) fn write_packed(
+    elements: DenseHostTensor,
+    shift: Option<DenseHostTensor>,
+    encoder: &mut Encoder,
+) -> Result<(), Error> {
+    write_tensor(&elements.into(), encoder)?;
+    encoder.u8(shift.is_some().into());
+    match shift {
+        Some(shift) => write_tensor(&shift.into(), encoder),
+        None => Ok(()),
+    }
+}
+
+/// Reads packed elements, and what is added to each of so many columns.
+///
+/// # Errors
+///
+/// `InvalidArgument` if these are no dense tensors, or there are more or fewer summands.
+pub(super) fn read_packed(
+    n_columns: usize,
+    decoder: &mut Decoder<'_>,
+    context: &DecodeContext<'_>,
+) -> Result<(DenseHostTensor, Option<DenseHostTensor>), Error> {
+    let elements = read_tensor(decoder, context)?.as_dense()?.clone();
+    match decoder.u8()? {
+        0 => return Ok((elements, None)),
+        1 => {}
+        found => return Err(decoder.wrong(format_args!("0 or 1, found {found}"))),
+    }
+    let shift = read_tensor(decoder, context)?.as_dense()?.clone();
+    let found = shift.read()?.elements::<f32>()?.len();
+    match found == n_columns {
+        true => Ok((elements, Some(shift))),
+        false => Err(decoder.wrong(format_args!(
+            "a summand for each of {n_columns} columns, found {found}"
+        ))),
+    }
 }
 
 /// The instruction sets that weights were laid out for which were laid out again.
