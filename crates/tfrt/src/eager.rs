@@ -275,7 +275,7 @@ impl Eager {
             wait_for(self.queue(), handle)?;
         }
         let names = inputs.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Recorded::new(names, trace, &handles)
+        Recorded::new(names, trace, &handles, self.core().host())
     }
 
     fn allocator(&self) -> &Arc<dyn tfrt_host::HostAllocator> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use tfrt_bef::BefBuffer;
 use tfrt_compiler::CompileOptions;
 use tfrt_corert::{TensorHandle, Trace};
-use tfrt_host::Error;
+use tfrt_host::{Error, HostContext};
 use tfrt_ir::{Diagnostics, Module};
 
 use crate::error::OpenError;
@@ -28,9 +28,10 @@ impl Recorded {
         names: Vec<String>,
         trace: Trace,
         results: &[TensorHandle],
+        host: &HostContext,
     ) -> Result<Recorded, Error> {
         Ok(Recorded {
-            module: module::make(&names, &trace, results)?,
+            module: module::make(&names, &trace, results, host)?,
         })
     }
 

@@ -1,6 +1,8 @@
 //! What is recorded, and what is refused.
 
-use tfrt::ErrorCode;
+use tfrt::eager::Eager;
+use tfrt::tensor::{CooHostTensor, DenseHostTensor, ScalarHostTensor, TensorShape};
+use tfrt::{ErrorCode, Runtime};
 
 use super::eager;
 
@@ -40,4 +42,31 @@ fn constants_are_waited_for_and_written_once() {
         .unwrap();
     let text = recorded.to_string();
     assert_eq!(text.matches("corert.const_dense_tensor").count(), 2);
+}
+
+#[test]
+fn constants_keep_the_format_that_they_have() {
+    let runtime = Runtime::new();
+    let eager = Eager::new(&runtime);
+    let allocator = runtime.host().allocator();
+    let dense = DenseHostTensor::from_slice(allocator, &[3], &[0.0_f32, 5.0, 0.0]).unwrap();
+    let sparse = eager.of(CooHostTensor::from_dense(allocator, &dense).unwrap());
+    let shape = TensorShape::new(&[3]).unwrap();
+    let halves = eager.of(ScalarHostTensor::new(shape, 0.5_f32));
+    let x = eager.tensor(&[3], &[1.0_f32, 2.0, 3.0]).unwrap();
+    let recorded = eager
+        .record(&[("x", &x)], |_, inputs| {
+            Ok(vec![inputs[0].plus(&sparse)?.times(&halves)?])
+        })
+        .unwrap();
+    let text = recorded.to_string();
+    assert_eq!(text.matches("cpu.stored.value").count(), 2);
+    let model = recorded.compile(&runtime).unwrap();
+    let given = [("x", x.to_host().unwrap())];
+    let outputs = model.call(&runtime.context(), given).wait().unwrap();
+    let y = outputs.tensor("output0").unwrap().as_dense().unwrap();
+    assert_eq!(
+        y.read().unwrap().elements::<f32>().unwrap(),
+        [0.5, 3.5, 1.5]
+    );
 }

@@ -7,7 +7,7 @@ use tfrt_host::{DType, Error};
 use tfrt_ir::attributes::{DenseAttribute, DenseElements, FloatAttribute, ShapeAttribute};
 use tfrt_ir::types::DYNAMIC;
 use tfrt_ir::{Attribute, Type, parse_type};
-use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert, to_bytes, with_element};
+use tfrt_tensor::{DenseHostTensor, TensorMetadata, to_bytes, with_element};
 
 /// The pairs of names and values of `op_attrs` and of `op_func_attrs`.
 ///
@@ -47,7 +47,7 @@ fn attribute(value: &AttrValue) -> Result<Attribute, Error> {
                 extents.map(extent).collect()
             })))
         }
-        AttrValue::Dense(tensor) => dense(&tensor.clone().into())?,
+        AttrValue::Dense(tensor) => dense(tensor)?,
         AttrValue::Aggregate(children) => {
             Attribute::array(children.iter().map(attribute).collect::<Result<_, _>>()?)
         }
@@ -97,16 +97,7 @@ fn numbers(list: &Numbers) -> Result<Vec<Attribute>, Error> {
 /// # Errors
 ///
 /// `InvalidArgument` for types of elements that programs don't have.
-pub(super) fn dense(tensor: &Tensor) -> Result<Attribute, Error> {
-    let allocator: Arc<dyn tfrt_host::HostAllocator> = Arc::new(tfrt_async::SystemAllocator::new());
-    let converted;
-    let dense = match tensor {
-        Tensor::Dense(dense) => dense,
-        other => {
-            converted = convert::to_format(other, TensorFormat::DenseHost, &allocator)?;
-            converted.as_dense()?
-        }
-    };
+pub(super) fn dense(dense: &DenseHostTensor) -> Result<Attribute, Error> {
     let ty = tensor_type(dense.metadata())?;
     let bytes: Arc<[u8]> = dense.read()?.bytes().into();
     Ok(Attribute::Dense(Arc::new(DenseAttribute {

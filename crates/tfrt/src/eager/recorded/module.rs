@@ -11,16 +11,19 @@
 //! }
 //! ```
 //!
-//! Constants are made once, when the model is opened, by `@main.constants`.
+//! Constants are made once, when the model is opened, by `@main.constants`. Dense tensors and strings are attributes
+//! that people can read; of all others the program keeps what their codec writes, in the format that they have.
 
 use std::collections::BTreeMap;
 
 use tfrt_corert::{TensorHandle, Trace, TracedCall};
-use tfrt_host::{Chain, Error, Value};
+use tfrt_host::{AnyAsyncValue, Chain, Error, HostContext, Value};
 use tfrt_ir::{Attribute, BlockId, Location, Module, OpState, Type, ValueId, parse_type};
+use tfrt_kernels::graph::stored::KERNEL;
 use tfrt_tensor::{Tensor, TensorMetadata};
 
 use super::attribute;
+use crate::stored;
 
 const MAIN: &str = "main";
 const HANDLER: &str = "!corert.ophandler";
@@ -76,6 +79,7 @@ pub(super) fn make(
     names: &[String],
     trace: &Trace,
     results: &[TensorHandle],
+    host: &HostContext,
 ) -> Result<Module, Error> {
     let ty = |name: &str| {
         parse_type(name).ok_or_else(|| Error::internal(format!("{name} is no type of programs")))
@@ -89,7 +93,7 @@ pub(super) fn make(
     let mut module = Module::new();
     main(&mut module, &types, names, trace, results)?;
     if !trace.constants.is_empty() {
-        constants(&mut module, &types, trace)?;
+        constants(&mut module, &types, trace, host)?;
     }
     Ok(module)
 }
@@ -217,7 +221,12 @@ fn write_call(
 }
 
 /// The function that makes the constants.
-fn constants(module: &mut Module, types: &Types, trace: &Trace) -> Result<(), Error> {
+fn constants(
+    module: &mut Module,
+    types: &Types,
+    trace: &Trace,
+    host: &HostContext,
+) -> Result<(), Error> {
     let region = module.create_region();
     let block = module.create_block(region);
     let mut writer = Writer {
@@ -235,25 +244,7 @@ fn constants(module: &mut Module, types: &Types, trace: &Trace) -> Result<(), Er
                 return Err(Error::failed_precondition(message));
             }
         };
-        let state = OpState::new(match tensor {
-            Tensor::String(_) => "corert.const_string_tensor",
-            _ => "corert.const_dense_tensor",
-        });
-        let state = match tensor {
-            Tensor::String(strings) => {
-                let text = |bytes: &Vec<u8>| Attribute::string(&**bytes);
-                let extents = strings.metadata().shape.extents();
-                let extents = extents.map(|extent| Attribute::integer(extent as i64, Type::I64));
-                state
-                    .attribute("shape", Attribute::array(extents.collect()))
-                    .attribute(
-                        "value",
-                        Attribute::array(strings.strings().iter().map(text).collect()),
-                    )
-            }
-            _ => state.attribute("value", attribute::dense(tensor)?),
-        };
-        made.push(writer.add_one(state, types.handle.clone()));
+        made.push(constant(&mut writer, tensor, host)?);
     }
     let function_type = writer.finish(made);
     let state = OpState::new("func.func")
@@ -266,6 +257,49 @@ fn constants(module: &mut Module, types: &Types, trace: &Trace) -> Result<(), Er
     let function = module.create(state);
     module.append(module.body(), function);
     Ok(())
+}
+
+/// Writes what makes a constant, and returns its handle.
+fn constant(
+    writer: &mut Writer<'_>,
+    tensor: &Tensor,
+    host: &HostContext,
+) -> Result<ValueId, Error> {
+    let handle = writer.types.handle.clone();
+    if let Tensor::String(strings) = tensor {
+        let text = |bytes: &Vec<u8>| Attribute::string(&**bytes);
+        let extents = strings.metadata().shape.extents();
+        let extents = extents.map(|extent| Attribute::integer(extent as i64, Type::I64));
+        let state = OpState::new("corert.const_string_tensor")
+            .attribute("shape", Attribute::array(extents.collect()))
+            .attribute(
+                "value",
+                Attribute::array(strings.strings().iter().map(text).collect()),
+            );
+        return Ok(writer.add_one(state, handle));
+    }
+    if let Tensor::Dense(dense) = tensor
+        && let Ok(value) = attribute::dense(dense)
+    {
+        let state = OpState::new("corert.const_dense_tensor").attribute("value", value);
+        return Ok(writer.add_one(state, handle));
+    }
+    let encoded = AnyAsyncValue::new(tensor.clone());
+    let encoded = host.codecs().encode(&encoded, host.allocator())?;
+    let attributes = stored::attributes(&encoded).ok_or_else(|| {
+        let metadata = tensor.metadata();
+        Error::invalid_argument(format!("a program can't have a constant of {metadata}"))
+    })?;
+    let mut state = OpState::new(KERNEL);
+    for (name, value) in attributes {
+        state = state.attribute(name, value);
+    }
+    let made = writer.add_one(state, writer.types.tensor.clone());
+    let chain = writer.add_one(OpState::new("tfrt.new.chain"), writer.types.chain.clone());
+    let state = OpState::new("corert.ht_to_tensorhandle")
+        .operand(made)
+        .operand(chain);
+    Ok(writer.add_one(state, handle))
 }
 
 /// Name, type and dimensions of an input or an output.
