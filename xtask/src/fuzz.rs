@@ -9,7 +9,15 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 6] = ["parse", "round_trip", "open", "reopen", "import", "execute"];
+pub const TARGETS: [&str; 7] = [
+    "parse",
+    "round_trip",
+    "open",
+    "reopen",
+    "import",
+    "decode",
+    "execute",
+];
 
 /// How long a target is tried if nothing else is asked for.
 const SECONDS: &str = "60";
@@ -47,6 +55,7 @@ fn command(target: &str, seconds: &str) -> Command {
         "parse" | "round_trip" => "tests/fuzz/text",
         "open" | "reopen" => "tests/fuzz/bytes",
         "import" => "tests/fuzz/models",
+        "decode" => "tests/fuzz/values",
         _ => "tests/fuzz/choices",
     };
     let regressions = format!("tests/fuzz/regressions/{target}");

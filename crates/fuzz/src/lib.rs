@@ -7,6 +7,7 @@
 //! | [`bytes::open`] | a file | refused with a place, or safe to read, load and run |
 //! | [`bytes::reopen`] | a file | what is compiled from its text comes back to the byte |
 //! | [`models::import`] | a file | refused with a reason, or a module whose text is read as the same |
+//! | [`values::decode`] | an encoded value | refused, or written and read again to the same bytes |
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
@@ -28,6 +29,7 @@ pub mod models;
 pub mod mutate;
 pub mod seeds;
 pub mod text;
+pub mod values;
 pub mod walk;
 
 /// A property and its name.
@@ -42,7 +44,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target {
         name: "parse",
         corpus: "text",
@@ -67,6 +69,11 @@ pub const TARGETS: [Target; 6] = [
         name: "import",
         corpus: "models",
         check: models::import,
+    },
+    Target {
+        name: "decode",
+        corpus: "values",
+        check: values::decode,
     },
     Target {
         name: "execute",

@@ -76,6 +76,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         }
         "open" | "reopen" => files().into_iter().map(|(_, bytes)| bytes).collect(),
         "import" => models(),
+        "decode" => crate::values::examples(),
         _ => (0..200).map(choices).collect(),
     }
 }
