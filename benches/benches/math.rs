@@ -23,7 +23,7 @@ use tfrt_tensor::math::elementwise::{
 };
 use tfrt_tensor::math::matmul::{Scale, matmul};
 use tfrt_tensor::math::normalize::{Affine, rows};
-use tfrt_tensor::math::reduce::{Maximum, Reduction, Sum, reduce};
+use tfrt_tensor::math::reduce::{Reduction, reduce};
 use tfrt_tensor::math::softmax::{Kind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{TensorView, TensorViewMut};
@@ -209,17 +209,6 @@ fn convolutions() {
 /// What goes through a tensor: how, from what, to where.
 type Walk = fn(&TensorView<'_, f32>, &mut TensorViewMut<'_, f32>);
 
-/// What reduces a tensor: which, over what dimensions, to where.
-type Reduce = fn(&TensorView<'_, f32>, &[usize], &mut TensorViewMut<'_, f32>);
-
-fn reduce_by<R: Reduction<f32, Output = f32>>(
-    x: &TensorView<'_, f32>,
-    dimensions: &[usize],
-    out: &mut TensorViewMut<'_, f32>,
-) {
-    reduce::<R, f32>(x, dimensions, out).unwrap();
-}
-
 fn elements() {
     let walks: [(&str, Walk); 15] = [
         ("relu", |x, out| unary::<Relu, f32>(x, out).unwrap()),
@@ -255,11 +244,11 @@ fn elements() {
             rows(x, 1e-5, affine, out).unwrap()
         }),
     ];
-    let reductions: [(&str, &[usize], Reduce); 4] = [
-        ("sum of rows", &[1], reduce_by::<Sum>),
-        ("sum of columns", &[0], reduce_by::<Sum>),
-        ("sum of all", &[0, 1], reduce_by::<Sum>),
-        ("maximum of rows", &[1], reduce_by::<Maximum>),
+    let reductions: [(&str, &[usize], Reduction); 4] = [
+        ("sum of rows", &[1], Reduction::Sum),
+        ("sum of columns", &[0], Reduction::Sum),
+        ("sum of all", &[0, 1], Reduction::Sum),
+        ("maximum of rows", &[1], Reduction::Maximum),
     ];
     for (size, n) in [("in memory", N), ("in cache", N_SMALL)] {
         let shape = [n / 1024, 1024];
@@ -283,7 +272,7 @@ fn elements() {
                 || black_box(&mut copy).copy_from_slice(black_box(&x)),
             );
         }
-        for (name, dimensions, walk) in reductions {
+        for (name, dimensions, reduction) in reductions {
             let name = format!("{name}, {size}");
             if !is_wanted(&name) {
                 continue;
@@ -300,11 +289,8 @@ fn elements() {
                 n_each,
                 || {
                     let x = TensorView::new(&x, &shape).unwrap();
-                    walk(
-                        &x,
-                        dimensions,
-                        &mut TensorViewMut::new(&mut out, &extents).unwrap(),
-                    );
+                    let mut out = TensorViewMut::new(&mut out, &extents).unwrap();
+                    reduce(reduction, &x, dimensions, &mut out).unwrap();
                 },
                 || black_box(&mut copy[..n / 2]).copy_from_slice(black_box(&x[..n / 2])),
             );

@@ -90,8 +90,7 @@ impl Ours {
         };
         let (a, b, out) = (tensor(), tensor(), tensor());
         let work = move || {
-            let product =
-                matmul_into::<f32>(&execution, Scale::default(), [&a, &b], [false; 2], &out);
+            let product = matmul_into(&execution, Scale::default(), [&a, &b], [false; 2], &out);
             product.expect("the shapes fit")
         };
         let work = Arc::new(work);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, DType, Error, HostAllocator, guarded};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::{
     CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
     TensorMetadata,
@@ -547,6 +548,18 @@ pub fn same_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 #[cold]
 pub(crate) fn unsupported(op: &str, dtype: DType) -> Error {
     Error::invalid_argument(format!("unsupported dtype for {op}: {dtype}"))
+}
+
+/// Tells whether an operation calculates with elements of a type, if it does so with a family of them.
+///
+/// # Errors
+///
+/// `InvalidArgument` if it does not.
+pub(crate) fn expect_family(op: &str, family: Family, dtype: DType) -> Result<(), Error> {
+    match family.has(dtype) {
+        true => Ok(()),
+        false => Err(unsupported(op, dtype)),
+    }
 }
 
 /// Operations by name.

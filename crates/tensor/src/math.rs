@@ -49,7 +49,14 @@
 //! # Vectors
 //!
 //! Inner loops are plain Rust over slices, compiled several times for the instruction sets that `pulp` knows
-//! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call.
+//! (on x86-64: SSE2, AVX2 with FMA, AVX-512); which one runs is chosen at the first call. Loops of reductions are
+//! compiled so for floats of 32 and 64 bits alone.
+//!
+//! # Types
+//!
+//! Functions on tensors (`.._into`) have no type parameters: they find the loop for a [`DType`](crate::DType) in a
+//! table, so that loops are compiled in this crate and nowhere else, and walks, chunks and errors once. What is only
+//! moved is moved as words of its size.
 
 pub mod attention;
 pub mod boxes;
@@ -95,6 +102,8 @@ pub mod training;
 pub mod trees;
 pub mod window;
 
+pub use dispatch::Family;
+
 /// Runs a loop compiled for the best instruction set that this processor has.
 #[inline(always)]
 pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
@@ -108,4 +117,14 @@ pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
         }
     }
     panel::arch().dispatch(Body(body))
+}
+
+/// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed models wait for; for
+/// other types compiled once, for the instructions that every processor has.
+#[inline(always)]
+pub(crate) fn vectorized_for<T: crate::Element, R>(body: impl FnOnce() -> R) -> R {
+    if matches!(T::DTYPE, crate::DType::F32 | crate::DType::F64) {
+        return vectorized(body);
+    }
+    body()
 }

@@ -13,7 +13,7 @@ use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply, Relu};
 use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
 use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
-use tfrt_tensor::math::reduce::{Sum, reduce_into};
+use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
@@ -92,15 +92,15 @@ impl Bed {
                 &out,
             ),
             self.bits(elementwise::unary_in_place::<Exp, f32>(e, &out), &out),
-            self.bits(softmax_into::<f32>(e, Kind::LogSoftmax, &x, &out), &out),
+            self.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out),
         ];
         for (dimensions, extents) in [(&[0][..], &[500][..]), (&[1], &[300]), (&[0, 1], &[])] {
             let out = self.zeros(extents);
-            all.push(self.bits(reduce_into::<Sum, f32>(e, &x, dimensions, &out), &out));
+            all.push(self.bits(reduce_into(e, Reduction::Sum, &x, dimensions, &out), &out));
         }
         let (a, b) = (self.random(&[130, 200], 3), self.random(&[90, 200], 4));
         let out = self.zeros(&[130, 90]);
-        let product = matmul_into::<f32>(e, Scale::default(), [&a, &b], [false, true], &out);
+        let product = matmul_into(e, Scale::default(), [&a, &b], [false, true], &out);
         all.push(self.bits(product, &out));
         let convolution = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
         let (input, filter) = (
@@ -112,17 +112,17 @@ impl Bed {
             relu: true,
             ..TensorEpilogue::default()
         };
-        let done = conv::convolve_into::<f32>(e, &convolution, [&input, &filter], epilogue, &out);
+        let done = conv::convolve_into(e, &convolution, [&input, &filter], epilogue, &out);
         all.push(self.bits(done, &out));
         all.extend(self.packed());
         let (dx, dw) = (self.zeros(&[3, 20, 21, 8]), self.zeros(&[3, 3, 8, 16]));
-        let done = conv::input_gradient_into::<f32>(e, &convolution, &out, &filter, &dx);
+        let done = conv::input_gradient_into(e, &convolution, &out, &filter, &dx);
         all.push(self.bits(done, &dx));
-        let done = conv::filter_gradient_into::<f32>(e, &convolution, &input, &out, &dw);
+        let done = conv::filter_gradient_into(e, &convolution, &input, &out, &dw);
         all.push(self.bits(done, &dw));
         let pooled = self.zeros(&[3, 10, 10, 8]);
         let windows = [Window::new(2, 2, Padding::Valid); 2];
-        let done = pool_into::<f32>(e, Pooling::Maximum, &input, &windows, &pooled);
+        let done = pool_into(e, Pooling::Maximum, &input, &windows, &pooled);
         all.push(self.bits(done, &pooled));
         all.extend(moved::all(self));
         all.extend(various::all(self));
@@ -209,7 +209,7 @@ fn memory_that_was_made_in_parts_is_not_divided() {
     let e = &bed.execution;
     bed.bits(elementwise::unary_into::<Exp, f32>(e, &x, &out), &out);
     assert!(!out.buffer().is_divided());
-    bed.bits(softmax_into::<f32>(e, Kind::LogSoftmax, &x, &out), &out);
+    bed.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out);
     assert!(!out.buffer().is_divided());
 }
 

@@ -2,9 +2,10 @@
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::math::reduce::{Greater, Sum, Ties, positions_into};
-use tfrt_tensor::{TensorMetadata, TensorShape, with_number, with_real};
+use tfrt_tensor::math::reduce::{Extremum, Reduction, Ties, positions_into};
+use tfrt_tensor::{TensorMetadata, TensorShape};
 
 use super::arithmetic::typed;
 use super::elements::Elements;
@@ -13,7 +14,7 @@ use super::reduction::{left, reduce, reduce_over, reduced_metadata};
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -87,15 +88,15 @@ fn sum_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 
 fn sum(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
-    let (dtype, rank) = (x.dtype(), x.shape().rank());
+    let rank = x.shape().rank();
     let by_attribute = match call.n_inputs() {
         1 => Some(summed(call.attrs(), rank)?),
         _ => None,
     };
-    with_number!(dtype, T => match &by_attribute {
-        Some(axes) => reduce_over::<Sum, T>(call, axes),
-        None => reduce::<Sum, T>(call),
-    }, else Err(unsupported(call.op(), dtype)))
+    match &by_attribute {
+        Some(axes) => reduce_over(call, Reduction::Sum, axes),
+        None => reduce(call, Reduction::Sum),
+    }
 }
 
 /// The dimension along which a position is looked for, if an attribute says it and not an input.
@@ -169,9 +170,9 @@ pub(super) fn positions(call: &mut Call<'_>, axis: usize, dtype: DType) -> Resul
     let x = call.dense(0)?;
     let shape = without(x.metadata(), axis, dtype)?.remove(0).shape;
     let wide = call.allocate(TensorMetadata::new(DType::I64, shape.clone()))?;
-    let chain = with_real!(x.dtype(), T =>
-        positions_into::<Greater, T>(call.execution(), x, axis, Ties::First, &wide)?, else
-        return Err(unsupported(call.op(), x.dtype())));
+    expect_family(call.op(), Family::Reals, x.dtype())?;
+    let greatest = Extremum::Greatest;
+    let chain = positions_into(call.execution(), greatest, x, axis, Ties::First, &wide)?;
     if dtype == DType::I64 {
         return call.made(wide, chain);
     }

@@ -8,6 +8,7 @@
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::{
     Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
     convolve_packed_into,
@@ -15,14 +16,14 @@ use tfrt_tensor::math::conv::{
 use tfrt_tensor::math::elementwise::{Multiply, binary_into};
 use tfrt_tensor::math::panel::InstructionSet;
 use tfrt_tensor::math::window::{Padding, Window};
-use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape, with_real};
+use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 use super::elements::Elements;
 use super::windows::{Attributes, dilated, windowed};
 use crate::attributes::missing;
 use crate::call::{Call, made};
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
 };
 
 mod fused;
@@ -345,9 +346,8 @@ fn convolve_numbers(call: &Call<'_>, shape: &Shape) -> Result<Outputs, Error> {
     let filter = call.dense(1)?.reshape(TensorShape::new(&shape.filter)?)?;
     let (execution, out) = (call.execution(), call.output(0)?);
     let (convolution, after) = (&shape.convolution, TensorEpilogue::default());
-    let chain = with_real!(x.dtype(), T => {
-        convolve_into::<T>(execution, convolution, [x, &filter], after, &out)?
-    }, else return Err(unsupported(call.op(), x.dtype())));
+    expect_family(call.op(), Family::Reals, x.dtype())?;
+    let chain = convolve_into(execution, convolution, [x, &filter], after, &out)?;
     call.made(out, chain)
 }
 

@@ -7,7 +7,6 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{
     DenseHostTensor, Dims, StringHostTensor, Tensor, TensorMetadata, TensorShape, TensorView,
-    with_element,
 };
 
 use super::integers::{dimension, named_axis};
@@ -16,7 +15,7 @@ use super::strings;
 use crate::attributes::OpAttrsRef;
 use crate::call::{Call, made};
 use crate::definition::{
-    AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -370,10 +369,7 @@ fn pad(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let around = call.dense(2)?;
     expect_one(call, around, x.dtype(), "around the tensor")?;
     let out = call.allocate(movement.metadata(x.metadata())?)?;
-    let chain = with_element!(x.dtype(), T => {
-        let around = around.read()?.elements::<T>()?[0];
-        movement.run_around_into::<T>(call.execution(), x, around, &out)?
-    }, else return Err(unsupported(call.op(), x.dtype())));
+    let chain = movement.run_around_into(call.execution(), x, around, &out)?;
     call.made(out, chain)
 }
 
@@ -519,9 +515,6 @@ fn one_hot(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let (execution, own) = (call.execution(), positions.shape().to_dims());
     let positions = DenseHostTensor::from_slice(execution.host().allocator(), &own, &list)?;
     let out = call.allocate(TensorMetadata::new(dtype, TensorShape::new(&extents)?))?;
-    let chain = with_element!(dtype, T => {
-        let values = [off.read()?.elements::<T>()?[0], on.read()?.elements::<T>()?[0]];
-        one_hot_into::<T, i64>(execution, &positions, axis, values, &out)?
-    }, else return Err(unsupported(call.op(), dtype)));
+    let chain = one_hot_into(execution, &positions, axis, [off, on], &out)?;
     call.made(out, chain)
 }

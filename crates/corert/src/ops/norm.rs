@@ -3,7 +3,6 @@
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::normalize::{ChannelTensors, channels_in_place, channels_into};
-use tfrt_tensor::math::number::Floating;
 use tfrt_tensor::{TensorMetadata, TensorShape};
 
 use super::elements::Elements;
@@ -16,8 +15,7 @@ use crate::definition::{
 pub(super) fn register(registry: &mut OpRegistry) {
     registry.add(
         OpDefinition::new("tf.FusedBatchNormV3", |call| match call.dense(0)?.dtype() {
-            DType::F32 => normalise::<f32>(call),
-            DType::F64 => normalise::<f64>(call),
+            DType::F32 | DType::F64 => normalise(call),
             dtype => Err(unsupported(call.op(), dtype)),
         })
         .summary(
@@ -73,8 +71,8 @@ fn metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     Ok(smallvec![x, mean, variance, again.0, again.1, nothing])
 }
 
-fn normalise<T: Floating>(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let epsilon = T::from_f64(Attributes::from(&*call).epsilon()?.into());
+fn normalise(call: &mut Call<'_>) -> Result<Outputs, Error> {
+    let epsilon = Attributes::from(&*call).epsilon()?.into();
     let sole = call.take_sole(0);
     let (mean, variance) = (call.dense(3)?, call.dense(4)?);
     let channels = ChannelTensors {
@@ -86,12 +84,12 @@ fn normalise<T: Floating>(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let execution = call.execution();
     let y = match sole {
         Some(y) => {
-            let chain = channels_in_place::<T>(execution, &y, &channels, epsilon)?;
+            let chain = channels_in_place(execution, &y, &channels, epsilon)?;
             made(y, chain)?
         }
         None => {
             let y = call.output(0)?;
-            let chain = channels_into::<T>(execution, call.dense(0)?, &channels, epsilon, &y)?;
+            let chain = channels_into(execution, call.dense(0)?, &channels, epsilon, &y)?;
             made(y, chain)?
         }
     };

@@ -2,16 +2,17 @@
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into, pool_into};
 use tfrt_tensor::math::window::Window;
-use tfrt_tensor::{TensorMetadata, TensorShape, with_real};
+use tfrt_tensor::{TensorMetadata, TensorShape};
 
 use super::elements::Elements;
 use super::windows::{Attributes, windowed};
 use crate::attributes::missing;
 use crate::call::Call;
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -65,8 +66,10 @@ fn pool(call: &mut Call<'_>, pooling: Pooling) -> Result<Outputs, Error> {
     let (execution, out) = (call.execution(), call.output(0)?);
     let chain = match x.dtype() {
         DType::F32 => pool_f32_into(execution, pooling, x, &windows, &out)?,
-        dtype => with_real!(dtype, T => pool_into::<T>(execution, pooling, x, &windows, &out)?,
-            else return Err(unsupported(call.op(), dtype))),
+        dtype => {
+            expect_family(call.op(), Family::Reals, dtype)?;
+            pool_into(execution, pooling, x, &windows, &out)?
+        }
     };
     call.made(out, chain)
 }

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::elementwise::{Add, Binary, Elu, Relu, Relu6, Unary, binary_in_place};
-use tfrt_tensor::math::matmul::{MatmulElement, Scale, matmul_into};
+use tfrt_tensor::math::matmul::{Scale, matmul_into};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{
     DenseHostTensor, Element, TensorMetadata, TensorShape, with_floating, with_number, with_real,
@@ -17,7 +18,8 @@ use super::windows::Attributes;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
+    unsupported,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -137,19 +139,16 @@ fn product_cost(inputs: &[&TensorMetadata], results: &[TensorMetadata]) -> u64 {
 }
 
 /// Multiplies the first two inputs into `out`.
-fn multiply<T: MatmulElement>(
-    call: &Call<'_>,
-    out: &DenseHostTensor,
-) -> Result<AsyncValue<Chain>, Error> {
+fn multiply(call: &Call<'_>, out: &DenseHostTensor) -> Result<AsyncValue<Chain>, Error> {
     let factors = [call.dense(0)?, call.dense(1)?];
     let transposed = transposed(call.attrs())?;
-    matmul_into::<T>(call.execution(), Scale::default(), factors, transposed, out)
+    matmul_into(call.execution(), Scale::default(), factors, transposed, out)
 }
 
 fn product(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let out = call.output(0)?;
-    let chain = with_number!(out.dtype(), T => multiply::<T>(call, &out)?, else
-        return Err(unsupported("matmul", out.dtype())));
+    expect_family("matmul", Family::Numbers, out.dtype())?;
+    let chain = multiply(call, &out)?;
     call.made(out, chain)
 }
 
@@ -255,7 +254,7 @@ fn fused(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let fusion = Fusion::of(call.attrs())?;
     let (out, bias) = (call.output(0)?, call.dense(2)?.clone());
     let (written, execution) = (out.clone(), call.execution().clone());
-    let chain = with_real!(out.dtype(), T => multiply::<T>(call, &out)?.and_then_value(move |_| {
+    let chain = with_real!(out.dtype(), T => multiply(call, &out)?.and_then_value(move |_| {
         finish::<T>(fusion, &execution, &written, &bias).unwrap_or_else(AsyncValue::from_error)
     }), else return Err(unsupported(call.op(), out.dtype())));
     call.made(out, chain)

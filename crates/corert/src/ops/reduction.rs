@@ -2,24 +2,20 @@
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
-use tfrt_tensor::math::reduce::{Maximum, Mean, Reduction, reduce_into};
-use tfrt_tensor::{Dims, Element, TensorMetadata, TensorShape, with_real};
+use tfrt_tensor::math::reduce::{Reduction, reduce_into};
+use tfrt_tensor::{Dims, TensorMetadata, TensorShape};
 
 use super::elements::Elements;
 use super::integers::dimension;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
 };
 
-/// `reduction!("tf.Max", Maximum)` defines an operation for all real numbers.
-macro_rules! reduction {
-    ($name:literal, $reduction:ty) => {
-        OpDefinition::new($name, |call| {
-            let dtype = call.dense(0)?.dtype();
-            with_real!(dtype, T => reduce::<$reduction, T>(call), else Err(unsupported(call.op(), dtype)))
-        })
+/// An operation that reduces all real numbers.
+fn reduction(name: &'static str, reduction: Reduction) -> OpDefinition {
+    OpDefinition::new(name, move |call| reduce(call, reduction))
         .inputs(2)
         .attribute(
             "keep_dims",
@@ -35,16 +31,15 @@ macro_rules! reduction {
             Ok(results)
         })
         .pure()
-    };
 }
 
 pub(super) fn register(registry: &mut OpRegistry) {
     registry
-        .add(reduction!("tf.Mean", Mean).summary(
+        .add(reduction("tf.Mean", Reduction::Mean).summary(
             "The mean over the dimensions in the second input; of integers, rounded towards 0. Of no elements there is none: an error, where \
              TensorFlow gives NaN.",
         ))
-        .add(reduction!("tf.Max", Maximum).summary(
+        .add(reduction("tf.Max", Reduction::Maximum).summary(
             "The largest element over the dimensions in the second input; no number, if one is none. Of no elements there is none: an \
              error, where TensorFlow gives -inf.",
         ));
@@ -81,23 +76,24 @@ fn expect_elements(call: &MetadataCall<'_>, results: &[TensorMetadata]) -> Resul
 }
 
 /// Reduces the first input over the dimensions in the second.
-pub(super) fn reduce<R: Reduction<T, Output = T>, T: Element>(
-    call: &mut Call<'_>,
-) -> Result<Outputs, Error> {
+pub(super) fn reduce(call: &mut Call<'_>, reduction: Reduction) -> Result<Outputs, Error> {
+    expect_family(call.op(), reduction.family(), call.dense(0)?.dtype())?;
     expect_indices(call.op(), call.dense(1)?.shape())?;
     let indices = call.integers(1, WHAT)?;
-    reduce_over::<R, T>(call, &indices)
+    reduce_over(call, reduction, &indices)
 }
 
 /// Reduces the first input over dimensions.
-pub(super) fn reduce_over<R: Reduction<T, Output = T>, T: Element>(
+pub(super) fn reduce_over(
     call: &Call<'_>,
+    reduction: Reduction,
     indices: &[i64],
 ) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
+    expect_family(call.op(), reduction.family(), x.dtype())?;
     let (metadata, dimensions) = left(call.op(), call.attrs(), x.metadata(), indices)?;
     let out = call.allocate(metadata)?;
-    let chain = reduce_into::<R, T>(call.execution(), x, &dimensions, &out)
+    let chain = reduce_into(call.execution(), reduction, x, &dimensions, &out)
         .map_err(|error| call.error(format_args!("{}", error.message())))?;
     call.made(out, chain)
 }

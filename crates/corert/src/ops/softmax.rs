@@ -1,14 +1,14 @@
 //! `tf.Softmax`, `tf.LogSoftmax`.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
-use tfrt_tensor::with_floating;
 
 use super::arithmetic::{same_as_first, typed};
 use super::elements::Elements;
 use crate::call::Call;
 use crate::definition::{
-    MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -47,7 +47,7 @@ fn metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 
 fn softmax(call: &mut Call<'_>, kind: Kind) -> Result<Outputs, Error> {
     let (x, out) = (call.dense(0)?, call.output(0)?);
-    let chain = with_floating!(x.dtype(), T => softmax_into::<T>(call.execution(), kind, x, &out)?,
-        else return Err(unsupported(call.op(), x.dtype())));
+    expect_family(call.op(), Family::Floats, x.dtype())?;
+    let chain = softmax_into(call.execution(), kind, x, &out)?;
     call.made(out, chain)
 }

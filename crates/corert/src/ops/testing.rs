@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, DType, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::{Add, EqualAsNumber, Relu};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::math::parallel;
-use tfrt_tensor::math::reduce::{Mean, reduce_into};
+use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, with_number, with_real};
 
 use super::arithmetic::{of_two, one, same_as_first, two};
@@ -20,7 +21,7 @@ use crate::attributes::{OpAttrsRef, missing};
 use crate::call::Call;
 use crate::definition::{
     AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Output, Outputs, ResultMetadata,
-    same_metadata, unsupported,
+    expect_family, same_metadata, unsupported,
 };
 
 mod create;
@@ -432,9 +433,8 @@ fn axis(op: &str, attrs: OpAttrsRef<'_>) -> Result<i64, Error> {
 
 fn mean(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let (x, out) = (call.dense(0)?, call.output(0)?);
-    let chain = with_real!(x.dtype(), T =>
-        reduce_into::<Mean, T>(call.execution(), x, &[0], &out)?, else
-        return Err(unsupported(call.op(), x.dtype())));
+    expect_family(call.op(), Family::Reals, x.dtype())?;
+    let chain = reduce_into(call.execution(), Reduction::Mean, x, &[0], &out)?;
     call.made(out, chain)
 }
 

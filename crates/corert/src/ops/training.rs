@@ -5,15 +5,16 @@
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::elementwise::ReluGradient;
 use tfrt_tensor::math::gradient::{cross_entropy, cross_entropy_gradient};
 use tfrt_tensor::math::movement::Position;
-use tfrt_tensor::math::number::{Floating, Real};
-use tfrt_tensor::math::reduce::{Sum, reduce_into};
+use tfrt_tensor::math::number::Floating;
+use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::training::{Momentum, descend_into, momentum_into};
 use tfrt_tensor::{
     DenseHostTensor, Dims, Element, TensorMetadata, TensorShape, TensorView, with_floating,
-    with_number, with_real,
+    with_real,
 };
 
 use super::arithmetic::typed;
@@ -22,7 +23,8 @@ use super::windows::Attributes;
 use crate::attributes::{AttrValue, OpAttrsRef, missing};
 use crate::call::{Call, Swapped, made};
 use crate::definition::{
-    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, unsupported,
+    AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
+    unsupported,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -149,9 +151,8 @@ fn bias_gradient_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Err
 fn bias_gradient(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let (gradient, out) = (call.dense(0)?, call.output(0)?);
     let outer: Dims = (0..gradient.shape().rank().saturating_sub(1)).collect();
-    let chain = with_number!(gradient.dtype(), T =>
-        reduce_into::<Sum, T>(call.execution(), gradient, &outer, &out)?, else
-        return Err(unsupported(call.op(), gradient.dtype())));
+    expect_family(call.op(), Family::Numbers, gradient.dtype())?;
+    let chain = reduce_into(call.execution(), Reduction::Sum, gradient, &outer, &out)?;
     call.made(out, chain)
 }
 
@@ -240,9 +241,8 @@ fn change<const N: usize>(
 fn descend(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let rate = number(call.op(), call.attrs(), "learning_rate")?;
     change(call, |call, [weights]| {
-        with_floating!(weights.dtype(), T =>
-            descend_into(call.execution(), T::from_f64(rate), call.dense(1)?, weights), else
-            Err(unsupported(call.op(), weights.dtype())))
+        expect_family(call.op(), Family::Floats, weights.dtype())?;
+        descend_into(call.execution(), rate, call.dense(1)?, weights)
     })
 }
 
@@ -250,14 +250,13 @@ fn momentum(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let rate = number(call.op(), call.attrs(), "learning_rate")?;
     let of_velocity = number(call.op(), call.attrs(), "momentum")?;
     change(call, |call, [weights, velocity]| {
-        with_floating!(weights.dtype(), T => {
-            let step = Momentum {
-                rate: T::from_f64(rate),
-                of_velocity: T::from_f64(of_velocity),
-                decay: T::ZERO,
-                is_nesterov: false,
-            };
-            momentum_into(call.execution(), step, call.dense(2)?, velocity, weights)
-        }, else Err(unsupported(call.op(), weights.dtype())))
+        expect_family(call.op(), Family::Floats, weights.dtype())?;
+        let step = Momentum {
+            rate,
+            of_velocity,
+            decay: 0.0,
+            is_nesterov: false,
+        };
+        momentum_into(call.execution(), step, call.dense(2)?, velocity, weights)
     })
 }

@@ -40,6 +40,6 @@ pub(super) fn attend(
         *last = hidden;
     }
     let out = memory::output(execution, &extents)?;
-    let chain = attention_beside_into::<f32>(execution, &options, heads, inputs, mask, &out)?;
+    let chain = attention_beside_into(execution, &options, heads, inputs, mask, &out)?;
     Ok(made(out, chain))
 }

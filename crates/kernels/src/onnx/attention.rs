@@ -1,6 +1,7 @@
 //! Attention, and what stands around it: rotary embeddings, linear attention, causal convolutions with a state.
 
 use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::attention::{
     self, Scoring, Stage, TensorMask, attention_into, scored_into, scores_into,
 };
@@ -8,7 +9,7 @@ use tfrt_tensor::math::movement::{Movement, concat_extents, concat_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs, with_floating};
+use super::{Node, Operations, Outputs};
 
 mod linear;
 mod rotary;
@@ -109,53 +110,64 @@ fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
         let v_chain = v_chain.clone();
         move |_| k_chain.and_then_value(move |_| v_chain)
     });
-    with_floating!(dtype, T => {
-        let (execution, written, mask) = (node.execution.clone(), out.clone(), mask.cloned());
-        let (own, scores_mask) = (scoring.clone(), mask.clone());
-        let (queries_again, keys_again, values_again) = (queries.clone(), keys.clone(), values.clone());
-        let chain = ready.clone().and_then_value(move |_| {
-            let inputs = [&queries, &keys, &values];
-            if !is_plain {
-                return scored_into::<T>(&execution, own, inputs, mask.as_ref(), &written).into_value();
-            }
-            let options = attention::Attention { scale: Some(own.scale), causal: own.causal };
-            let mask = match mask {
-                None => TensorMask::None,
-                Some(mask) if mask.dtype() == DType::I1 => TensorMask::Seen(mask),
-                Some(mask) => TensorMask::Added(mask),
-            };
-            attention_into::<T>(&execution, &options, inputs, mask, &written).into_value()
-        });
-        let mut outputs = match is_flat {
-            true => flattened(node, out, chain, &product)?,
-            false => Outputs::later(out, chain),
+    node.inputs.expect(0, Family::Floats)?;
+    let (execution, written, mask) = (node.execution.clone(), out.clone(), mask.cloned());
+    let (own, scores_mask) = (scoring.clone(), mask.clone());
+    let (queries_again, keys_again, values_again) = (queries.clone(), keys.clone(), values.clone());
+    let chain = ready.clone().and_then_value(move |_| {
+        let inputs = [&queries, &keys, &values];
+        if !is_plain {
+            return scored_into(&execution, own, inputs, mask.as_ref(), &written).into_value();
+        }
+        let options = attention::Attention {
+            scale: Some(own.scale),
+            causal: own.causal,
         };
-        if node.n_results > 1 {
-            outputs = outputs.and_later(keys_again.clone(), k_chain).and_later(values_again, v_chain);
-        }
-        if node.n_results > 3 {
-            let mut extents: Dims = q;
-            extents[3] = k[2];
-            let scores = node.output(dtype, &extents)?;
-            let stage = match node.attributes.integer_or("qk_matmul_output_mode", 0)? {
-                0 => Stage::Product,
-                1 => Stage::Capped,
-                2 => Stage::Masked,
-                3 => Stage::Softmax,
-                mode => {
-                    let message = format_args!("is expected to be 0 to 3, found {mode}");
-                    return Err(node.attributes.error("qk_matmul_output_mode", message));
-                }
-            };
-            let (execution, written) = (node.execution.clone(), scores.clone());
-            let chain = ready.and_then_value(move |_| {
-                let inputs = [&queries_again, &keys_again];
-                scores_into::<T>(&execution, (scoring, stage), inputs, scores_mask.as_ref(), &written).into_value()
-            });
-            outputs = outputs.and_later(scores, chain);
-        }
-        Ok(outputs)
-    }, else Err(node.inputs.unsupported(0, dtype)))
+        let mask = match mask {
+            None => TensorMask::None,
+            Some(mask) if mask.dtype() == DType::I1 => TensorMask::Seen(mask),
+            Some(mask) => TensorMask::Added(mask),
+        };
+        attention_into(&execution, &options, inputs, mask, &written).into_value()
+    });
+    let mut outputs = match is_flat {
+        true => flattened(node, out, chain, &product)?,
+        false => Outputs::later(out, chain),
+    };
+    if node.n_results > 1 {
+        outputs = outputs
+            .and_later(keys_again.clone(), k_chain)
+            .and_later(values_again, v_chain);
+    }
+    if node.n_results > 3 {
+        let mut extents: Dims = q;
+        extents[3] = k[2];
+        let scores = node.output(dtype, &extents)?;
+        let stage = match node.attributes.integer_or("qk_matmul_output_mode", 0)? {
+            0 => Stage::Product,
+            1 => Stage::Capped,
+            2 => Stage::Masked,
+            3 => Stage::Softmax,
+            mode => {
+                let message = format_args!("is expected to be 0 to 3, found {mode}");
+                return Err(node.attributes.error("qk_matmul_output_mode", message));
+            }
+        };
+        let (execution, written) = (node.execution.clone(), scores.clone());
+        let chain = ready.and_then_value(move |_| {
+            let inputs = [&queries_again, &keys_again];
+            scores_into(
+                &execution,
+                (scoring, stage),
+                inputs,
+                scores_mask.as_ref(),
+                &written,
+            )
+            .into_value()
+        });
+        outputs = outputs.and_later(scores, chain);
+    }
+    Ok(outputs)
 }
 
 /// How many keys there are, of each of the batch.

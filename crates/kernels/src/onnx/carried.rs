@@ -1,7 +1,7 @@
 //! [`Carried`]: tensors whose elements are moved and not looked at.
 //!
-//! Elements of all types of a size are moved by the same code: they are seen as words of that size. Of strings the
-//! numbers are moved, from 1 on; 0, which is what padding adds, is the empty string.
+//! Numbers are moved as they are, by code that knows the sizes of elements alone. Of strings the numbers are moved, from 1
+//! on; 0, which is what padding adds, is the empty string.
 
 use std::sync::Arc;
 
@@ -12,45 +12,24 @@ use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetada
 use super::{Node, Outputs};
 use crate::tensor::strings::no_memory;
 
-/// Does something for the Rust type of words: `with_word!(dtype, T => body)`, where `dtype` is that of
-/// [`Carried::words`].
-macro_rules! with_word {
-    ($dtype:expr, $T:ident => $body:expr) => {{
-        // Expands to `match dtype { DType::Ui8 => { type T = u8; body } ... }`.
-        macro_rules! arm {
-            ($type:ty) => {{
-                type $T = $type;
-                $body
-            }};
-        }
-        match $dtype {
-            tfrt_tensor::DType::Ui8 => arm!(u8),
-            tfrt_tensor::DType::Ui16 => arm!(u16),
-            tfrt_tensor::DType::Ui32 => arm!(u32),
-            tfrt_tensor::DType::Complex128 => arm!(tfrt_tensor::Complex<f64>),
-            _ => arm!(u64),
-        }
-    }};
-}
-
-pub(super) use with_word;
-
-/// Tensors of one type, as words.
+/// Tensors of one type whose elements are moved.
 pub(super) struct Carried {
-    /// The tensors, of unsigned integers, or complex numbers of 16 bytes.
-    pub words: Vec<DenseHostTensor>,
+    /// The tensors; of strings, numbers that stand for them.
+    pub tensors: Vec<DenseHostTensor>,
     kind: Kind,
 }
 
-/// What the words are.
+/// The elements of the tensors.
 #[derive(Clone)]
 enum Kind {
+    /// Numbers of this type, which stand for themselves.
     Numbers(DType),
+    /// Strings, which are copied when it is known where they go.
     Strings(Vec<StringHostTensor>, Arc<dyn HostAllocator>),
 }
 
 impl Carried {
-    /// Sees tensors as words.
+    /// Takes tensors to be moved.
     ///
     /// # Errors
     ///
@@ -74,9 +53,9 @@ impl Carried {
             return Err(Error::invalid_argument(message));
         }
         if dtype != DType::String {
-            let words = tensors.iter().map(|tensor| as_words(tensor.as_dense()?));
+            let numbers = tensors.iter().map(|tensor| tensor.as_dense().cloned());
             return Ok(Carried {
-                words: words.collect::<Result<_, Error>>()?,
+                tensors: numbers.collect::<Result<_, Error>>()?,
                 kind: Kind::Numbers(dtype),
             });
         }
@@ -95,12 +74,12 @@ impl Carried {
             numbers.map_err(|_| no_memory(shape))
         };
         Ok(Carried {
-            words: strings.iter().map(number).collect::<Result<_, _>>()?,
+            tensors: strings.iter().map(number).collect::<Result<_, _>>()?,
             kind: Kind::Strings(strings, execution.host().allocator().clone()),
         })
     }
 
-    /// Makes a tensor of words that are 0, for a result.
+    /// Makes a tensor for a result: of zeros, or of numbers that stand for empty strings.
     ///
     /// # Errors
     ///
@@ -125,26 +104,25 @@ impl Carried {
             DenseHostTensor::zeroed(execution.host().allocator(), metadata)
         };
         match &self.kind {
-            // Where there is no memory, the type is told that the elements have.
-            Kind::Numbers(dtype) => as_words(&zeroed(*dtype)?),
+            Kind::Numbers(dtype) => zeroed(*dtype),
             Kind::Strings(..) => zeroed(DType::Ui64).map_err(|_| no_memory(&shape)),
         }
     }
 
-    /// Returns words as the elements that they are, when they are there.
+    /// Returns a result that was made of the tensors, with strings in place of their numbers, when it is there.
     ///
     /// # Errors
     ///
     /// Those of reading them.
     pub fn finish(
         &self,
-        words: DenseHostTensor,
+        result: DenseHostTensor,
         chain: AsyncValue<Chain>,
     ) -> Result<AnyAsyncValue, Error> {
         let kind = self.kind.clone();
         match chain.get() {
-            Some(Ok(_)) => Ok(AnyAsyncValue::new(kind.restore(&words)?)),
-            _ => Ok(chain.try_map(move |_| kind.restore(&words)).into_any()),
+            Some(Ok(_)) => Ok(AnyAsyncValue::new(kind.restore(result)?)),
+            _ => Ok(chain.try_map(move |_| kind.restore(result)).into_any()),
         }
     }
 
@@ -155,23 +133,23 @@ impl Carried {
     /// As of [`finish`](Self::finish).
     pub fn outputs(
         &self,
-        words: DenseHostTensor,
+        result: DenseHostTensor,
         chain: AsyncValue<Chain>,
     ) -> Result<Outputs, Error> {
         let mut outputs = Outputs::new();
-        outputs.push(self.finish(words, chain)?);
+        outputs.push(self.finish(result, chain)?);
         Ok(outputs)
     }
 }
 
 impl Kind {
-    fn restore(&self, words: &DenseHostTensor) -> Result<Tensor, Error> {
+    fn restore(&self, result: DenseHostTensor) -> Result<Tensor, Error> {
         match self {
-            Kind::Numbers(dtype) => retyped(words, *dtype).map(Tensor::from),
+            Kind::Numbers(_) => Ok(result.into()),
             Kind::Strings(tensors, allocator) => {
                 let all: Vec<&Vec<u8>> =
                     tensors.iter().flat_map(|tensor| tensor.strings()).collect();
-                let reading = words.read()?;
+                let reading = result.read()?;
                 let string = |number: &u64| {
                     let index = usize::try_from(*number).unwrap_or(0).checked_sub(1);
                     index
@@ -179,7 +157,7 @@ impl Kind {
                         .map_or_else(Vec::new, |string| (*string).clone())
                 };
                 let strings = reading.elements::<u64>()?.iter().map(string);
-                let shape = words.shape().clone();
+                let shape = result.shape().clone();
                 StringHostTensor::collect(allocator, shape, strings).map(Tensor::from)
             }
         }
@@ -199,25 +177,9 @@ impl Node<'_> {
     ) -> Result<AnyAsyncValue, Error> {
         let carried = Carried::new(self, &[tensor])?;
         let out = carried.output(self, movement.extents())?;
-        let chain = movement.run_into(self.execution, &carried.words[0], &out)?;
+        let chain = movement.run_into(self.execution, &carried.tensors[0], &out)?;
         carried.finish(out, chain)
     }
-}
-
-/// The type of words that are as large as elements of a type.
-fn word(dtype: DType) -> DType {
-    match dtype.size_bytes() {
-        Some(1) => DType::Ui8,
-        Some(2) => DType::Ui16,
-        Some(4) => DType::Ui32,
-        Some(16) => DType::Complex128,
-        _ => DType::Ui64,
-    }
-}
-
-/// The same bytes as words.
-pub(super) fn as_words(tensor: &DenseHostTensor) -> Result<DenseHostTensor, Error> {
-    retyped(tensor, word(tensor.dtype()))
 }
 
 /// The same bytes as elements of another type of the same size.

@@ -280,7 +280,7 @@ fn stacked(
     let tensors: Vec<&Tensor> = tensors.iter().collect();
     let carried = Carried::of(execution, &tensors)?;
     let out = carried.output_in(execution, &shape)?;
-    let parts: Vec<_> = carried.words.iter().collect();
+    let parts: Vec<_> = carried.tensors.iter().collect();
     let chain = stack_into(execution, &parts, axis, &out)?;
     match seen {
         Some(seen) => carried.finish(out.reshape(TensorShape::new(seen)?)?, chain),

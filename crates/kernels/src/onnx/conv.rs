@@ -2,6 +2,7 @@
 //! and by windows whose elements move.
 
 use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::conv::channels_first::{convolve_into, output_extents};
 use tfrt_tensor::math::conv::{Convolution, TensorEpilogue};
@@ -14,7 +15,7 @@ use super::outputs::IntoValue;
 use super::pool::image;
 use super::quantize::numbers;
 use super::windows::Spatial;
-use super::{Node, Operations, Outputs, with_floating};
+use super::{Node, Operations, Outputs};
 
 mod deformed;
 mod transposed;
@@ -53,9 +54,8 @@ fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
         shift,
         ..TensorEpilogue::default()
     };
-    let chain = with_floating!(dtype, T => {
-        convolve_into::<T>(node.execution, &convolution, [x, filter], after, &out)
-    }, else return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = convolve_into(node.execution, &convolution, [x, filter], after, &out);
     let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
@@ -92,7 +92,7 @@ fn exact(
             shift,
             ..TensorEpilogue::default()
         };
-        convolve_into::<f64>(&execution, &convolution, [&x, &filter], after, &written).into_value()
+        convolve_into(&execution, &convolution, [&x, &filter], after, &written).into_value()
     });
     Ok((sums, chain))
 }

@@ -1,6 +1,7 @@
 //! Boxes and regions in pictures.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::boxes::{Sides, Suppression, suppress};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::sample::{Regions, regions_into};
@@ -135,11 +136,10 @@ fn align(node: &Node<'_>) -> Result<Outputs, Error> {
         cells(node, "output_width")?,
     ];
     let out = node.output(dtype, &output)?;
-    with_floating!(dtype, T => {
-        let chain = regions_into::<T>(node.execution, options, x, list, images, &out)
-            .map_err(|error| node.told(&error))?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = regions_into(node.execution, options, x, list, images, &out)
+        .map_err(|error| node.told(&error))?;
+    Ok(Outputs::later(out, chain))
 }
 
 /// `MaxRoiPool`: the largest elements of the cells of regions, whose rows are the image and two corners.

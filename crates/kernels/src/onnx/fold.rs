@@ -2,9 +2,9 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::fold::{Patches, fold_into};
 
-use super::dispatch::with_number;
 use super::movement::sizes;
 use super::{Node, Operations, Outputs};
 
@@ -57,7 +57,7 @@ fn col2im(node: &Node<'_>) -> Result<Outputs, Error> {
     let mut shape = Dims::from_slice(&[found[0], found[1] / n_taps]);
     shape.extend_from_slice(&picture);
     let out = node.output(x.dtype(), &shape)?;
-    let chain = with_number!(x.dtype(), T => fold_into::<T>(node.execution, x, &patches, &out)?,
-        else return Err(node.inputs.unsupported(0, x.dtype())));
+    node.inputs.expect(0, Family::Numbers)?;
+    let chain = fold_into(node.execution, x, &patches, &out)?;
     Ok(Outputs::later(out, chain))
 }

@@ -1,13 +1,13 @@
 //! Elements that a tensor of positions names, or one of truth values.
 
-use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_host::Error;
 use tfrt_tensor::math::movement::{
     Movement, gather_elements_into, gather_nd_extents, gather_nd_into, one_hot_extents,
     one_hot_into,
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorView};
 
-use super::carried::{Carried, as_words, count, extents, reshaped, with_word};
+use super::carried::{Carried, count, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -56,10 +56,8 @@ fn gather_nd(node: &Node<'_>) -> Result<Outputs, Error> {
         .map_err(|error| node.told(&error))?;
     let carried = Carried::new(node, &[x])?;
     let out = carried.output(node, &shape)?;
-    let x = &carried.words[0];
-    let chain = with_word!(x.dtype(), T => {
-        gather_nd_into::<T, i64>(node.execution, x, n_batch, &positions, &out)?
-    });
+    let x = &carried.tensors[0];
+    let chain = gather_nd_into(node.execution, x, n_batch, &positions, &out)?;
     carried.outputs(out, chain)
 }
 
@@ -154,17 +152,14 @@ fn one_hot(node: &Node<'_>) -> Result<Outputs, Error> {
     let shape = one_hot_extents(&found, depth, axis)?;
     let carried = Carried::new(node, &[node.inputs.tensor(2)?])?;
     let out = carried.output(node, &shape)?;
-    let values = &carried.words[0];
-    let chain = with_word!(values.dtype(), T => {
-        let values = match values.read()?.elements::<T>()? {
-            [off, on] => [*off, *on],
-            list => {
-                let message = format_args!("is expected to have two elements, found {}", list.len());
-                return Err(node.inputs.error(2, message));
-            }
-        };
-        one_hot_into::<T, i64>(node.execution, &positions, axis, values, &out)?
-    });
+    let values = carried.tensors[0].flatten();
+    if values.n_elements() != 2 {
+        let found = values.n_elements();
+        let message = format_args!("is expected to have two elements, found {found}");
+        return Err(node.inputs.error(2, message));
+    }
+    let [off, on] = [&values.chip(&[0])?, &values.chip(&[1])?];
+    let chain = one_hot_into(node.execution, &positions, axis, [off, on], &out)?;
     carried.outputs(out, chain)
 }
 
@@ -195,23 +190,8 @@ impl Node<'_> {
     ) -> Result<Outputs, Error> {
         let carried = Carried::new(self, &[x])?;
         let out = carried.output(self, &positions.shape().to_dims())?;
-        let chain = pick_into(self.execution, &carried.words[0], axis, positions, &out)?;
+        let x = &carried.tensors[0];
+        let chain = gather_elements_into(self.execution, x, axis, positions, &out)?;
         carried.outputs(out, chain)
     }
-}
-
-/// As [`Node::picked`], to words or numbers of a result.
-///
-/// # Errors
-///
-/// Those of [`gather_elements_into`].
-pub(super) fn pick_into(
-    execution: &ExecutionContext,
-    x: &DenseHostTensor,
-    axis: usize,
-    positions: &DenseHostTensor,
-    out: &DenseHostTensor,
-) -> Result<AsyncValue<Chain>, Error> {
-    let (x, out) = (as_words(x)?, as_words(out)?);
-    with_word!(x.dtype(), T => gather_elements_into::<T, i64>(execution, &x, axis, positions, &out))
 }

@@ -2,11 +2,12 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::resize::{Along, Blend, Places, Rounding, Scaled, Scaling};
 use tfrt_tensor::math::sample::{Grid, Outside, Sampling, grid_into};
 
-use super::{Node, Operations, Outputs, with_floating, with_real};
+use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("AffineGrid", affine_grid),
@@ -220,8 +221,10 @@ fn resize(node: &Node<'_>) -> Result<Outputs, Error> {
         matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
     let chain = match is_picked {
         true => scaled.pick_into(node.execution, x, &out)?,
-        false => with_real!(dtype, T => scaled.run_into::<T>(node.execution, x, &out)?, else
-            return Err(node.inputs.unsupported(0, dtype))),
+        false => {
+            node.inputs.expect(0, Family::Reals)?;
+            scaled.run_into(node.execution, x, &out)?
+        }
     };
     Ok(Outputs::later(out, chain))
 }
@@ -258,12 +261,14 @@ fn grid_sample(node: &Node<'_>) -> Result<Outputs, Error> {
     let mut output = extents.clone();
     output.truncate(2);
     output.extend_from_slice(&places[1..places.len() - 1]);
-    let (out, of_grid) = (node.output(dtype, &output)?, grid.dtype());
-    with_real!(dtype, T => with_floating!(of_grid, G => {
-        let chain = grid_into::<T, G>(node.execution, options, x, grid, &out)
-            .map_err(|error| node.told(&error))?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(1, of_grid))), else Err(node.inputs.unsupported(0, dtype)))
+    let out = node.output(dtype, &output)?;
+    node.inputs.expect(0, Family::Reals)?;
+    node.inputs.expect(1, Family::Floats)?;
+    let chain = grid_into(node.execution, options, x, grid, &out);
+    Ok(Outputs::later(
+        out,
+        chain.map_err(|error| node.told(&error))?,
+    ))
 }
 
 /// `AffineGrid`: where the places of a picture come from by an affine map of the coordinates from -1 to 1.

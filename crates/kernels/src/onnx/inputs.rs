@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Dims, NoValue, Optional, Sequence, StringHostTensor, Tensor,
 };
@@ -259,6 +260,19 @@ impl<'a> Inputs<'a> {
     pub fn error(&self, index: usize, message: impl fmt::Display) -> Error {
         let operation = self.operation;
         Error::invalid_argument(format!("{operation}: operand {index} {message}"))
+    }
+
+    /// The type of the elements of an operand, which are of this family.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not, or if the operand is left out, or no tensor of numbers.
+    pub fn expect(&self, index: usize, family: Family) -> Result<DType, Error> {
+        let dtype = self.dense(index)?.dtype();
+        match family.has(dtype) {
+            true => Ok(dtype),
+            false => Err(self.unsupported(index, dtype)),
+        }
     }
 
     /// The error for an operand of a type that the operation is not defined for.

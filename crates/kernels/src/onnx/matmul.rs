@@ -1,18 +1,18 @@
 //! Products of matrices: of numbers, and of integers that stand for numbers.
 
 use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::linear::determinants_into;
-use tfrt_tensor::math::matmul::{MatmulElement, Scale, matmul_into};
+use tfrt_tensor::math::matmul::{Scale, matmul_into};
 use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
 use super::quantize::numbers;
-use super::{Node, Operations, Outputs, with_floating, with_real};
+use super::{Node, Operations, Outputs};
 
 mod einsum;
 
@@ -72,7 +72,7 @@ fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, 
     tensor.reshape(TensorShape::new(extents)?)
 }
 
-fn multiply<T: MatmulElement>(
+fn multiply(
     node: &Node<'_>,
     shapes: &Shapes,
     [a, b]: [&DenseHostTensor; 2],
@@ -80,12 +80,14 @@ fn multiply<T: MatmulElement>(
 ) -> Result<AsyncValue<Chain>, Error> {
     let (a, b) = (seen(a, &shapes.factors[0])?, seen(b, &shapes.factors[1])?);
     let out = seen(out, &shapes.product)?;
-    let scale = Scale {
-        of_product: T::ONE,
-        of_result: T::ZERO,
-    };
-    matmul_into::<T>(node.execution, scale, [&a, &b], [false, false], &out)
-        .map_err(|error| node.told(&error))
+    matmul_into(
+        node.execution,
+        Scale::default(),
+        [&a, &b],
+        [false, false],
+        &out,
+    )
+    .map_err(|error| node.told(&error))
 }
 
 /// `MatMul`, as NumPy has it
@@ -94,8 +96,8 @@ fn product(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = a.dtype();
     let shapes = Shapes::of(node, &a.shape().to_dims(), &b.shape().to_dims())?;
     let out = node.output(dtype, &shapes.result)?;
-    let chain = with_real!(dtype, T => multiply::<T>(node, &shapes, [a, b], &out)?, else
-        return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Reals)?;
+    let chain = multiply(node, &shapes, [a, b], &out)?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -116,27 +118,27 @@ fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
     ];
     let out = node.output(dtype, &extents)?;
     let execution = node.execution;
-    with_real!(dtype, T => {
-        let scale = |of_result: f64| Scale {
-            of_product: T::from_f64(alpha),
-            of_result: T::from_f64(of_result),
-        };
-        let Some(c) = node.inputs.optional_dense(2)? else {
-            let chain = matmul_into::<T>(execution, scale(0.0), [a, b], transposed, &out)
-                .map_err(|error| node.told(&error))?;
-            return Ok(Outputs::later(out, chain));
-        };
-        let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
-            .map_err(|error| node.inputs.error(2, error.message()))?;
-        let chain = movement.run_into(execution, c, &out)
-            .map_err(|error| node.inputs.error(2, error.message()))?;
-        let (a, b, written, execution) = (a.clone(), b.clone(), out.clone(), execution.clone());
-        let scale = scale(beta);
-        let chain = chain.and_then_value(move |_| {
-            matmul_into::<T>(&execution, scale, [&a, &b], transposed, &written).into_value()
-        });
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Reals)?;
+    let scale = |of_result: f64| Scale {
+        of_product: alpha,
+        of_result,
+    };
+    let Some(c) = node.inputs.optional_dense(2)? else {
+        let chain = matmul_into(execution, scale(0.0), [a, b], transposed, &out)
+            .map_err(|error| node.told(&error))?;
+        return Ok(Outputs::later(out, chain));
+    };
+    let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
+        .map_err(|error| node.inputs.error(2, error.message()))?;
+    let chain = movement
+        .run_into(execution, c, &out)
+        .map_err(|error| node.inputs.error(2, error.message()))?;
+    let (a, b, written, execution) = (a.clone(), b.clone(), out.clone(), execution.clone());
+    let scale = scale(beta);
+    let chain = chain.and_then_value(move |_| {
+        matmul_into(&execution, scale, [&a, &b], transposed, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
 }
 
 /// Integers without their zero points, one or one for each place along a dimension, as `f64`, which has all
@@ -182,11 +184,14 @@ fn exact(
     let chain = a_chain
         .and_then_value(move |_| b_chain)
         .and_then_value(move |_| {
-            let scale = Scale {
-                of_product: 1.0,
-                of_result: 0.0,
-            };
-            matmul_into::<f64>(&execution, scale, [&a, &b], [false, false], &written).into_value()
+            matmul_into(
+                &execution,
+                Scale::default(),
+                [&a, &b],
+                [false, false],
+                &written,
+            )
+            .into_value()
         });
     Ok((sums, chain))
 }
@@ -271,8 +276,7 @@ fn determinant(node: &Node<'_>) -> Result<Outputs, Error> {
             .error(0, format_args!("is no tensor of squares: {extents:?}")));
     }
     let out = node.output(dtype, batch)?;
-    with_floating!(dtype, T => {
-        let chain = determinants_into::<T>(node.execution, x, &out)?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = determinants_into(node.execution, x, &out)?;
+    Ok(Outputs::later(out, chain))
 }

@@ -8,7 +8,7 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{Dims, Tensor};
 
-use super::carried::{Carried, extents, reshaped, with_word};
+use super::carried::{Carried, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -85,7 +85,7 @@ impl Node<'_> {
         let shape = concat_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
         let carried = Carried::new(self, tensors)?;
         let out = carried.output(self, &shape)?;
-        let parts: Vec<_> = carried.words.iter().collect();
+        let parts: Vec<_> = carried.tensors.iter().collect();
         let chain = concat_into(self.execution, &parts, axis, &out)?;
         carried.outputs(out, chain)
     }
@@ -221,16 +221,15 @@ fn pad(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let carried = Carried::new(node, &[x, &value])?;
     let out = carried.output(node, movement.extents())?;
-    let [x, value] = &carried.words[..] else {
-        unreachable!("there are as many words as tensors");
+    let [x, value] = &carried.tensors[..] else {
+        unreachable!("there are as many as were given");
     };
-    let chain = with_word!(x.dtype(), T => {
-        let value = match value.read()?.elements::<T>()? {
-            [value] => *value,
-            list => return Err(node.inputs.error(2, format_args!("is expected to have one element, found {}", list.len()))),
-        };
-        movement.run_around_into::<T>(node.execution, x, value, &out)?
-    });
+    if value.n_elements() != 1 {
+        let found = value.n_elements();
+        let message = format_args!("is expected to have one element, found {found}");
+        return Err(node.inputs.error(2, message));
+    }
+    let chain = movement.run_around_into(node.execution, x, value, &out)?;
     carried.outputs(out, chain)
 }
 
@@ -330,7 +329,7 @@ fn turned(
     };
     let movement = Movement::transpose(seen, order)?;
     let carried = Carried::new(node, &[x])?;
-    let words = carried.words[0].reshape(tfrt_tensor::TensorShape::new(seen)?)?;
+    let words = carried.tensors[0].reshape(tfrt_tensor::TensorShape::new(seen)?)?;
     let out = carried.output(node, movement.extents())?;
     let chain = movement.run_into(node.execution, &words, &out)?;
     carried.outputs(out.reshape(tfrt_tensor::TensorShape::new(&shape)?)?, chain)
@@ -350,7 +349,13 @@ fn trilu(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let carried = Carried::new(node, &[x])?;
     let out = carried.output(node, &extents(x))?;
-    let chain = triangle_into(node.execution, &carried.words[0], triangle, diagonal, &out)?;
+    let chain = triangle_into(
+        node.execution,
+        &carried.tensors[0],
+        triangle,
+        diagonal,
+        &out,
+    )?;
     carried.outputs(out, chain)
 }
 
@@ -365,7 +370,7 @@ fn reverse_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = carried.output(node, &extents(x))?;
     let chain = reverse_sequences_into(
         node.execution,
-        &carried.words[0],
+        &carried.tensors[0],
         [batch, time],
         &lens,
         &out,
@@ -409,8 +414,8 @@ fn tensor_scatter(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     };
     let carried = Carried::new(node, &[past, update])?;
-    let [past, update] = &carried.words[..] else {
-        unreachable!("there are as many words as tensors");
+    let [past, update] = &carried.tensors[..] else {
+        unreachable!("there are as many as were given");
     };
     let out = write_behind(node.execution, past, update, axis, starts.as_deref(), end)?;
     carried.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))

@@ -1,6 +1,7 @@
 //! Normalisation: of batches, rows, groups, by neighbours, by norms; dropout, which is nothing but in training.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::near::{Neighbours, neighbours_into, norm_into};
@@ -49,33 +50,42 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
     let extents = x.shape().to_dims();
     // Beside the four lists: means and variances, factors and summands, wide and as elements.
     node.beside.set_aside(channels, 6 * size_of::<f64>())?;
-    with_floating!(dtype, T => {
-        let out = node.output(dtype, &extents)?;
-        let (own_mean, own_variance) = match is_training {
-            true => channel_moments::<T>(x)?,
-            false => (mean.clone(), variance.clone()),
-        };
-        let pairs = scale.iter().zip(&own_variance);
-        let factors: Vec<f64> = pairs.map(|(scale, variance)| scale / (variance + epsilon).sqrt()).collect();
-        let summands = shift.iter().zip(own_mean.iter().zip(&factors));
-        let summands: Vec<f64> = summands.map(|(shift, (mean, factor))| shift - mean * factor).collect();
-        let chain = channel_affine_into::<T>(node.execution, x, factors, summands, &out)
-            .map_err(|error| node.told(&error))?;
-        let outputs = Outputs::later(out, chain);
-        if !is_training {
-            return Ok(outputs);
-        }
-        let moved = |old: &[f64], new: &[f64], index: usize| -> Result<DenseHostTensor, Error> {
-            let wanted = node.inputs.dense(index)?.dtype();
-            let moved = old.iter().zip(new).map(|(old, new)| old * momentum + new * (1.0 - momentum));
-            with_floating!(wanted, U => {
-                let moved: Vec<U> = moved.map(U::from_f64).collect();
-                node.tensor_of(&[moved.len()], &moved)
-            }, else Err(node.inputs.unsupported(index, wanted)))
-        };
-        let (mean, variance) = (moved(&mean, &own_mean, 3)?, moved(&variance, &own_variance, 4)?);
-        Ok(outputs.and_tensor(mean).and_tensor(variance))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let out = node.output(dtype, &extents)?;
+    let (own_mean, own_variance) = match is_training {
+        true => channel_moments(x)?,
+        false => (mean.clone(), variance.clone()),
+    };
+    let pairs = scale.iter().zip(&own_variance);
+    let factors: Vec<f64> = pairs
+        .map(|(scale, variance)| scale / (variance + epsilon).sqrt())
+        .collect();
+    let summands = shift.iter().zip(own_mean.iter().zip(&factors));
+    let summands: Vec<f64> = summands
+        .map(|(shift, (mean, factor))| shift - mean * factor)
+        .collect();
+    let chain = channel_affine_into(node.execution, x, factors, summands, &out)
+        .map_err(|error| node.told(&error))?;
+    let outputs = Outputs::later(out, chain);
+    if !is_training {
+        return Ok(outputs);
+    }
+    let moved = |old: &[f64], new: &[f64], index: usize| -> Result<DenseHostTensor, Error> {
+        let wanted = node.inputs.dense(index)?.dtype();
+        let moved = old
+            .iter()
+            .zip(new)
+            .map(|(old, new)| old * momentum + new * (1.0 - momentum));
+        with_floating!(wanted, U => {
+            let moved: Vec<U> = moved.map(U::from_f64).collect();
+            node.tensor_of(&[moved.len()], &moved)
+        }, else Err(node.inputs.unsupported(index, wanted)))
+    };
+    let (mean, variance) = (
+        moved(&mean, &own_mean, 3)?,
+        moved(&variance, &own_variance, 4)?,
+    );
+    Ok(outputs.and_tensor(mean).and_tensor(variance))
 }
 
 /// `LayerNormalization` and `RMSNormalization`: all dimensions from `axis` on are a row.
@@ -107,20 +117,22 @@ fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     };
     let (scale, shift) = (whole(1)?, whole(2)?);
     let out = node.output(dtype, &extents)?;
-    with_floating!(dtype, T => {
-        let lists = [scale.as_ref(), shift.as_ref()];
-        let chain = rows_into::<T>(node.execution, (norm, row, epsilon), x, lists, &out)
-            .map_err(|error| node.told(&error))?;
-        let outputs = Outputs::later(out, chain);
-        if node.n_results < 2 || norm != RowNorm::Variance {
-            return Ok(outputs);
-        }
-        let (means, inverses) = row_moments::<T>(x, row, epsilon)?;
-        let mut kept = extents;
-        kept[axis..].fill(1);
-        let (means, inverses) = (node.tensor_of(&kept, &means)?, node.tensor_of(&kept, &inverses)?);
-        Ok(outputs.and_tensor(means).and_tensor(inverses))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let lists = [scale.as_ref(), shift.as_ref()];
+    let chain = rows_into(node.execution, (norm, row, epsilon), x, lists, &out)
+        .map_err(|error| node.told(&error))?;
+    let outputs = Outputs::later(out, chain);
+    if node.n_results < 2 || norm != RowNorm::Variance {
+        return Ok(outputs);
+    }
+    let (means, inverses) = row_moments(x, row, epsilon)?;
+    let mut kept = extents;
+    kept[axis..].fill(1);
+    let (means, inverses) = (
+        node.tensor_of(&kept, &means)?,
+        node.tensor_of(&kept, &inverses)?,
+    );
+    Ok(outputs.and_tensor(means).and_tensor(inverses))
 }
 
 fn in_groups(
@@ -132,12 +144,15 @@ fn in_groups(
     let dtype = x.dtype();
     let epsilon = f64::from(node.attributes.float_or("epsilon", 1e-5)?);
     let out = node.output(dtype, &x.shape().to_dims())?;
-    with_floating!(dtype, T => {
-        let groups = Groups { dimension: 1, n_groups, epsilon: T::from_f64(epsilon) };
-        let chain = groups_into::<T>(node.execution, x, &groups, [Some(scale), Some(shift)], &out)
-            .map_err(|error| node.told(&error))?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let groups = Groups {
+        dimension: 1,
+        n_groups,
+        epsilon,
+    };
+    let chain = groups_into(node.execution, x, &groups, [Some(scale), Some(shift)], &out)
+        .map_err(|error| node.told(&error))?;
+    Ok(Outputs::later(out, chain))
 }
 
 fn instance(node: &Node<'_>) -> Result<Outputs, Error> {
@@ -191,11 +206,10 @@ fn neighbours(node: &Node<'_>) -> Result<Outputs, Error> {
         bias: node.attributes.float_or("bias", 1.0)?.into(),
     };
     let out = node.output(dtype, &x.shape().to_dims())?;
-    with_floating!(dtype, T => {
-        let chain = neighbours_into::<T>(node.execution, neighbours, x, &out)
-            .map_err(|error| node.told(&error))?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain =
+        neighbours_into(node.execution, neighbours, x, &out).map_err(|error| node.told(&error))?;
+    Ok(Outputs::later(out, chain))
 }
 
 fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
@@ -212,10 +226,9 @@ fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     };
     let out = node.output(dtype, &extents)?;
-    with_floating!(dtype, T => {
-        let chain = norm_into::<T>(node.execution, axis, is_of_squares, x, &out)?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = norm_into(node.execution, axis, is_of_squares, x, &out)?;
+    Ok(Outputs::later(out, chain))
 }
 
 /// `MeanVarianceNormalization`: over the dimensions `axes`; the root of the variance is not less than 1e-9.

@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 
 use tfrt_host::{AsyncValue, Chain, Error};
-use tfrt_tensor::math::cumulative::{Order, cumulative_into};
-use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::math::reduce::{Product, Sum};
+use tfrt_tensor::math::Family;
+use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
+use tfrt_tensor::math::movement::{Movement, gather_elements_into};
 use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
 use tfrt_tensor::{Bool, DType, Tensor};
 
 use super::carried::{count, extents, reshaped};
-use super::dispatch::{with_number, with_real};
+use super::dispatch::with_number;
 use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
 
@@ -71,9 +71,8 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
         n_rows.min(n_threads).saturating_mul(extent),
         2 * size_of::<usize>(),
     )?;
-    let chain = with_real!(x.dtype(), T => {
-        top_k_positions_into::<T>(node.execution, which, x, axis, &positions)?
-    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    node.inputs.expect(0, Family::Reals)?;
+    let chain = top_k_positions_into(node.execution, which, x, axis, &positions)?;
     if let Some(Ok(_)) = chain.get() {
         return Ok(node
             .picked(&Tensor::from(x.clone()), axis, &positions)?
@@ -89,7 +88,7 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
     );
     let (chain, positions_chain) = shared(chain);
     let taken = chain.and_then_value(move |_| {
-        super::gather::pick_into(&execution, &x, axis, &from, &to)
+        gather_elements_into(&execution, &x, axis, &from, &to)
             .unwrap_or_else(AsyncValue::from_error)
     });
     Ok(Outputs::later(out, taken).and_later(positions, positions_chain))
@@ -104,9 +103,8 @@ fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
 fn cumulative_sum(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, axis, order) = cumulation(node)?;
     let out = node.output(x.dtype(), &x.shape().to_dims())?;
-    let chain = with_number!(x.dtype(), T => {
-        cumulative_into::<Sum, T>(node.execution, x, axis, order, &out)?
-    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    node.inputs.expect(0, Family::Numbers)?;
+    let chain = cumulative_into(node.execution, Cumulation::Sum, x, axis, order, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -114,9 +112,8 @@ fn cumulative_sum(node: &Node<'_>) -> Result<Outputs, Error> {
 fn cumulative_product(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, axis, order) = cumulation(node)?;
     let out = node.output(x.dtype(), &x.shape().to_dims())?;
-    let chain = with_number!(x.dtype(), T => {
-        cumulative_into::<Product, T>(node.execution, x, axis, order, &out)?
-    }, else return Err(node.inputs.unsupported(0, x.dtype())));
+    node.inputs.expect(0, Family::Numbers)?;
+    let chain = cumulative_into(node.execution, Cumulation::Product, x, axis, order, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -140,11 +137,11 @@ fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
         let reading = x.read()?;
         return with_sortable!(x.dtype(), T => {
             let elements = reading.elements::<T>()?;
-            coordinates(node, &x.shape().to_dims(), elements.len(), |index| !elements[index].is_zero())
+            coordinates(node, &x.shape().to_dims(), elements.len(), &|index| !elements[index].is_zero())
         }, else Err(node.inputs.unsupported(0, x.dtype())));
     };
     let strings = strings.strings();
-    coordinates(node, &extents(x), strings.len(), |index| {
+    coordinates(node, &extents(x), strings.len(), &|index| {
         !strings[index].is_empty()
     })
 }
@@ -154,7 +151,7 @@ fn coordinates(
     node: &Node<'_>,
     extents: &[usize],
     n_elements: usize,
-    is_wanted: impl Fn(usize) -> bool,
+    is_wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Outputs, Error> {
     let n_wanted = (0..n_elements).filter(|index| is_wanted(*index)).count();
     let out = node.output(DType::I64, &[extents.len(), n_wanted])?;
@@ -190,7 +187,7 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
     let found = match x {
         Tensor::String(strings) => {
             let strings = strings.strings();
-            classes(n_slices, is_sorted, |a, b| {
+            classes(n_slices, is_sorted, &|a, b| {
                 let pairs = places(a).zip(places(b));
                 first_difference(pairs.map(|(a, b)| strings[a].cmp(&strings[b])))
             })
@@ -200,7 +197,7 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
             let reading = x.read()?;
             with_sortable!(x.dtype(), T => {
                 let elements = reading.elements::<T>()?;
-                classes(n_slices, is_sorted, |a, b| {
+                classes(n_slices, is_sorted, &|a, b| {
                     let pairs = places(a).zip(places(b));
                     first_difference(pairs.map(|(a, b)| elements[a].order(elements[b])))
                 })

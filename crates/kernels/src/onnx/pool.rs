@@ -1,15 +1,16 @@
 //! Pooling: the largest elements of windows, means, norms; and what puts the largest back.
 
 use tfrt_host::Error;
-use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::pool::{
-    Pooling, Seen, channels_first_extents, pool_by_into, pool_channels_first_into,
+    Pooling, Seeing, channels_first_extents, largest_positions_into, pool_by_into,
+    pool_channels_first_into,
 };
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DType, Dims};
 
 use super::windows::Spatial;
-use super::{Node, Operations, Outputs, with_floating, with_real};
+use super::{Node, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("AveragePool", average),
@@ -47,53 +48,19 @@ fn laid(node: &Node<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
 fn maximum(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
-    let (windows, behind, output) = laid(node)?;
+    let (windows, _, output) = laid(node)?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
-    with_real!(dtype, T => {
-        let chain = pool_channels_first_into::<T>(execution, Pooling::Maximum, x, &windows, &out)?;
-        let outputs = Outputs::later(out, chain);
-        if node.n_results < 2 {
-            return Ok(outputs);
-        }
-        let by_columns = node.attributes.flag("storage_order", false)?;
-        let extents = x.shape().to_dims();
-        let indices = node.output(DType::I64, &output)?;
-        let chain = pool_by_into::<T, i64>(execution, x, &windows, &behind, &indices, move |seen| {
-            let best = largest(&seen);
-            let position = if by_columns { turned(best, seen.image, &extents[2..]) } else { best };
-            i64::try_from(position).unwrap_or(i64::MAX)
-        })?;
-        Ok(outputs.and_later(indices, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
-}
-
-/// The position of the largest element that a window sees.
-fn largest<T: Real>(seen: &Seen<'_, T>) -> usize {
-    let mut best: Option<(T, usize)> = None;
-    for position in seen.positions {
-        let x = seen.elements[*position];
-        match best {
-            Some((largest, _)) if !largest.less(x) && x.same(x) => {}
-            Some((largest, _)) if !largest.same(largest) => {}
-            _ => best = Some((x, *position)),
-        }
+    node.inputs.expect(0, Family::Reals)?;
+    let chain = pool_channels_first_into(execution, Pooling::Maximum, x, &windows, &out)?;
+    let outputs = Outputs::later(out, chain);
+    if node.n_results < 2 {
+        return Ok(outputs);
     }
-    best.map_or(seen.image, |(_, position)| position)
-}
-
-/// The position of an element if the first of the image's dimensions were the innermost.
-fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
-    let (mut rest, mut coordinates) = (position - image, Vec::new());
-    for extent in extents.iter().rev() {
-        coordinates.push(rest % extent);
-        rest /= extent;
-    }
-    let mut turned = 0;
-    for (coordinate, extent) in coordinates.iter().zip(extents.iter().rev()) {
-        turned = turned * extent + coordinate;
-    }
-    image + turned
+    let by_columns = node.attributes.flag("storage_order", false)?;
+    let indices = node.output(DType::I64, &output)?;
+    let chain = largest_positions_into(execution, by_columns, x, &windows, &indices)?;
+    Ok(outputs.and_later(indices, chain))
 }
 
 fn average(node: &Node<'_>) -> Result<Outputs, Error> {
@@ -103,26 +70,12 @@ fn average(node: &Node<'_>) -> Result<Outputs, Error> {
     let counts_padding = node.attributes.flag("count_include_pad", false)?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
-    with_floating!(dtype, T => {
-        let chain = match counts_padding {
-            false => pool_channels_first_into::<T>(execution, Pooling::Mean, x, &windows, &out)?,
-            true => pool_by_into::<T, T>(execution, x, &windows, &behind, &out, |seen| {
-                let sum: f64 = seen.positions.iter().map(|position| seen.elements[*position].to_f64()).sum();
-                #[allow(clippy::cast_precision_loss, reason = "windows are small")]
-                T::from_f64(sum / seen.n_counted as f64)
-            })?,
-        };
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
-}
-
-/// The p-norm of what a window sees.
-fn norm_of<T: Real>(seen: &Seen<'_, T>, p: f64) -> T {
-    let sizes = seen
-        .positions
-        .iter()
-        .map(|position| seen.elements[*position].to_f64().abs());
-    T::from_f64(sizes.map(|size| size.powf(p)).sum::<f64>().powf(1.0 / p))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = match counts_padding {
+        false => pool_channels_first_into(execution, Pooling::Mean, x, &windows, &out)?,
+        true => pool_by_into(execution, Seeing::Mean, x, &windows, &behind, &out)?,
+    };
+    Ok(Outputs::later(out, chain))
 }
 
 fn exponent(node: &Node<'_>) -> Result<f64, Error> {
@@ -148,12 +101,9 @@ fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
     let p = exponent(node)?;
     let (windows, behind, output) = laid(node)?;
     let out = node.output(dtype, &output)?;
-    with_floating!(dtype, T => {
-        let chain = pool_by_into::<T, T>(node.execution, x, &windows, &behind, &out, move |seen| {
-            norm_of(&seen, p)
-        })?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = pool_by_into(node.execution, Seeing::Norm(p), x, &windows, &behind, &out)?;
+    Ok(Outputs::later(out, chain))
 }
 
 /// One window over all of an image.
@@ -167,16 +117,15 @@ fn global(node: &Node<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
     let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
-    with_floating!(dtype, T => {
-        let chain = match pooling {
-            Some(pooling) => pool_channels_first_into::<T>(execution, pooling, x, &windows, &out)?,
-            None => {
-                let (p, behind) = (exponent(node)?, vec![0; windows.len()]);
-                pool_by_into::<T, T>(execution, x, &windows, &behind, &out, move |seen| norm_of(&seen, p))?
-            }
-        };
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = match pooling {
+        Some(pooling) => pool_channels_first_into(execution, pooling, x, &windows, &out)?,
+        None => {
+            let (p, behind) = (exponent(node)?, vec![0; windows.len()]);
+            pool_by_into(execution, Seeing::Norm(p), x, &windows, &behind, &out)?
+        }
+    };
+    Ok(Outputs::later(out, chain))
 }
 
 /// `MaxUnpool`: elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are those

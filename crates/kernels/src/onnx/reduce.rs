@@ -1,79 +1,35 @@
 //! Reductions over dimensions, and positions of extrema.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::reduce::{
-    self, Greater, Less, LogSumExp, Norm, Product, Reduction, Sum, SumOfSizes, SumOfSquares, Ties,
-    positions_into, reduce_into,
-};
-use tfrt_tensor::{DType, DenseHostTensor, Dims, Element, TensorMetadata};
+use tfrt_tensor::math::reduce::{Extremum, Reduction, Ties, positions_into, reduce_into};
+use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorMetadata};
 
 use super::cast::converted;
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs, with_floating, with_real};
-
-/// `reduction!(with_real, Sum)` is a reduction of the types that it is defined for.
-macro_rules! reduction {
-    ($with:ident, $reduction:ty) => {
-        |node| {
-            let dtype = node.inputs.dense(0)?.dtype();
-            $with!(dtype, T => of_dimensions::<$reduction, T>(node), else Err(node.inputs.unsupported(0, dtype)))
-        }
-    };
-}
-
-/// `through_f64!(Norm)` is a reduction of floats, for which integers are converted on the way.
-macro_rules! through_f64 {
-    ($reduction:ty) => {
-        |node| {
-            let x = node.inputs.dense(0)?;
-            let dtype = x.dtype();
-            with_floating!(dtype, T => of_dimensions::<$reduction, T>(node), else match dtype.is_integer() {
-                true => of_integers::<$reduction>(node, x),
-                false => Err(node.inputs.unsupported(0, dtype)),
-            })
-        }
-    };
-}
+use super::{Node, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("ArgMax", |node| position(node, true)),
     ("ArgMin", |node| position(node, false)),
-    ("ReduceL1", reduction!(with_real, SumOfSizes)),
-    ("ReduceL2", through_f64!(Norm)),
-    ("ReduceLogSum", through_f64!(LogSum)),
-    ("ReduceLogSumExp", through_f64!(LogSumExp)),
+    ("ReduceL1", |node| {
+        of_dimensions(node, Reduction::SumOfSizes)
+    }),
+    ("ReduceL2", |node| through_f64(node, Reduction::Norm)),
+    ("ReduceLogSum", |node| through_f64(node, Reduction::LogSum)),
+    ("ReduceLogSumExp", |node| {
+        through_f64(node, Reduction::LogSumExp)
+    }),
     ("ReduceMax", |node| extremum::<true>(node)),
-    ("ReduceMean", reduction!(with_real, reduce::Mean)),
+    ("ReduceMean", |node| of_dimensions(node, Reduction::Mean)),
     ("ReduceMin", |node| extremum::<false>(node)),
-    ("ReduceProd", reduction!(with_real, Product)),
-    ("ReduceSum", reduction!(with_real, Sum)),
-    ("ReduceSumSquare", reduction!(with_real, SumOfSquares)),
+    ("ReduceProd", |node| of_dimensions(node, Reduction::Product)),
+    ("ReduceSum", |node| of_dimensions(node, Reduction::Sum)),
+    ("ReduceSumSquare", |node| {
+        of_dimensions(node, Reduction::SumOfSquares)
+    }),
 ];
-
-/// The logarithm of the sum
-struct LogSum;
-
-impl<T: tfrt_tensor::math::number::Floating> Reduction<T> for LogSum {
-    type Partial = f64;
-    type Output = T;
-
-    fn empty() -> f64 {
-        0.0
-    }
-
-    fn take(partial: f64, x: T) -> f64 {
-        partial + x.to_f64()
-    }
-
-    fn combine(x: f64, y: f64) -> f64 {
-        x + y
-    }
-
-    fn finish(sum: f64, _: usize) -> T {
-        T::from_f64(sum.ln())
-    }
-}
 
 /// Which dimensions go, and what is left.
 struct Shape {
@@ -124,18 +80,30 @@ impl Shape {
     }
 }
 
-fn of_dimensions<R: Reduction<T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
+/// A reduction of the numbers that it is defined for.
+fn of_dimensions(node: &Node<'_>, reduction: Reduction) -> Result<Outputs, Error> {
+    let dtype = node.inputs.expect(0, Family::Reals)?;
     let x = node.inputs.dense(0)?;
     let shape = Shape::of(node, &x.shape().to_dims())?;
-    let out = node.output(R::Output::DTYPE, &shape.output)?;
-    let chain = reduce_into::<R, T>(node.execution, x, &shape.dimensions, &out)
+    let out = node.output(dtype, &shape.output)?;
+    let chain = reduce_into(node.execution, reduction, x, &shape.dimensions, &out)
         .map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
+/// A reduction of floats, for which integers are converted on the way.
+fn through_f64(node: &Node<'_>, reduction: Reduction) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    match x.dtype().is_integer() {
+        true => of_integers(node, reduction, x),
+        false => of_dimensions(node, reduction),
+    }
+}
+
 /// Reduces integers as `f64`, and converts back.
-fn of_integers<R: Reduction<f64, Output = f64>>(
+fn of_integers(
     node: &Node<'_>,
+    reduction: Reduction,
     x: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
     let dtype = x.dtype();
@@ -145,7 +113,7 @@ fn of_integers<R: Reduction<f64, Output = f64>>(
     let out = node.output(dtype, &shape.output)?;
     let (execution, written, reduced) = (node.execution.clone(), sums.clone(), shape.dimensions);
     let chain = chain.and_then_value(move |_| {
-        reduce_into::<R, f64>(&execution, &wide, &reduced, &written).into_value()
+        reduce_into(&execution, reduction, &wide, &reduced, &written).into_value()
     });
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {
@@ -173,10 +141,11 @@ fn extremum<const LARGEST: bool>(node: &Node<'_>) -> Result<Outputs, Error> {
             out.write()?.elements_mut::<T>()?.fill(limit);
             return Ok(result.into());
         }
-        let chain = match LARGEST {
-            true => reduce_into::<reduce::Maximum, T>(node.execution, &seen, &shape.dimensions, &out)?,
-            false => reduce_into::<reduce::Minimum, T>(node.execution, &seen, &shape.dimensions, &out)?,
+        let reduction = match LARGEST {
+            true => Reduction::Maximum,
+            false => Reduction::Minimum,
         };
+        let chain = reduce_into(node.execution, reduction, &seen, &shape.dimensions, &out)?;
         Ok(Outputs::later(result, chain))
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
@@ -192,7 +161,7 @@ fn seen_as(x: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> 
 /// `ArgMax` and `ArgMin`
 fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
-    let (dtype, extents) = (x.dtype(), x.shape().to_dims());
+    let extents = x.shape().to_dims();
     if extents.is_empty() {
         // A number is the largest of itself.
         return Ok(node.tensor_of(&[], &[0_i64])?.into());
@@ -207,11 +176,12 @@ fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
         false => drop(output.remove(dimension)),
     }
     let out = node.output(DType::I64, &output)?;
-    let execution = node.execution;
-    let chain = with_real!(dtype, T => match is_largest {
-        true => positions_into::<Greater, T>(execution, x, dimension, ties, &out),
-        false => positions_into::<Less, T>(execution, x, dimension, ties, &out),
-    }, else return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Reals)?;
+    let extremum = match is_largest {
+        true => Extremum::Greatest,
+        false => Extremum::Least,
+    };
+    let chain = positions_into(node.execution, extremum, x, dimension, ties, &out);
     let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }

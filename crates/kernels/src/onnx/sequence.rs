@@ -138,7 +138,7 @@ impl Node<'_> {
         let shape = stack_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
         let carried = Carried::new(self, tensors)?;
         let out = carried.output(self, &shape)?;
-        let parts: Vec<_> = carried.words.iter().collect();
+        let parts: Vec<_> = carried.tensors.iter().collect();
         let chain = stack_into(self.execution, &parts, axis, &out)?;
         carried.outputs(out, chain)
     }

@@ -1,6 +1,7 @@
 //! Softmax and its relatives, along a dimension.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
@@ -72,30 +73,29 @@ impl Rows {
 fn softmax(node: &Node<'_>, kind: Kind) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
-    with_floating!(dtype, T => {
-        let rows = Rows::of(node, x)?;
-        let out = node.output(dtype, &x.shape().to_dims())?;
-        let shape = TensorShape::new(&rows.extents)?;
-        let Some(order) = rows.order else {
-            let (x, seen) = (x.reshape(shape.clone())?, out.reshape(shape)?);
-            let chain = softmax_into::<T>(node.execution, kind, &x, &seen)?;
-            return Ok(Outputs::later(out, chain));
-        };
-        let turned = node.output(dtype, &rows.extents)?;
-        let there = Movement::transpose(&x.shape().to_dims(), &order)?;
-        let back = Movement::transpose(&rows.extents, &order)?;
-        let chain = there.run_into(node.execution, x, &turned)?;
-        let (result, execution) = (node.output(dtype, &rows.extents)?, node.execution.clone());
-        let (rows, execution_back) = (result.clone(), execution.clone());
-        let chain = chain.and_then_value(move |_| {
-            softmax_into::<T>(&execution, kind, &turned, &rows).into_value()
-        });
-        let written = out.clone();
-        let chain = chain.and_then_value(move |_| {
-            back.run_into(&execution_back, &result, &written).into_value()
-        });
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    node.inputs.expect(0, Family::Floats)?;
+    let rows = Rows::of(node, x)?;
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let shape = TensorShape::new(&rows.extents)?;
+    let Some(order) = rows.order else {
+        let (x, seen) = (x.reshape(shape.clone())?, out.reshape(shape)?);
+        let chain = softmax_into(node.execution, kind, &x, &seen)?;
+        return Ok(Outputs::later(out, chain));
+    };
+    let turned = node.output(dtype, &rows.extents)?;
+    let there = Movement::transpose(&x.shape().to_dims(), &order)?;
+    let back = Movement::transpose(&rows.extents, &order)?;
+    let chain = there.run_into(node.execution, x, &turned)?;
+    let (result, execution) = (node.output(dtype, &rows.extents)?, node.execution.clone());
+    let (rows, execution_back) = (result.clone(), execution.clone());
+    let chain =
+        chain.and_then_value(move |_| softmax_into(&execution, kind, &turned, &rows).into_value());
+    let written = out.clone();
+    let chain = chain.and_then_value(move |_| {
+        back.run_into(&execution_back, &result, &written)
+            .into_value()
+    });
+    Ok(Outputs::later(out, chain))
 }
 
 /// 1 where the largest element of a row is first found, else 0

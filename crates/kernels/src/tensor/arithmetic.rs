@@ -19,7 +19,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::window::{Padding, Window};
-use tfrt_tensor::{DenseHostTensor, Element, Tensor, TensorShape};
+use tfrt_tensor::{DType, DenseHostTensor, Element, Tensor, TensorShape};
 
 mod cpu;
 mod eigen;
@@ -103,7 +103,8 @@ fn max_pool(
         );
         return Err(Error::invalid_argument(message));
     }
-    pool::pool_into::<f32>(execution, Pooling::Maximum, input, &windows, output)
+    input.metadata().expect_dtype(DType::F32)?;
+    pool::pool_into(execution, Pooling::Maximum, input, &windows, output)
 }
 
 /// Puts zeros around the images of a tensor.

@@ -149,7 +149,7 @@ fn resize(
         ..Interpolation::LINEAR
     };
     let resize = Resize::new(interpolation, &own.to_dims(), &scaled.shape().to_dims())?;
-    let done = resize.run_into::<f32>(execution, &floats, &scaled)?;
+    let done = resize.run_into(execution, &floats, &scaled)?;
     Ok(done.map(move |_| scaled.clone().into()))
 }
 

@@ -22,6 +22,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::matmul::MatmulElement;
 use super::number::Floating;
 use super::parallel;
+use crate::math::Family;
+use crate::with_floating;
 use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 mod beside;
@@ -120,7 +122,18 @@ pub fn attention<T: AttentionElement>(
 /// # Errors
 ///
 /// As of [`attention()`], if the types differ, and those of [`parallel::fill`].
-pub fn attention_into<T: AttentionElement>(
+pub fn attention_into(
+    execution: &ExecutionContext,
+    options: &Attention,
+    inputs: [&DenseHostTensor; 3],
+    mask: TensorMask,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = inputs[0].dtype();
+    with_floating!(dtype, T => attention_of::<T>(execution, options, inputs, mask, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn attention_of<T: AttentionElement>(
     execution: &ExecutionContext,
     options: &Attention,
     [queries, keys, values]: [&DenseHostTensor; 3],

@@ -23,6 +23,8 @@ use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply};
 use super::number::{Number, Real};
 use super::window::{Window, Windows};
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_real;
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 pub mod channels_first;
@@ -209,7 +211,18 @@ pub struct TensorEpilogue {
 /// # Errors
 ///
 /// As of [`convolve`], and those of [`parallel::fill`].
-pub fn convolve_into<T: MatmulElement + Real>(
+pub fn convolve_into(
+    execution: &ExecutionContext,
+    convolution: &Convolution,
+    operands: [&DenseHostTensor; 2],
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = operands[0].dtype();
+    with_real!(dtype, T => convolve_of::<T>(execution, convolution, operands, epilogue, out), else Err(Family::Reals.lacks(dtype)))
+}
+
+fn convolve_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     convolution: &Convolution,
     [input, filter]: [&DenseHostTensor; 2],

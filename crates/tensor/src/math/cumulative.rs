@@ -2,12 +2,24 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::reduce::Reduction;
-use super::{parallel, vectorized};
-use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
+use super::reduce::{Product, Reduce, Sum};
+use super::{Family, parallel, vectorized_for};
+use crate::{
+    BF16, Complex, DType, DenseHostTensor, Element, F16, TensorView, TensorViewMut, from_bytes,
+    from_bytes_mut, to_bytes, to_bytes_mut, with_floating,
+};
 
 /// Results whose elements are neighbours that are made side by side.
 const SIDE_BY_SIDE: usize = 256;
+
+/// What is made of all elements up to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cumulation {
+    /// The sum; integers wrap around.
+    Sum,
+    /// The product; integers wrap around.
+    Product,
+}
 
 /// Which elements are taken in at each place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,8 +38,7 @@ struct Plan {
     order: Order,
 }
 
-/// Reduces, at each place along a dimension, all elements up to it: one of
-/// [`reduce`](super::reduce)'s `Sum`, `Product`, `Minimum`, `Maximum`...
+/// Makes, at each place along a dimension, the sum or product of all elements up to it.
 ///
 /// Elements are taken in one after the other, in the type of sums, and each result is rounded from that.
 ///
@@ -37,34 +48,35 @@ struct Plan {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if they are not, if there is no such dimension, or if the order is exclusive and the
-/// reduction has no result for nothing.
+/// `InvalidArgument` if they are not, if there is no such dimension, or if the elements are no numbers.
 ///
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::cumulative::{Order, cumulative};
-/// use tfrt_tensor::math::reduce::Sum;
+/// use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1, 2, 3], &[3])?;
 /// let mut out = [0; 3];
-/// cumulative::<Sum, i32>(&x, 0, Order::default(), &mut TensorViewMut::new(&mut out, &[3])?)?;
+/// let mut result = TensorViewMut::new(&mut out, &[3])?;
+/// cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut result)?;
 /// assert_eq!(out, [1, 3, 6]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
-pub fn cumulative<R: Reduction<T>, T: Element>(
+pub fn cumulative<T: Element>(
+    cumulation: Cumulation,
     x: &TensorView<'_, T>,
     dimension: usize,
     order: Order,
-    out: &mut TensorViewMut<'_, R::Output>,
+    out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = Plan::new::<R, T>(x.extents(), dimension, order, out.extents())?;
+    let run = cumulation.run(T::DTYPE)?;
+    let plan = Plan::new(x.extents(), dimension, order, out.extents())?;
+    let out = to_bytes_mut(out.as_mut_slice());
     match x.as_slice() {
-        Some(x) => plan.run::<R, T>(x, out.as_mut_slice()),
-        None => plan.run::<R, T>(&x.iter().collect::<Vec<T>>(), out.as_mut_slice()),
+        Some(x) => run(&plan, to_bytes(x), out),
+        None => run(&plan, to_bytes(&x.iter().collect::<Vec<T>>()), out),
     }
-    Ok(())
 }
 
 /// As [`cumulative()`], of dense tensors, on the workers of the request's queue if they are large: what differs
@@ -72,33 +84,67 @@ pub fn cumulative<R: Reduction<T>, T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`cumulative()`], if the types differ, and those of [`parallel::fill`].
-pub fn cumulative_into<R: Reduction<T>, T: Element>(
+/// Those of [`cumulative()`], `InvalidArgument` if the types differ, and those of [`parallel::fill_bytes`].
+pub fn cumulative_into(
     execution: &ExecutionContext,
+    cumulation: Cumulation,
     x: &DenseHostTensor,
     dimension: usize,
     order: Order,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
+    let run = cumulation.run(x.dtype())?;
+    out.metadata().expect_dtype(x.dtype())?;
     let extents = x.shape().to_dims();
-    let plan = Plan::new::<R, T>(&extents, dimension, order, &out.shape().to_dims())?;
+    let plan = Plan::new(&extents, dimension, order, &out.shape().to_dims())?;
     let x = x.clone();
     let chunk = parallel::chunk_len(2, plan.extent.saturating_mul(plan.inner));
-    parallel::fill(execution, out, chunk, move |first, part| {
+    let size = x.dtype().size_bytes().unwrap_or(1);
+    parallel::fill_bytes(execution, out, chunk, move |first, part| {
         let reading = x.read()?;
-        plan.run::<R, T>(&reading.elements::<T>()?[first..first + part.len()], part);
-        Ok(())
+        run(&plan, &reading.bytes()[first * size..][..part.len()], part)
     })
 }
 
+/// Makes whole slabs, of elements and to elements given as bytes.
+type Run = fn(&Plan, &[u8], &mut [u8]) -> Result<(), Error>;
+
+impl Cumulation {
+    /// The loops for elements of a type.
+    fn run(self, dtype: DType) -> Result<Run, Error> {
+        match self {
+            Cumulation::Sum => run_of::<Sum>(dtype),
+            Cumulation::Product => run_of::<Product>(dtype),
+        }
+    }
+}
+
+fn run_of<R>(dtype: DType) -> Result<Run, Error>
+where
+    R: Reduce<f32> + Reduce<f64> + Reduce<F16> + Reduce<BF16>,
+    R: Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,
+    R: Reduce<Complex<f32>> + Reduce<Complex<f64>>,
+{
+    fn run<R: Reduce<T>, T: Element>(plan: &Plan, x: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        plan.run::<R, T>(from_bytes(x)?, from_bytes_mut(out)?);
+        Ok(())
+    }
+    // What wraps around is the same bits whether there is a sign or not.
+    match dtype {
+        DType::Ui8 | DType::I8 => Ok(run::<R, u8>),
+        DType::Ui16 | DType::I16 => Ok(run::<R, u16>),
+        DType::Ui32 | DType::I32 => Ok(run::<R, u32>),
+        DType::Ui64 | DType::I64 => Ok(run::<R, u64>),
+        DType::Complex64 => Ok(run::<R, Complex<f32>>),
+        DType::Complex128 => Ok(run::<R, Complex<f64>>),
+        dtype => {
+            with_floating!(dtype, T => Ok(run::<R, T>), else Err(Family::Numbers.lacks(dtype)))
+        }
+    }
+}
+
 impl Plan {
-    fn new<R: Reduction<T>, T>(
-        x: &[usize],
-        dimension: usize,
-        order: Order,
-        out: &[usize],
-    ) -> Result<Plan, Error> {
+    fn new(x: &[usize], dimension: usize, order: Order, out: &[usize]) -> Result<Plan, Error> {
         let Some((extent, rest)) = x.get(dimension..).and_then(<[usize]>::split_first) else {
             let rank = x.len();
             let message = format!("there is no dimension {dimension}: the tensor has {rank}");
@@ -106,11 +152,6 @@ impl Plan {
         };
         if x != out {
             let message = format!("expected a result of shape {x:?}, found {out:?}");
-            return Err(Error::invalid_argument(message));
-        }
-        if order.exclusive && !R::OF_NOTHING {
-            let message =
-                "the first place has nothing before it, and the reduction no result for that";
             return Err(Error::invalid_argument(message));
         }
         Ok(Plan {
@@ -122,7 +163,7 @@ impl Plan {
     }
 
     /// Makes whole slabs: all that differs in the dimension and behind.
-    fn run<R: Reduction<T>, T: Element>(&self, x: &[T], out: &mut [R::Output]) {
+    fn run<R: Reduce<T>, T: Element>(&self, x: &[T], out: &mut [T]) {
         if out.is_empty() {
             return;
         }
@@ -137,13 +178,7 @@ impl Plan {
     }
 
     /// Makes `n` columns of a slab side by side.
-    fn columns<R: Reduction<T>, T: Element>(
-        &self,
-        x: &[T],
-        out: &mut [R::Output],
-        start: usize,
-        n: usize,
-    ) {
+    fn columns<R: Reduce<T>, T: Element>(&self, x: &[T], out: &mut [T], start: usize, n: usize) {
         let mut partials = [R::empty(); SIDE_BY_SIDE];
         let partials = &mut partials[..n];
         for number in 0..self.extent {
@@ -154,7 +189,7 @@ impl Plan {
             let at = row * self.inner + start;
             let (x, out) = (&x[at..at + n], &mut out[at..at + n]);
             let exclusive = self.order.exclusive;
-            vectorized(
+            vectorized_for::<T, _>(
                 #[inline(always)]
                 || {
                     for ((partial, x), out) in partials.iter_mut().zip(x).zip(out) {
@@ -175,17 +210,15 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::math::elementwise::{Cast, Unary};
-    use crate::math::reduce::{Maximum, Product, Sum};
     use crate::math::testing::{coordinates, layouts};
-    use crate::{BF16, F16};
     use proptest::prelude::*;
 
     /// The results by the definition: for each place a fold over those that it is made of.
-    fn folds<R: Reduction<T>, T: Element>(
+    fn folds<R: Reduce<T>, T: Element>(
         x: &TensorView<'_, T>,
         dimension: usize,
         order: Order,
-    ) -> Vec<R::Output> {
+    ) -> Vec<T> {
         let extent = x.extents()[dimension];
         let one = |index: usize| {
             let mut place = coordinates(index, x.extents());
@@ -210,15 +243,16 @@ mod tests {
         (0..x.n_elements()).map(one).collect()
     }
 
-    fn check<R: Reduction<T>, T: Element>(
+    fn check<R: Reduce<T>, T: Element>(
+        cumulation: Cumulation,
         x: &TensorView<'_, T>,
         dimension: usize,
         order: Order,
     ) -> Result<(), TestCaseError> {
         let wanted = folds::<R, T>(x, dimension, order);
-        let mut out = vec![R::Output::ZERO; wanted.len()];
+        let mut out = vec![T::ZERO; wanted.len()];
         let mut view = TensorViewMut::new(&mut out, x.extents()).unwrap();
-        cumulative::<R, T>(x, dimension, order, &mut view).unwrap();
+        cumulative(cumulation, x, dimension, order, &mut view).unwrap();
         prop_assert_eq!(crate::to_bytes(&out), crate::to_bytes(&wanted));
         Ok(())
     }
@@ -239,16 +273,14 @@ mod tests {
             let small: Vec<i8> = values.iter().map(|x| <Cast<i8> as Unary<f32>>::apply(*x)).collect();
             let brief: Vec<BF16> = values.iter().map(|x| BF16(half::bf16::from_f32(x.clamp(-9.0, 9.0)).to_bits())).collect();
             if x[..layout.len].iter().all(|x| x.is_finite()) {
-                check::<Sum, f32>(&layout.view(&x), dimension, order)?;
+                check::<Sum, f32>(Cumulation::Sum, &layout.view(&x), dimension, order)?;
             }
-            check::<Sum, i8>(&layout.view(&small), dimension, order)?;
-            check::<Product, i8>(&layout.view(&small), dimension, order)?;
+            check::<Sum, i8>(Cumulation::Sum, &layout.view(&small), dimension, order)?;
+            check::<Product, i8>(Cumulation::Product, &layout.view(&small), dimension, order)?;
             if values[..layout.len].iter().all(|x| x.is_finite()) {
-                check::<Sum, F16>(&layout.view(&halves), dimension, order)?;
-                check::<Product, BF16>(&layout.view(&brief), dimension, order)?;
+                check::<Sum, F16>(Cumulation::Sum, &layout.view(&halves), dimension, order)?;
+                check::<Product, BF16>(Cumulation::Product, &layout.view(&brief), dimension, order)?;
             }
-            let inclusive = Order { exclusive: false, reverse };
-            check::<Maximum, f32>(&layout.view(&x), dimension, inclusive)?;
         }
     }
 
@@ -261,17 +293,16 @@ mod tests {
             exclusive: true,
             reverse: false,
         };
-        assert!(cumulative::<Maximum, f32>(&x, 0, exclusive, &mut view).is_err());
-        assert!(cumulative::<Sum, f32>(&x, 1, exclusive, &mut view).is_err());
-        cumulative::<Sum, f32>(&x, 0, Order::default(), &mut view).unwrap();
+        assert!(cumulative(Cumulation::Sum, &x, 1, exclusive, &mut view).is_err());
+        cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut view).unwrap();
         assert!(out[0] == 1.0 && out[1].is_nan() && out[2].is_nan());
         let scalar = TensorView::new(&[1.0_f32], &[]).unwrap();
         let mut out = [0.0];
         let mut view = TensorViewMut::new(&mut out, &[]).unwrap();
-        assert!(cumulative::<Sum, f32>(&scalar, 0, exclusive, &mut view).is_err());
+        assert!(cumulative(Cumulation::Sum, &scalar, 0, exclusive, &mut view).is_err());
         let large = [0, 1 << 40, 1 << 40];
         let x = TensorView::<f32>::new(&[], &large).unwrap();
         let mut view = TensorViewMut::new(&mut [], &large).unwrap();
-        cumulative::<Sum, f32>(&x, 1, exclusive, &mut view).unwrap();
+        cumulative(Cumulation::Sum, &x, 1, exclusive, &mut view).unwrap();
     }
 }

@@ -1,6 +1,60 @@
 //! From types of elements to Rust types: the families of numbers. [`with_element!`](crate::with_element) is for all
 //! types.
 
+use tfrt_host::{DType, Error};
+
+/// A family of types of elements that arithmetic is defined for.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_tensor::DType;
+/// use tfrt_tensor::math::Family;
+///
+/// assert!(Family::Floats.has(DType::Bf16) && Family::Reals.has(DType::I8));
+/// assert!(!Family::Reals.has(DType::Complex64) && !Family::Numbers.has(DType::I1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Floats of 16, 32 and 64 bits.
+    Floats,
+    /// Integers of 8 to 64 bits.
+    Integers,
+    /// Floats and integers.
+    Reals,
+    /// Real numbers and complex ones.
+    Numbers,
+}
+
+impl Family {
+    /// Returns whether a type is one of the family.
+    pub fn has(self, dtype: DType) -> bool {
+        let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+        match self {
+            Family::Floats => is_float,
+            Family::Integers => dtype.is_integer(),
+            Family::Reals => is_float || dtype.is_integer(),
+            Family::Numbers => {
+                is_float
+                    || dtype.is_integer()
+                    || matches!(dtype, DType::Complex64 | DType::Complex128)
+            }
+        }
+    }
+
+    /// An error about a tensor of a type that is none of the family.
+    #[cold]
+    pub(crate) fn lacks(self, dtype: DType) -> Error {
+        let wanted = match self {
+            Family::Floats => "floats",
+            Family::Integers => "integers",
+            Family::Reals => "real numbers",
+            Family::Numbers => "numbers",
+        };
+        Error::invalid_argument(format!("expected a tensor of {wanted}, found {dtype}"))
+    }
+}
+
 /// Does something for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
 ///
 /// # Examples

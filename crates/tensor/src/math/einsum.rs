@@ -7,6 +7,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::Number;
 use super::parallel;
+use crate::math::Family;
+use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element};
 
 /// Which dimensions of several tensors are one.
@@ -120,7 +122,19 @@ fn row_major(extents: &[usize]) -> Dims {
 /// # Errors
 ///
 /// `InvalidArgument` if they have not as many elements, or are of other types, and those of [`parallel::fill`].
-pub fn einsum_into<T: Number>(
+pub fn einsum_into(
+    execution: &ExecutionContext,
+    labels: Labels,
+    inputs: &[&DenseHostTensor],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = inputs
+        .first()
+        .map_or(crate::DType::F32, |first| first.dtype());
+    with_real!(dtype, T => einsum_of::<T>(execution, labels, inputs, out), else Err(Family::Reals.lacks(dtype)))
+}
+
+fn einsum_of<T: Number>(
     execution: &ExecutionContext,
     labels: Labels,
     inputs: &[&DenseHostTensor],

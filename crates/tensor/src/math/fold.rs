@@ -4,6 +4,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::Number;
 use super::parallel;
+use crate::math::Family;
+use crate::with_number;
 use crate::{DenseHostTensor, Dims};
 
 /// How patches lie along one dimension of a picture.
@@ -60,7 +62,17 @@ impl Patches {
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn fold_into<T: Number>(
+pub fn fold_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    patches: &[Patches],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_number!(dtype, T => fold_of::<T>(execution, x, patches, out), else Err(Family::Numbers.lacks(dtype)))
+}
+
+fn fold_of<T: Number>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     patches: &[Patches],

@@ -6,7 +6,7 @@
 //! | cross entropy with labels | [`cross_entropy_gradient`]; [`cross_entropy`] is the loss |
 //! | layer norm | [`layer_norm()`] |
 //! | relu | [`elementwise::ReluGradient`](super::elementwise::ReluGradient) |
-//! | a bias | [`reduce::Sum`](super::reduce::Sum) over all dimensions but the last |
+//! | a bias | [`Reduction::Sum`](super::reduce::Reduction::Sum) over all dimensions but the last |
 //! | a matrix product | products with the other factor transposed ([`matmul`](super::matmul)) |
 //! | pooling | [`pool::gradient`](super::pool::gradient) |
 //! | convolutions, batch norm | functions of [`conv`](super::conv) and [`normalize`](super::normalize) |

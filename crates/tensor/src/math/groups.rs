@@ -6,9 +6,11 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::{Identity, unary};
-use super::number::Floating;
-use super::reduce::{Mean, Reduction, SumOfSquares, block};
+use super::number::{Floating, Real};
+use super::reduce::{Mean, Reduce, SumOfSquares, block};
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// Which channels are normalised together, and what by.
@@ -82,7 +84,25 @@ pub fn groups<T: Floating>(
 /// # Errors
 ///
 /// As of [`groups()`], if the types differ, and those of [`parallel::fill`].
-pub fn groups_into<T: Floating>(
+pub fn groups_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    groups: &Groups<f64>,
+    lists: [Option<&DenseHostTensor>; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => {
+        let groups = Groups {
+            dimension: groups.dimension,
+            n_groups: groups.n_groups,
+            epsilon: T::from_f64(groups.epsilon),
+        };
+        groups_of::<T>(execution, x, &groups, lists, out)
+    }, else Err(Family::Floats.lacks(dtype)))
+}
+
+fn groups_of<T: Floating>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     groups: &Groups<T>,
@@ -224,7 +244,7 @@ impl Plan {
 
 /// Takes the mean from all elements; returns what they are to be multiplied with then.
 fn centre<T: Floating>(group: &mut [T], epsilon: T) -> T {
-    let mean = <Mean as Reduction<T>>::finish(block::<Mean, T>(group), group.len());
+    let mean = <Mean as Reduce<T>>::finish(block::<Mean, T>(group), group.len());
     vectorized(
         #[inline(always)]
         || group.iter_mut().for_each(|x| *x = x.minus(mean)),

@@ -5,6 +5,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::number::Real;
 use super::parallel;
 use crate::DenseHostTensor;
+use crate::math::Family;
+use crate::with_floating;
 
 /// Finds the determinants of square matrices, by elimination with the largest pivots, in `f64`.
 ///
@@ -15,7 +17,16 @@ use crate::DenseHostTensor;
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes are not that, and those of [`parallel::fill`].
-pub fn determinants_into<T: Real>(
+pub fn determinants_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => determinants_of::<T>(execution, x, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn determinants_of<T: Real>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     out: &DenseHostTensor,

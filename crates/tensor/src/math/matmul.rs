@@ -9,6 +9,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::elementwise::broadcast_extents;
 use super::number::Number;
 use super::parallel::{self, Parts};
+use crate::math::Family;
+use crate::with_number;
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
@@ -46,6 +48,16 @@ impl<T: Number> Default for Scale<T> {
         Scale {
             of_product: T::ONE,
             of_result: T::ZERO,
+        }
+    }
+}
+
+impl Scale<f64> {
+    /// The factors in the type of the elements.
+    fn rounded<T: MatmulElement>(self) -> Scale<T> {
+        Scale {
+            of_product: T::from_number(self.of_product),
+            of_result: T::from_number(self.of_result),
         }
     }
 }
@@ -97,7 +109,18 @@ pub fn matmul<T: MatmulElement>(
 /// # Errors
 ///
 /// As of [`matmul`], and those of [`parallel::fill`].
-pub fn matmul_into<T: MatmulElement>(
+pub fn matmul_into(
+    execution: &ExecutionContext,
+    scale: Scale<f64>,
+    factors: [&DenseHostTensor; 2],
+    transpose: [bool; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = factors[0].dtype();
+    with_number!(dtype, T => matmul_of::<T>(execution, scale.rounded(), factors, transpose, out), else Err(Family::Numbers.lacks(dtype)))
+}
+
+fn matmul_of<T: MatmulElement>(
     execution: &ExecutionContext,
     scale: Scale<T>,
     [a, b]: [&DenseHostTensor; 2],

@@ -37,13 +37,14 @@ mod sequences;
 mod shuffle;
 mod slice;
 mod triangle;
+mod words;
 
 pub use gather::gather_nd_extents;
 pub use gather::{Position, gather_elements, gather_elements_into, gather_nd, gather_nd_into};
 pub use join::{concat, concat_extents, concat_into, stack, stack_extents, stack_into};
 pub use one_hot::{one_hot, one_hot_extents, one_hot_into};
 pub use pad::Edge;
-pub use scatter::{Replace, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
+pub use scatter::{Combine, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
 pub use sequences::{AtTheEnd, centered, reverse_sequences_into, write_behind};
 pub use shuffle::shuffle_into;
 pub use slice::Slice;
@@ -279,20 +280,26 @@ impl Movement {
     }
 
     /// As [`run_around`](Self::run_around), of dense tensors, on the workers of the request's queue if they are
-    /// large.
+    /// large; what [`pad`](Self::pad) adds around is the only element of a tensor.
     ///
     /// # Errors
     ///
-    /// As of [`run_into`](Self::run_into), and `InvalidArgument` if the tensors are not of `T`s.
-    pub fn run_around_into<T: Element>(
+    /// As of [`run_into`](Self::run_into), and `InvalidArgument` if there is another number of elements to add.
+    pub fn run_around_into(
         &self,
         execution: &ExecutionContext,
         x: &DenseHostTensor,
-        around: T,
+        around: &DenseHostTensor,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        crate::dense::expect_dtype::<T>(x.metadata())?;
-        self.run_bytes_into(execution, x, to_bytes(&[around]).to_vec(), out)
+        around.metadata().expect_dtype(x.dtype())?;
+        if around.n_elements() != 1 {
+            let found = around.metadata();
+            let message = format!("expected one element to put around, found {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        let around = around.read()?.bytes().to_vec();
+        self.run_bytes_into(execution, x, around, out)
     }
 
     fn run_bytes_into(

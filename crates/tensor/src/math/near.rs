@@ -5,6 +5,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::elementwise::expect_same;
 use super::number::Real;
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_floating;
 use crate::{DenseHostTensor, Element};
 
 /// How elements are divided by their neighbours in other channels: by
@@ -30,7 +32,17 @@ pub struct Neighbours {
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes are not that, or if types differ, and those of [`parallel::fill`].
-pub fn neighbours_into<T: Real>(
+pub fn neighbours_into(
+    execution: &ExecutionContext,
+    neighbours: Neighbours,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => neighbours_of::<T>(execution, neighbours, x, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn neighbours_of<T: Real>(
     execution: &ExecutionContext,
     neighbours: Neighbours,
     x: &DenseHostTensor,
@@ -172,7 +184,18 @@ fn divide(
 /// # Errors
 ///
 /// `InvalidArgument` if they are not, or if there is no such dimension, and those of [`parallel::fill`].
-pub fn norm_into<T: Real>(
+pub fn norm_into(
+    execution: &ExecutionContext,
+    dimension: usize,
+    is_of_squares: bool,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => norm_of::<T>(execution, dimension, is_of_squares, x, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn norm_of<T: Real>(
     execution: &ExecutionContext,
     dimension: usize,
     is_of_squares: bool,

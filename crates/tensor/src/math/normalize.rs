@@ -14,7 +14,7 @@
 use tfrt_host::Error;
 
 use super::number::{Floating, Number};
-use super::reduce::{self, Mean, Sum, SumOfSquares, block};
+use super::reduce::{self, Reduction, Sum, SumOfSquares, block};
 use super::rows::{Row, is_streamed};
 use super::vectorized;
 use crate::{Element, TensorView, TensorViewMut};
@@ -333,7 +333,8 @@ pub fn channel_statistics<T: Floating>(x: &TensorView<'_, T>) -> Result<(Vec<T>,
     let dimensions: Vec<usize> = (0..leading.len()).collect();
     let mut mean = vec![T::ZERO; *n_channels];
     let shape = [*n_channels];
-    reduce::reduce::<Mean, T>(x, &dimensions, &mut TensorViewMut::new(&mut mean, &shape)?)?;
+    let mut result = TensorViewMut::new(&mut mean, &shape)?;
+    reduce::reduce(Reduction::Mean, x, &dimensions, &mut result)?;
     let n = leading
         .iter()
         .fold(1_usize, |product, extent| product.saturating_mul(*extent));

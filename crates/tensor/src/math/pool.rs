@@ -10,6 +10,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::number::Real;
 use super::window::{Window, Windows};
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod channels_first;
@@ -21,7 +23,7 @@ mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
 pub use channels_first::{pool_channels_first, pool_channels_first_into};
-pub use general::{Seen, pool_by_into};
+pub use general::{Seeing, largest_positions_into, pool_by_into};
 pub use gradient::{gradient, gradient_into};
 pub use vectors::pool_f32_into;
 
@@ -96,7 +98,18 @@ pub fn pool<T: Real>(
 /// # Errors
 ///
 /// As of [`pool`], and those of [`parallel::fill`].
-pub fn pool_into<T: Real>(
+pub fn pool_into(
+    execution: &ExecutionContext,
+    pooling: Pooling,
+    input: &DenseHostTensor,
+    windows: &[Window],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = input.dtype();
+    with_real!(dtype, T => pool_of::<T>(execution, pooling, input, windows, out), else Err(Family::Reals.lacks(dtype)))
+}
+
+fn pool_of<T: Real>(
     execution: &ExecutionContext,
     pooling: Pooling,
     input: &DenseHostTensor,

@@ -195,13 +195,13 @@ impl Resize {
     /// # Errors
     ///
     /// As of [`run`](Self::run), if the types differ, and those of [`parallel::fill`].
-    pub fn run_into<T: Floating<Wide: Real>>(
+    pub fn run_into(
         &self,
         execution: &ExecutionContext,
         x: &DenseHostTensor,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        crate::dense::expect_dtype::<T>(x.metadata())?;
+        crate::dense::expect_dtype::<f32>(x.metadata())?;
         self.expect(&x.shape().to_dims(), &out.shape().to_dims())?;
         let (this, x, strides) = (self.clone(), x.clone(), x.shape().strides());
         let row = match out.n_elements() {
@@ -209,7 +209,7 @@ impl Resize {
             _ => self.output[self.split()..].iter().product(),
         };
         let chunk = parallel::chunk_len(self.cost(), row);
-        parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
             this.part(x.read()?.elements()?, &strides, first, part);
             Ok(())
         })

@@ -3,10 +3,13 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+use super::cast::load;
 use super::number::Real;
 use super::parallel;
 use super::resize::cubic;
+use crate::math::Family;
 use crate::{DenseHostTensor, Dims};
+use crate::{with_floating, with_real};
 
 /// What an element is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +57,29 @@ const CUBIC: f64 = -0.75;
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn grid_into<T: Real, G: Real>(
+pub fn grid_into(
     execution: &ExecutionContext,
     options: Grid,
     x: &DenseHostTensor,
     grid: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    x.metadata().expect_dtype(T::DTYPE)?;
-    grid.metadata().expect_dtype(G::DTYPE)?;
+    let (dtype, of_grid) = (x.dtype(), grid.dtype());
+    if !Family::Floats.has(of_grid) {
+        return Err(Family::Floats.lacks(of_grid));
+    }
+    with_real!(dtype, T => grid_of::<T>(execution, options, x, grid, out), else {
+        Err(Family::Reals.lacks(dtype))
+    })
+}
+
+fn grid_of<T: Real>(
+    execution: &ExecutionContext,
+    options: Grid,
+    x: &DenseHostTensor,
+    grid: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
     let (extents, places, output) = (
         x.shape().to_dims(),
         grid.shape().to_dims(),
@@ -86,18 +103,21 @@ pub fn grid_into<T: Real, G: Real>(
         .iter()
         .fold(1_usize, |n, extent| n.saturating_mul(*extent))
         .max(1);
-    let (x, grid) = (x.clone(), grid.clone());
+    let (x, grid, of_grid) = (x.clone(), grid.clone(), grid.dtype());
+    let row = rank * of_grid.size_bytes().unwrap_or(1);
     let chunk = parallel::chunk_len(16_usize.saturating_mul(1 << (2 * rank)), 1);
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let (x, grid) = (x.read()?, grid.read()?);
-        let (elements, grid) = (x.elements::<T>()?, grid.elements::<G>()?);
+        let elements = x.elements::<T>()?;
         let mut at: SmallVec<[f64; 3]> = SmallVec::from_elem(0.0, rank);
+        let mut stated = at.clone();
         for (index, out) in part.iter_mut().enumerate() {
             let (number, place) = ((first + index) / n_places, (first + index) % n_places);
             let image = &elements[number * n_inputs..][..n_inputs];
-            let place = &grid[(number / channels * n_places + place) * rank..][..rank];
+            let place = &grid.bytes()[(number / channels * n_places + place) * row..][..row];
+            load(of_grid, place, &mut stated)?;
             for (dimension, at) in at.iter_mut().enumerate() {
-                *at = options.place(place[rank - 1 - dimension].to_f64(), spatial[dimension]);
+                *at = options.place(stated[rank - 1 - dimension], spatial[dimension]);
             }
             *out = T::from_f64(options.sample(image, &spatial, &at, 0));
         }
@@ -231,7 +251,19 @@ pub struct Regions {
 ///
 /// `InvalidArgument` if the shapes are not that, if there is no such picture, or a region is no number or far too
 /// large, and those of [`parallel::fill`].
-pub fn regions_into<T: Real>(
+pub fn regions_into(
+    execution: &ExecutionContext,
+    options: Regions,
+    x: &DenseHostTensor,
+    regions: Vec<[f64; 4]>,
+    images: Vec<usize>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => regions_of::<T>(execution, options, x, regions, images, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn regions_of<T: Real>(
     execution: &ExecutionContext,
     options: Regions,
     x: &DenseHostTensor,

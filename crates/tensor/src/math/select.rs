@@ -83,13 +83,13 @@ fn number_order<T: Real>(a: T, b: T) -> Ordering {
 /// use tfrt_tensor::math::select::coordinates_into;
 ///
 /// let mut out = [0; 4];
-/// coordinates_into(&[2, 3], 6, |index| index == 1 || index == 5, &mut out);
+/// coordinates_into(&[2, 3], 6, &|index| index == 1 || index == 5, &mut out);
 /// assert_eq!(out, [0, 1, 1, 2]);
 /// ```
 pub fn coordinates_into(
     extents: &[usize],
     n_elements: usize,
-    is_wanted: impl Fn(usize) -> bool,
+    is_wanted: &dyn Fn(usize) -> bool,
     out: &mut [i64],
 ) {
     let n_wanted = out.len() / extents.len().max(1);
@@ -131,12 +131,12 @@ impl Classes {
 /// use tfrt_tensor::math::select::classes;
 ///
 /// let letters = ['c', 'a', 'c', 'b'];
-/// let sorted = classes(4, true, |a, b| letters[a].cmp(&letters[b]));
+/// let sorted = classes(4, true, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!((sorted.firsts, sorted.kinds, sorted.counts), (vec![1, 3, 0], vec![2, 0, 2, 1], vec![1, 1, 2]));
-/// let found = classes(4, false, |a, b| letters[a].cmp(&letters[b]));
+/// let found = classes(4, false, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!(found.firsts, [0, 1, 3]);
 /// ```
-pub fn classes(n: usize, is_sorted: bool, order: impl Fn(usize, usize) -> Ordering) -> Classes {
+pub fn classes(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Ordering) -> Classes {
     let mut things: Vec<usize> = (0..n).collect();
     // Of the same kind the first comes first.
     things.sort_by(|a, b| order(*a, *b));
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_is_no_number_comes_last_and_is_one_kind() {
         let x = [f32::NAN, 1.0, -0.0, f32::NAN, 0.0];
-        let found = classes(5, true, |a, b| x[a].order(x[b]));
+        let found = classes(5, true, &|a, b| x[a].order(x[b]));
         assert_eq!(found.firsts, [2, 1, 0]);
         assert_eq!(found.counts, [2, 1, 2]);
     }
@@ -175,10 +175,10 @@ mod tests {
     fn coordinates_are_listed_by_dimension() {
         let x = [0, 5, 0, 7, 0, 8];
         let mut found = [9; 6];
-        coordinates_into(&[2, 3], 6, |index| x[index] != 0, &mut found);
+        coordinates_into(&[2, 3], 6, &|index| x[index] != 0, &mut found);
         assert_eq!(found, [0, 1, 1, 1, 0, 2]);
-        coordinates_into(&[], 1, |_| true, &mut []);
-        coordinates_into(&[0, 3], 0, |_| true, &mut []);
+        coordinates_into(&[], 1, &|_| true, &mut []);
+        coordinates_into(&[0, 3], 0, &|_| true, &mut []);
     }
 
     #[test]

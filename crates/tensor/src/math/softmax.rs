@@ -7,9 +7,11 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::functions::Float;
 use super::number::Floating;
-use super::reduce::{BLOCK, Reduction, Sum, block, block_by};
+use super::reduce::{BLOCK, Reduce, Sum, block, block_by};
 use super::rows::{Row, chunk_len, each_row, is_streamed};
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What is made of each row.
@@ -70,7 +72,17 @@ pub fn softmax<T: Floating>(
 /// # Errors
 ///
 /// As of [`softmax`], and those of [`parallel::fill`].
-pub fn softmax_into<T: Floating>(
+pub fn softmax_into(
+    execution: &ExecutionContext,
+    kind: Kind,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => softmax_of::<T>(execution, kind, x, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn softmax_of<T: Floating>(
     execution: &ExecutionContext,
     kind: Kind,
     x: &DenseHostTensor,
@@ -124,9 +136,8 @@ pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
 /// tells of it.
 struct Largest;
 
-impl<T: Floating> Reduction<T> for Largest {
+impl<T: Floating> Reduce<T> for Largest {
     type Partial = T;
-    type Output = T;
 
     #[inline(always)]
     fn empty() -> T {

@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::Real;
-use super::parallel;
-use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+use super::{Family, parallel};
+use crate::{DType, DenseHostTensor, Dims, TensorView, TensorViewMut, from_bytes, with_real};
 
 /// Which elements are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +87,19 @@ pub fn top_k<T: Real>(
 ///
 /// # Shapes
 ///
-/// As of [`top_k()`].
+/// Those of [`top_k()`].
 ///
 /// # Errors
 ///
-/// As of [`top_k()`], if the types differ, and those of [`parallel::fill`].
-pub fn top_k_positions_into<T: Real>(
+/// Those of [`top_k()`], `InvalidArgument` if the elements are no real numbers, and those of [`parallel::fill`].
+pub fn top_k_positions_into(
     execution: &ExecutionContext,
     which: Which,
     x: &DenseHostTensor,
     dimension: usize,
     positions: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
+    let find = find_of(x.dtype())?;
     let (extents, strides) = (x.shape().to_dims(), x.shape().strides());
     let out = positions.shape().to_dims();
     let plan = Plan::new(which, (&extents, &strides), dimension, &out)?;
@@ -110,9 +110,24 @@ pub fn top_k_positions_into<T: Real>(
     let x = x.clone();
     let chunk = parallel::chunk_len(ratio.saturating_mul(16), inner);
     parallel::fill(execution, positions, chunk, move |first, part| {
-        plan.run::<T>(x.read()?.elements()?, first, part, |_, _| ());
-        Ok(())
+        find(&plan, x.read()?.bytes(), first, part)
     })
+}
+
+/// Makes positions from one on, of elements given as bytes.
+type Find = fn(&Plan, &[u8], usize, &mut [i64]) -> Result<(), Error>;
+
+fn find_of(dtype: DType) -> Result<Find, Error> {
+    fn find<T: Real>(
+        plan: &Plan,
+        x: &[u8],
+        first: usize,
+        positions: &mut [i64],
+    ) -> Result<(), Error> {
+        plan.run::<T>(from_bytes(x)?, first, positions, |_, _| ());
+        Ok(())
+    }
+    with_real!(dtype, T => Ok(find::<T>), else Err(Family::Reals.lacks(dtype)))
 }
 
 impl Plan {

@@ -2,9 +2,11 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::number::Floating;
+use super::number::{Floating, Real};
 use super::softmax::{Kind, row_in_place};
 use super::{parallel, vectorized};
+use crate::math::Family;
+use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut, from_bytes_mut};
 
 #[cfg(test)]
@@ -32,6 +34,18 @@ pub struct Momentum<T> {
     pub decay: T,
     /// Whether to look ahead.
     pub is_nesterov: bool,
+}
+
+impl Momentum<f64> {
+    /// The numbers of the step in the type of the weights.
+    fn rounded<T: Floating>(self) -> Momentum<T> {
+        Momentum {
+            rate: T::from_f64(self.rate),
+            of_velocity: T::from_f64(self.of_velocity),
+            decay: T::from_f64(self.decay),
+            is_nesterov: self.is_nesterov,
+        }
+    }
 }
 
 /// Calculates the mean over rows of the cross entropy between `targets` and the softmax of `logits`, and the
@@ -157,7 +171,17 @@ pub fn momentum<T: Floating>(
 /// # Errors
 ///
 /// `InvalidArgument` if the tensors are not of one shape or their elements no `T`s, and those of [`parallel::fill`].
-pub fn descend_into<T: Floating>(
+pub fn descend_into(
+    execution: &ExecutionContext,
+    rate: f64,
+    gradient: &DenseHostTensor,
+    weights: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = weights.dtype();
+    with_floating!(dtype, T => descend_of::<T>(execution, T::from_f64(rate), gradient, weights), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn descend_of<T: Floating>(
     execution: &ExecutionContext,
     rate: T,
     gradient: &DenseHostTensor,
@@ -188,7 +212,18 @@ pub fn descend_into<T: Floating>(
 ///
 /// `InvalidArgument` if the tensors are not of one shape or their elements no `T`s, `FailedPrecondition` if
 /// somebody uses the velocities, and those of [`parallel::fill`].
-pub fn momentum_into<T: Floating>(
+pub fn momentum_into(
+    execution: &ExecutionContext,
+    step: Momentum<f64>,
+    gradient: &DenseHostTensor,
+    velocity: &DenseHostTensor,
+    weights: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = weights.dtype();
+    with_floating!(dtype, T => momentum_of::<T>(execution, step.rounded(), gradient, velocity, weights), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn momentum_of<T: Floating>(
     execution: &ExecutionContext,
     step: Momentum<T>,
     gradient: &DenseHostTensor,

@@ -64,7 +64,7 @@ impl Bed {
                 let extents = output_extents(&[2, h, w, c], &windows).unwrap();
                 let (out, other) = (self.zeros(&extents), self.zeros(&extents));
                 let found = self.floats(pool_f32_into(e, pooling, &x, &windows, &out), &out);
-                let wanted = pool_into::<f32>(e, pooling, &x, &windows, &other);
+                let wanted = pool_into(e, pooling, &x, &windows, &other);
                 assert_near(&found, &self.floats(wanted, &other));
                 all.push(bits(&found));
             }
@@ -239,7 +239,7 @@ fn pools_of_few_channels_are_those_of_the_definition() {
                 let (out, other) = (bed.zeros(&extents), bed.zeros(&extents));
                 let e = &bed.execution;
                 let found = bed.floats(pool_f32_into(e, pooling, &x, windows, &out), &out);
-                let wanted = pool_into::<f32>(e, pooling, &x, windows, &other);
+                let wanted = pool_into(e, pooling, &x, windows, &other);
                 let wanted = bed.floats(wanted, &other);
                 if pooling != Pooling::Maximum {
                     assert_near(&found, &wanted);

@@ -1,6 +1,5 @@
 //! Elements moved on a queue's workers: what views give.
 
-use tfrt_tensor::math::elementwise::Add;
 use tfrt_tensor::math::movement::*;
 use tfrt_tensor::{DenseHostTensor, TensorViewMut};
 
@@ -80,7 +79,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let reading = named.read().unwrap();
     let named_view = reading.view::<i64>().unwrap();
     let out = bed.zeros(&shape);
-    let done = gather_elements_into::<f32, i64>(e, &x, 1, &named, &out);
+    let done = gather_elements_into(e, &x, 1, &named, &out);
     all.push(bed.bits(done, &out));
     let wanted = seen(&shape, |out| {
         gather_elements(&views[0], 1, &named_view, out)
@@ -88,17 +87,17 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     assert_eq!(all.last().unwrap(), &wanted);
     let updates = bed.random(&shape, 9);
     let out = bed.zeros(&extents);
-    let done = scatter_elements_into::<Add, f32, i64>(e, &x, 1, &named, &updates, &out);
+    let done = scatter_elements_into(e, Combine::Add, &x, 1, &named, &updates, &out);
     all.push(bed.bits(done, &out));
     let reading = updates.read().unwrap();
     let given = reading.view().unwrap();
     let wanted = seen(&extents, |out| {
-        scatter_elements::<Add, f32, i64>(&views[0], 1, &named_view, &given, out)
+        scatter_elements(|x, y| x + y, &views[0], 1, &named_view, &given, out)
     });
     assert_eq!(all.last().unwrap(), &wanted);
     let lists = positions(bed, &[3, 300, 1], 110);
     let out = bed.zeros(&[3, 300, 101]);
-    all.push(bed.bits(gather_nd_into::<f32, i64>(e, &x, 1, &lists, &out), &out));
+    all.push(bed.bits(gather_nd_into(e, &x, 1, &lists, &out), &out));
     let reading = lists.read().unwrap();
     let wanted = seen(&[3, 300, 101], |out| {
         gather_nd(&views[0], 1, &reading.view::<i64>().unwrap(), out)
@@ -106,11 +105,12 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     assert_eq!(all.last().unwrap(), &wanted);
     let lists = positions(bed, &[40, 1], 3);
     let (updates, out) = (bed.random(&[40, 110, 101], 3), bed.zeros(&extents));
-    let done = scatter_nd_into::<Add, f32, i64>(e, &x, &lists, &updates, &out);
+    let done = scatter_nd_into(e, Combine::Add, &x, &lists, &updates, &out);
     all.push(bed.bits(done, &out));
     let labels = positions(bed, &[400, 3], 50);
     let out = bed.zeros(&[400, 50, 3]);
-    let done = one_hot_into::<f32, i64>(e, &labels, 1, [0.5, 2.0], &out);
+    let scalar = |value: f32| DenseHostTensor::scalar(bed.host.allocator(), value).unwrap();
+    let done = one_hot_into(e, &labels, 1, [&scalar(0.5), &scalar(2.0)], &out);
     all.push(bed.bits(done, &out));
     let reading = labels.read().unwrap();
     let labels = reading.view::<i64>().unwrap();

@@ -4,13 +4,12 @@ use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into, attention_into};
 use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, channels_first};
 use tfrt_tensor::math::conv::{Transposed, convolve_transposed_into};
-use tfrt_tensor::math::cumulative::{Order, cumulative_into};
+use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
 use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::movement::gather_elements_into;
 use tfrt_tensor::math::pool::{self, Pooling};
-use tfrt_tensor::math::reduce::Sum;
 use tfrt_tensor::math::resize::{Interpolation, Resize};
 use tfrt_tensor::math::softmax::Kind;
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
@@ -24,27 +23,27 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let x = bed.random(&[5, 120, 130], 20);
     let out = bed.zeros(&[5, 120, 130]);
     for dimension in [1, 2] {
-        let done = cumulative_into::<Sum, f32>(e, &x, dimension, Order::default(), &out);
+        let done = cumulative_into(e, Cumulation::Sum, &x, dimension, Order::default(), &out);
         all.push(bed.bits(done, &out));
     }
     let zeros = vec![0_i64; 5 * 7 * 130];
     let allocator = bed.host.allocator();
     let positions = DenseHostTensor::from_slice(allocator, &[5, 7, 130], &zeros).unwrap();
-    let done = top_k_positions_into::<f32>(e, Which::Largest, &x, 1, &positions).unwrap();
+    let done = top_k_positions_into(e, Which::Largest, &x, 1, &positions).unwrap();
     bed.host.queue().await_all(&[done.into_any()]).unwrap();
     let out = bed.zeros(&[5, 7, 130]);
-    let done = gather_elements_into::<f32, i64>(e, &x, 1, &positions, &out);
+    let done = gather_elements_into(e, &x, 1, &positions, &out);
     all.push(bed.bits(done, &out));
     let resize = Resize::new(Interpolation::CUBIC, &[5, 120, 130], &[5, 77, 260]).unwrap();
     let out = bed.zeros(&[5, 77, 260]);
-    all.push(bed.bits(resize.run_into::<f32>(e, &x, &out), &out));
+    all.push(bed.bits(resize.run_into(e, &x, &out), &out));
     let groups = Groups {
         dimension: 2,
         n_groups: 13,
         epsilon: 1e-3,
     };
     let (list, out) = (bed.random(&[130], 21), bed.zeros(&[5, 120, 130]));
-    let done = groups_into::<f32>(e, &x, &groups, [Some(&list), None], &out);
+    let done = groups_into(e, &x, &groups, [Some(&list), None], &out);
     all.push(bed.bits(done, &out));
     let g = bed.random(&[5, 120, 130], 22);
     let done = gradient::softmax_into::<f32>(e, Kind::Softmax, &x, &g, &out);
@@ -58,7 +57,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let q = bed.random(&[2, 200, 80], 41);
     let out = bed.zeros(&[2, 200, 80]);
     let options = Attention::default();
-    let done = attention_beside_into::<f32>(e, &options, 4, [&q; 3], TensorMask::None, &out);
+    let done = attention_beside_into(e, &options, 4, [&q; 3], TensorMask::None, &out);
     all.push(bed.bits(done, &out));
     let (q, k) = (
         bed.random(&[2, 4, 150, 20], 24),
@@ -76,7 +75,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         },
     );
     let mask = TensorMask::Added(mask);
-    let done = attention_into::<f32>(e, &options, [&q, &k, &v], mask, &out);
+    let done = attention_into(e, &options, [&q, &k, &v], mask, &out);
     all.push(bed.bits(done, &out));
     let steps = [
         Step::Binary(
@@ -103,12 +102,11 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         bed.random(&[8, 6, 3, 3], 31),
     );
     let (convolution, out) = (Convolution::new(&windows), bed.zeros(&[5, 8, 15, 15]));
-    let done =
-        channels_first::convolve_into::<f32>(e, &convolution, [&input, &filter], epilogue, &out);
+    let done = channels_first::convolve_into(e, &convolution, [&input, &filter], epilogue, &out);
     all.push(bed.bits(done, &out));
     let out = bed.zeros(&[5, 6, 15, 15]);
     let pooling = Pooling::Maximum;
-    let done = pool::pool_channels_first_into::<f32>(e, pooling, &input, &windows, &out);
+    let done = pool::pool_channels_first_into(e, pooling, &input, &windows, &out);
     all.push(bed.bits(done, &out));
     all
 }

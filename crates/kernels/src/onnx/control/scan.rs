@@ -158,7 +158,7 @@ fn axis_first(
     let movement = Movement::transpose(&found, &order)?;
     let carried = Carried::of(execution, &[tensor])?;
     let out = carried.output_in(execution, movement.extents())?;
-    let chain = movement.run_into(execution, &carried.words[0], &out)?;
+    let chain = movement.run_into(execution, &carried.tensors[0], &out)?;
     carried.finish(out, chain)
 }
 

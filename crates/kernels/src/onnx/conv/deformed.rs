@@ -2,12 +2,13 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::deformed::{Deformed, deformed_into};
 use tfrt_tensor::math::window::Window;
 
 use crate::onnx::pool::image;
 use crate::onnx::windows::Spatial;
-use crate::onnx::{Node, Outputs, with_floating};
+use crate::onnx::{Node, Outputs};
 
 pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, filter, offsets) = (
@@ -32,9 +33,9 @@ pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
         .output_extents(&extents, &filter_extents)
         .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
-    let chain = with_floating!(dtype, T => {
-        deformed_into::<T>(node.execution, &deformed, [x, filter, offsets], [bias, mask], &out)
-    }, else return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Floats)?;
+    let operands = [x, filter, offsets];
+    let chain = deformed_into(node.execution, &deformed, operands, [bias, mask], &out);
     let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }

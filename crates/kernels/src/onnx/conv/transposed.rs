@@ -2,13 +2,14 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::channels_first::{convolve_transposed_into, transposed_extents};
 use tfrt_tensor::math::conv::{TensorEpilogue, Transposed};
 use tfrt_tensor::math::window::{Padding, Window};
 
 use crate::onnx::pool::image;
 use crate::onnx::windows::{Around, Spatial};
-use crate::onnx::{Node, Outputs, with_floating};
+use crate::onnx::{Node, Outputs};
 
 pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
@@ -23,9 +24,8 @@ pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
         shift,
         ..TensorEpilogue::default()
     };
-    let chain = with_floating!(dtype, T => {
-        convolve_transposed_into::<T>(node.execution, &transposed, [x, filter], after, &out)
-    }, else return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Floats)?;
+    let chain = convolve_transposed_into(node.execution, &transposed, [x, filter], after, &out);
     let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))
 }

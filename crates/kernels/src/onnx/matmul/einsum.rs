@@ -1,9 +1,10 @@
 //! `Einsum`: sums of products, with dimensions named by letters.
 
 use tfrt_host::Error;
+use tfrt_tensor::math::Family;
 use tfrt_tensor::math::einsum::{Labels, einsum_into};
 
-use crate::onnx::{Node, Outputs, with_real};
+use crate::onnx::{Node, Outputs};
 
 /// What an equation says of each operand and of the result: letters, and where dimensions without a name are.
 struct Equation<'a> {
@@ -105,8 +106,8 @@ pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
     let labels = Labels::new(&shapes, &result).map_err(|error| node.told(&error))?;
     let dtype = inputs[0].dtype();
     let out = node.output(dtype, labels.output())?;
-    let chain = with_real!(dtype, T => einsum_into::<T>(node.execution, labels, &inputs, &out)?, else
-        return Err(node.inputs.unsupported(0, dtype)));
+    node.inputs.expect(0, Family::Reals)?;
+    let chain = einsum_into(node.execution, labels, &inputs, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -5,7 +5,7 @@ use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
 use tfrt_tensor::math::conv::{self, Convolution, TensorEpilogue};
 use tfrt_tensor::math::normalize::{self, ChannelTensors, Channels};
-use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorShape};
 
 use super::layers::product;
 use super::{Written, both, max_pool, pad_with_zeros, padding, two, windows};
@@ -144,7 +144,8 @@ fn convolve(
 ) -> Written {
     let ([x, filter], y) = (both(x, filter)?, y.as_dense()?);
     let convolution = by_filter(filter.shape(), padding, strides)?;
-    conv::convolve_into::<f32>(execution, &convolution, [x, filter], epilogue, y)
+    x.metadata().expect_dtype(DType::F32)?;
+    conv::convolve_into(execution, &convolution, [x, filter], epilogue, y)
 }
 
 /// `%c1 = "eigen.conv2d.grad.filter.f32"(%dy, %x, %dfilter, %c0) {..}`
@@ -158,7 +159,7 @@ fn filter_gradient(
 ) -> Written {
     let ([dy, x], filter) = (both(dy, x)?, filter.as_dense()?);
     let convolution = by_filter(filter.shape(), &padding, &strides)?;
-    conv::filter_gradient_into::<f32>(execution, &convolution, x, dy, filter)
+    conv::filter_gradient_into(execution, &convolution, x, dy, filter)
 }
 
 /// `%c1 = "eigen.conv2d.grad.input.f32"(%dy, %filter, %dx, %c0) {..}`
@@ -172,7 +173,7 @@ fn input_gradient(
 ) -> Written {
     let ([dy, filter], dx) = (both(dy, filter)?, dx.as_dense()?);
     let convolution = by_filter(filter.shape(), &padding, &strides)?;
-    conv::input_gradient_into::<f32>(execution, &convolution, dy, filter, dx)
+    conv::input_gradient_into(execution, &convolution, dy, filter, dx)
 }
 
 /// `%c1 = "eigen.batch_norm.f32"(%x, %scale, %shift, %mean, %variance, %c0) {epsilon = 0.1 : f32}`, in place
@@ -190,7 +191,7 @@ fn batch_norm(
     execution: &ExecutionContext,
 ) -> Written {
     let channels = channel_tensors(scale, shift, mean, variance)?;
-    normalize::channels_in_place(execution, x.as_dense()?, &channels, *epsilon)
+    normalize::channels_in_place(execution, x.as_dense()?, &channels, (*epsilon).into())
 }
 
 /// `%c1, %c2, %c3 = "eigen.batch_norm.grad.f32"(%dy, %x, %scale, %mean, %variance, %c0, %dx, %dscale, %dshift) {..}`

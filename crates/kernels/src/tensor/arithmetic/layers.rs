@@ -47,7 +47,7 @@ pub(in crate::tensor) fn register_synchronous(registry: &mut KernelRegistry) {
 /// # Shapes
 ///
 /// `a: [m, k]`, `b: [k, n]`, `c: [m, n]`.
-pub(super) fn product<T: MatmulElement + Value + Copy>(
+pub(super) fn product<T: Real + Value + Copy>(
     alpha: T,
     a: &Tensor,
     b: &Tensor,
@@ -56,10 +56,12 @@ pub(super) fn product<T: MatmulElement + Value + Copy>(
     execution: &ExecutionContext,
 ) -> Written {
     let scale = Scale {
-        of_product: alpha,
-        of_result: beta,
+        of_product: alpha.to_f64(),
+        of_result: beta.to_f64(),
     };
-    matmul::matmul_into::<T>(execution, scale, both(a, b)?, [false, false], c.as_dense()?)
+    let [a, b] = both(a, b)?;
+    a.metadata().expect_dtype(T::DTYPE)?;
+    matmul::matmul_into(execution, scale, [a, b], [false, false], c.as_dense()?)
 }
 
 /// `"tfrt_test_sync.matmul.<t>.2"(%alpha, %a, %b, %beta, %c)`, on the calling thread

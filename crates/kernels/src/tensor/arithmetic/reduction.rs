@@ -3,7 +3,7 @@
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext, HostContext};
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::reduce::{self, Greater, Mean};
+use tfrt_tensor::math::reduce::{Extremum, Reduction, position, reduce, reduce_into};
 use tfrt_tensor::math::softmax::{self, Kind};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape, TensorViewMut};
 
@@ -36,7 +36,8 @@ fn argmax<T: Real>(a: &Tensor, host: &HostContext) -> Result<Tensor, Error> {
     }
     let shape = [rows];
     let mut positions = vec![0_i64; shape[0]];
-    reduce::position::<Greater, T>(&view, 1, &mut TensorViewMut::new(&mut positions, &shape)?)?;
+    let mut found = TensorViewMut::new(&mut positions, &shape)?;
+    position(Extremum::Greatest, &view, 1, &mut found)?;
     let narrow = |position: &i64| i32::try_from(*position);
     let positions: Result<Vec<i32>, _> = positions.iter().map(narrow).collect();
     let positions = positions.map_err(|_| Error::out_of_range("a position exceeds 32 bits"))?;
@@ -54,7 +55,8 @@ fn mean<T: Real>(a: &Tensor, host: &HostContext) -> Result<Tensor, Error> {
     let reading = a.read()?;
     if let Some(elements) = mean.elements_mut::<T>()? {
         let view = reading.view::<T>()?;
-        reduce::reduce::<Mean, T>(&view, &[0], &mut TensorViewMut::new(elements, &[])?)?;
+        let mut result = TensorViewMut::new(elements, &[])?;
+        reduce(Reduction::Mean, &view, &[0], &mut result)?;
     }
     Ok(mean.into())
 }
@@ -72,14 +74,16 @@ fn expect_rank(tensor: &DenseHostTensor, rank: usize, kernel: &str) -> Result<()
 fn mean_of_columns(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
     expect_rank(a, 2, "mean_axis_zero")?;
-    reduce::reduce_into::<Mean, f32>(execution, a, &[0], b)
+    a.metadata().expect_dtype(DType::F32)?;
+    reduce_into(execution, Reduction::Mean, a, &[0], b)
 }
 
 /// `%c1 = "tfrt_test.global_average_pooling.f32"(%a, %b, %c0)`: `b: [n, c]` = the means of `a: [n, h, w, c]`
 fn mean_of_images(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
     expect_rank(a, 4, "global_average_pooling")?;
-    reduce::reduce_into::<Mean, f32>(execution, a, &[1, 2], b)
+    a.metadata().expect_dtype(DType::F32)?;
+    reduce_into(execution, Reduction::Mean, a, &[1, 2], b)
 }
 
 /// `%c1 = "tfrt_test.softmax_inplace.f32"(%a, %c0)`: over all elements

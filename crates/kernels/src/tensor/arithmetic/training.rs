@@ -3,9 +3,9 @@
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
 use tfrt_tensor::math::matmul::{self, Scale};
-use tfrt_tensor::math::reduce::{self, Sum};
+use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::training::{self, Momentum};
-use tfrt_tensor::{DenseHostTensor, Tensor};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
 use super::{Written, both};
 
@@ -37,11 +37,12 @@ fn product(
     execution: &ExecutionContext,
 ) -> Written {
     let scale = Scale {
-        of_product: alpha,
-        of_result: beta,
+        of_product: alpha.into(),
+        of_result: beta.into(),
     };
-    let transpose = [*transpose_a, *transpose_b];
-    matmul::matmul_into::<f32>(execution, scale, both(a, b)?, transpose, c.as_dense()?)
+    let (factors, transpose) = (both(a, b)?, [*transpose_a, *transpose_b]);
+    factors[0].metadata().expect_dtype(DType::F32)?;
+    matmul::matmul_into(execution, scale, factors, transpose, c.as_dense()?)
 }
 
 /// `%loss, %c1 = "nn.softmax_cross_entropy.f32"(%logits, %targets, %gradient, %c0)`
@@ -76,7 +77,8 @@ fn cross_entropy(
 fn bias_gradient(gradient: &Tensor, output: &Tensor, execution: &ExecutionContext) -> Written {
     let [gradient, output] = both(gradient, output)?;
     let dimensions: Vec<usize> = (0..gradient.shape().rank().saturating_sub(1)).collect();
-    reduce::reduce_into::<Sum, f32>(execution, gradient, &dimensions, output)
+    gradient.metadata().expect_dtype(DType::F32)?;
+    reduce_into(execution, Reduction::Sum, gradient, &dimensions, output)
 }
 
 /// `%c1 = "nn.momentum.f32"(%gradient, %velocity, %weights, %rate, %c0) {decay = 0.0 : f32, momentum = 0.9 : f32, nesterov = true}`
@@ -96,10 +98,11 @@ fn momentum(
 ) -> Written {
     let ([gradient, velocity], weights) = (both(gradient, velocity)?, weights.as_dense()?);
     let step = Momentum {
-        rate,
-        of_velocity: *momentum,
-        decay: *decay,
+        rate: rate.into(),
+        of_velocity: (*momentum).into(),
+        decay: (*decay).into(),
         is_nesterov: *nesterov,
     };
+    weights.metadata().expect_dtype(DType::F32)?;
     training::momentum_into(execution, step, gradient, velocity, weights)
 }

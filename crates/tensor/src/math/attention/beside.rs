@@ -62,7 +62,7 @@ pub fn attention_beside<T: AttentionElement>(
 /// # Errors
 ///
 /// As of [`attention_beside`], if the types differ, and those of [`parallel::fill`].
-pub fn attention_beside_into<T: AttentionElement>(
+pub fn attention_beside_into(
     execution: &ExecutionContext,
     options: &Attention,
     heads: usize,
@@ -71,14 +71,14 @@ pub fn attention_beside_into<T: AttentionElement>(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     for tensor in inputs {
-        crate::dense::expect_dtype::<T>(tensor.metadata())?;
+        crate::dense::expect_dtype::<f32>(tensor.metadata())?;
     }
     let seen = inputs.map(|tensor| (tensor.shape().to_dims(), tensor.shape().strides()));
     let plan = plan(options, heads, seen, &out.shape().to_dims())?;
-    mask.check::<T>(&plan)?;
+    mask.check::<f32>(&plan)?;
     let [queries, keys, values] = inputs.map(DenseHostTensor::clone);
     let chunk = plan.chunk_len_beside();
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
         let (queries, keys, values) = (queries.read()?, keys.read()?, values.read()?);
         let elements = [queries.elements()?, keys.elements()?, values.elements()?];
         mask.lend(|mask| {

@@ -5,9 +5,11 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+use crate::math::Family;
 use crate::math::elementwise::broadcast_extents;
 use crate::math::number::Real;
 use crate::math::parallel;
+use crate::with_floating;
 use crate::{Bool, DType, DenseHostTensor, Dims};
 
 /// What is done with scores.
@@ -213,7 +215,18 @@ fn softmax(scores: &mut [f64]) {
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn scores_into<T: Real>(
+pub fn scores_into(
+    execution: &ExecutionContext,
+    wanted: (Scoring, Stage),
+    inputs: [&DenseHostTensor; 2],
+    mask: Option<&DenseHostTensor>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = inputs[0].dtype();
+    with_floating!(dtype, T => scores_of::<T>(execution, wanted, inputs, mask, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn scores_of<T: Real>(
     execution: &ExecutionContext,
     (scoring, stage): (Scoring, Stage),
     inputs: [&DenseHostTensor; 2],
@@ -247,7 +260,18 @@ pub fn scores_into<T: Real>(
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn scored_into<T: Real>(
+pub fn scored_into(
+    execution: &ExecutionContext,
+    scoring: Scoring,
+    inputs: [&DenseHostTensor; 3],
+    mask: Option<&DenseHostTensor>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = inputs[0].dtype();
+    with_floating!(dtype, T => scored_of::<T>(execution, scoring, inputs, mask, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn scored_of<T: Real>(
     execution: &ExecutionContext,
     scoring: Scoring,
     [queries, keys, values]: [&DenseHostTensor; 3],

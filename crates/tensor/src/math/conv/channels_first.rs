@@ -14,10 +14,12 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{Convolution, Epilogue, Plan, TensorEpilogue, Transposed};
+use crate::math::Family;
 use crate::math::matmul::MatmulElement;
 use crate::math::movement::Movement;
 use crate::math::number::Real;
 use crate::math::parallel;
+use crate::with_floating;
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 /// Returns the shape of the output of a convolution.
@@ -85,7 +87,18 @@ pub fn convolve<T: MatmulElement + Real>(
 /// # Errors
 ///
 /// As of [`convolve`], if the types differ, and those of [`parallel::fill`].
-pub fn convolve_into<T: MatmulElement + Real>(
+pub fn convolve_into(
+    execution: &ExecutionContext,
+    convolution: &Convolution,
+    operands: [&DenseHostTensor; 2],
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = operands[0].dtype();
+    with_floating!(dtype, T => convolve_of::<T>(execution, convolution, operands, epilogue, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn convolve_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     convolution: &Convolution,
     [input, filter]: [&DenseHostTensor; 2],
@@ -177,7 +190,18 @@ pub fn transposed_extents(
 /// # Errors
 ///
 /// As of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
-pub fn convolve_transposed_into<T: MatmulElement + Real>(
+pub fn convolve_transposed_into(
+    execution: &ExecutionContext,
+    transposed: &Transposed,
+    operands: [&DenseHostTensor; 2],
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = operands[0].dtype();
+    with_floating!(dtype, T => convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn convolve_transposed_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     transposed: &Transposed,
     [input, filter]: [&DenseHostTensor; 2],

@@ -15,9 +15,11 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+use crate::math::Family;
 use crate::math::number::Real;
 use crate::math::parallel;
 use crate::math::window::Window;
+use crate::with_floating;
 use crate::{DenseHostTensor, Dims};
 
 /// A deformable convolution.
@@ -107,7 +109,18 @@ struct Elements<'a, T> {
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes are not that, or if types differ, and those of [`parallel::fill`].
-pub fn deformed_into<T: Real>(
+pub fn deformed_into(
+    execution: &ExecutionContext,
+    deformed: &Deformed,
+    operands: [&DenseHostTensor; 3],
+    optional: [Option<&DenseHostTensor>; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = operands[0].dtype();
+    with_floating!(dtype, T => deformed_of::<T>(execution, deformed, operands, optional, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn deformed_of<T: Real>(
     execution: &ExecutionContext,
     deformed: &Deformed,
     [input, filter, offsets]: [&DenseHostTensor; 3],

@@ -38,15 +38,15 @@ pub fn filter_gradient<T: MatmulElement + Real>(
 /// # Errors
 ///
 /// As of [`filter_gradient`], and those of [`parallel::fill`].
-pub fn filter_gradient_into<T: MatmulElement + Real>(
+pub fn filter_gradient_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     input: &DenseHostTensor,
     gradient: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(input.metadata())?;
-    crate::dense::expect_dtype::<T>(gradient.metadata())?;
+    crate::dense::expect_dtype::<f32>(input.metadata())?;
+    crate::dense::expect_dtype::<f32>(gradient.metadata())?;
     let plan = convolution.plan(&input.shape().to_dims(), &out.shape().to_dims())?;
     plan.expect_output(&gradient.shape().to_dims())?;
     let (input, gradient) = (input.clone(), gradient.clone());
@@ -54,7 +54,7 @@ pub fn filter_gradient_into<T: MatmulElement + Real>(
     let tap = (plan.channels / plan.groups).saturating_mul(plan.filters);
     let n_outputs = plan.batch.saturating_mul(plan.windows.n_outputs());
     let chunk = parallel::chunk_len(n_outputs / 8, tap);
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
         let (input, gradient) = (input.read()?, gradient.read()?);
         plan.filter_gradient(input.elements()?, gradient.elements()?, first, part);
         Ok(())
@@ -92,15 +92,15 @@ pub fn input_gradient<T: MatmulElement + Real>(
 /// # Errors
 ///
 /// As of [`input_gradient`], and those of [`parallel::fill`].
-pub fn input_gradient_into<T: MatmulElement + Real>(
+pub fn input_gradient_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     gradient: &DenseHostTensor,
     filter: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(gradient.metadata())?;
-    crate::dense::expect_dtype::<T>(filter.metadata())?;
+    crate::dense::expect_dtype::<f32>(gradient.metadata())?;
+    crate::dense::expect_dtype::<f32>(filter.metadata())?;
     let plan = convolution.plan(&out.shape().to_dims(), &filter.shape().to_dims())?;
     plan.expect_output(&gradient.shape().to_dims())?;
     let (gradient, filter) = (gradient.clone(), filter.clone());
@@ -109,7 +109,7 @@ pub fn input_gradient_into<T: MatmulElement + Real>(
         plan.windows.n_taps().saturating_mul(plan.filters) / 8,
         image,
     );
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
         let (gradient, filter) = (gradient.read()?, filter.read()?);
         plan.input_gradient(gradient.elements()?, filter.elements()?, first, part);
         Ok(())

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 
 use super::{expect_rows, in_order};
 use crate::math::number::{Floating, Number};
-use crate::math::reduce::{Mean, Reduction, Sum, SumOfSquares, block};
+use crate::math::reduce::{Mean, Reduce, Sum, SumOfSquares, block};
 use crate::math::vectorized;
 use crate::{Element, TensorView, TensorViewMut};
 
@@ -76,7 +76,7 @@ pub fn layer_norm<T: Floating>(
 
 /// Normalises a row in place; returns what its differences from the mean were multiplied with.
 fn normalise<T: Floating>(row: &mut [T], epsilon: T) -> T {
-    let mean = <Mean as Reduction<T>>::finish(block::<Mean, T>(row), row.len());
+    let mean = <Mean as Reduce<T>>::finish(block::<Mean, T>(row), row.len());
     row.iter_mut().for_each(|x| *x = x.minus(mean));
     let variance = T::mean(block::<SumOfSquares, T>(row), row.len());
     let factor = T::ONE.over(variance.plus(epsilon).map(f32::sqrt, f64::sqrt));

@@ -1,7 +1,7 @@
 //! Products of two matrices: through the crate `gemm`, or by plain loops.
 
 use super::{Scale, thin};
-use crate::math::number::Number;
+use crate::math::number::{Number, Real};
 use crate::math::vectorized;
 use crate::{BF16, Complex, F16};
 
@@ -60,6 +60,9 @@ impl<T: Number + Sealed> MatmulElement for T {}
 
 /// How elements are multiplied.
 pub trait Sealed: Sized {
+    /// A number as an element.
+    fn from_number(value: f64) -> Self;
+
     /// Writes the product to `out`.
     ///
     /// # Safety
@@ -128,13 +131,17 @@ pub(crate) fn multiply<T: MatmulElement>(
 /// `by_gemm!(F16 as gemm::f16, false, ..)` multiplies matrices of `F16` by the crate `gemm`, which knows it as
 /// `gemm::f16`, and has no loops for [`thin`] ones.
 macro_rules! by_gemm {
-    ($($type:ty as $foreign:ty, $has_loops:literal, |$x:ident| $convert:expr;)*) => {$(
+    ($($type:ty as $foreign:ty, $has_loops:literal, |$x:ident| $convert:expr, |$n:ident| $number:expr;)*) => {$(
         const _: () = assert!(
             size_of::<$type>() == size_of::<$foreign>() && align_of::<$type>() == align_of::<$foreign>()
         );
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
+            fn from_number($n: f64) -> Self {
+                $number
+            }
+
             unsafe fn multiply(
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
@@ -174,11 +181,13 @@ macro_rules! by_gemm {
 }
 
 by_gemm! {
-    f32 as f32, true, |x| x;
-    f64 as f64, true, |x| x;
-    F16 as gemm::f16, false, |x| gemm::f16::from_bits(x.0);
-    Complex<f32> as gemm::c32, true, |x| gemm::c32 { re: x.real, im: x.imaginary };
-    Complex<f64> as gemm::c64, true, |x| gemm::c64 { re: x.real, im: x.imaginary };
+    f32 as f32, true, |x| x, |n| Real::from_f64(n);
+    f64 as f64, true, |x| x, |n| n;
+    F16 as gemm::f16, false, |x| gemm::f16::from_bits(x.0), |n| Real::from_f64(n);
+    Complex<f32> as gemm::c32, true, |x| gemm::c32 { re: x.real, im: x.imaginary },
+        |n| Complex { real: Real::from_f64(n), imaginary: 0.0 };
+    Complex<f64> as gemm::c64, true, |x| gemm::c64 { re: x.real, im: x.imaginary },
+        |n| Complex { real: n, imaginary: 0.0 };
 }
 
 /// `by_loops!(i32)` multiplies matrices of `i32` by plain loops.
@@ -186,6 +195,10 @@ macro_rules! by_loops {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
+            fn from_number(value: f64) -> Self {
+                <$type as Real>::from_f64(value)
+            }
+
             unsafe fn multiply(
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,

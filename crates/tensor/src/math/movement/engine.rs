@@ -10,8 +10,9 @@ use tfrt_host::{DType, Error};
 
 use super::Axis;
 use super::axis::{Piece, signed};
+use super::words::{only, with_word};
 use crate::math::vectorized;
-use crate::{Complex, Element, from_bytes, from_bytes_mut};
+use crate::{Element, from_bytes, from_bytes_mut};
 
 /// Longer rows are walked as such: a block is never shared by two chunks of a result.
 const MAX_BLOCK: usize = 4096;
@@ -168,17 +169,7 @@ impl Engine {
         first: usize,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        match (dtype.size_bytes(), dtype.alignment_bytes()) {
-            (Some(1), _) => self.run_words::<u8>(x, around, first, out),
-            (Some(2), _) => self.run_words::<u16>(x, around, first, out),
-            (Some(4), _) => self.run_words::<u32>(x, around, first, out),
-            (Some(8), Some(8)) => self.run_words::<u64>(x, around, first, out),
-            (Some(8), _) => self.run_words::<Complex<f32>>(x, around, first, out),
-            (Some(16), _) => self.run_words::<Complex<f64>>(x, around, first, out),
-            _ => Err(Error::invalid_argument(format!(
-                "elements of type {dtype} are not of one size"
-            ))),
-        }
+        with_word!(dtype, W => self.run_words::<W>(x, around, first, out))
     }
 
     fn run_words<W: Element>(
@@ -188,10 +179,8 @@ impl Engine {
         first: usize,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        // The one value may lie anywhere.
-        let mut value = [W::ZERO];
-        crate::to_bytes_mut(&mut value).copy_from_slice(around);
-        self.run(from_bytes(x)?, value[0], first, from_bytes_mut(out)?);
+        let around = only::<W>(around)?;
+        self.run(from_bytes(x)?, around, first, from_bytes_mut(out)?);
         Ok(())
     }
 

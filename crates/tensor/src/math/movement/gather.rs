@@ -4,10 +4,13 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Axis, Movement, Source, expect_dimension, expect_result};
+use super::words::with_word;
+use super::{Axis, Movement, Source, expect_dimension, expect_result, size_of_elements};
 use crate::math::parallel;
 use crate::view::Offsets;
-use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
+use crate::{
+    DenseHostTensor, Dims, Element, TensorView, TensorViewMut, from_bytes, from_bytes_mut,
+};
 
 /// Integers that name positions.
 pub trait Position: Element {
@@ -163,37 +166,35 @@ pub fn gather_elements<T: Element, I: Position>(
     )
 }
 
-/// As [`gather_elements`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// As [`gather_elements`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
+/// Positions are `i64`s.
 ///
 /// # Errors
 ///
-/// As of [`gather_elements`], and those of [`parallel::fill`].
-pub fn gather_elements_into<T: Element, I: Position>(
+/// As of [`gather_elements`], if the types differ, and those of [`parallel::fill_bytes`].
+pub fn gather_elements_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     dimension: usize,
     positions: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
-    crate::dense::expect_dtype::<I>(positions.metadata())?;
+    let dtype = x.dtype();
+    out.metadata().expect_dtype(dtype)?;
+    crate::dense::expect_dtype::<i64>(positions.metadata())?;
     let (extents, strides) = (x.shape().to_dims(), x.shape().strides());
     let wanted = positions.shape().to_dims();
     expect_elements(&extents, dimension, &wanted)?;
     expect_result(&wanted, &out.shape().to_dims())?;
     let (x, positions) = (x.clone(), positions.clone());
     let chunk = parallel::chunk_len(4, 1);
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    parallel::fill_bytes(execution, out, chunk, move |first, part| {
         let (x, positions) = (x.read()?, positions.read()?);
-        let list = (&wanted[..], positions.elements::<I>()?);
-        elements_part(
-            (&extents, &strides),
-            x.elements()?,
-            dimension,
-            list,
-            first,
-            part,
-        )
+        let list = (&wanted[..], positions.elements::<i64>()?);
+        let seen = (&extents[..], &strides[..]);
+        with_word!(dtype, W => elements_part::<W, i64>(
+            seen, from_bytes(x.bytes())?, dimension, list, first, from_bytes_mut(part)?,
+        ))
     })
 }
 
@@ -305,41 +306,42 @@ pub fn gather_nd<T: Element, I: Position>(
     Ok(())
 }
 
-/// As [`gather_nd`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// As [`gather_nd`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
+/// Positions are `i64`s.
 ///
 /// # Errors
 ///
-/// As of [`gather_nd`], and those of [`parallel::fill`].
-pub fn gather_nd_into<T: Element, I: Position>(
+/// As of [`gather_nd`], if the types differ, and those of [`parallel::fill_bytes`].
+pub fn gather_nd_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     n_batch: usize,
     positions: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
+    out.metadata().expect_dtype(x.dtype())?;
     let (extents, strides) = (x.shape().to_dims(), x.shape().strides());
     let positions = positions.read()?;
-    let positions = positions.view::<I>()?;
+    let positions = positions.view::<i64>()?;
     let wanted = gather_nd_extents(&extents, n_batch, positions.extents())?;
     expect_result(&wanted, &out.shape().to_dims())?;
     let found = match out.n_elements() {
         0 => Vec::new(),
         _ => offsets_of(&extents, &strides, n_batch, &positions)?,
     };
-    let n_known = extents.len() - (wanted.len() + 1 - positions.rank());
+    let size = size_of_elements(x);
     let n_each = out.n_elements() / found.len().max(1);
     let x = x.clone();
     let chunk = parallel::chunk_len(2, 1);
-    parallel::fill(execution, out, chunk, move |first, mut part: &mut [T]| {
+    parallel::fill_bytes(execution, out, chunk, move |first, mut part| {
         let reading = x.read()?;
-        let x = reading.elements::<T>()?;
         let (mut index, mut within) = (first / n_each, first % n_each);
         while !part.is_empty() {
-            let n = part.len().min(n_each - within);
-            let (now, rest) = part.split_at_mut(n);
-            let (extents, strides) = (&extents[n_known..], &strides[n_known..]);
-            copy_block(&x[found[index]..], extents, strides, within, now);
+            // What a list names lies in one piece.
+            let n = (part.len() / size).min(n_each - within);
+            let (now, rest) = part.split_at_mut(n * size);
+            let start = (found[index] + within) * size;
+            now.copy_from_slice(&reading.bytes()[start..start + n * size]);
             (part, index, within) = (rest, index + 1, 0);
         }
         Ok(())

@@ -3,11 +3,11 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::gather::copy_block;
+use super::words::with_word;
 use super::{expect_dimension, expect_result};
 use crate::math::{parallel, vectorized};
 use crate::{
     DType, DenseHostTensor, Dims, Element, TensorView, TensorViewMut, from_bytes, from_bytes_mut,
-    with_element,
 };
 
 /// Short rows that are written together.
@@ -167,10 +167,7 @@ fn thin_bytes(
         thin(lens, &parts, first, from_bytes_mut(out)?);
         Ok(())
     }
-    with_element!(dtype, T => of::<T>(lens, parts, first, out), else {
-        let message = format!("elements of type {dtype} are not of one size");
-        Err(Error::invalid_argument(message))
-    })
+    with_word!(dtype, W => of::<W>(lens, parts, first, out))
 }
 
 /// Copies rows of parts, which are of the given shapes, to `out`.

@@ -4,9 +4,12 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::expect_result;
 use super::gather::{Position, resolve};
+use super::words::{only, with_word};
 use crate::math::parallel;
 use crate::view::Offsets;
-use crate::{DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut};
+use crate::{
+    DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut, from_bytes_mut,
+};
 
 /// Returns the shape of what [`one_hot()`] makes of positions of this shape.
 ///
@@ -75,19 +78,24 @@ pub fn one_hot<T: Element, I: Position>(
     Ok(())
 }
 
-/// As [`one_hot()`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// As [`one_hot()`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
+/// Positions are `i64`s; what stands elsewhere and at a position are tensors of one element.
 ///
 /// # Errors
 ///
-/// As of [`one_hot()`], if the types differ, and those of [`parallel::fill`].
-pub fn one_hot_into<T: Element, I: Position>(
+/// As of [`one_hot()`], if the types differ, if there is another number of elements to write, and those of
+/// [`parallel::fill_bytes`].
+pub fn one_hot_into(
     execution: &ExecutionContext,
     positions: &DenseHostTensor,
     dimension: usize,
-    [off, on]: [T; 2],
+    [off, on]: [&DenseHostTensor; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<I>(positions.metadata())?;
+    let dtype = out.dtype();
+    crate::dense::expect_dtype::<i64>(positions.metadata())?;
+    off.metadata().expect_dtype(dtype)?;
+    on.metadata().expect_dtype(dtype)?;
     let extents = out.shape().to_dims();
     let depth = extents.get(dimension).copied().unwrap_or(0);
     let wanted = one_hot_extents(&positions.shape().to_dims(), depth, dimension)?;
@@ -96,18 +104,31 @@ pub fn one_hot_into<T: Element, I: Position>(
         0 => 1,
         _ => extents[dimension + 1..].iter().product(),
     };
+    let (off, on) = (off.read()?.bytes().to_vec(), on.read()?.bytes().to_vec());
     let positions = positions.clone();
     let chunk = parallel::chunk_len(2, 1);
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    parallel::fill_bytes(execution, out, chunk, move |first, part| {
         let positions = positions.read()?;
-        let positions = positions.elements::<I>()?;
-        for (index, out) in part.iter_mut().enumerate() {
-            let index = first + index;
-            let (row, own) = (index / inner, index % inner);
-            let position = positions[row / depth * inner + own];
-            let is_on = resolve(position, depth) == Some(row % depth);
-            *out = if is_on { on } else { off };
-        }
-        Ok(())
+        let rows = (positions.elements::<i64>()?, depth, inner);
+        with_word!(dtype, W => {
+            mark::<W>(rows, [only(&off)?, only(&on)?], first, from_bytes_mut(part)?);
+            Ok(())
+        })
     })
+}
+
+/// Makes marks from the `first` on, of positions in so many rows of a tensor, which has so many elements behind each.
+fn mark<W: Element>(
+    (positions, depth, inner): (&[i64], usize, usize),
+    [off, on]: [W; 2],
+    first: usize,
+    out: &mut [W],
+) {
+    for (index, out) in out.iter_mut().enumerate() {
+        let index = first + index;
+        let (row, own) = (index / inner, index % inner);
+        let position = positions[row / depth * inner + own];
+        let is_on = resolve(position, depth) == Some(row % depth);
+        *out = if is_on { on } else { off };
+    }
 }

@@ -1,28 +1,53 @@
 //! Scattering: elements written to, or taken together with, what a tensor of positions names.
 //!
-//! What comes of each position is a function of what is there and what comes, one of
-//! [`elementwise`](crate::math::elementwise): [`Replace`], or `Add`, `Multiply`, `Minimum`, `Maximum`. Of several
-//! that go to one position the first in row-major order goes first.
+//! What comes of each position is a function of what is there and what comes ([`Combine`]). Of several that go to one
+//! position the first in row-major order goes first.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::gather::{Position, gather_nd_extents, offsets_of, outside, resolve};
-use super::{expect_dimension, expect_result};
-use crate::math::elementwise::{Binary, Identity, unary};
+use super::words::with_word;
+use super::{expect_dimension, expect_result, size_of_elements};
+use crate::math::number::Real;
 use crate::math::parallel;
 use crate::view::Offsets;
-use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
+use crate::{
+    DType, DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut, from_bytes,
+    from_bytes_mut, with_real,
+};
 
-/// What comes, in place of what is there
-#[derive(Clone, Copy, Debug)]
-pub struct Replace;
+/// How an update goes together with the element that it comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// In its place: for elements of any type.
+    Replace,
+    /// As a sum; integers wrap around.
+    Add,
+    /// As a product; integers wrap around.
+    Multiply,
+    /// The smaller one stays; what is no number, if one of them is none.
+    Least,
+    /// The larger one stays; what is no number, if one of them is none.
+    Greatest,
+}
 
-impl<T: Element> Binary<T> for Replace {
-    type Output = T;
+impl Combine {
+    /// The function of what is there and what comes.
+    fn function<T: Real>(self) -> fn(T, T) -> T {
+        match self {
+            Combine::Replace => |_, y| y,
+            Combine::Add => T::plus,
+            Combine::Multiply => T::times,
+            Combine::Least => T::least,
+            Combine::Greatest => T::greatest,
+        }
+    }
 
-    #[inline(always)]
-    fn apply(_: T, y: T) -> T {
-        y
+    #[cold]
+    fn unsupported(self, dtype: DType) -> Error {
+        Error::invalid_argument(format!(
+            "expected real numbers to be combined by {self:?}, found {dtype}"
+        ))
     }
 }
 
@@ -42,7 +67,6 @@ impl<T: Element> Binary<T> for Replace {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::elementwise::Add;
 /// use tfrt_tensor::math::movement::scatter_elements;
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
@@ -50,11 +74,12 @@ impl<T: Element> Binary<T> for Replace {
 /// let (positions, updates) = ([2, 0, 2], [10, 20, 30]);
 /// let (positions, updates) = (TensorView::new(&positions, &[3])?, TensorView::new(&updates, &[3])?);
 /// let mut out = [0; 3];
-/// scatter_elements::<Add, i32, i32>(&x, 0, &positions, &updates, &mut TensorViewMut::new(&mut out, &[3])?)?;
+/// scatter_elements(|x, y| x + y, &x, 0, &positions, &updates, &mut TensorViewMut::new(&mut out, &[3])?)?;
 /// assert_eq!(out, [21, 2, 43]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
-pub fn scatter_elements<F: Binary<T, Output = T>, T: Element, I: Position>(
+pub fn scatter_elements<T: Element, I: Position>(
+    combine: impl Fn(T, T) -> T,
     x: &TensorView<'_, T>,
     dimension: usize,
     positions: &TensorView<'_, I>,
@@ -68,8 +93,9 @@ pub fn scatter_elements<F: Binary<T, Output = T>, T: Element, I: Position>(
         updates.extents(),
     )?;
     expect_result(x.extents(), out.extents())?;
-    unary::<Identity, T>(x, out)?;
-    elements_part::<F, T, I>(
+    copy(x, out);
+    elements_part(
+        combine,
         dimension,
         positions.extents(),
         (positions, updates),
@@ -80,22 +106,21 @@ pub fn scatter_elements<F: Binary<T, Output = T>, T: Element, I: Position>(
 }
 
 /// As [`scatter_elements`], of dense tensors, on the workers of the request's queue if there is much to do: what
-/// differs in a dimension before `dimension` is made side by side.
+/// differs in a dimension before `dimension` is made side by side. Positions are `i64`s.
 ///
 /// # Errors
 ///
-/// As of [`scatter_elements`], if the types differ, and those of [`parallel::fill`].
-pub fn scatter_elements_into<F: Binary<T, Output = T>, T: Element, I: Position>(
+/// As of [`scatter_elements`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
+pub fn scatter_elements_into(
     execution: &ExecutionContext,
+    combine: Combine,
     x: &DenseHostTensor,
     dimension: usize,
     positions: &DenseHostTensor,
     updates: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
-    crate::dense::expect_dtype::<T>(updates.metadata())?;
-    crate::dense::expect_dtype::<I>(positions.metadata())?;
+    let dtype = expect_types(combine, x, positions, updates, out)?;
     let extents = x.shape().to_dims();
     let shape = positions.shape().to_dims();
     expect_elements(&extents, dimension, &shape, &updates.shape().to_dims())?;
@@ -106,12 +131,67 @@ pub fn scatter_elements_into<F: Binary<T, Output = T>, T: Element, I: Position>(
     };
     let (x, positions, updates) = (x.clone(), positions.clone(), updates.clone());
     let chunk = parallel::chunk_len(4, slab);
-    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+    let size = size_of_elements(out);
+    parallel::fill_bytes(execution, out, chunk, move |first, part| {
         let (x, positions, updates) = (x.read()?, positions.read()?, updates.read()?);
-        part.copy_from_slice(&x.elements::<T>()?[first..first + part.len()]);
-        let views = (&positions.view::<I>()?, &updates.view::<T>()?);
-        elements_part::<F, T, I>(dimension, &shape, views, &extents, first / slab, part)
+        part.copy_from_slice(&x.bytes()[first * size..first * size + part.len()]);
+        let (positions, updates) = (positions.view::<i64>()?, updates.bytes());
+        let place = (dimension, &extents[..], first / slab);
+        match combine {
+            Combine::Replace => with_word!(dtype, W => {
+                bytes_part::<W>(|_, y| y, place, (&positions, updates), part)
+            }),
+            combine => with_real!(dtype, T => {
+                bytes_part::<T>(combine.function::<T>(), place, (&positions, updates), part)
+            }, else Err(combine.unsupported(dtype))),
+        }
     })
+}
+
+/// Tells whether tensors are of types that go together so; returns that of the elements.
+fn expect_types(
+    combine: Combine,
+    x: &DenseHostTensor,
+    positions: &DenseHostTensor,
+    updates: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<DType, Error> {
+    let dtype = x.dtype();
+    updates.metadata().expect_dtype(dtype)?;
+    out.metadata().expect_dtype(dtype)?;
+    crate::dense::expect_dtype::<i64>(positions.metadata())?;
+    with_real!(dtype, T => Ok(<T as Element>::DTYPE), else match combine {
+        Combine::Replace => Ok(dtype),
+        combine => Err(combine.unsupported(dtype)),
+    })
+}
+
+/// As [`elements_part`], of elements given as bytes.
+fn bytes_part<T: Element>(
+    combine: impl Fn(T, T) -> T,
+    (dimension, extents, first): (usize, &[usize], usize),
+    (positions, updates): (&TensorView<'_, i64>, &[u8]),
+    out: &mut [u8],
+) -> Result<(), Error> {
+    let shape = positions.extents();
+    let updates = TensorView::new(from_bytes::<T>(updates)?, shape)?;
+    let views = (positions, &updates);
+    elements_part(
+        combine,
+        dimension,
+        shape,
+        views,
+        extents,
+        first,
+        from_bytes_mut(out)?,
+    )
+}
+
+/// Copies elements to where they belong.
+fn copy<T: Element>(x: &TensorView<'_, T>, out: &mut TensorViewMut<'_, T>) {
+    for (out, x) in out.as_mut_slice().iter_mut().zip(x.iter()) {
+        *out = x;
+    }
 }
 
 fn expect_elements(
@@ -143,7 +223,8 @@ fn nowhere() -> Error {
 
 /// Takes updates together with slabs of the result: all that differs in `dimension` and behind, from the
 /// `first` on.
-fn elements_part<F: Binary<T, Output = T>, T: Element, I: Position>(
+fn elements_part<T: Element, I: Position>(
+    combine: impl Fn(T, T) -> T,
     dimension: usize,
     shape: &[usize],
     (positions, updates): (&TensorView<'_, I>, &TensorView<'_, T>),
@@ -183,7 +264,7 @@ fn elements_part<F: Binary<T, Output = T>, T: Element, I: Position>(
                 outside(position, index, shape, extents[dimension])
             })?;
             let to = &mut out[offset + found * stride];
-            *to = F::apply(*to, update);
+            *to = combine(*to, update);
         }
     }
     Ok(())
@@ -204,77 +285,120 @@ fn elements_part<F: Binary<T, Output = T>, T: Element, I: Position>(
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::movement::{Replace, scatter_nd};
+/// use tfrt_tensor::math::movement::scatter_nd;
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1, 2, 3, 4], &[2, 2])?;
 /// let (positions, updates) = ([1], [7, 8]);
 /// let (positions, updates) = (TensorView::new(&positions, &[1, 1])?, TensorView::new(&updates, &[1, 2])?);
 /// let mut out = [0; 4];
-/// scatter_nd::<Replace, i32, i32>(&x, &positions, &updates, &mut TensorViewMut::new(&mut out, &[2, 2])?)?;
+/// scatter_nd(|_, y| y, &x, &positions, &updates, &mut TensorViewMut::new(&mut out, &[2, 2])?)?;
 /// assert_eq!(out, [1, 2, 7, 8]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
-pub fn scatter_nd<F: Binary<T, Output = T>, T: Element, I: Position>(
+pub fn scatter_nd<T: Element, I: Position>(
+    combine: impl Fn(T, T) -> T,
     x: &TensorView<'_, T>,
     positions: &TensorView<'_, I>,
     updates: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let wanted = gather_nd_extents(x.extents(), 0, positions.extents())?;
-    if wanted[..] != *updates.extents() {
-        let found = updates.extents();
-        let message = format!("expected updates of shape {wanted:?}, found {found:?}");
-        return Err(Error::invalid_argument(message));
-    }
     expect_result(x.extents(), out.extents())?;
-    unary::<Identity, T>(x, out)?;
-    if wanted.contains(&0) {
-        return Ok(());
-    }
-    if out.as_mut_slice().is_empty() {
-        return Err(nowhere());
-    }
-    let strides = crate::TensorShape::new(x.extents())?.strides();
-    let found = offsets_of(x.extents(), &strides, 0, positions)?;
-    let n_places = positions.rank() - 1;
-    let n_each: usize = wanted[n_places..].iter().product();
+    let (starts, n_each) = targets(x.extents(), positions, updates.extents())?;
+    copy(x, out);
     let out = out.as_mut_slice();
     let mut updates = updates.iter();
-    for start in found {
+    for start in starts {
         for (to, update) in out[start..start + n_each].iter_mut().zip(&mut updates) {
-            *to = F::apply(*to, update);
+            *to = combine(*to, update);
         }
     }
     Ok(())
 }
 
-/// As [`scatter_nd`], of dense tensors, by one worker: updates go one after the other.
+/// Where in a tensor of these extents each list of positions leads, and how many elements are written there.
+fn targets<I: Position>(
+    extents: &[usize],
+    positions: &TensorView<'_, I>,
+    updates: &[usize],
+) -> Result<(Vec<usize>, usize), Error> {
+    let wanted = gather_nd_extents(extents, 0, positions.extents())?;
+    if wanted[..] != *updates {
+        let message = format!("expected updates of shape {wanted:?}, found {updates:?}");
+        return Err(Error::invalid_argument(message));
+    }
+    if wanted.contains(&0) {
+        return Ok((Vec::new(), 0));
+    }
+    if extents.contains(&0) {
+        return Err(nowhere());
+    }
+    let strides = TensorShape::new(extents)?.strides();
+    let starts = offsets_of(extents, &strides, 0, positions)?;
+    let n_places = positions.rank() - 1;
+    Ok((starts, wanted[n_places..].iter().product()))
+}
+
+/// As [`scatter_nd`], of dense tensors, by one worker: updates go one after the other. Positions are `i64`s.
 ///
 /// # Errors
 ///
-/// As of [`scatter_nd`], if the types differ, and those of [`parallel::fill`].
-pub fn scatter_nd_into<F: Binary<T, Output = T>, T: Element, I: Position>(
+/// As of [`scatter_nd`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
+pub fn scatter_nd_into(
     execution: &ExecutionContext,
+    combine: Combine,
     x: &DenseHostTensor,
     positions: &DenseHostTensor,
     updates: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    crate::dense::expect_dtype::<T>(x.metadata())?;
+    let dtype = expect_types(combine, x, positions, updates, out)?;
     let extents = out.shape().to_dims();
     expect_result(&x.shape().to_dims(), &extents)?;
+    let size = size_of_elements(out);
+    let update_extents = updates.shape().to_dims();
     let (x, positions, updates) = (x.clone(), positions.clone(), updates.clone());
     let all = parallel::chunk_len(1, out.n_elements());
-    let body = move |_: usize, part: &mut [T]| {
+    let body = move |_: usize, part: &mut [u8]| {
         let (x, positions, updates) = (x.read()?, positions.read()?, updates.read()?);
-        let mut out = TensorViewMut::new(part, &extents)?;
-        scatter_nd::<F, T, I>(&x.view()?, &positions.view()?, &updates.view()?, &mut out)
+        let (starts, n_each) = targets(&extents, &positions.view::<i64>()?, &update_extents)?;
+        part.copy_from_slice(x.bytes());
+        if n_each == 0 {
+            return Ok(());
+        }
+        match combine {
+            Combine::Replace => {
+                let blocks = updates.bytes().chunks_exact(n_each * size);
+                for (start, block) in starts.iter().zip(blocks) {
+                    part[start * size..][..n_each * size].copy_from_slice(block);
+                }
+                Ok(())
+            }
+            combine => with_real!(dtype, T => {
+                let (out, updates) = (from_bytes_mut(part)?, from_bytes(updates.bytes())?);
+                combine_blocks::<T>(combine.function(), &starts, n_each, updates, out);
+                Ok(())
+            }, else Err(combine.unsupported(dtype))),
+        }
     };
     if out.n_elements() == 0 {
         // What does not fit is told of empty tensors, too.
-        crate::dense::expect_dtype::<T>(out.metadata())?;
         body(0, &mut [])?;
     }
-    parallel::fill(execution, out, all, body)
+    parallel::fill_bytes(execution, out, all, body)
+}
+
+/// Takes blocks of updates together with those of the result that begin at each of `starts`.
+fn combine_blocks<T: Element>(
+    combine: fn(T, T) -> T,
+    starts: &[usize],
+    n_each: usize,
+    updates: &[T],
+    out: &mut [T],
+) {
+    for (start, block) in starts.iter().zip(updates.chunks_exact(n_each)) {
+        for (to, update) in out[*start..][..n_each].iter_mut().zip(block) {
+            *to = combine(*to, *update);
+        }
+    }
 }

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::math::elementwise::{Add, Maximum};
 use crate::math::testing::{Layout, coordinates, elements, layout_of, layouts};
 use crate::{BF16, Bool, Complex, Quantized, to_bytes};
 
@@ -317,9 +316,9 @@ proptest! {
         }
         let mut out = vec![0; sums.len()];
         let mut view = TensorViewMut::new(&mut out, &layout.extents).unwrap();
-        scatter_elements::<Add, u32, i32>(&x, dimension, &named, &given, &mut view).unwrap();
+        scatter_elements(u32::wrapping_add, &x, dimension, &named, &given, &mut view).unwrap();
         prop_assert_eq!(view.as_mut_slice(), &sums[..]);
-        scatter_elements::<Replace, u32, i32>(&x, dimension, &named, &given, &mut view).unwrap();
+        scatter_elements(|_, y| y, &x, dimension, &named, &given, &mut view).unwrap();
         prop_assert_eq!(&out, &last);
     }
 
@@ -370,7 +369,7 @@ proptest! {
         }
         let mut out = vec![0; largest.len()];
         let given = TensorView::new(&updates, &wanted).unwrap();
-        scatter_nd::<Maximum, u16, i64>(&x, &positions, &given, &mut TensorViewMut::new(&mut out, extents).unwrap()).unwrap();
+        scatter_nd(u16::max, &x, &positions, &given, &mut TensorViewMut::new(&mut out, extents).unwrap()).unwrap();
         prop_assert_eq!(out, largest);
     }
 
@@ -462,7 +461,7 @@ fn what_does_not_fit_is_told() {
     let (none, mut nothing) = (TensorView::<i64>::new(&[], &[0, 2]).unwrap(), []);
     let mut nothing = TensorViewMut::new(&mut nothing, &[0, 2]).unwrap();
     fails(
-        scatter_elements::<Add, i64, i64>(&none, 0, &positions, &positions, &mut nothing),
+        scatter_elements(|x, y| x + y, &none, 0, &positions, &positions, &mut nothing),
         "there are updates, and no position that they could go to",
     );
     fails(
@@ -495,7 +494,7 @@ fn what_is_empty_may_be_of_any_size() {
     concat(std::slice::from_ref(&empty), 1, &mut out).unwrap();
     let none = TensorView::<i32>::new(&[], &[0, 1 << 40, 1 << 40]).unwrap();
     gather_elements(&empty, 1, &none, &mut out).unwrap();
-    scatter_elements::<Add, u8, i32>(&empty, 0, &none, &empty, &mut out).unwrap();
+    scatter_elements(|x, y| x + y, &empty, 0, &none, &empty, &mut out).unwrap();
     one_hot(
         &none,
         1,

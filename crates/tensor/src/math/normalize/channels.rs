@@ -4,8 +4,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{Channels, expect_channels, scale_and_shift};
 use crate::DenseHostTensor;
-use crate::math::number::Floating;
+use crate::math::Family;
+use crate::math::number::{Floating, Real};
 use crate::math::parallel;
+use crate::with_floating;
 
 /// The tensors of [`Channels`], each `[channels]`.
 #[derive(Clone, Debug)]
@@ -48,7 +50,17 @@ impl ChannelTensors<'_> {
 /// # Errors
 ///
 /// As of [`channels`](super::channels), and those of [`parallel::fill`].
-pub fn channels_in_place<T: Floating>(
+pub fn channels_in_place(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    channels: &ChannelTensors<'_>,
+    epsilon: f64,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => scaled_in_place::<T>(execution, x, channels, T::from_f64(epsilon)), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn scaled_in_place<T: Floating>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     channels: &ChannelTensors<'_>,
@@ -68,7 +80,18 @@ pub fn channels_in_place<T: Floating>(
 /// # Errors
 ///
 /// As of [`channels_in_place`], and if `out` is of another shape or type.
-pub fn channels_into<T: Floating>(
+pub fn channels_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    channels: &ChannelTensors<'_>,
+    epsilon: f64,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => scaled_of::<T>(execution, x, channels, T::from_f64(epsilon), out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn scaled_of<T: Floating>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     channels: &ChannelTensors<'_>,
@@ -116,7 +139,7 @@ mod tests {
             let channels = ChannelTensors { mean: &mean, variance: &variance, scale: &scale, shift: &shift };
             let values = list(n * n_channels, -5.0);
             let (x, out) = (of(&[n, n_channels], &values), of(&[n, n_channels], &values));
-            channels_into(&execution, &x, &channels, 1e-3_f32, &out).unwrap();
+            channels_into(&execution, &x, &channels, f64::from(1e-3_f32), &out).unwrap();
             let (factors, summands) = channels.folded(1e-3_f32).unwrap();
             let wanted = values.iter().enumerate().map(|(index, value)| {
                 value * factors[index % n_channels] + summands[index % n_channels]
@@ -124,7 +147,7 @@ mod tests {
             let wanted: Vec<f32> = wanted.collect();
             let elements = |tensor: &DenseHostTensor| tensor.read().unwrap().elements::<f32>().unwrap().to_vec();
             prop_assert_eq!(elements(&out), &wanted[..]);
-            channels_in_place(&execution, &x, &channels, 1e-3_f32).unwrap();
+            channels_in_place(&execution, &x, &channels, f64::from(1e-3_f32)).unwrap();
             prop_assert_eq!(elements(&x), &wanted[..]);
         }
     }

@@ -5,9 +5,11 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{Affine, by_root_mean_square, by_variance};
+use crate::math::Family;
 use crate::math::number::{Floating, Real};
 use crate::math::parallel;
 use crate::math::rows::{chunk_len, is_streamed};
+use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
 /// What rows are divided by.
@@ -29,7 +31,18 @@ pub enum RowNorm {
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes are not that, or if the types differ, and those of [`parallel::fill`].
-pub fn rows_into<T: Floating<Wide: Floating<Wide = T::Wide>>>(
+pub fn rows_into(
+    execution: &ExecutionContext,
+    kind: (RowNorm, usize, f64),
+    x: &DenseHostTensor,
+    lists: [Option<&DenseHostTensor>; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => rows_of::<T>(execution, kind, x, lists, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn rows_of<T: Floating<Wide: Floating<Wide = T::Wide>>>(
     execution: &ExecutionContext,
     (norm, row, epsilon): (RowNorm, usize, f64),
     x: &DenseHostTensor,
@@ -132,7 +145,16 @@ fn make<T: Floating>(
 /// # Errors
 ///
 /// `InvalidArgument` if the elements are no `T`s, or not so many whole rows.
-pub fn row_moments<T: Real>(
+pub fn row_moments(
+    x: &DenseHostTensor,
+    row: usize,
+    epsilon: f64,
+) -> Result<(Vec<f32>, Vec<f32>), Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => row_moments_of::<T>(x, row, epsilon), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn row_moments_of<T: Real>(
     x: &DenseHostTensor,
     row: usize,
     epsilon: f64,
@@ -167,7 +189,12 @@ fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
 /// # Errors
 ///
 /// `InvalidArgument` if the elements are no `T`s, or if there are no channels.
-pub fn channel_moments<T: Real>(x: &DenseHostTensor) -> Result<(Vec<f64>, Vec<f64>), Error> {
+pub fn channel_moments(x: &DenseHostTensor) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => channel_moments_of::<T>(x), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn channel_moments_of<T: Real>(x: &DenseHostTensor) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let extents = x.shape().to_dims();
     let (Some(channels), Some(batch)) = (extents.get(1).copied(), extents.first().copied()) else {
         let message =
@@ -198,7 +225,18 @@ pub fn channel_moments<T: Real>(x: &DenseHostTensor) -> Result<(Vec<f64>, Vec<f6
 ///
 /// `InvalidArgument` if there is not a factor and a summand for each channel, or if shapes or types differ, and
 /// those of [`parallel::fill`].
-pub fn channel_affine_into<T: Real>(
+pub fn channel_affine_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    factors: Vec<f64>,
+    summands: Vec<f64>,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => channel_affine_of::<T>(execution, x, factors, summands, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn channel_affine_of<T: Real>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     factors: Vec<f64>,

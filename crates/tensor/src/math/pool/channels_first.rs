@@ -46,7 +46,7 @@ pub fn pool_channels_first<T: Real>(
 /// # Errors
 ///
 /// As of [`pool_into`].
-pub fn pool_channels_first_into<T: Real>(
+pub fn pool_channels_first_into(
     execution: &ExecutionContext,
     pooling: Pooling,
     input: &DenseHostTensor,
@@ -58,7 +58,7 @@ pub fn pool_channels_first_into<T: Real>(
     expect_result(&wanted, &out.shape().to_dims())?;
     let input = input.reshape(TensorShape::new(&alone(&extents)?)?)?;
     let out = out.reshape(TensorShape::new(&alone(&wanted)?)?)?;
-    pool_into::<T>(execution, pooling, &input, windows, &out)
+    pool_into(execution, pooling, &input, windows, &out)
 }
 
 /// As [`gradient()`], with input `[batch, channels, spatial..]` and its gradients alike.

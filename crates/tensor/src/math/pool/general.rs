@@ -1,25 +1,78 @@
-//! Pooling by any function of a window, of tensors whose channels come first.
+//! Pooling by functions of all that a window sees, of tensors whose channels come first.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::channels_first_extents;
 use crate::math::number::Real;
-use crate::math::parallel;
 use crate::math::window::Window;
-use crate::{DenseHostTensor, Element};
+use crate::math::{Family, parallel};
+use crate::{DenseHostTensor, Element, with_floating, with_real};
 
-/// What a window sees.
-#[derive(Debug)]
-pub struct Seen<'a, T> {
+/// What is made of the elements that a window sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Seeing {
+    /// Their sum, divided by the number of elements that the window has in the image and in the padding that counts.
+    Mean,
+    /// Their norm of this order: the root of the sum of such powers of their sizes.
+    Norm(f64),
+}
+
+impl Seeing {
+    fn of<T: Real>(self, seen: &Seen<'_, T>) -> T {
+        let numbers = seen.positions.iter();
+        let numbers = numbers.map(|position| seen.elements[*position].to_f64());
+        T::from_f64(match self {
+            #[allow(clippy::cast_precision_loss, reason = "windows are small")]
+            Seeing::Mean => numbers.sum::<f64>() / seen.n_counted as f64,
+            Seeing::Norm(p) => {
+                let powers = numbers.map(|number| number.abs().powf(p));
+                powers.sum::<f64>().powf(1.0 / p)
+            }
+        })
+    }
+}
+
+/// The elements that a window sees.
+struct Seen<'a, T> {
     /// All elements of the tensor.
-    pub elements: &'a [T],
+    elements: &'a [T],
     /// The positions of those that the window sees, in their order.
-    pub positions: &'a [usize],
+    positions: &'a [usize],
     /// Where the window's image begins, of one channel.
-    pub image: usize,
+    image: usize,
     /// How many elements the window has in the image and in the padding that counts.
-    pub n_counted: usize,
+    n_counted: usize,
+}
+
+impl<T: Real> Seen<'_, T> {
+    /// The position of the largest element, the first of several; what is no number is larger than all numbers.
+    fn largest(&self) -> usize {
+        let mut best: Option<(T, usize)> = None;
+        for position in self.positions {
+            let x = self.elements[*position];
+            match best {
+                Some((largest, _)) if !largest.less(x) && x.same(x) => {}
+                Some((largest, _)) if !largest.same(largest) => {}
+                _ => best = Some((x, *position)),
+            }
+        }
+        best.map_or(self.image, |(_, position)| position)
+    }
+}
+
+/// The position of an element if the first of the image's dimensions were the innermost.
+fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
+    let (mut rest, mut coordinates) = (position - image, Vec::new());
+    for extent in extents.iter().rev() {
+        coordinates.push(rest % extent);
+        rest /= extent;
+    }
+    let mut turned = 0;
+    for (coordinate, extent) in coordinates.iter().zip(extents.iter().rev()) {
+        turned = turned * extent + coordinate;
+    }
+    image + turned
 }
 
 /// A window laid over a dimension.
@@ -33,10 +86,10 @@ struct Laid {
     counted: usize,
 }
 
-/// Makes each result by a function of what its window sees, on the workers of the request's queue if there is much
-/// to do.
+/// Makes each result by a function of the elements that its window sees, on the workers of the request's queue if there
+/// is much to do.
 ///
-/// Of the padding behind each dimension so much as `behind` says counts for [`Seen::n_counted`].
+/// Of the padding behind each dimension so much as `behind` says counts for [`Seeing::Mean`].
 ///
 /// # Shapes
 ///
@@ -44,14 +97,64 @@ struct Laid {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` if the shapes are not that, or if a window does not fit, and those of [`parallel::fill`].
-pub fn pool_by_into<T: Real, U: Element>(
+/// `InvalidArgument` if the shapes are not that, if a window does not fit, or if the elements are no floats, and those
+/// of [`parallel::fill`].
+pub fn pool_by_into(
+    execution: &ExecutionContext,
+    seeing: Seeing,
+    input: &DenseHostTensor,
+    windows: &[Window],
+    behind: &[usize],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = input.dtype();
+    with_floating!(dtype, T => {
+        let function = move |seen: &Seen<'_, T>| seeing.of(seen);
+        pool_by::<T, T>(execution, input, windows, behind, out, function)
+    }, else Err(Family::Floats.lacks(dtype)))
+}
+
+/// Finds where the largest element is that each window sees, on the workers of the request's queue if there is much to
+/// do: its number in row-major order, or, `by_columns`, in the order in which the first of an image's dimensions is the
+/// innermost.
+///
+/// # Shapes
+///
+/// Those of [`pool_by_into`]; `out` is of `i64`s.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that, if a window does not fit, or if the elements are no real numbers, and
+/// those of [`parallel::fill`].
+pub fn largest_positions_into(
+    execution: &ExecutionContext,
+    by_columns: bool,
+    input: &DenseHostTensor,
+    windows: &[Window],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let (dtype, extents) = (input.dtype(), input.shape().to_dims());
+    let behind: SmallVec<[usize; 3]> = SmallVec::from_elem(0, windows.len());
+    with_real!(dtype, T => {
+        let function = move |seen: &Seen<'_, T>| {
+            let largest = seen.largest();
+            let position = match by_columns {
+                true => turned(largest, seen.image, &extents[2..]),
+                false => largest,
+            };
+            i64::try_from(position).unwrap_or(i64::MAX)
+        };
+        pool_by::<T, i64>(execution, input, windows, &behind, out, function)
+    }, else Err(Family::Reals.lacks(dtype)))
+}
+
+fn pool_by<T: Real, U: Element>(
     execution: &ExecutionContext,
     input: &DenseHostTensor,
     windows: &[Window],
     behind: &[usize],
     out: &DenseHostTensor,
-    function: impl Fn(Seen<'_, T>) -> U + Send + Sync + 'static,
+    function: impl Fn(&Seen<'_, T>) -> U + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
     input.metadata().expect_dtype(T::DTYPE)?;
     let extents = input.shape().to_dims();
@@ -87,7 +190,7 @@ pub fn pool_by_into<T: Real, U: Element>(
             let (number, place) = ((first + index) / n_outputs, (first + index) % n_outputs);
             let image = number * n_inputs;
             let n_counted = see(&laid, image, place, &mut positions);
-            *out = function(Seen {
+            *out = function(&Seen {
                 elements,
                 positions: &positions,
                 image,

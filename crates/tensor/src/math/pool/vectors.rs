@@ -39,7 +39,7 @@ pub fn pool_f32_into(
     plan.expect_output(&out.shape().to_dims())?;
     let n_taps = plan.windows.n_taps();
     if pooling != Pooling::Maximum && n_taps > MOST_ADDED {
-        return pool_into::<f32>(execution, pooling, input, windows, out);
+        return pool_into(execution, pooling, input, windows, out);
     }
     let (input, n, set) = (input.clone(), plan.channels, InstructionSet::best());
     let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());

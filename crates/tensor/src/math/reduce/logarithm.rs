@@ -1,16 +1,57 @@
-//! [`LogSumExp`]: the logarithm of a sum of exponentials, without overflow on the way.
+//! [`LogSum`], [`LogSumExp`]: logarithms of sums; of exponentials, without overflow on the way.
 
-use super::Reduction;
-use crate::math::number::Floating;
+use super::Reduce;
+use crate::math::number::{Floating, Real};
+
+/// The logarithm of the sum
+pub(super) struct LogSum;
+
+impl<T: Floating> Reduce<T> for LogSum {
+    type Partial = f64;
+
+    #[inline(always)]
+    fn empty() -> f64 {
+        0.0
+    }
+
+    #[inline(always)]
+    fn take(partial: f64, x: T) -> f64 {
+        partial + x.to_f64()
+    }
+
+    #[inline(always)]
+    fn combine(x: f64, y: f64) -> f64 {
+        x + y
+    }
+
+    #[inline(always)]
+    fn finish(sum: f64, _: usize) -> T {
+        T::from_f64(sum.ln())
+    }
+
+    /// Rounded once.
+    #[inline(always)]
+    fn finish_as<H: Real>(sum: f64, _: usize) -> H {
+        H::from_f64(sum.ln())
+    }
+}
 
 /// The logarithm of the sum of all e^x; minus infinity for nothing
-#[derive(Clone, Copy, Debug)]
-pub struct LogSumExp;
+pub(super) struct LogSumExp;
 
-impl<T: Floating> Reduction<T> for LogSumExp {
+impl LogSumExp {
+    #[inline(always)]
+    fn value((largest, sum): (f64, f64)) -> f64 {
+        match largest.is_infinite() {
+            true => largest,
+            false => largest + sum.ln(),
+        }
+    }
+}
+
+impl<T: Floating> Reduce<T> for LogSumExp {
     /// The largest so far, and the sum of all e^(x - largest).
     type Partial = (f64, f64);
-    type Output = T;
 
     #[inline(always)]
     fn empty() -> (f64, f64) {
@@ -19,7 +60,7 @@ impl<T: Floating> Reduction<T> for LogSumExp {
 
     #[inline(always)]
     fn take(partial: (f64, f64), x: T) -> (f64, f64) {
-        <LogSumExp as Reduction<T>>::combine(partial, (x.to_f64(), 1.0))
+        <LogSumExp as Reduce<T>>::combine(partial, (x.to_f64(), 1.0))
     }
 
     #[inline(always)]
@@ -35,26 +76,27 @@ impl<T: Floating> Reduction<T> for LogSumExp {
     }
 
     #[inline(always)]
-    fn finish((largest, sum): (f64, f64), _: usize) -> T {
-        T::from_f64(if largest.is_infinite() {
-            largest
-        } else {
-            largest + sum.ln()
-        })
+    fn finish(partial: (f64, f64), _: usize) -> T {
+        T::from_f64(LogSumExp::value(partial))
+    }
+
+    /// Rounded once.
+    #[inline(always)]
+    fn finish_as<H: Real>(partial: (f64, f64), _: usize) -> H {
+        H::from_f64(LogSumExp::value(partial))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::math::reduce::reduce;
+    use crate::math::reduce::{Reduction, reduce};
     use crate::{TensorView, TensorViewMut};
 
     fn of(x: &[f32]) -> f32 {
         let mut out = [0.0];
         let view = TensorView::new(x, &[x.len()]).unwrap();
-        reduce::<LogSumExp, f32>(&view, &[0], &mut TensorViewMut::new(&mut out, &[]).unwrap())
-            .unwrap();
+        let mut result = TensorViewMut::new(&mut out, &[]).unwrap();
+        reduce(Reduction::LogSumExp, &view, &[0], &mut result).unwrap();
         out[0]
     }
 

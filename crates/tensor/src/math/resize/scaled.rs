@@ -5,9 +5,11 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::Rounding;
 use super::taps::room_for;
+use crate::math::Family;
 use crate::math::elementwise::expect_same;
 use crate::math::number::Real;
 use crate::math::parallel;
+use crate::with_real;
 use crate::{DenseHostTensor, Dims, TensorShape};
 
 /// Where in the input a place of the result is, by the factor `s`; of `n` elements `s n` are made.
@@ -180,7 +182,17 @@ impl Scaled {
     /// # Errors
     ///
     /// `InvalidArgument` if they are not, or of other types, and those of [`parallel::fill`].
-    pub fn run_into<T: Real>(
+    pub fn run_into(
+        self,
+        execution: &ExecutionContext,
+        x: &DenseHostTensor,
+        out: &DenseHostTensor,
+    ) -> Result<AsyncValue<Chain>, Error> {
+        let dtype = x.dtype();
+        with_real!(dtype, T => self.run_of::<T>(execution, x, out), else Err(Family::Reals.lacks(dtype)))
+    }
+
+    fn run_of<T: Real>(
         self,
         execution: &ExecutionContext,
         x: &DenseHostTensor,

@@ -101,7 +101,8 @@ fn a_step_against_the_gradient_is_that_of_momentum_without_velocity() {
             DenseHostTensor::from_slice(host.allocator(), &[elements.len()], elements).unwrap()
         };
         let weights = tensor(&wanted);
-        let done = descend_into(&execution, 0.3_f32, &tensor(&gradient), &weights).unwrap();
+        let done =
+            descend_into(&execution, f64::from(0.3_f32), &tensor(&gradient), &weights).unwrap();
         host.queue().await_all(&[done.into_any()]).unwrap();
         let step = Momentum {
             rate: 0.3,
@@ -114,7 +115,7 @@ fn a_step_against_the_gradient_is_that_of_momentum_without_velocity() {
     let [long, short] = [&long[..], &short].map(|elements| {
         DenseHostTensor::from_slice(host.allocator(), &[elements.len()], elements).unwrap()
     });
-    assert!(descend_into(&execution, 1.0_f32, &long, &short).is_err());
+    assert!(descend_into(&execution, 1.0, &long, &short).is_err());
     assert!(descend_into(&execution, 1.0_f64, &long, &long).is_err());
 }
 
