@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tfrt::eager::{Eager, Tensor};
+use tfrt::eager::{Eager, Handle};
 use tfrt::{
     AnyAsyncValue, ConcurrentWorkQueue, Error, MultiThreadedWorkQueue, Runtime,
     SingleThreadedWorkQueue,
@@ -64,7 +64,7 @@ fn perceptron(bench: &Bench, name: &str, batch: usize, n_threads: usize) {
     let images = random(&[batch, pixels], 1.0);
     let (first, first_bias) = (random(&[pixels, hidden], 0.1), random(&[hidden], 0.1));
     let (second, second_bias) = (random(&[hidden, classes], 0.1), random(&[classes], 0.1));
-    let logits = move |x: &Tensor| {
+    let logits = move |x: &Handle| {
         let within = x.matmul(&first)?.bias_add(&first_bias)?.relu()?;
         within.matmul(&second)?.bias_add(&second_bias)
     };
@@ -85,7 +85,7 @@ fn resnet(bench: &Bench, name: &str, batch: usize, n_threads: usize) {
     let eager = eager.expect("there is memory");
     let images = eager.eager().of(tensors[0].clone());
     drop(tensors);
-    let logits = move |images: &Tensor| eager.logits(images);
+    let logits = move |images: &Handle| eager.logits(images);
     compare(bench, name, &runtime, &images, logits, Some(program));
 }
 
@@ -94,8 +94,8 @@ fn compare(
     bench: &Bench,
     name: &str,
     runtime: &Runtime,
-    images: &Tensor,
-    logits: impl Fn(&Tensor) -> Result<Tensor, Error> + 'static,
+    images: &Handle,
+    logits: impl Fn(&Handle) -> Result<Handle, Error> + 'static,
     program: Option<Contender>,
 ) {
     let eager = Eager::new(runtime);

@@ -17,13 +17,13 @@
 //!
 //! A method returns at once. Type and shape of its result are known wherever they can be, and what is wrong about them
 //! is the method's error, with the place of the call; elements come later if they take long, and who wants them waits:
-//! [`Tensor::to_vec`], or `tensor.await`. What goes wrong later fails the tensor and all that is made of it.
+//! [`Handle::to_vec`], or `tensor.await`. What goes wrong later fails the tensor and all that is made of it.
 //!
 //! | To | Use |
 //! | --- | --- |
 //! | begin | [`Eager::new`] |
 //! | make tensors | [`Eager::tensor`], [`Eager::zeros`], [`Eager::fill`] |
-//! | calculate | the methods of [`Tensor`], and `+ - * /` |
+//! | calculate | the methods of [`Handle`], and `+ - * /` |
 //! | call any operation, and let it write over what it is given | [`Eager::op`] |
 //! | keep what changes | [`Variable`] |
 //! | stop | [`Eager::cancel`], [`Eager::set_deadline`] |
@@ -45,15 +45,15 @@ use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
 use crate::runtime::Runtime;
 
 mod given;
+mod handle;
 mod methods;
 mod names;
 mod recorded;
-mod tensor;
 mod variable;
 
 pub use given::Given;
+pub use handle::{Handle, HandleFuture};
 pub use recorded::Recorded;
-pub use tensor::{Tensor, TensorFuture};
 pub use variable::Variable;
 
 use names::{Name, Ops};
@@ -124,7 +124,7 @@ impl Eager {
     ///
     /// `InvalidArgument` if there are not as many as the extents say, `ResourceExhausted` if there is no memory.
     #[track_caller]
-    pub fn tensor<T: Element>(&self, extents: &[usize], elements: &[T]) -> Result<Tensor, Error> {
+    pub fn tensor<T: Element>(&self, extents: &[usize], elements: &[T]) -> Result<Handle, Error> {
         let made = DenseHostTensor::from_slice(self.allocator(), extents, elements);
         made.map(|tensor| self.wrap(self.core().handle(tensor)))
     }
@@ -134,7 +134,7 @@ impl Eager {
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory.
-    pub fn scalar<T: Element>(&self, value: T) -> Result<Tensor, Error> {
+    pub fn scalar<T: Element>(&self, value: T) -> Result<Handle, Error> {
         self.tensor(&[], &[value])
     }
 
@@ -143,7 +143,7 @@ impl Eager {
     /// # Errors
     ///
     /// `InvalidArgument` for extents that no memory can hold, `ResourceExhausted` if there is no memory.
-    pub fn zeros<T: Element>(&self, extents: &[usize]) -> Result<Tensor, Error> {
+    pub fn zeros<T: Element>(&self, extents: &[usize]) -> Result<Handle, Error> {
         self.fill(extents, T::ZERO)
     }
 
@@ -152,18 +152,18 @@ impl Eager {
     /// # Errors
     ///
     /// As of [`zeros`](Self::zeros).
-    pub fn fill<T: Element>(&self, extents: &[usize], value: T) -> Result<Tensor, Error> {
+    pub fn fill<T: Element>(&self, extents: &[usize], value: T) -> Result<Handle, Error> {
         let same = ScalarHostTensor::new(TensorShape::new(extents)?, value);
         Ok(self.wrap(self.core().handle(same.to_dense(self.allocator())?)))
     }
 
     /// Returns a tensor that others made.
-    pub fn of(&self, tensor: impl Into<tfrt_tensor::Tensor>) -> Tensor {
+    pub fn of(&self, tensor: impl Into<tfrt_tensor::Tensor>) -> Handle {
         self.wrap(self.core().handle(tensor))
     }
 
     /// Returns a variable that holds a tensor, whose steps are called here.
-    pub fn variable(&self, tensor: Tensor) -> Variable {
+    pub fn variable(&self, tensor: Handle) -> Variable {
         Variable::new(self.clone(), tensor)
     }
 
@@ -193,7 +193,7 @@ impl Eager {
         name: &str,
         inputs: impl Into<Given<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
-    ) -> Result<Vec<Tensor>, Error> {
+    ) -> Result<Vec<Handle>, Error> {
         let (caller, inputs) = (Caller::here(), inputs.into());
         let op = self.core().op(name, &self.core().cpu())?;
         let place = inputs.place(self);
@@ -256,8 +256,8 @@ impl Eager {
     /// ```
     pub fn record(
         &self,
-        inputs: &[(&str, &Tensor)],
-        body: impl FnOnce(&Eager, &[Tensor]) -> Result<Vec<Tensor>, Error>,
+        inputs: &[(&str, &Handle)],
+        body: impl FnOnce(&Eager, &[Handle]) -> Result<Vec<Handle>, Error>,
     ) -> Result<Recorded, Error> {
         let recording = Recording::begin(self.context());
         let eager = self.with_context(recording.context().clone());
@@ -268,7 +268,7 @@ impl Eager {
             parameters.push(eager.wrap(recording.input(input.handle().clone())));
         }
         let results = body(&eager, &parameters)?;
-        let handles: Vec<TensorHandle> = results.into_iter().map(Tensor::into_handle).collect();
+        let handles: Vec<TensorHandle> = results.into_iter().map(Handle::into_handle).collect();
         let trace = recording.finish(&handles)?;
         let constants = trace.constants.iter().map(|(_, constant)| constant);
         for handle in handles.iter().chain(constants) {
@@ -282,8 +282,8 @@ impl Eager {
         self.core().host().allocator()
     }
 
-    fn wrap(&self, handle: TensorHandle) -> Tensor {
-        Tensor::new(self.clone(), handle)
+    fn wrap(&self, handle: TensorHandle) -> Handle {
+        Handle::new(self.clone(), handle)
     }
 
     /// This, or the other if calls there are recorded.

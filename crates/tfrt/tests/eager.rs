@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tfrt::corert::OpAttrs;
-use tfrt::eager::{Eager, Tensor};
+use tfrt::eager::{Eager, Handle};
 use tfrt::{ErrorCode, Model, MultiThreadedWorkQueue, Output, Runtime, SourceLocation};
 
 fn eager() -> Eager {
     Eager::new(&Runtime::new())
 }
 
-fn address(tensor: &Tensor) -> usize {
+fn address(tensor: &Handle) -> usize {
     tensor.to_host().unwrap().buffer().address()
 }
 
@@ -45,7 +45,7 @@ fn methods_and_operators_calculate() {
     );
     let transposed = x.transpose(&[1, 0]).unwrap();
     assert_eq!(transposed.to_vec::<f32>().unwrap(), [1.0, 3.0, -2.0, -4.0]);
-    let joined = Tensor::concat(&[&x, &transposed], 1).unwrap();
+    let joined = Handle::concat(&[&x, &transposed], 1).unwrap();
     assert_eq!(
         joined.to_vec::<f32>().unwrap(),
         [1.0, -2.0, 1.0, 3.0, 3.0, -4.0, -2.0, -4.0]
@@ -157,7 +157,7 @@ fn variables_change_in_place_unless_somebody_has_read_them() {
 }
 
 /// A network of every kind of attribute that programs have to carry.
-fn network(x: &Tensor, w: &Tensor, b: &Tensor) -> Result<Vec<Tensor>, tfrt::Error> {
+fn network(x: &Handle, w: &Handle, b: &Handle) -> Result<Vec<Handle>, tfrt::Error> {
     let hidden = x.matmul(w)?.bias_add(b)?.relu()?;
     let probabilities = hidden.softmax()?;
     let classes = probabilities.argmax(-1)?;

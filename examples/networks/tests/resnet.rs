@@ -67,7 +67,7 @@ fn one_operation_at_a_time_gives_the_same_and_recorded_the_same_bits() {
         }
 
         let body =
-            |_: &Eager, inputs: &[tfrt::eager::Tensor]| Ok(vec![network.logits(&inputs[0])?]);
+            |_: &Eager, inputs: &[tfrt::eager::Handle]| Ok(vec![network.logits(&inputs[0])?]);
         let recorded = Eager::new(&runtime).record(&[("images", &images)], body);
         let model = recorded.unwrap().compile(&runtime).unwrap();
         let call = model.call(&runtime.context(), [("images", images.to_host().unwrap())]);

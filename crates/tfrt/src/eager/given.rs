@@ -2,37 +2,37 @@
 
 use tfrt_corert::{Inputs, TensorHandle};
 
-use super::{Eager, Tensor};
+use super::{Eager, Handle};
 
 /// Tensors that an operation is given: a slice of references is lent, an array or a list is given for good, so that the
 /// operation may write its result over one that nobody else holds.
 pub struct Given<'a>(Tensors<'a>);
 
 enum Tensors<'a> {
-    Lent(&'a [&'a Tensor]),
-    Owned(Vec<Tensor>),
+    Lent(&'a [&'a Handle]),
+    Owned(Vec<Handle>),
 }
 
-impl<'a> From<&'a [&'a Tensor]> for Given<'a> {
-    fn from(tensors: &'a [&'a Tensor]) -> Self {
+impl<'a> From<&'a [&'a Handle]> for Given<'a> {
+    fn from(tensors: &'a [&'a Handle]) -> Self {
         Given(Tensors::Lent(tensors))
     }
 }
 
-impl<'a, const N: usize> From<&'a [&'a Tensor; N]> for Given<'a> {
-    fn from(tensors: &'a [&'a Tensor; N]) -> Self {
+impl<'a, const N: usize> From<&'a [&'a Handle; N]> for Given<'a> {
+    fn from(tensors: &'a [&'a Handle; N]) -> Self {
         Given(Tensors::Lent(tensors))
     }
 }
 
-impl<const N: usize> From<[Tensor; N]> for Given<'_> {
-    fn from(tensors: [Tensor; N]) -> Self {
+impl<const N: usize> From<[Handle; N]> for Given<'_> {
+    fn from(tensors: [Handle; N]) -> Self {
         Given(Tensors::Owned(tensors.into()))
     }
 }
 
-impl From<Vec<Tensor>> for Given<'_> {
-    fn from(tensors: Vec<Tensor>) -> Self {
+impl From<Vec<Handle>> for Given<'_> {
+    fn from(tensors: Vec<Handle>) -> Self {
         Given(Tensors::Owned(tensors))
     }
 }
@@ -61,7 +61,7 @@ impl Given<'_> {
             }
             Tensors::Owned(tensors) => {
                 let mut handles: Vec<TensorHandle> =
-                    tensors.into_iter().map(Tensor::into_handle).collect();
+                    tensors.into_iter().map(Handle::into_handle).collect();
                 call(Inputs::owned(&mut handles))
             }
         }

@@ -1,4 +1,4 @@
-//! The operations as methods of [`Tensor`].
+//! The operations as methods of [`Handle`].
 
 use std::fmt::Write;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -7,7 +7,7 @@ use tfrt_corert::{Caller, Inputs, OpAttrs};
 use tfrt_host::{DType, Error};
 
 use super::names::Name;
-use super::{Eager, Tensor};
+use super::{Eager, Handle};
 
 /// No attributes.
 fn none() -> OpAttrs {
@@ -17,7 +17,7 @@ fn none() -> OpAttrs {
 /// `unary!(/// The larger of each element and 0\n relu: Relu;)` declares methods without arguments.
 macro_rules! unary {
     ($($(#[$doc:meta])* $method:ident: $name:ident;)*) => {
-        impl Tensor {
+        impl Handle {
             $(
                 $(#[$doc])*
                 ///
@@ -25,7 +25,7 @@ macro_rules! unary {
                 ///
                 /// `InvalidArgument` if the operation has no such type, and those of [`Eager::op`].
                 #[track_caller]
-                pub fn $method(&self) -> Result<Tensor, Error> {
+                pub fn $method(&self) -> Result<Handle, Error> {
                     call(stringify!($method), Name::$name, &[self], &none(), Caller::here())
                 }
             )*
@@ -61,7 +61,7 @@ unary! {
 /// `binary!(/// The sum\n add: Add;)` declares methods with another tensor.
 macro_rules! binary {
     ($($(#[$doc:meta])* $method:ident: $name:ident;)*) => {
-        impl Tensor {
+        impl Handle {
             $(
                 $(#[$doc])*
                 ///
@@ -69,7 +69,7 @@ macro_rules! binary {
                 ///
                 /// `InvalidArgument` if types or shapes don't fit, and those of [`Eager::op`].
                 #[track_caller]
-                pub fn $method(&self, other: &Tensor) -> Result<Tensor, Error> {
+                pub fn $method(&self, other: &Handle) -> Result<Handle, Error> {
                     call(stringify!($method), Name::$name, &[self, other], &none(), Caller::here())
                 }
             )*
@@ -104,14 +104,14 @@ binary! {
     relu_gradient: ReluGradient;
 }
 
-impl Tensor {
+impl Handle {
     /// The product of two matrices, of which either may be transposed first.
     ///
     /// # Errors
     ///
     /// As of [`matmul`](Self::matmul).
     #[track_caller]
-    pub fn matmul_transposed(&self, other: &Tensor, [a, b]: [bool; 2]) -> Result<Tensor, Error> {
+    pub fn matmul_transposed(&self, other: &Handle, [a, b]: [bool; 2]) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("transpose_a", a)?.set("transpose_b", b)?;
         call(
@@ -129,7 +129,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there is no such conversion.
     #[track_caller]
-    pub fn cast(&self, dtype: DType) -> Result<Tensor, Error> {
+    pub fn cast(&self, dtype: DType) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("DstT", dtype)?;
         call("cast", Name::Cast, &[self], &attrs, Caller::here())
@@ -141,7 +141,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
-    pub fn argmax(&self, axis: i64) -> Result<Tensor, Error> {
+    pub fn argmax(&self, axis: i64) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axis", axis)?;
         call("argmax", Name::ArgMax, &[self], &attrs, Caller::here())
@@ -153,7 +153,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
-    pub fn sum(&self, axes: &[i32]) -> Result<Tensor, Error> {
+    pub fn sum(&self, axes: &[i32]) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axes", axes)?;
         call("sum", Name::Sum, &[self], &attrs, Caller::here())
@@ -165,7 +165,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
-    pub fn mean(&self, axes: &[i32]) -> Result<Tensor, Error> {
+    pub fn mean(&self, axes: &[i32]) -> Result<Handle, Error> {
         self.reduce("mean", Name::Mean, axes, Caller::here())
     }
 
@@ -175,7 +175,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
-    pub fn max(&self, axes: &[i32]) -> Result<Tensor, Error> {
+    pub fn max(&self, axes: &[i32]) -> Result<Handle, Error> {
         self.reduce("max", Name::Max, axes, Caller::here())
     }
 
@@ -185,7 +185,7 @@ impl Tensor {
         name: Name,
         axes: &[i32],
         caller: Caller,
-    ) -> Result<Tensor, Error> {
+    ) -> Result<Handle, Error> {
         let axes = self.eager().tensor(&[axes.len()], axes)?;
         call(method, name, &[self, &axes], &none(), caller)
     }
@@ -196,7 +196,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if there are not as many elements.
     #[track_caller]
-    pub fn reshape(&self, extents: &[i64]) -> Result<Tensor, Error> {
+    pub fn reshape(&self, extents: &[i64]) -> Result<Handle, Error> {
         let extents = self.eager().tensor(&[extents.len()], extents)?;
         call(
             "reshape",
@@ -213,7 +213,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if it is no order of all dimensions.
     #[track_caller]
-    pub fn transpose(&self, order: &[i32]) -> Result<Tensor, Error> {
+    pub fn transpose(&self, order: &[i32]) -> Result<Handle, Error> {
         let order = self.eager().tensor(&[order.len()], order)?;
         call(
             "transpose",
@@ -230,7 +230,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if they differ in type or in another dimension, or if there is none.
     #[track_caller]
-    pub fn concat(tensors: &[&Tensor], axis: i32) -> Result<Tensor, Error> {
+    pub fn concat(tensors: &[&Handle], axis: i32) -> Result<Handle, Error> {
         let caller = Caller::here();
         let Some(first) = tensors.first() else {
             return Err(Error::invalid_argument("concat of no tensors"));
@@ -248,7 +248,7 @@ impl Tensor {
     ///
     /// `InvalidArgument` if types or shapes don't fit. A class that there is not fails the results.
     #[track_caller]
-    pub fn softmax_cross_entropy(&self, classes: &Tensor) -> Result<(Tensor, Tensor), Error> {
+    pub fn softmax_cross_entropy(&self, classes: &Handle) -> Result<(Handle, Handle), Error> {
         let caller = Caller::here();
         let eager = self.eager().or_recording(classes.eager()).latest();
         let inputs = [self.handle(), classes.handle()];
@@ -270,11 +270,11 @@ impl Tensor {
 /// `operators!(Add add plus)` makes `&a + &b` the method.
 macro_rules! operators {
     ($($trait:ident $function:ident $method:ident,)*) => {$(
-        impl $trait<&Tensor> for &Tensor {
-            type Output = Result<Tensor, Error>;
+        impl $trait<&Handle> for &Handle {
+            type Output = Result<Handle, Error>;
 
             #[track_caller]
-            fn $function(self, other: &Tensor) -> Result<Tensor, Error> {
+            fn $function(self, other: &Handle) -> Result<Handle, Error> {
                 self.$method(other)
             }
         }
@@ -288,11 +288,11 @@ operators! {
     Div div over,
 }
 
-impl Neg for &Tensor {
-    type Output = Result<Tensor, Error>;
+impl Neg for &Handle {
+    type Output = Result<Handle, Error>;
 
     #[track_caller]
-    fn neg(self) -> Result<Tensor, Error> {
+    fn neg(self) -> Result<Handle, Error> {
         call("neg", Name::Negate, &[self], &none(), Caller::here())
     }
 }
@@ -301,10 +301,10 @@ impl Neg for &Tensor {
 fn call(
     method: &str,
     name: Name,
-    inputs: &[&Tensor],
+    inputs: &[&Handle],
     attrs: &OpAttrs,
     caller: Caller,
-) -> Result<Tensor, Error> {
+) -> Result<Handle, Error> {
     let first = inputs[0].eager();
     let eager = inputs.iter().fold(first, |eager: &Eager, input| {
         eager.or_recording(input.eager())
@@ -329,7 +329,7 @@ fn call(
 
 /// Says in an error what the method was called with: `matmul of f32 [2, 3] and f32 [4, 5]: ...`.
 #[cold]
-pub(super) fn described(method: &str, inputs: &[&Tensor], error: Error) -> Error {
+pub(super) fn described(method: &str, inputs: &[&Handle], error: Error) -> Error {
     let mut message = format!("{method} of ");
     for (index, input) in inputs.iter().enumerate() {
         let between = match index {

@@ -8,7 +8,7 @@ use tfrt_host::Error;
 
 use super::methods::described;
 use super::names::Name;
-use super::{Eager, Tensor, make_room};
+use super::{Eager, Handle, make_room};
 
 mod held;
 
@@ -39,7 +39,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    pub(super) fn new(eager: Eager, tensor: Tensor) -> Variable {
+    pub(super) fn new(eager: Eager, tensor: Handle) -> Variable {
         Variable {
             eager,
             held: Mutex::new(Held::new(tensor.into_handle())),
@@ -51,7 +51,7 @@ impl Variable {
     }
 
     /// The tensor as it is now, or will be when the calls so far are done.
-    pub fn read(&self) -> Tensor {
+    pub fn read(&self) -> Handle {
         let handle = self.lock().read(&self.eager.shared.steps);
         self.eager.latest().wrap(handle)
     }
@@ -62,7 +62,7 @@ impl Variable {
     ///
     /// `InvalidArgument` if the new one is known to be of another type or shape, or belongs to a recording.
     #[track_caller]
-    pub fn assign(&self, tensor: &Tensor) -> Result<(), Error> {
+    pub fn assign(&self, tensor: &Handle) -> Result<(), Error> {
         refuse_recorded(tensor)?;
         let mut held = self.lock();
         if let (Some(old), Some(new)) = (held.metadata(), tensor.metadata())
@@ -84,7 +84,7 @@ impl Variable {
     /// `InvalidArgument` if the gradient is of another type or shape, or belongs to a recording; the gradient's if it has
     /// failed; the reason of a cancellation.
     #[track_caller]
-    pub fn descend(&self, gradient: &Tensor, rate: f32) -> Result<(), Error> {
+    pub fn descend(&self, gradient: &Handle, rate: f32) -> Result<(), Error> {
         let caller = Caller::here();
         let mut attrs = OpAttrs::new();
         attrs.set("learning_rate", rate)?;
@@ -104,7 +104,7 @@ impl Variable {
     pub fn descend_with(
         &self,
         velocity: &Variable,
-        gradient: &Tensor,
+        gradient: &Handle,
         [rate, momentum]: [f32; 2],
     ) -> Result<(), Error> {
         let caller = Caller::here();
@@ -142,7 +142,7 @@ impl Variable {
     fn step<'v, const N: usize>(
         &self,
         name: Name,
-        gradient: &Tensor,
+        gradient: &Handle,
         attrs: &OpAttrs,
         (method, caller): (&str, Caller),
         begin: impl FnOnce() -> [(&'v Variable, TensorHandle, Change); N],
@@ -170,7 +170,7 @@ impl Variable {
             kept.into_iter().for_each(Kept::keep);
         }
         result.map_err(|error| {
-            let mut of: Vec<Tensor> = changes
+            let mut of: Vec<Handle> = changes
                 .iter()
                 .map(|(variable, _)| variable.read())
                 .collect();
@@ -181,7 +181,7 @@ impl Variable {
 }
 
 /// Refuses what a variable can't take: the program of a recording would not do it.
-fn refuse_recorded(tensor: &Tensor) -> Result<(), Error> {
+fn refuse_recorded(tensor: &Handle) -> Result<(), Error> {
     match tensor.eager().context().is_recording() {
         false => Ok(()),
         true => Err(Error::invalid_argument(

@@ -1,6 +1,6 @@
 //! The perceptron again, one operation at a time.
 
-use tfrt::eager::{Eager, Tensor, Variable};
+use tfrt::eager::{Eager, Handle, Variable};
 use tfrt::{Error, Runtime};
 
 use super::data::{Digit, N_CLASSES, N_PIXELS};
@@ -48,12 +48,12 @@ impl Layer {
         })
     }
 
-    fn apply(&self, x: &Tensor) -> Result<Tensor, Error> {
+    fn apply(&self, x: &Handle) -> Result<Handle, Error> {
         x.matmul(&self.weights.read())?.bias_add(&self.bias.read())
     }
 
     /// Changes the layer, given what it was applied to and the gradient by its result.
-    fn learn(&self, x: &Tensor, gradient: &Tensor, rate: f32) -> Result<(), Error> {
+    fn learn(&self, x: &Handle, gradient: &Handle, rate: f32) -> Result<(), Error> {
         let by_weights = x.matmul_transposed(gradient, [true, false])?;
         let by_bias = gradient.bias_add_gradient()?;
         self.weights
@@ -93,7 +93,7 @@ impl Perceptron {
     /// # Errors
     ///
     /// If the images are of another shape.
-    pub fn logits(&self, images: &Tensor) -> Result<Tensor, Error> {
+    pub fn logits(&self, images: &Handle) -> Result<Handle, Error> {
         let hidden = self.layers[0].apply(images)?.relu()?;
         self.layers[1].apply(&hidden)
     }
@@ -120,7 +120,7 @@ impl Perceptron {
     }
 
     /// Learns from a batch; the loss may be still to come.
-    fn step(&mut self, batch: &[&Digit], n_steps: usize) -> Result<Tensor, Error> {
+    fn step(&mut self, batch: &[&Digit], n_steps: usize) -> Result<Handle, Error> {
         let images: Vec<f32> = batch
             .iter()
             .flat_map(|digit| digit.moved(&mut self.random))

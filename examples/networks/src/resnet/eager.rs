@@ -4,7 +4,7 @@
 //! convolution is part of its call; the last of a block is given the shortcut for good, and writes its sums there.
 
 use tfrt::corert::OpAttrs;
-use tfrt::eager::{Eager, Tensor};
+use tfrt::eager::{Eager, Handle};
 use tfrt::{Error, Runtime};
 
 use super::{Convolution, ResNet};
@@ -17,9 +17,9 @@ pub struct EagerResNet {
     /// Of all stages, in order.
     blocks: Vec<Block>,
     /// `[features, classes]`
-    weight: Tensor,
+    weight: Handle,
     /// `[classes]`
-    bias: Tensor,
+    bias: Handle,
 }
 
 /// Three convolutions beside a shortcut.
@@ -31,9 +31,9 @@ struct Block {
 /// A convolution with its normalisation, and what follows it.
 struct Layer {
     /// Packed.
-    filter: Tensor,
+    filter: Handle,
     /// `[filters]`
-    bias: Tensor,
+    bias: Handle,
     attrs: OpAttrs,
 }
 
@@ -94,7 +94,7 @@ impl EagerResNet {
     /// # Errors
     ///
     /// `InvalidArgument` if the images are of another shape, and if they are not `f32`.
-    pub fn logits(&self, images: &Tensor) -> Result<Tensor, Error> {
+    pub fn logits(&self, images: &Handle) -> Result<Handle, Error> {
         let image = self.convolve(&self.first, images.clone(), None)?;
         let mut image = only(self.eager.op("tf.MaxPool", [image], &self.pool)?)?;
         for Block {
@@ -119,9 +119,9 @@ impl EagerResNet {
     fn convolve(
         &self,
         layer: &Layer,
-        image: Tensor,
-        shortcut: Option<Tensor>,
-    ) -> Result<Tensor, Error> {
+        image: Handle,
+        shortcut: Option<Handle>,
+    ) -> Result<Handle, Error> {
         let mut inputs = vec![image, layer.filter.clone(), layer.bias.clone()];
         inputs.extend(shortcut);
         only(self.eager.op("tfrt.conv2d", inputs, &layer.attrs)?)
@@ -132,7 +132,7 @@ impl Layer {
     fn new(
         convolution: &Convolution,
         eager: &Eager,
-        weights: &mut impl Iterator<Item = Tensor>,
+        weights: &mut impl Iterator<Item = Handle>,
     ) -> Result<Layer, Error> {
         let Convolution {
             size,
@@ -179,14 +179,14 @@ impl Layer {
 }
 
 /// The next tensors of a list whose length was looked at.
-fn next<const N: usize>(tensors: &mut impl Iterator<Item = Tensor>) -> Result<[Tensor; N], Error> {
-    let next: Vec<Tensor> = tensors.take(N).collect();
+fn next<const N: usize>(tensors: &mut impl Iterator<Item = Handle>) -> Result<[Handle; N], Error> {
+    let next: Vec<Handle> = tensors.take(N).collect();
     next.try_into()
         .map_err(|_| Error::internal("there are fewer weights than names"))
 }
 
 /// The result of an operation that has one.
-fn only(mut results: Vec<Tensor>) -> Result<Tensor, Error> {
+fn only(mut results: Vec<Handle>) -> Result<Handle, Error> {
     results
         .pop()
         .ok_or_else(|| Error::internal("an operation without a result"))

@@ -1,4 +1,4 @@
-//! [`Tensor`]: a handle that knows where its operations are called.
+//! [`Handle`]: a tensor that knows where its operations are called.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -14,26 +14,26 @@ use super::{Eager, wait_for};
 
 /// A tensor that may be still to come. Clones lead to the same elements.
 #[derive(Clone)]
-pub struct Tensor {
+pub struct Handle {
     eager: Eager,
     handle: TensorHandle,
 }
 
-impl Tensor {
-    pub(super) fn new(eager: Eager, handle: TensorHandle) -> Tensor {
-        Tensor { eager, handle }
+impl Handle {
+    pub(super) fn new(eager: Eager, handle: TensorHandle) -> Handle {
+        Handle { eager, handle }
     }
 
     pub(super) fn eager(&self) -> &Eager {
         &self.eager
     }
 
-    /// The handle below.
+    /// The handle of the core runtime below.
     pub fn handle(&self) -> &TensorHandle {
         &self.handle
     }
 
-    /// The handle, for good.
+    /// The handle of the core runtime, for good.
     pub fn into_handle(self) -> TensorHandle {
         self.handle
     }
@@ -113,40 +113,40 @@ impl Tensor {
 }
 
 /// The tensor as it is printed, or what is known of it.
-impl fmt::Display for Tensor {
+impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.handle, f)
     }
 }
 
-impl fmt::Debug for Tensor {
+impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.handle, f)
     }
 }
 
-impl IntoFuture for Tensor {
-    type Output = Result<Tensor, Error>;
-    type IntoFuture = TensorFuture;
+impl IntoFuture for Handle {
+    type Output = Result<Handle, Error>;
+    type IntoFuture = HandleFuture;
 
-    fn into_future(self) -> TensorFuture {
-        TensorFuture {
+    fn into_future(self) -> HandleFuture {
+        HandleFuture {
             awaited: self.handle.to_async().into_future(),
             tensor: Some(self),
         }
     }
 }
 
-/// The future of a [`Tensor`]: itself when its elements are there, or why there will be none.
+/// The future of a [`Handle`]: itself when its elements are there, or why there will be none.
 #[must_use = "futures do nothing unless polled"]
-pub struct TensorFuture {
+pub struct HandleFuture {
     awaited: AsyncValueFuture<tfrt_tensor::Tensor>,
     // Invariant: there until the future is ready.
-    tensor: Option<Tensor>,
+    tensor: Option<Handle>,
 }
 
-impl Future for TensorFuture {
-    type Output = Result<Tensor, Error>;
+impl Future for HandleFuture {
+    type Output = Result<Handle, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match Pin::new(&mut self.awaited).poll(context) {
@@ -160,8 +160,8 @@ impl Future for TensorFuture {
     }
 }
 
-impl fmt::Debug for TensorFuture {
+impl fmt::Debug for HandleFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TensorFuture").field(&self.tensor).finish()
+        f.debug_tuple("HandleFuture").field(&self.tensor).finish()
     }
 }
