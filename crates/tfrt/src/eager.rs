@@ -251,7 +251,7 @@ impl Eager {
     /// let model = recorded.compile(&runtime)?;
     /// let x = eager.tensor(&[1, 2], &[10.0_f32, 1.0])?;
     /// let outputs = model.call(&runtime.context(), [("x", x.to_host()?)]).wait()?;
-    /// assert_eq!(outputs.tensor("output0")?.as_dense()?.read()?.elements::<f32>()?, [34.0]);
+    /// assert_eq!(outputs.tensor("output0")?.to_vec::<f32>()?, [34.0]);
     /// # Ok::<(), tfrt::AnyError>(())
     /// ```
     pub fn record(

@@ -23,6 +23,7 @@
 //! | To | Use |
 //! | --- | --- |
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
+//! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
 //! | run programs that nobody vouches for | [`RuntimeBuilder::untrusted`] |
@@ -89,10 +90,11 @@ pub use tfrt_async::queue::{
     available_parallelism,
 };
 pub use tfrt_host::{
-    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, DType, Error, ErrorCode, ExecutionContext, Heap,
     HostAllocator, HostContext, InPlace, KernelPromise, Limits, Output, Promise, RequestContext,
     ResourceContext, SourceLocation, Stuck, Value, kernel,
 };
+pub use tfrt_tensor::{BF16, Bool, Complex, Element, F16, TensorShape as Shape};
 
 mod arguments;
 mod call;
@@ -101,6 +103,7 @@ mod context;
 pub mod eager;
 mod error;
 mod evaluator;
+mod host_tensor;
 pub mod input;
 pub mod model;
 pub mod profile;
@@ -116,6 +119,7 @@ pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, error_message};
 pub use evaluator::HostEvaluator;
+pub use host_tensor::{Tensor, View};
 pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};

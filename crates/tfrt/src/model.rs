@@ -36,17 +36,14 @@ use signature::Signature;
 /// # Examples
 ///
 /// ```no_run
-/// use tfrt::tensor::DenseHostTensor;
-/// use tfrt::{Model, Runtime};
+/// use tfrt::{Model, Runtime, Tensor};
 ///
 /// let model = Model::open("squeezenet.onnx")?;
-/// let runtime = Runtime::shared();
-/// let allocator = runtime.host().allocator();
-/// let image = DenseHostTensor::from_slice(allocator, &[1, 3, 224, 224], &[0.5_f32; 3 * 224 * 224])?;
+/// let image = Tensor::from_vec(&[1, 3, 224, 224], vec![0.5_f32; 3 * 224 * 224])?;
 ///
 /// // Wait for the results, or `.await` them on any executor.
-/// let outputs = model.call(&runtime.context(), [("image", image)]).wait()?;
-/// println!("{:?}", outputs.tensor("probabilities")?.metadata());
+/// let outputs = model.call(&Runtime::shared().context(), [("image", image)]).wait()?;
+/// println!("{}", outputs.tensor("probabilities")?.shape());
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[derive(Clone)]

@@ -6,8 +6,21 @@ use tfrt_tensor::{
 };
 
 use super::types::{Dim, TensorType, ValueType};
+use crate::host_tensor;
 
 /// A value of a model: a tensor, or what ONNX makes of tensors. Clones share the elements.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::Tensor;
+/// use tfrt::model::Datum;
+///
+/// let datum = Datum::from(Tensor::from([1_i64, 2]));
+/// assert_eq!(datum.kind().to_string(), "i64 [2]");
+/// assert_eq!(Tensor::try_from(datum)?.to_vec::<i64>()?, [1, 2]);
+/// # Ok::<(), tfrt::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Datum {
     /// A tensor.
@@ -31,12 +44,14 @@ impl Datum {
     pub fn as_tensor(&self) -> Result<&Tensor, Error> {
         match self {
             Datum::Tensor(tensor) | Datum::Optional(Optional::Tensor(tensor)) => Ok(tensor),
-            other => {
-                let found = other.kind();
-                let message = format!("expected a tensor, found {found}");
-                Err(Error::invalid_argument(message))
-            }
+            other => Err(other.no_tensor()),
         }
+    }
+
+    #[cold]
+    fn no_tensor(&self) -> Error {
+        let found = self.kind();
+        Error::invalid_argument(format!("expected a tensor, found {found}"))
     }
 
     /// Its type, with the extents that it has.
@@ -140,6 +155,33 @@ fn kind_of_sequence(sequence: &Sequence) -> ValueType {
 impl From<Tensor> for Datum {
     fn from(tensor: Tensor) -> Datum {
         Datum::Tensor(tensor)
+    }
+}
+
+impl From<host_tensor::Tensor> for Datum {
+    fn from(tensor: host_tensor::Tensor) -> Datum {
+        Datum::Tensor(tensor.into())
+    }
+}
+
+impl From<&host_tensor::Tensor> for Datum {
+    fn from(tensor: &host_tensor::Tensor) -> Datum {
+        Datum::from(tensor.as_inner())
+    }
+}
+
+/// Takes the tensor that it is, or that an optional value holds.
+impl TryFrom<Datum> for host_tensor::Tensor {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is none.
+    fn try_from(datum: Datum) -> Result<host_tensor::Tensor, Error> {
+        match datum {
+            Datum::Tensor(tensor) | Datum::Optional(Optional::Tensor(tensor)) => tensor.try_into(),
+            other => Err(other.no_tensor()),
+        }
     }
 }
 

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error};
-use tfrt_tensor::{DenseHostTensor, Map, Optional, Sequence, StringHostTensor, Tensor};
+use tfrt_tensor::{
+    DenseHostTensor, Element, Map, Optional, Sequence, StringHostTensor, Tensor as Layered,
+};
 
 use super::datum::Datum;
 use super::signature::{Given, Slots};
+use crate::host_tensor::Tensor;
 
-/// Something that an input can be given: a tensor, a [`Datum`], or a value to come, such as a result of
-/// another model.
+/// Something that an input can be given: a [`Tensor`], a vector (a tensor of one dimension), a [`Datum`], or a value to
+/// come, such as a result of another model.
 ///
 /// Of what is not there yet when the model is called, type and shape are checked by those who read it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be an input of a model",
-    note = "an input is a `Tensor`, a `DenseHostTensor`, a `Datum`, or an `AsyncValue<Tensor>`"
+    note = "an input is a `Tensor`, a vector of numbers, a `Datum`, or an `AsyncValue` of a tensor"
 )]
 pub trait ModelInput {
     /// Makes it what the model is called with.
@@ -39,7 +42,7 @@ impl ModelInput for AnyAsyncValue {
     }
 }
 
-impl ModelInput for AsyncValue<Tensor> {
+impl ModelInput for AsyncValue<Layered> {
     fn into_input(self) -> Input {
         self.into_any().into_input()
     }
@@ -58,30 +61,49 @@ macro_rules! input_of {
 
 input_of!(Sequence Optional Map);
 
-impl ModelInput for Tensor {
+impl ModelInput for Layered {
     fn into_input(self) -> Input {
         Input(Given::Tensor(AnyAsyncValue::new(self)))
     }
 }
 
-/// Repeats `impl ModelInput for DenseHostTensor { .. Tensor::from(self) .. }` over types.
+impl ModelInput for &Layered {
+    fn into_input(self) -> Input {
+        self.clone().into_input()
+    }
+}
+
+impl ModelInput for Tensor {
+    fn into_input(self) -> Input {
+        Layered::from(self).into_input()
+    }
+}
+
+impl ModelInput for &Tensor {
+    fn into_input(self) -> Input {
+        self.as_inner().into_input()
+    }
+}
+
+/// Takes the vector over, as a tensor of one dimension.
+impl<T: Element> ModelInput for Vec<T> {
+    fn into_input(self) -> Input {
+        Tensor::from(self).into_input()
+    }
+}
+
+/// Repeats `impl ModelInput for DenseHostTensor { .. Layered::from(self) .. }` over types.
 macro_rules! tensor_input_of {
     ($($type:ty)*) => {$(
         impl ModelInput for $type {
             fn into_input(self) -> Input {
-                Tensor::from(self).into_input()
+                Layered::from(self).into_input()
             }
         }
     )*};
 }
 
 tensor_input_of!(DenseHostTensor StringHostTensor);
-
-impl ModelInput for &Tensor {
-    fn into_input(self) -> Input {
-        self.clone().into_input()
-    }
-}
 
 /// The inputs of a call, in the order of the model or by their names.
 ///

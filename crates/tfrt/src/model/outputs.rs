@@ -9,11 +9,12 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ErrorCode};
 use tfrt_ir::similar;
-use tfrt_tensor::Tensor;
+use tfrt_tensor::{Optional, Tensor as Layered};
 
 use super::Model;
 use super::datum::Datum;
 use crate::call::{Call, CallFuture, Values};
+use crate::host_tensor::Tensor;
 
 /// A call that was made. Its results settle each on its own, while the model goes on.
 #[must_use = "the results of a call hold its errors"]
@@ -45,14 +46,14 @@ impl ModelCall {
         Outputs::new(self.model, values)
     }
 
-    /// The result of a name, to be awaited on its own.
+    /// The result of a name, to be awaited on its own, or given to another model.
     ///
     /// # Errors
     ///
     /// `NotFound` if there is none; `InvalidArgument` if it is known to be no tensor already. One
     /// that turns out to be none fails.
-    pub fn tensor(&self, name: &str) -> Result<AsyncValue<Tensor>, Error> {
-        self.call.result::<Tensor>(place(&self.model, name)?)
+    pub fn tensor(&self, name: &str) -> Result<AsyncValue<Layered>, Error> {
+        self.call.result::<Layered>(place(&self.model, name)?)
     }
 
     /// The results as they are now, settled or to come, in the order of the model.
@@ -101,6 +102,30 @@ impl Future for OutputsFuture {
 }
 
 /// The results of a call, none of which has failed.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{Model, Runtime, Tensor};
+///
+/// let runtime = Runtime::new();
+/// let model = Model::from_program(
+///     runtime.compile("twice.mlir", r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
+///         attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+///       %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+///       tfrt.return %y : tensor<?xf32>
+///     }"#)?,
+///     &runtime,
+/// )?;
+/// let mut outputs = model.call(&runtime.context(), [("x", vec![1.0_f32, 2.0])]).wait()?;
+/// assert_eq!(outputs.tensor("y")?.view::<f32>()?[..], [2.0, 4.0]);
+///
+/// // What is taken is the caller's alone, and may be changed in place.
+/// let mut y: Tensor = outputs.take("y")?;
+/// y.make_mut::<f32>()?[0] = 0.0;
+/// assert_eq!(y.to_vec::<f32>()?, [0.0, 4.0]);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Outputs {
     model: Model,
@@ -127,13 +152,34 @@ impl Outputs {
         Ok(&self.data[place(&self.model, name)?])
     }
 
-    /// The tensor that is the result of a name.
+    /// The tensor that is the result of a name. It shares its elements with what stays here.
     ///
     /// # Errors
     ///
     /// `NotFound` if there is none, `InvalidArgument` if it is no tensor.
-    pub fn tensor(&self, name: &str) -> Result<&Tensor, Error> {
-        self.get(name)?.as_tensor()
+    pub fn tensor(&self, name: &str) -> Result<Tensor, Error> {
+        Tensor::try_from(self.get(name)?.as_tensor()?.clone())
+    }
+
+    /// The tensor that is the result of a name, for good: an empty optional stays in its place.
+    ///
+    /// # Errors
+    ///
+    /// As of [`tensor`](Self::tensor); then the result stays.
+    pub fn take(&mut self, name: &str) -> Result<Tensor, Error> {
+        let datum = &mut self.data[place(&self.model, name)?];
+        datum.as_tensor()?;
+        let taken = std::mem::replace(datum, Datum::Optional(Optional::Nothing));
+        Tensor::try_from(taken)
+    }
+
+    /// The results, all of them tensors, in the order of the model.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if one is no tensor.
+    pub fn into_tensors(self) -> Result<Vec<Tensor>, Error> {
+        self.data.into_iter().map(Tensor::try_from).collect()
     }
 
     /// The results with their names, in the order of the model.

@@ -45,14 +45,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 async fn call(model: &Model, runtime: &Runtime, x: &Tensor) -> f32 {
     let outputs = model.spawn(&runtime.context(), (x, x)).await.unwrap();
-    let sum = outputs
-        .tensor("sum")
-        .unwrap()
-        .as_dense()
-        .unwrap()
-        .read()
-        .unwrap();
-    sum.elements::<f32>().unwrap()[0]
+    outputs.tensor("sum").unwrap().to_vec::<f32>().unwrap()[0]
 }
 
 #[test]

@@ -96,8 +96,7 @@ fn call(runtime: &Runtime, model: &Model) -> Vec<f32> {
         .call(&runtime.context(), [("x", x.unwrap())])
         .wait()
         .unwrap();
-    let y = outputs.tensor("y").unwrap().as_dense().unwrap();
-    y.read().unwrap().elements::<f32>().unwrap().to_vec()
+    outputs.tensor("y").unwrap().to_vec::<f32>().unwrap()
 }
 
 #[test]
