@@ -3,12 +3,15 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tfrt_async::queue::ConcurrentWorkQueue;
-use tfrt_async::{AnyAsyncValueFuture, first_error};
+use tfrt_async::{AnyAsyncValueFuture, first_error, when_all};
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ExecutionContext, RequestContext, Value};
+
+use crate::runtime::wait_timeout;
 
 /// A call that was made. Its results settle each on its own, while the function goes on.
 ///
@@ -56,6 +59,8 @@ pub struct Call {
     queue: Arc<dyn ConcurrentWorkQueue>,
     request: Weak<RequestContext>,
     on_drop: Option<CancelOnDrop>,
+    /// Settled when all results are: what is waited for again and again.
+    all: OnceLock<AnyAsyncValue>,
 }
 
 /// Cancels a request when it is dropped, if some of these results are still to come.
@@ -82,6 +87,7 @@ impl Call {
             queue: execution.queue().clone(),
             request: Arc::downgrade(execution.request()),
             on_drop: None,
+            all: OnceLock::new(),
         }
     }
 
@@ -121,6 +127,36 @@ impl Call {
     /// the queue, which must not wait.
     pub fn wait(self) -> Result<Values, Error> {
         Values::new(self.wait_each()?)
+    }
+
+    /// Waits for all results on this thread, for a time at most; tells whether they are there. So a thread that waits can
+    /// look after something else now and then, such as Ctrl-C.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` on a worker of the queue, which must not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tfrt::Runtime;
+    ///
+    /// let runtime = Runtime::new();
+    /// let program = runtime.compile("one.mlir", "func.func @one() -> i32 {
+    ///   %x = tfrt.constant.i32 1
+    ///   tfrt.return %x : i32
+    /// }")?;
+    /// let call = program.function("one").unwrap().spawn(&runtime.context(), ());
+    /// while !call.wait_timeout(Duration::from_millis(10))? {
+    ///     println!("still at work");
+    /// }
+    /// assert_eq!(*call.wait()?.get::<i32>(0)?, 1);
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        let all = self.all.get_or_init(|| when_all(&self.results).into_any());
+        wait_timeout(&self.queue, std::slice::from_ref(all), timeout)
     }
 
     /// Waits for all results on this thread, and gives each with its value or its error.
@@ -388,6 +424,18 @@ mod tests {
             Poll::Ready(Err(error)) => assert_eq!(error.message(), "second"),
             other => panic!("expected an error, found {other:?}"),
         }
+    }
+
+    #[test]
+    fn waiting_for_a_while_tells_whether_the_results_are_there() {
+        let (promise, value) = AnyAsyncValue::pending();
+        let call = call(vec![value]);
+        for _ in 0..3 {
+            assert!(!call.wait_timeout(Duration::from_millis(1)).unwrap());
+        }
+        promise.fail(Error::unknown("late"));
+        assert!(call.wait_timeout(Duration::MAX).unwrap());
+        assert_eq!(call.wait().unwrap_err().message(), "late");
     }
 
     #[test]

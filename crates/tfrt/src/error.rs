@@ -8,6 +8,10 @@ use tfrt_host::{Error, LoadError};
 use tfrt_ir::Diagnostics;
 pub use tfrt_run::report::error_message;
 
+mod problem;
+
+pub use problem::Problem;
+
 /// Why a program could not be opened: one kind for each stage that may refuse it.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -218,6 +218,30 @@ impl Tensor {
         Ok(elements.expect("nobody else has the copy"))
     }
 
+    /// Copies the elements of a tensor of the same type and shape to the memory of this one; to new memory if others share
+    /// it, or if it is for reading only.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another type or shape; `FailedPrecondition` if a kernel is writing it;
+    /// `ResourceExhausted` if there is no memory for a copy.
+    pub fn copy_from(&mut self, other: &Tensor) -> Result<(), Error> {
+        if self.metadata() != other.metadata() {
+            let (own, found) = (self.metadata(), other.metadata());
+            let message = format!("a tensor of {own} can't take the elements of one of {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        if let (Layered::Dense(own), Layered::Dense(other)) = (&mut self.0, &other.0) {
+            if own.is_sole() {
+                return own.copy_from(other);
+            }
+            *own = other.deep_copy(allocator())?;
+            return Ok(());
+        }
+        self.0 = other.0.clone();
+        Ok(())
+    }
+
     /// Copies the elements, in row-major order.
     ///
     /// # Errors

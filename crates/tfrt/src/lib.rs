@@ -30,6 +30,7 @@
 //! | fold constants while a model is compiled | [`HostEvaluator`] |
 //! | stop a call, give it a deadline or data | [`Context`] |
 //! | hear of errors and events | [`RuntimeBuilder::diagnostics`], [`RuntimeBuilder::trace`] |
+//! | read what went wrong as numbers and places | [`AnyError::problems`] |
 //! | know what ran when | [`RuntimeBuilder::recorder`], [`profile`] |
 //! | catch what programs print | [`RuntimeBuilder::output`] |
 //! | calculate with tensors, one operation at a time | [`eager`] |
@@ -117,7 +118,7 @@ mod untrusted;
 pub use arguments::{Argument, Arguments};
 pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
-pub use error::{AnyError, OpenError, error_message};
+pub use error::{AnyError, OpenError, Problem, error_message};
 pub use evaluator::HostEvaluator;
 pub use host_tensor::{Tensor, View};
 pub use model::Model;

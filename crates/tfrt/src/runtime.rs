@@ -2,12 +2,18 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use tfrt_async::queue::{Clock, ConcurrentWorkQueue};
+use tfrt_async::queue::{
+    Clock, ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
+};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::record::Recorder;
 use tfrt_host::trace::TraceSink;
-use tfrt_host::{Error, HostAllocator, HostContext, HostContextBuilder, Limits, Output, Stuck};
+use tfrt_host::{
+    AnyAsyncValue, DEFAULT_BLOCKING_THREADS, Error, HostAllocator, HostContext, HostContextBuilder,
+    Limits, Output, Stuck,
+};
 use tfrt_ir::Source;
 
 use crate::context::{Context, ContextBuilder};
@@ -151,6 +157,15 @@ impl Runtime {
         }
     }
 
+    /// Waits on this thread, for a time at most, until all values are settled; tells whether they are.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` on a worker of the queue, which must not wait.
+    pub fn wait_timeout(&self, values: &[AnyAsyncValue], timeout: Duration) -> Result<bool, Error> {
+        wait_timeout(self.host.queue(), values, timeout)
+    }
+
     /// Waits until no task is queued or running.
     ///
     /// # Errors
@@ -167,6 +182,17 @@ impl Runtime {
     pub fn host(&self) -> &HostContext {
         &self.host
     }
+}
+
+/// Waits, for a time at most, until all values are settled.
+pub(crate) fn wait_timeout(
+    queue: &Arc<dyn ConcurrentWorkQueue>,
+    values: &[AnyAsyncValue],
+    timeout: Duration,
+) -> Result<bool, Error> {
+    // Later than the clock can tell is never.
+    let settled = queue.await_until(values, Instant::now().checked_add(timeout));
+    settled.map_err(|refused| Error::failed_precondition(refused.to_string()))
 }
 
 impl Default for Runtime {
@@ -202,6 +228,24 @@ impl RuntimeBuilder {
     /// Runs tasks on `queue`. Default: one worker for each processor.
     pub fn queue(self, queue: Arc<dyn ConcurrentWorkQueue>) -> Self {
         self.with(|builder| builder.queue(queue))
+    }
+
+    /// Runs tasks on so many workers, at least one; on the caller's thread alone where no thread can be started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::Runtime;
+    ///
+    /// let runtime = Runtime::builder().threads(2).build();
+    /// assert!(runtime.host().queue().name().contains('2'));
+    /// ```
+    pub fn threads(self, n_threads: usize) -> Self {
+        let queue = MultiThreadedWorkQueue::new(n_threads.max(1), DEFAULT_BLOCKING_THREADS);
+        match queue {
+            Ok(queue) => self.queue(Arc::new(queue)),
+            Err(_) => self.queue(Arc::new(SingleThreadedWorkQueue::new())),
+        }
     }
 
     /// Takes memory for calls and buffers from `allocator`. Default: the system's.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ErrorCode};
@@ -44,6 +45,67 @@ impl ModelCall {
     pub fn wait(self) -> Result<Outputs, Error> {
         let values = self.call.wait()?;
         Outputs::new(self.model, values)
+    }
+
+    /// Waits for all results on this thread, for a time at most; tells whether they are there.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` on a worker of the queue, which must not wait.
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool, Error> {
+        self.call.wait_timeout(timeout)
+    }
+
+    /// Waits for all results, and copies those that are named to tensors of the caller, where they replace what is there:
+    /// in their memory, unless somebody shares it. Nothing is copied unless all of them fit.
+    ///
+    /// # Errors
+    ///
+    /// As of [`wait`](Self::wait); `NotFound` for a name of no result, `InvalidArgument` if type or shape differ.
+    ///
+    /// # Examples
+    ///
+    /// A state that goes in and comes out, in one piece of memory:
+    ///
+    /// ```
+    /// use tfrt::{DType, Model, Runtime, Tensor};
+    ///
+    /// let runtime = Runtime::new();
+    /// let text = r#"func.func @main(%x: tensor<2xf32>, %h: tensor<2xf32>) -> tensor<2xf32>
+    ///     attributes {onnx.inputs = ["x", "h"], onnx.outputs = ["hn"]} {
+    ///   %y = "onnx.Add"(%x, %h) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    ///   tfrt.return %y : tensor<2xf32>
+    /// }"#;
+    /// let model = Model::from_program(runtime.compile("sum.mlir", text)?, &runtime)?;
+    /// let (x, mut state) = (Tensor::from([1.0_f32, 2.0]), Tensor::zeros(DType::F32, &[2])?);
+    /// for _ in 0..3 {
+    ///     let call = model.call(&runtime.context(), [("x", &x), ("h", &state)]);
+    ///     call.wait_into([("hn", &mut state)])?;
+    /// }
+    /// assert_eq!(state.to_vec::<f32>()?, [3.0, 6.0]);
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    pub fn wait_into<'n, 't>(
+        self,
+        targets: impl IntoIterator<Item = (&'n str, &'t mut Tensor)>,
+    ) -> Result<Outputs, Error> {
+        let outputs = self.wait()?;
+        let mut pairs = Vec::new();
+        for (name, target) in targets {
+            let found = outputs.tensor(name)?;
+            if found.metadata() != target.metadata() {
+                return Err(Error::invalid_argument(format!(
+                    "output '{name}' is {}, but is to be written to a tensor of {}",
+                    found.metadata(),
+                    target.metadata()
+                )));
+            }
+            pairs.push((found, target));
+        }
+        for (found, target) in pairs {
+            target.copy_from(&found)?;
+        }
+        Ok(outputs)
     }
 
     /// The result of a name, to be awaited on its own, or given to another model.
