@@ -45,7 +45,7 @@ use crate::codes;
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
-pub use external::{Folder, Outside};
+pub use external::{Folder, Given, MAX_READ_BYTES, Outside, SharedBytes};
 pub use tensor::{Tensor, TensorData};
 
 /// Versions of the default operator set that are known.
@@ -71,13 +71,9 @@ impl Options {
 
     /// Makes options for the model at a path, whose folder may hold elements.
     pub fn at_path(path: &Path) -> Options {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
         Options {
             name: path.display().to_string(),
-            outside: Outside::In(Folder::new(folder)),
+            outside: Outside::In(Folder::of(path)),
         }
     }
 }

@@ -54,6 +54,7 @@ mod signal;
 mod softmax;
 mod strings;
 mod training;
+mod weight_files;
 mod windows;
 
 pub use attributes::Attributes;
@@ -61,6 +62,7 @@ pub use beside::Beside;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
+pub use weight_files::WeightFiles;
 
 use dispatch::{with_floating, with_number, with_real};
 

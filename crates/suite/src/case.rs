@@ -113,8 +113,11 @@ impl Runner {
         };
         passes::pipeline(&mut module, &options, &NoEvaluator).map_err(OpenError::Text)?;
         let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
-        let name = "model.onnx".to_owned();
-        self.runtime.load_model(&Input::Bytes { name, bytes })
+        self.runtime.load_model(&Input::Bytes {
+            name: "model.onnx".to_owned(),
+            outside: tfrt::import::onnx::Outside::Unknown,
+            bytes,
+        })
     }
 
     /// Calls the model with the inputs of a folder.

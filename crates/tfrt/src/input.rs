@@ -16,6 +16,11 @@ use tfrt_tensor::math::panel::InstructionSet;
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 
+#[allow(unsafe_code, reason = "a listed module")]
+mod weights;
+
+pub use weights::ApartWeights;
+
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
 
@@ -37,6 +42,8 @@ pub enum Input {
     Bytes {
         /// What to call it in messages.
         name: String,
+        /// Where weights may lie that have files of their own.
+        outside: importer::Outside,
         /// The bytes.
         bytes: BefBuffer,
     },
@@ -98,6 +105,7 @@ impl Input {
         let bytes = unsafe { BefBuffer::map_trusted(path) };
         Ok(Input::Bytes {
             name: path.to_string_lossy().into_owned(),
+            outside: beside(path),
             bytes: bytes.map_err(unreadable)?,
         })
     }
@@ -124,27 +132,29 @@ impl Input {
         };
         let name = path.to_string_lossy();
         if let Some(bytes) = read_compiled(path, max_bytes).map_err(unreadable)? {
-            let name = name.into_owned();
-            return Ok(Input::Bytes { name, bytes });
+            return Ok(Input::Bytes {
+                name: name.into_owned(),
+                outside: beside(path),
+                bytes,
+            });
         }
         let bytes = read_bytes(path, max_bytes).map_err(unreadable)?;
         let has_name = path
             .extension()
             .is_some_and(|extension| extension == "onnx");
         if lost_its_magic(path, &bytes) {
-            let (name, bytes) = (name.into_owned(), BefBuffer::from_vec(bytes));
-            return Ok(Input::Bytes { name, bytes });
+            return Ok(Input::Bytes {
+                name: name.into_owned(),
+                outside: beside(path),
+                bytes: BefBuffer::from_vec(bytes),
+            });
         }
         if !has_name && !is_model(&bytes) {
             return Input::from_bytes(&name, bytes);
         }
-        let outside = match path == Path::new(STANDARD_INPUT) {
-            true => importer::Outside::Unknown,
-            false => importer::Options::at_path(path).outside,
-        };
         Ok(Input::Model {
             name: name.into_owned(),
-            outside,
+            outside: beside(path),
             bytes: ModelBytes(Arc::new(bytes)),
         })
     }
@@ -156,8 +166,11 @@ impl Input {
     /// `Text` if the bytes begin like text and are not UTF-8.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, OpenError> {
         if bytes.starts_with(&layout::MAGIC) {
-            let (name, bytes) = (name.to_owned(), BefBuffer::from_vec(bytes));
-            return Ok(Input::Bytes { name, bytes });
+            return Ok(Input::Bytes {
+                name: name.to_owned(),
+                outside: importer::Outside::Unknown,
+                bytes: BefBuffer::from_vec(bytes),
+            });
         }
         if is_model(&bytes) {
             return Ok(Input::Model {
@@ -188,21 +201,39 @@ impl Input {
     }
 
     /// Returns the input without leave to read other files: a model whose elements lie in one is refused.
-    pub fn alone(mut self) -> Input {
-        if let Input::Model { outside, .. } = &mut self {
-            *outside = importer::Outside::Refused;
+    pub fn alone(self) -> Input {
+        self.with_outside(importer::Outside::Refused)
+    }
+
+    /// Returns the input with bytes for the files that it names, given by a function of their names, such as parts of an
+    /// archive.
+    pub fn with_files(
+        self,
+        give: impl Fn(&str) -> Option<importer::SharedBytes> + Send + Sync + 'static,
+    ) -> Input {
+        self.with_outside(importer::Outside::Given(importer::Given::new(give)))
+    }
+
+    fn with_outside(mut self, other: importer::Outside) -> Input {
+        if let Input::Model { outside, .. } | Input::Bytes { outside, .. } = &mut self {
+            *outside = other;
         }
         self
     }
 
-    /// Returns the files beside a model, without links, that elements of it were read from so far: by what has made
+    /// Where elements may lie that have files of their own.
+    fn outside(&self) -> &importer::Outside {
+        match self {
+            Input::Text(_) => &importer::Outside::Unknown,
+            Input::Model { outside, .. } | Input::Bytes { outside, .. } => outside,
+        }
+    }
+
+    /// Returns the files beside a model, without links, that elements of it were found in so far: by what has made
     /// a module or a program of it. No other input reads files.
     pub fn files_beside(&self) -> Vec<PathBuf> {
-        match self {
-            Input::Model {
-                outside: importer::Outside::In(folder),
-                ..
-            } => folder.files_read(),
+        match self.outside() {
+            importer::Outside::In(folder) => folder.files_read(),
             _ => Vec::new(),
         }
     }
@@ -234,9 +265,7 @@ impl Input {
 
     fn importing(&self) -> importer::Options {
         let mut options = importer::Options::new(self.name());
-        if let Input::Model { outside, .. } = self {
-            options.outside.clone_from(outside);
-        }
+        options.outside.clone_from(self.outside());
         options
     }
 
@@ -286,14 +315,32 @@ impl Input {
         options: &CompileOptions,
         set: InstructionSet,
     ) -> Result<BefBuffer, Diagnostics> {
-        self.compiled(options, |module| {
-            let passes = onnx::Options {
-                store: true,
-                ..onnx::Options::default()
-            };
-            let evaluator = HostEvaluator::default().for_instruction_set(set);
-            lower_with(module, &passes, &evaluator)
-        })
+        self.compiled(options, |module| lower_for(module, set))
+    }
+
+    /// As [`compile_for`](Self::compile_for), with the weights that stay in files, if there are any, copied to one file that
+    /// belongs to the program: `write` puts them there by [`ApartWeights::write`], and returns the id. The program looks for
+    /// it beside itself, by the name `file`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`compile`](Self::compile), and those of `write`.
+    pub fn compile_apart<E: From<Diagnostics>>(
+        &self,
+        options: &CompileOptions,
+        set: InstructionSet,
+        file: &str,
+        write: impl FnOnce(&ApartWeights) -> Result<String, E>,
+    ) -> Result<BefBuffer, E> {
+        let Some(module) = self.module()? else {
+            return Ok(self.compile(options)?);
+        };
+        let mut module = lower_for(module, set)?;
+        if let Some(apart) = ApartWeights::of(&module, self.outside()) {
+            let id = write(&apart)?;
+            apart.place(&mut module, file, &id);
+        }
+        Ok(tfrt_compiler::compile(&module, options)?)
     }
 
     fn compiled(
@@ -306,6 +353,14 @@ impl Input {
         }
         let module = self.module()?.expect("what is no bytes is a module");
         tfrt_compiler::compile(&lower(module)?, options)
+    }
+}
+
+/// The folder of a file that is read, or none of standard input.
+fn beside(path: &Path) -> importer::Outside {
+    match path == Path::new(STANDARD_INPUT) {
+        true => importer::Outside::Unknown,
+        false => importer::Outside::In(importer::Folder::of(path)),
     }
 }
 
@@ -400,6 +455,16 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, D
 /// All that keeps it from becoming one.
 pub fn lower(module: Module) -> Result<Module, Diagnostics> {
     lower_with(module, &onnx::Options::default(), &HostEvaluator::default())
+}
+
+/// Makes a program for a file, with weights that are packed for an instruction set.
+fn lower_for(module: Module, set: InstructionSet) -> Result<Module, Diagnostics> {
+    let passes = onnx::Options {
+        store: true,
+        ..onnx::Options::default()
+    };
+    let evaluator = HostEvaluator::default().for_instruction_set(set);
+    lower_with(module, &passes, &evaluator)
 }
 
 /// As [`lower`], by passes with these options. With `store` the program is for a file: what packs weights is run

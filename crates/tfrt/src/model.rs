@@ -67,8 +67,48 @@ impl Model {
     ///
     /// Every reason why the file is no model that can run, as far as the first stage that refuses it
     /// can tell.
+    ///
+    /// # Large models
+    ///
+    /// Of elements in other files beyond 2 GiB in all, large ones are mapped, not read: as long as there is the model,
+    /// nobody may change or truncate such a file. To replace it, rename a new one to its place.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, OpenError> {
         Runtime::shared().open_model(path)
+    }
+
+    /// Opens a model of which the bytes are there, ONNX or compiled, on the runtime that the process shares; `name` is what
+    /// messages call it. [`Runtime::load_model`] with [`Input::from_bytes`](crate::input::Input::from_bytes) is the same
+    /// for a runtime of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open). Elements in other files can't be had.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::{AnyError, Model};
+    ///
+    /// let error = AnyError::from(Model::from_bytes("m.onnx", vec![0x08, 0x08, 0x3a, 0xff]).unwrap_err());
+    /// assert_eq!(error.code(), Some("TF1001"));
+    /// ```
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Model, OpenError> {
+        Runtime::shared().load_model(&crate::input::Input::from_bytes(name, bytes)?)
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), of a model whose elements lie in other files, for which `give` has the bytes by
+    /// the names that the model has for them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open), also for a file that nothing is given for.
+    pub fn from_bytes_with(
+        name: &str,
+        bytes: Vec<u8>,
+        give: impl Fn(&str) -> Option<tfrt_import::onnx::SharedBytes> + Send + Sync + 'static,
+    ) -> Result<Model, OpenError> {
+        let input = crate::input::Input::from_bytes(name, bytes)?.with_files(give);
+        Runtime::shared().load_model(&input)
     }
 
     /// Opens the compiled model in a file that the caller vouches for: it is mapped, nothing is read
@@ -117,7 +157,12 @@ impl Model {
         let constants = match program.function(&constants) {
             None => Vec::new(),
             Some(make) => {
-                let values = make.call(&runtime.context(), ()).wait();
+                let context = runtime.context_builder();
+                let context = match program.weights() {
+                    Some(weights) => context.data(weights.clone()),
+                    None => context,
+                };
+                let values = make.call(&context.build(), ()).wait();
                 values.map_err(OpenError::Constants)?.into_inner()
             }
         };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use tfrt_bef::BefFile;
+use tfrt_kernels::onnx::WeightFiles;
 
 use crate::arguments::Arguments;
 use crate::call::Call;
@@ -26,6 +27,7 @@ use crate::runtime::Runtime;
 #[derive(Clone)]
 pub struct Program {
     program: tfrt_host::Program,
+    weights: Option<WeightFiles>,
 }
 
 impl Program {
@@ -47,7 +49,21 @@ impl Program {
     /// `Load`, with every kernel that is missing or does not fit its use.
     pub fn from_file(file: BefFile, runtime: &Runtime) -> Result<Program, OpenError> {
         let program = tfrt_host::Program::load(file, runtime.host()).map_err(OpenError::Load)?;
-        Ok(Program { program })
+        Ok(Program {
+            program,
+            weights: None,
+        })
+    }
+
+    /// Says where weights of a model lie that have files of their own: see
+    /// [`Input::weights`](crate::input::Input::weights).
+    pub fn with_weights(mut self, weights: WeightFiles) -> Program {
+        self.weights = Some(weights);
+        self
+    }
+
+    pub(crate) fn weights(&self) -> Option<&WeightFiles> {
+        self.weights.as_ref()
     }
 
     /// Finds a function by name.

@@ -135,11 +135,11 @@ impl Runtime {
     ///
     /// As [`open`](Self::open).
     pub fn load(&self, input: &Input) -> Result<Program, OpenError> {
-        let file = match &self.untrusted {
-            Some(untrusted) => untrusted.open(input)?,
-            None => input.open()?,
+        let (file, weights) = match &self.untrusted {
+            Some(untrusted) => (untrusted.open(input)?, input.clone().alone().weights()),
+            None => (input.open()?, input.weights()),
         };
-        Program::from_file(file, self)
+        Ok(Program::from_file(file, self)?.with_weights(weights))
     }
 
     /// Makes a context for calls, without a deadline unless the runtime is for

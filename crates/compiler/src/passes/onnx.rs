@@ -24,6 +24,9 @@ const NO_VALUE: &str = "onnx.NoValue";
 /// Makes a constant.
 const CONSTANT: &str = "onnx.Constant";
 
+/// Makes a constant of what stays in a file: nothing is known of it but its type.
+const EXTERNAL: &str = "onnx.External";
+
 /// Ends a region.
 const YIELD: &str = "onnx.Yield";
 

@@ -6,6 +6,7 @@ use tfrt_ir::{
 };
 
 use super::{
+    element::ElementType,
     graph::Importer,
     problem::{Problem, shown},
     proto::{AttributeProto, Graph},
@@ -210,10 +211,19 @@ pub(super) fn of(problem: Problem, name: &str) -> Problem {
 }
 
 /// Returns the type of a tensor.
-pub(super) fn tensor_type(tensor: &Tensor) -> Type {
-    let sizes = tensor.dims.iter();
-    let sizes = sizes.map(|&size| i64::try_from(size).unwrap_or(i64::MAX));
-    Type::tensor(sizes.collect(), tensor.element.ty())
+pub(super) fn tensor_type(dims: &[usize], element: ElementType) -> Type {
+    Type::tensor(sizes(dims).collect(), element.ty())
+}
+
+/// Returns extents as an attribute.
+pub(super) fn extents(dims: &[usize]) -> Attribute {
+    let list = sizes(dims).map(|size| Attribute::integer(size, Type::I64));
+    Attribute::array(list.collect())
+}
+
+fn sizes(dims: &[usize]) -> impl Iterator<Item = i64> {
+    dims.iter()
+        .map(|&size| i64::try_from(size).unwrap_or(i64::MAX))
 }
 
 /// Returns a tensor's elements as an attribute, which shares them.
@@ -234,7 +244,7 @@ pub(super) fn dense(tensor: &Tensor) -> Attribute {
             Some(_) => (DenseElements::Strings(strings.clone().into()), false),
         },
     };
-    let ty = tensor_type(tensor);
+    let ty = tensor_type(&tensor.dims, tensor.element);
     Attribute::Dense(std::sync::Arc::new(DenseAttribute {
         ty,
         elements,

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     fs::{self, File},
     io::{Read, Seek, SeekFrom},
     path::{Component, Path, PathBuf},
@@ -17,6 +18,12 @@ use super::{
 };
 use crate::codes;
 
+/// Elements in other files that are read: if a model has more, those of its initializers stay where they are.
+pub const MAX_READ_BYTES: u64 = 2 << 30;
+
+/// Elements of so few bytes are read whatever else there is: compilers look at them.
+const SMALL_BYTES: usize = 1 << 16;
+
 /// Where elements outside of a model may lie.
 #[derive(Clone, Debug, Default)]
 pub enum Outside {
@@ -27,6 +34,35 @@ pub enum Outside {
     Refused,
     /// In a folder.
     In(Folder),
+    /// In what is given for the name of a file.
+    Given(Given),
+}
+
+/// Bytes that stand for files, given by a function of their names. A counted handle.
+#[derive(Clone)]
+pub struct Given(Arc<Give>);
+
+type Give = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
+
+/// Bytes that several hold.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+impl Given {
+    /// Takes the function, which gives nothing for what is no file.
+    pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> Given {
+        Given(Arc::new(give))
+    }
+
+    /// Returns what is given for a name.
+    pub fn file(&self, name: &str) -> Option<SharedBytes> {
+        (self.0)(name)
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Given")
+    }
 }
 
 /// A folder whose files may hold elements. It knows which of them were read. A counted handle.
@@ -45,6 +81,44 @@ impl Folder {
         }
     }
 
+    /// Takes the folder that the file at a path lies in.
+    pub fn of(path: &Path) -> Folder {
+        match path.parent() {
+            Some(folder) if folder != Path::new("") => Folder::new(folder),
+            _ => Folder::new("."),
+        }
+    }
+
+    /// Returns the folder, as the caller has it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path without links of a file in the folder, which is one of those that were read from then on.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the name: it leads out of the folder, or to no file.
+    pub fn find(&self, location: &str) -> Result<PathBuf, String> {
+        check_location(location)?;
+        let name = shown(location);
+        let cannot = |cause: std::io::Error| format!("cannot read '{name}': {cause}");
+        let folder = fs::canonicalize(&self.path).map_err(|cause| {
+            format!("cannot read the folder '{}': {cause}", self.path.display())
+        })?;
+        let resolved = fs::canonicalize(folder.join(location)).map_err(cannot)?;
+        if !resolved.starts_with(folder) {
+            return Err(format!(
+                "names '{name}', a link that leads out of the model's folder"
+            ));
+        }
+        if !fs::metadata(&resolved).map_err(cannot)?.is_file() {
+            return Err(format!("names '{name}', which is no file"));
+        }
+        self.files().insert(resolved.clone());
+        Ok(resolved)
+    }
+
     /// Returns the files that were read, without links.
     pub fn files_read(&self) -> Vec<PathBuf> {
         self.files().iter().cloned().collect()
@@ -55,13 +129,35 @@ impl Folder {
     }
 }
 
+/// Refuses a name that leads out of the folder.
+fn check_location(location: &str) -> Result<(), String> {
+    let is_inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
+    // A backslash is a separator for some who wrote the file.
+    let is_inside =
+        Path::new(location).components().all(is_inside) && !location.contains(['\\', '\0']);
+    match !location.is_empty() && is_inside {
+        true => Ok(()),
+        false => {
+            let name = shown(location);
+            Err(format!(
+                "names the file '{name}', expected one in the model's folder"
+            ))
+        }
+    }
+}
+
 /// The files beside a model.
 pub(super) struct ExternalFiles {
     outside: Outside,
-    /// The folder without links, once it was asked for.
-    resolved: Option<PathBuf>,
+    /// Whether large elements stay where they are.
+    is_large: bool,
     /// The file that was read last: most models have one.
-    open: Option<(String, File, u64)>,
+    open: Option<(String, Opened, u64)>,
+}
+
+enum Opened {
+    File(File),
+    Given(SharedBytes),
 }
 
 /// Where elements lie.
@@ -69,6 +165,12 @@ struct Place<'p> {
     location: &'p str,
     offset: u64,
     length: Option<u64>,
+}
+
+/// Where elements lie that stay in their file.
+pub(super) struct Left<'p> {
+    pub(super) location: &'p str,
+    pub(super) offset: u64,
 }
 
 /// What [`TensorProto::data_location`] says of elements in another file.
@@ -79,13 +181,37 @@ pub(super) fn is_external(tensor: &TensorProto) -> bool {
     tensor.data_location == Some(EXTERNAL)
 }
 
+fn error(message: String) -> Problem {
+    Problem::new(codes::EXTERNAL_DATA, message)
+}
+
 impl ExternalFiles {
     pub(super) fn new(outside: &Outside) -> ExternalFiles {
         ExternalFiles {
             outside: outside.clone(),
-            resolved: None,
+            is_large: false,
             open: None,
         }
+    }
+
+    /// Takes the number of bytes that the model has in other files.
+    pub(super) fn expect(&mut self, len_bytes: u64) {
+        self.is_large = len_bytes > MAX_READ_BYTES;
+    }
+
+    /// Returns where the elements of a tensor lie, which take `len_bytes`, if they are to stay there.
+    pub(super) fn leave<'p>(
+        &mut self,
+        tensor: &'p TensorProto,
+        len_bytes: usize,
+    ) -> Result<Option<Left<'p>>, Problem> {
+        if !self.is_large || len_bytes <= SMALL_BYTES {
+            return Ok(None);
+        }
+        let Place {
+            location, offset, ..
+        } = self.find(tensor, len_bytes)?;
+        Ok(Some(Left { location, offset }))
     }
 
     /// Reads the elements of a tensor, which take `len_bytes`.
@@ -94,16 +220,51 @@ impl ExternalFiles {
         tensor: &TensorProto,
         len_bytes: usize,
     ) -> Result<Arc<[u8]>, Problem> {
+        let Place {
+            location, offset, ..
+        } = self.find(tensor, len_bytes)?;
+        // Made at its size at once, and filled in place.
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len_bytes).collect();
+        let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        let (opened, _) = self.file(location)?;
+        let read = match opened {
+            Opened::File(file) => file
+                .seek(SeekFrom::Start(offset))
+                .and_then(|_| file.read_exact(own)),
+            Opened::Given(given) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let found = (**given).as_ref().get(start..);
+                let found = found.and_then(|rest| rest.get(..len_bytes));
+                match found {
+                    Some(found) => {
+                        own.copy_from_slice(found);
+                        Ok(())
+                    }
+                    None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        };
+        match read {
+            Ok(()) => Ok(bytes),
+            Err(cause) => Err(error(format!("cannot read '{}': {cause}", shown(location)))),
+        }
+    }
+
+    /// Finds the elements of a tensor, which take `len_bytes`: the file is there, and holds as many.
+    fn find<'p>(
+        &mut self,
+        tensor: &'p TensorProto,
+        len_bytes: usize,
+    ) -> Result<Place<'p>, Problem> {
         let place = Place::of(&tensor.external_data)?;
         let location = shown(place.location);
-        let error = |message: String| Problem::new(codes::EXTERNAL_DATA, message);
         if let Some(length) = place.length.filter(|&length| length != len_bytes as u64) {
             let message = format!(
                 "has {length} bytes in '{location}', expected {len_bytes} for its type and shape"
             );
             return Err(error(message));
         }
-        let (file, file_len) = self.file(place.location)?;
+        let (_, file_len) = self.file(place.location)?;
         let end = place.offset.checked_add(len_bytes as u64);
         if end.is_none_or(|end| end > file_len) {
             let message = format!(
@@ -112,20 +273,11 @@ impl ExternalFiles {
             );
             return Err(error(message));
         }
-        // Made at its size at once, and filled in place.
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len_bytes).collect();
-        let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
-        let read = file
-            .seek(SeekFrom::Start(place.offset))
-            .and_then(|_| file.read_exact(own));
-        match read {
-            Ok(()) => Ok(bytes),
-            Err(cause) => Err(error(format!("cannot read '{location}': {cause}"))),
-        }
+        Ok(place)
     }
 
     /// Returns an open file and its length.
-    fn file(&mut self, location: &str) -> Result<(&mut File, u64), Problem> {
+    fn file(&mut self, location: &str) -> Result<(&mut Opened, u64), Problem> {
         let is_open = matches!(&self.open, Some((open, ..)) if open == location);
         if !is_open {
             let (file, len) = self.open(location)?;
@@ -135,60 +287,36 @@ impl ExternalFiles {
         Ok((file, *len))
     }
 
-    fn open(&mut self, location: &str) -> Result<(File, u64), Problem> {
-        let name = shown(location);
-        let error = |message: String| Problem::new(codes::EXTERNAL_DATA, message);
-        let is_inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
-        let path = Path::new(location);
-        // A backslash is a separator for some who wrote the file.
-        let is_inside = path.components().all(is_inside) && !location.contains(['\\', '\0']);
-        if location.is_empty() || !is_inside {
-            let message = format!("names the file '{name}', expected one in the model's folder");
-            return Err(error(message));
-        }
-        let folder = self.folder()?;
-        let cannot = |cause: std::io::Error| error(format!("cannot read '{name}': {cause}"));
-        let resolved = fs::canonicalize(folder.join(path)).map_err(cannot)?;
-        if !resolved.starts_with(folder) {
-            let message = format!("names '{name}', a link that leads out of the model's folder");
-            return Err(error(message));
-        }
-        let data = fs::metadata(&resolved).map_err(cannot)?;
-        if !data.is_file() {
-            return Err(error(format!("names '{name}', which is no file")));
-        }
-        let file = File::open(&resolved).map_err(cannot)?;
+    fn open(&mut self, location: &str) -> Result<(Opened, u64), Problem> {
+        check_location(location).map_err(error)?;
+        let of_other = |why: &str| error(format!("has its elements in another file, {why}"));
+        let folder = match &self.outside {
+            Outside::In(folder) => folder,
+            Outside::Given(given) => {
+                let nothing = || {
+                    error(format!(
+                        "has its elements in '{}', which is not given",
+                        shown(location)
+                    ))
+                };
+                let bytes = given.file(location).ok_or_else(nothing)?;
+                let len = (*bytes).as_ref().len() as u64;
+                return Ok((Opened::Given(bytes), len));
+            }
+            Outside::Unknown => {
+                let problem = of_other("but the model's folder is unknown");
+                return Err(problem.help("open the model by its path"));
+            }
+            Outside::Refused => {
+                return Err(of_other("which is refused to programs of strangers"));
+            }
+        };
+        let path = folder.find(location).map_err(error)?;
+        let cannot =
+            |cause: std::io::Error| error(format!("cannot read '{}': {cause}", shown(location)));
+        let file = File::open(path).map_err(cannot)?;
         let len = file.metadata().map_err(cannot)?.len();
-        if let Outside::In(folder) = &self.outside {
-            folder.files().insert(resolved);
-        }
-        Ok((file, len))
-    }
-
-    /// Returns the model's folder without links.
-    fn folder(&mut self) -> Result<&Path, Problem> {
-        if self.resolved.is_none() {
-            let error = |message: String| Problem::new(codes::EXTERNAL_DATA, message);
-            let of_other = |why: &str| error(format!("has its elements in another file, {why}"));
-            let folder = match &self.outside {
-                Outside::In(folder) => &folder.path,
-                Outside::Unknown => {
-                    let problem = of_other("but the model's folder is unknown");
-                    return Err(problem.help("open the model by its path"));
-                }
-                Outside::Refused => {
-                    return Err(of_other("which is refused to programs of strangers"));
-                }
-            };
-            let resolved = fs::canonicalize(folder).map_err(|cause| {
-                error(format!(
-                    "cannot read the folder '{}': {cause}",
-                    folder.display()
-                ))
-            })?;
-            self.resolved = Some(resolved);
-        }
-        Ok(self.resolved.as_deref().expect("was set above"))
+        Ok((Opened::File(file), len))
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
     results,
     schema::{self, Operator},
     sparse,
-    tensor::{self, Tensor, TensorData},
+    tensor::{self, Apart, Tensor, TensorData},
     types,
 };
 use crate::codes;
@@ -216,8 +216,12 @@ impl<'m> Importer<'m> {
         let mut names = HashSet::new();
         for proto in &graph.initializer {
             let name = proto.name.as_deref().unwrap_or("");
-            let decoded = tensor::decode(proto, &mut self.files);
-            self.initializer(name, decoded, at);
+            let made = match tensor::apart(proto, &mut self.files) {
+                Ok(Some(apart)) => Ok(external_constant(&apart)),
+                Ok(None) => tensor::decode(proto, &mut self.files).map(|it| constant(&it)),
+                Err(problem) => Err(problem),
+            };
+            self.initializer(name, made, at);
             names.insert(name);
         }
         for proto in &graph.sparse_initializer {
@@ -225,14 +229,14 @@ impl<'m> Importer<'m> {
             let name = values
                 .and_then(|values| values.name.as_deref())
                 .unwrap_or("");
-            let decoded = sparse::expand(proto, &mut self.files, &mut self.budget);
-            self.initializer(name, decoded, at);
+            let expanded = sparse::expand(proto, &mut self.files, &mut self.budget);
+            self.initializer(name, expanded.map(|it| constant(&it)), at);
             names.insert(name);
         }
         names
     }
 
-    fn initializer(&mut self, name: &'m str, decoded: Result<Tensor, Problem>, at: Context<'_>) {
+    fn initializer(&mut self, name: &'m str, made: Result<OpState, Problem>, at: Context<'_>) {
         let path = join(at.path, &shown(name));
         let location = Location::named(path.as_str(), Some(self.file_location(0)));
         let place = Place {
@@ -240,13 +244,13 @@ impl<'m> Importer<'m> {
             path,
             location,
         };
-        let value = match decoded {
+        let value = match made {
             Ok(_) if name.is_empty() => {
                 let problem = Problem::new(codes::MODEL_TENSOR, "has no name").of(&place.label);
                 self.errors.push(problem.at(place.location));
                 return;
             }
-            Ok(tensor) => self.constant(&tensor, at.block, place.location.clone()),
+            Ok(state) => self.append(state.location(place.location.clone()), at.block),
             Err(problem) => {
                 let problem = problem.of(&place.label);
                 self.errors.push(problem.at(place.location.clone()));
@@ -254,27 +258,6 @@ impl<'m> Importer<'m> {
             }
         };
         self.define(name, value, at.scope, &place);
-    }
-
-    /// Makes a constant.
-    fn constant(&mut self, tensor: &Tensor, block: BlockId, location: Location) -> ValueId {
-        let state = OpState::new("onnx.Constant");
-        let state = match &tensor.data {
-            TensorData::Bytes(_) => state.attribute("value", attributes::dense(tensor)),
-            TensorData::Strings(strings) => {
-                let sizes = tensor.dims.iter();
-                let sizes = sizes.map(|&size| i64::try_from(size).unwrap_or(i64::MAX));
-                let sizes = sizes.map(|size| Attribute::integer(size, Type::I64));
-                let strings = strings.iter().map(Attribute::string);
-                state
-                    .attribute("value", Attribute::array(strings.collect()))
-                    .attribute("shape", Attribute::array(sizes.collect()))
-            }
-        };
-        let state = state
-            .result(attributes::tensor_type(tensor))
-            .location(location);
-        self.append(state, block)
     }
 
     /// Makes what stands for a value that is left out.
@@ -410,11 +393,8 @@ impl<'m> Importer<'m> {
         }
         if name == "onnx.Constant" {
             let tensor = constant_tensor(entries)?;
-            return Ok(vec![Some(self.constant(
-                &tensor,
-                at.block,
-                place.location.clone(),
-            ))]);
+            let state = constant(&tensor).location(place.location.clone());
+            return Ok(vec![Some(self.append(state, at.block))]);
         }
         let n_operands = operands
             .iter()
@@ -760,6 +740,33 @@ fn operation_name(domain: &str, operator: &str) -> Result<String, Problem> {
         "ai.onnx.preview.training" => format!("onnx.training.{operator}"),
         domain => format!("onnx.ext.{domain}.{operator}"),
     })
+}
+
+/// Makes a constant.
+fn constant(tensor: &Tensor) -> OpState {
+    let state = OpState::new("onnx.Constant");
+    let state = match &tensor.data {
+        TensorData::Bytes(_) => state.attribute("value", attributes::dense(tensor)),
+        TensorData::Strings(strings) => {
+            let strings = strings.iter().map(Attribute::string);
+            state
+                .attribute("value", Attribute::array(strings.collect()))
+                .attribute("shape", attributes::extents(&tensor.dims))
+        }
+    };
+    state.result(attributes::tensor_type(&tensor.dims, tensor.element))
+}
+
+/// Makes a constant that stays in its file.
+fn external_constant(apart: &Apart<'_>) -> OpState {
+    let offset = i64::try_from(apart.left.offset).unwrap_or(i64::MAX);
+    OpState::new("onnx.External")
+        .attribute("dims", attributes::extents(&apart.dims))
+        .attribute("element", Attribute::string(apart.element.ty().to_string()))
+        .attribute("file", Attribute::string(apart.left.location))
+        .attribute("id", Attribute::string(""))
+        .attribute("offset", Attribute::integer(offset, Type::I64))
+        .result(attributes::tensor_type(&apart.dims, apart.element))
 }
 
 /// Returns the tensor that a node `Constant` holds, in whichever of its attributes.

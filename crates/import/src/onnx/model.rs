@@ -10,7 +10,7 @@ use super::{
     function::Functions,
     graph::{Context, Importer, Place, stated_by},
     problem::{Problem, shown},
-    proto, sparse, types, whole,
+    proto, sparse, tensor, types, whole,
 };
 use crate::codes;
 
@@ -67,6 +67,7 @@ impl<'m> Importer<'m> {
             self.errors.push(problem.at(place));
             return;
         };
+        self.files.expect(tensor::external_bytes(graph));
         let opsets = self.opsets("the model", &model.opset_import, &place);
         for (&domain, &version) in &opsets {
             self.state_version(domain, version);

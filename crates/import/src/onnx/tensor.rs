@@ -6,9 +6,9 @@ use prost::bytes::Bytes;
 
 use super::{
     element::ElementType,
-    external::{self, ExternalFiles},
+    external::{self, ExternalFiles, Left},
     problem::Problem,
-    proto::TensorProto,
+    proto::{Graph, TensorProto},
 };
 use crate::codes;
 
@@ -83,6 +83,48 @@ pub(super) fn decode(proto: &TensorProto, files: &mut ExternalFiles) -> Result<T
         dims,
         data,
     })
+}
+
+/// A tensor whose elements stay in their file.
+pub(super) struct Apart<'p> {
+    pub(super) element: ElementType,
+    pub(super) dims: Vec<usize>,
+    pub(super) left: Left<'p>,
+}
+
+/// Reads a tensor but for its elements, if these are to stay in their file.
+pub(super) fn apart<'p>(
+    proto: &'p TensorProto,
+    files: &mut ExternalFiles,
+) -> Result<Option<Apart<'p>>, Problem> {
+    let is_plain = proto.segment.is_none() && held(proto) == ["another file"];
+    if !is_plain {
+        return Ok(None);
+    }
+    let element = element_type(proto.data_type)?;
+    let (dims, count) = extents(&proto.dims, element)?;
+    // Others are not laid out in files as they are in memory.
+    if element.per_byte() != 1 || matches!(element, ElementType::Bool | ElementType::String) {
+        return Ok(None);
+    }
+    let left = files.leave(proto, file_len(element, count))?;
+    Ok(left.map(|left| Apart {
+        element,
+        dims,
+        left,
+    }))
+}
+
+/// Returns how many bytes the initializers of a graph take in other files.
+pub(super) fn external_bytes(graph: &Graph) -> u64 {
+    let all = graph.initializer.iter();
+    let all = all.filter(|tensor| external::is_external(tensor));
+    let len_bytes = |tensor: &TensorProto| {
+        let element = element_type(tensor.data_type).ok()?;
+        let (_, count) = extents(&tensor.dims, element).ok()?;
+        Some(file_len(element, count) as u64)
+    };
+    all.filter_map(len_bytes).fold(0, u64::saturating_add)
 }
 
 /// Writes a tensor, its elements as raw bytes.

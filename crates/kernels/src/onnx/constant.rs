@@ -1,4 +1,5 @@
-//! `cpu.onnx.Constant`: elements of the program, used where they lie; and `cpu.onnx.NoValue`.
+//! `cpu.onnx.Constant`: elements of the program, used where they lie; and `cpu.onnx.NoValue`. Constants in files of their
+//! own are in `weight_files.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +14,14 @@ use tfrt_tensor::{
 
 use super::Operations;
 use super::attributes::dense;
+use super::weight_files::external;
 
 pub(super) const OPERATIONS: &Operations = &[];
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
         .add("cpu.onnx.Constant", constant)
+        .add("cpu.onnx.External", external)
         .add("cpu.onnx.NoValue", || NoValue);
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn in_place(
     DenseHostTensor::new(metadata, HostBuffer::from_owner(Elements(value)))
 }
 
-fn integers(view: AttributeView<'_>) -> Option<&[i64]> {
+pub(super) fn integers(view: AttributeView<'_>) -> Option<&[i64]> {
     match view.aggregate() {
         Some(list) if list.is_empty() => Some(&[]),
         _ => view.array(),

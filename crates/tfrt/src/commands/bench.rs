@@ -187,6 +187,7 @@ impl Bench {
             options.limits.tell_refused(&error, talk);
             behind.failure(Failure::Open(error))
         })?;
+        let program = program.with_weights(options.limits.weights(input));
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
         if !is_model && options.given.is_used() {

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use tfrt::bef::BefBuffer;
 use tfrt::codes;
-use tfrt::input::{Input, STANDARD_INPUT};
+use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
 use tfrt::tensor::math::panel::InstructionSet;
 
-use super::output::{self, files_of};
+use super::output::{self, Delivery, files_of};
 use super::testing;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
@@ -25,9 +26,20 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {
             let waiting = talk.waiting(&format!("compiling {}", input.name()));
-            let bytes = input.compile_for(&how, set)?;
+            let path = output_path(options);
+            let mut delivery = Delivery::default();
+            let data = data_path(&path);
+            let name = data.file_name().unwrap_or_default().to_string_lossy();
+            let bytes = input.compile_apart(&how, set, &name, |weights| {
+                add_weights(
+                    &mut delivery,
+                    weights,
+                    &path,
+                    &files_of(&options.file, &input),
+                )
+            })?;
             drop(waiting);
-            return write(options, &files_of(&options.file, &input), bytes.as_bytes());
+            return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
         }
         input => return Err(no_text(&input)),
     };
@@ -53,18 +65,63 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     if rejected {
         return Err(Failure::Told(ExitStatus::Rejected));
     }
-    write(options, std::slice::from_ref(&options.file), &bytes)
+    let read = std::slice::from_ref(&options.file);
+    write(&output_path(options), read, &bytes)
+}
+
+/// Where weights go that are too large for the program: beside it, with `.data` behind its name.
+fn data_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".data");
+    PathBuf::from(name)
+}
+
+/// Copies weights that stay in files to the one beside the program; returns its id.
+fn add_weights(
+    delivery: &mut Delivery,
+    weights: &ApartWeights,
+    path: &Path,
+    read: &[PathBuf],
+) -> Result<String, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Err(Failure::Usage(
+            "the weights need a file beside the program; name one for that with -o".to_owned(),
+        ));
+    }
+    let data = data_path(path);
+    output::refuse_inputs(&data, read, "-o")?;
+    let mut id = String::new();
+    delivery.add_file(&data, |file| {
+        id = weights.write(file)?;
+        Ok(())
+    })?;
+    Ok(id)
+}
+
+/// Writes a program, with what is delivered together with it.
+fn deliver(
+    path: &Path,
+    read: &[PathBuf],
+    bytes: &BefBuffer,
+    mut delivery: Delivery,
+) -> Result<ExitStatus, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return write(path, read, bytes.as_bytes());
+    }
+    output::refuse_inputs(path, read, "-o")?;
+    delivery.add(path, |out| out.write_all(bytes.as_bytes()))?;
+    delivery.finish()?;
+    Ok(ExitStatus::Fine)
 }
 
 /// Writes what was made of files.
-fn write(options: &CompileOptions, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Failure> {
-    let path = output_path(options);
+fn write(path: &Path, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Failure> {
     if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
             "bytes are not written to a terminal; name a file with -o".to_owned(),
         ));
     }
-    output::write(&path, read, "-o", bytes)?;
+    output::write(path, read, "-o", bytes)?;
     Ok(ExitStatus::Fine)
 }
 

@@ -2,6 +2,7 @@
 
 use tfrt::bef::BefFile;
 use tfrt::input::Input;
+use tfrt::kernels::onnx::WeightFiles;
 use tfrt::{Context, Error, ErrorCode, HostContext, OpenError, Runtime, RuntimeBuilder, Untrusted};
 
 use super::mapped;
@@ -31,6 +32,14 @@ impl LimitOptions {
         match self.untrusted() {
             Some(untrusted) => untrusted.open(input),
             None => input.open(),
+        }
+    }
+
+    /// Returns what opens the files beside an input that hold weights of it.
+    pub fn weights(&self, input: &Input) -> WeightFiles {
+        match self.untrusted() {
+            Some(_) => input.clone().alone().weights(),
+            None => input.weights(),
         }
     }
 

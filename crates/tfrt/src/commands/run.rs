@@ -278,6 +278,7 @@ impl Run<'_> {
             check::told_if_missing(input, &self.runtime, options.json, talk)
                 .unwrap_or(Failure::Open(error))
         })?;
+        let program = program.with_weights(options.limits.weights(input));
         let is_model = program.as_host_program().file().model().is_some();
         let is_called = is_model && !options.calls_functions();
         if !is_called && (options.given.is_used() || options.wanted.is_used()) {

@@ -12,7 +12,7 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
 };
 
-use super::{CONSTANT, NO_VALUE, constant, graphs, is_terminator, model, rewrite};
+use super::{CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, model, rewrite};
 use crate::codes;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -82,7 +82,7 @@ fn hoist_constants(module: &mut Module, block: BlockId) {
     for &op in module.block(block).operations() {
         for child in module.children(op) {
             module.walk_pre_order(child, &mut |inner| {
-                if *module.op(inner).name() == CONSTANT {
+                if [CONSTANT, EXTERNAL].contains(&module.op(inner).name().as_str()) {
                     found.push(inner);
                     blocks.extend(module.op(inner).parent());
                 }
@@ -107,12 +107,17 @@ fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
+        // What follows from a constant that stays in a file is made when it is asked for: it may be as large.
         let is_known = |value: &ValueId| {
             let maker = module.defining_op(*value);
-            maker
-                .is_some_and(|maker| known.contains(&maker) || *module.op(maker).name() == NO_VALUE)
+            maker.is_some_and(|maker| match module.op(maker).name().as_str() {
+                NO_VALUE => true,
+                EXTERNAL => false,
+                _ => known.contains(&maker),
+            })
         };
-        let is_made = data.name().starts_with("cpu.pack.") || *data.name() == CONSTANT;
+        let is_made = data.name().starts_with("cpu.pack.")
+            || [CONSTANT, EXTERNAL].contains(&data.name().as_str());
         let follows = !data.operands().is_empty()
             && !is_terminator(module, op)
             && rewrite::is_deterministic(module, op)
@@ -242,6 +247,9 @@ impl Lowering<'_, '_> {
                 }
             }
             return Some(state);
+        }
+        if *self.module.op(op).name() == EXTERNAL {
+            return Some(external(self.module, op));
         }
         let operands = self.module.op(op).operands().iter();
         let operands = operands.map(|value| own.get(value).copied());
@@ -431,6 +439,14 @@ impl Lowering<'_, '_> {
         let outer = captured.iter().map(|value| values.get(value).copied());
         Some((made, outer.collect::<Option<_>>()?))
     }
+}
+
+/// Returns the kernel of a constant that stays in a file.
+fn external(module: &Module, op: OpId) -> OpState {
+    let state = OpState::new("cpu.onnx.External").result(Type::dialect(TENSOR));
+    let stated = ["dims", "element", "file", "id", "offset"].into_iter();
+    let stated = stated.filter_map(|name| Some((name, module.op(op).attribute(name)?.clone())));
+    stated.fold(state, |state, (name, value)| state.attribute(name, value))
 }
 
 /// Returns a function of a block that ends in a return.

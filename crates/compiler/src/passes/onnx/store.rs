@@ -26,6 +26,9 @@ pub(crate) const PASS: Pass = Pass {
 /// The kernel that makes a constant.
 const CONSTANT: &str = "cpu.onnx.Constant";
 
+/// The kernel of a constant that stays in a file, of which nothing is made ahead.
+const EXTERNAL: &str = "cpu.onnx.External";
+
 /// The kernel of what is left out.
 const NO_VALUE: &str = "cpu.onnx.NoValue";
 
@@ -86,7 +89,7 @@ impl Known {
         };
         for &op in module.block(block).operations() {
             let data = module.op(op);
-            let is_ours = data.name().starts_with("cpu.");
+            let is_ours = data.name().starts_with("cpu.") && *data.name() != EXTERNAL;
             if !is_ours || !data.regions().is_empty() || data.results().is_empty() {
                 continue;
             }

@@ -76,7 +76,7 @@ impl Memory {
         let mut began = Instant::now();
         let file = input.open()?;
         let file_bytes = file.buffer().as_bytes().len() as u64;
-        let program = Program::from_file(file, &runtime)?;
+        let program = Program::from_file(file, &runtime)?.with_weights(input.weights());
         let mut stages = Vec::new();
         let mut before = allocator.profile();
         let mut stage = |name| {

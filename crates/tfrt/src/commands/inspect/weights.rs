@@ -8,7 +8,7 @@ use serde::Serialize;
 use tfrt::HostAllocator;
 use tfrt::asynchronous::SystemAllocator;
 use tfrt::ir::attributes::DenseAttribute;
-use tfrt::ir::{Attribute, Module, visible};
+use tfrt::ir::{Attribute, Module, Operation, visible};
 use tfrt::tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::commands::check::place;
@@ -55,9 +55,12 @@ struct Statistics {
 impl Weights {
     /// Reads the constants of a module.
     pub fn new(file: &str, module: &Module) -> Result<Weights, Failure> {
-        let mut found = Vec::new();
+        let (mut found, mut apart) = (Vec::new(), Vec::new());
         module.walk_pre_order(module.top(), &mut |op| {
             let operation = module.op(op);
+            if operation.name().as_str().ends_with("onnx.External") {
+                apart.extend(Weight::apart(operation));
+            }
             for (name, value) in operation.attributes() {
                 let is_constant = operation.name().as_str().ends_with("onnx.Constant");
                 let Attribute::Dense(dense) = value else {
@@ -74,6 +77,7 @@ impl Weights {
             .into_iter()
             .map(|(name, dense)| Weight::new(name, &dense))
             .collect::<Result<_, _>>()?;
+        weights.append(&mut apart);
         weights.sort_by_key(|weight| std::cmp::Reverse(weight.bytes));
         let mut bytes_by_type = BTreeMap::new();
         for weight in &weights {
@@ -137,6 +141,25 @@ impl Weights {
 }
 
 impl Weight {
+    /// Returns a constant that stays in a file, whose elements are not looked at.
+    fn apart(operation: &Operation) -> Option<Weight> {
+        let ty = operation.attribute("element")?.as_str()?.to_owned();
+        let dims = operation.attribute("dims")?.as_array()?.iter();
+        let shape: Vec<i64> = dims.map(Attribute::as_i64).collect::<Option<_>>()?;
+        let extents = shape.iter().map(|extent| extent.unsigned_abs());
+        let elements = extents.fold(1, u64::saturating_mul);
+        let element_bytes = DType::from_mlir_name(&ty)?.size_bytes()? as u64;
+        let file = operation.attribute("file")?.as_str()?;
+        Some(Weight {
+            name: format!("{} in '{file}'", place(operation.location())),
+            ty,
+            shape,
+            elements,
+            bytes: elements.saturating_mul(element_bytes),
+            statistics: None,
+        })
+    }
+
     fn new(name: String, dense: &DenseAttribute) -> Result<Weight, Failure> {
         let elements = dense.n_elements().unwrap_or(0);
         let element_bytes = dense.element_size_bytes() as u64;

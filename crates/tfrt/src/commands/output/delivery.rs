@@ -106,6 +106,21 @@ impl Delivery {
         Ok(file.metadata()?.len())
     }
 
+    /// Takes a regular file that is large: `write` gets the empty file beside its place, to write where it will.
+    ///
+    /// # Errors
+    ///
+    /// `Write`, with the path that was asked for.
+    pub fn add_file(
+        &mut self,
+        path: &Path,
+        write: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let made = self.make_beside(place).and_then(|file| write(&file));
+        made.map_err(|reason| unwritten(path, reason))
+    }
+
     /// Makes an empty file beside a place, with the permissions of what is there.
     fn make_beside(&mut self, place: PathBuf) -> io::Result<File> {
         let old = fs::metadata(&place).ok();

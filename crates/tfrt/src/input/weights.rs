@@ -1,0 +1,287 @@
+//! Weights that stay in files: how the files beside an input are mapped, and how a program gets one of its own.
+//!
+//! A file that is mapped must stay as it is: that is asked of whoever opens a model with more than
+//! [`MAX_READ_BYTES`](tfrt_import::onnx::MAX_READ_BYTES) of elements in other files, since no way to hold them is left
+//! but the file itself. Whoever replaces such a file does so by renaming a new one to its place, as `tfrt compile` does.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use tfrt_bef::BefBuffer;
+use tfrt_host::memory::HostBuffer;
+use tfrt_host::{DType, Error};
+use tfrt_import::onnx::Outside;
+use tfrt_ir::{Attribute, Module, OpId, Type};
+use tfrt_kernels::onnx::WeightFiles;
+
+use super::Input;
+
+/// The kernel that makes a constant of what lies in a file.
+const EXTERNAL: &str = "cpu.onnx.External";
+
+/// Weights begin at multiples of this in a file of their own.
+const ALIGNMENT: u64 = 64;
+
+/// Bytes that are copied, and hashed, together.
+const CHUNK_BYTES: usize = 1 << 20;
+
+impl Input {
+    /// Returns what opens the files beside the input that hold weights of it.
+    ///
+    /// Files are mapped: as long as anything that was made of the input lives, nobody may change or truncate them.
+    pub fn weights(&self) -> WeightFiles {
+        let outside = self.outside().clone();
+        WeightFiles::new(move |name| open(&outside, name))
+    }
+}
+
+fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
+    match outside {
+        Outside::In(folder) => {
+            let looked = || format!("looked in '{}'", folder.path().display());
+            let path = folder.find(name).map_err(|why| {
+                Error::not_found(format!("the file of weights can't be opened: {why}"))
+                    .with_note(looked())
+            })?;
+            // SAFETY: the file stays as it is while anything that was made of it lives: `Input::weights` and those who
+            // open models demand that.
+            let bytes = unsafe { BefBuffer::map_trusted(&path) };
+            let bytes = bytes.map_err(|cause| {
+                let message = format!("the file of weights '{name}' can't be mapped: {cause}");
+                Error::unavailable(message).with_note(looked())
+            })?;
+            Ok(HostBuffer::from_owner(bytes))
+        }
+        Outside::Given(given) => match given.file(name) {
+            Some(bytes) => Ok(HostBuffer::from_owner(Held(bytes))),
+            None => Err(Error::not_found(format!(
+                "nothing is given for the file of weights '{name}'"
+            ))),
+        },
+        Outside::Refused => Err(Error::permission_denied(format!(
+            "weights lie in the file '{name}', which is refused to programs of strangers"
+        ))),
+        Outside::Unknown => {
+            let message =
+                format!("weights lie in the file '{name}', but the program's folder is unknown");
+            Err(Error::failed_precondition(message).with_note("open the program by its path"))
+        }
+    }
+}
+
+/// Bytes that were given.
+struct Held(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+/// The constants of a program that stay in files, to be copied to one that is delivered with the program.
+pub struct ApartWeights {
+    outside: Outside,
+    pieces: Vec<Piece>,
+    /// By operation, the piece.
+    operations: Vec<(OpId, usize)>,
+    len_bytes: u64,
+}
+
+/// Bytes of a file, and where they go.
+struct Piece {
+    file: String,
+    from: u64,
+    len_bytes: u64,
+    to: u64,
+}
+
+impl ApartWeights {
+    /// Finds the constants of a program that stay in files; `None` if there are none.
+    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ApartWeights> {
+        let mut apart = ApartWeights {
+            outside: outside.clone(),
+            pieces: Vec::new(),
+            operations: Vec::new(),
+            len_bytes: ALIGNMENT,
+        };
+        let mut known = HashMap::new();
+        module.walk_pre_order(module.top(), &mut |op| {
+            let Some((file, from, len_bytes)) = external(module, op) else {
+                return;
+            };
+            let to = apart.len_bytes.next_multiple_of(ALIGNMENT);
+            let piece = *known
+                .entry((file.clone(), from, len_bytes))
+                .or_insert_with(|| {
+                    apart.pieces.push(Piece {
+                        file,
+                        from,
+                        len_bytes,
+                        to,
+                    });
+                    apart.len_bytes = to + len_bytes;
+                    apart.pieces.len() - 1
+                });
+            apart.operations.push((op, piece));
+        });
+        (!apart.pieces.is_empty()).then_some(apart)
+    }
+
+    /// Writes all of them to an empty file; where they have holes, it has some. Returns its id.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of this file, or of those that they lie in.
+    pub fn write(&self, mut to: &File) -> io::Result<String> {
+        to.set_len(self.len_bytes)?;
+        let mut hash = Hash::new();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut source = None;
+        for piece in &self.pieces {
+            let is_open = matches!(&source, Some((name, _)) if *name == piece.file);
+            if !is_open {
+                source = Some((
+                    piece.file.clone(),
+                    Source::open(&self.outside, &piece.file)?,
+                ));
+            }
+            let (_, from) = source.as_mut().expect("it was opened above");
+            let (mut at, end) = (piece.from, piece.from + piece.len_bytes);
+            while at < end {
+                at = from.next_data(at).min(end);
+                let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+                let bytes = &mut chunk[..left.min(CHUNK_BYTES)];
+                from.read(at, bytes)?;
+                if bytes.iter().any(|byte| *byte != 0) {
+                    let place = piece.to + (at - piece.from);
+                    to.seek(SeekFrom::Start(place))?;
+                    to.write_all(bytes)?;
+                    hash.add(place, bytes);
+                }
+                at += bytes.len() as u64;
+            }
+        }
+        let id = WeightFiles::id(self.len_bytes, hash.0);
+        to.seek(SeekFrom::Start(0))?;
+        to.write_all(&WeightFiles::header(&id))?;
+        Ok(id)
+    }
+
+    /// Lets the program find them in that file.
+    pub(super) fn place(&self, module: &mut Module, file: &str, id: &str) {
+        for (op, piece) in &self.operations {
+            let offset = i64::try_from(self.pieces[*piece].to).unwrap_or(i64::MAX);
+            module.set_attribute(*op, "file", Attribute::string(file));
+            module.set_attribute(*op, "id", Attribute::string(id));
+            module.set_attribute(*op, "offset", Attribute::integer(offset, Type::I64));
+        }
+    }
+}
+
+/// Returns file, offset and length of the constant that an operation makes of a file.
+fn external(module: &Module, op: OpId) -> Option<(String, u64, u64)> {
+    let operation = module.op(op);
+    if *operation.name() != EXTERNAL {
+        return None;
+    }
+    let text = |name: &str| Some(operation.attribute(name)?.as_str()?.to_owned());
+    let number = |value: &Attribute| u64::try_from(value.as_i64()?).ok();
+    let element = DType::from_mlir_name(&text("element")?)?.size_bytes()? as u64;
+    let dims = operation.attribute("dims")?.as_array()?.iter();
+    let len_bytes = dims
+        .map(number)
+        .try_fold(element, |len, extent| len.checked_mul(extent?))?;
+    let offset = number(operation.attribute("offset")?)?;
+    Some((text("file")?, offset, len_bytes))
+}
+
+/// A file, or what is given for it.
+enum Source {
+    File(File),
+    Given(Arc<dyn AsRef<[u8]> + Send + Sync>),
+}
+
+impl Source {
+    fn open(outside: &Outside, name: &str) -> io::Result<Source> {
+        let missing = |why: String| io::Error::new(io::ErrorKind::NotFound, why);
+        match outside {
+            Outside::In(folder) => Ok(Source::File(File::open(
+                folder.find(name).map_err(missing)?,
+            )?)),
+            Outside::Given(given) => {
+                let bytes = given.file(name);
+                bytes
+                    .map(Source::Given)
+                    .ok_or_else(|| missing(format!("nothing is given for '{name}'")))
+            }
+            Outside::Unknown | Outside::Refused => {
+                Err(missing(format!("the folder of '{name}' is unknown")))
+            }
+        }
+    }
+
+    /// Returns where the next bytes may lie that are not 0: as far as the system knows of holes.
+    fn next_data(&self, at: u64) -> u64 {
+        let Source::File(file) = self else {
+            return at;
+        };
+        let Ok(offset) = libc::off_t::try_from(at) else {
+            return at;
+        };
+        // SAFETY: the descriptor is that of an open file, and no memory is handed over.
+        let found = unsafe { libc::lseek(file.as_raw_fd(), offset, libc::SEEK_DATA) };
+        match u64::try_from(found) {
+            Ok(found) => found,
+            // There is nothing but a hole behind, or the system can't tell.
+            Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO) => u64::MAX,
+            Err(_) => at,
+        }
+    }
+
+    fn read(&mut self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        match self {
+            Source::File(file) => {
+                file.seek(SeekFrom::Start(at))?;
+                file.read_exact(bytes)
+            }
+            Source::Given(given) => {
+                let all = (**given).as_ref();
+                let start = usize::try_from(at).unwrap_or(usize::MAX);
+                let found = all.get(start..).and_then(|rest| rest.get(..bytes.len()));
+                bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Tells contents of files apart: FNV-1a over words.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word)
+            .wrapping_mul(0x0000_0100_0000_01b3)
+            .rotate_left(23);
+    }
+
+    /// Adds words that are not 0, with their places: so it does not depend on where chunks end.
+    fn add(&mut self, place: u64, bytes: &[u8]) {
+        for (index, word) in bytes.chunks(8).enumerate() {
+            let mut padded = [0; 8];
+            padded[..word.len()].copy_from_slice(word);
+            let word = u64::from_le_bytes(padded);
+            if word != 0 {
+                self.word(place + 8 * index as u64);
+                self.word(word);
+            }
+        }
+    }
+}
