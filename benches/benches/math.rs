@@ -18,11 +18,9 @@ mod scaling;
 
 use tfrt_benches::measure::Times;
 use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
-use tfrt_tensor::math::elementwise::{
-    Add, Divide, Exp, Gelu, GeluTanh, Log, Relu, Sigmoid, Silu, Softplus, Sqrt, Tanh, binary, unary,
-};
 use tfrt_tensor::math::matmul::{Scale, matmul};
 use tfrt_tensor::math::normalize::{Affine, rows};
+use tfrt_tensor::math::pointwise::{BinaryFunction, UnaryFunction, binary, unary};
 use tfrt_tensor::math::reduce::{Reduction, reduce};
 use tfrt_tensor::math::softmax::{Kind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
@@ -209,25 +207,37 @@ fn convolutions() {
 /// What goes through a tensor: how, from what, to where.
 type Walk = fn(&TensorView<'_, f32>, &mut TensorViewMut<'_, f32>);
 
+fn one(function: UnaryFunction, x: &TensorView<'_, f32>, out: &mut TensorViewMut<'_, f32>) {
+    unary(function, &x.into(), out.into()).unwrap();
+}
+
+fn with_itself(
+    function: BinaryFunction,
+    x: &TensorView<'_, f32>,
+    out: &mut TensorViewMut<'_, f32>,
+) {
+    binary(function, &[x.into(), x.into()], out.into()).unwrap();
+}
+
 fn elements() {
     let walks: [(&str, Walk); 15] = [
-        ("relu", |x, out| unary::<Relu, f32>(x, out).unwrap()),
-        ("exp", |x, out| unary::<Exp, f32>(x, out).unwrap()),
-        ("tanh", |x, out| unary::<Tanh, f32>(x, out).unwrap()),
-        ("gelu", |x, out| unary::<Gelu, f32>(x, out).unwrap()),
+        ("relu", |x, out| one(UnaryFunction::Relu, x, out)),
+        ("exp", |x, out| one(UnaryFunction::Exp, x, out)),
+        ("tanh", |x, out| one(UnaryFunction::Tanh, x, out)),
+        ("gelu", |x, out| one(UnaryFunction::Gelu, x, out)),
         ("gelu by tanh", |x, out| {
-            unary::<GeluTanh, f32>(x, out).unwrap()
+            one(UnaryFunction::GeluTanh, x, out)
         }),
-        ("sigmoid", |x, out| unary::<Sigmoid, f32>(x, out).unwrap()),
-        ("silu", |x, out| unary::<Silu, f32>(x, out).unwrap()),
-        ("softplus", |x, out| unary::<Softplus, f32>(x, out).unwrap()),
-        ("log", |x, out| unary::<Log, f32>(x, out).unwrap()),
-        ("sqrt", |x, out| unary::<Sqrt, f32>(x, out).unwrap()),
+        ("sigmoid", |x, out| one(UnaryFunction::Sigmoid, x, out)),
+        ("silu", |x, out| one(UnaryFunction::Silu, x, out)),
+        ("softplus", |x, out| one(UnaryFunction::Softplus, x, out)),
+        ("log", |x, out| one(UnaryFunction::Log, x, out)),
+        ("sqrt", |x, out| one(UnaryFunction::Sqrt, x, out)),
         ("divide by itself", |x, out| {
-            binary::<Divide, f32>(x, x, out).unwrap()
+            with_itself(BinaryFunction::Divide, x, out)
         }),
         ("add to itself", |x, out| {
-            binary::<Add, f32>(x, x, out).unwrap()
+            with_itself(BinaryFunction::Add, x, out)
         }),
         ("softmax of rows of 1024", |x, out| {
             softmax(Kind::Softmax, x, out).unwrap()

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tfrt::eager::{Eager, Tensor};
+use tfrt::eager::{Eager, Handle};
 use tfrt::tensor::DenseHostTensor;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{Error, Runtime, SingleThreadedWorkQueue};
@@ -58,7 +58,7 @@ fn eager(runtime: &Runtime) -> Vec<Whole> {
     let eager = Eager::new(runtime);
     let floats: Vec<f32> = (0_u8..16).map(|index| f32::from(index) - 8.0).collect();
     let x = eager.tensor(&[4, 4], &floats).expect("there is memory");
-    let operation = |name, call: fn(&Tensor) -> Result<Tensor, Error>| {
+    let operation = |name, call: fn(&Handle) -> Result<Handle, Error>| {
         let x = x.clone();
         let call =
             move || (0..N_CALLS).for_each(|_| drop(call(&x).expect("it has no reason to fail")));
@@ -69,7 +69,7 @@ fn eager(runtime: &Runtime) -> Vec<Whole> {
         }
     };
     vec![
-        operation("eager_relu", Tensor::relu),
+        operation("eager_relu", Handle::relu),
         operation("eager_add", |x| x + x),
         operation("eager_matmul", |x| x.matmul(x)),
     ]

@@ -1,29 +1,15 @@
 //! [`Call`]: what an operation is given when it runs.
 
 use smallvec::smallvec;
-use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
-use tfrt_tensor::math::elementwise::{
-    Binary, Unary, binary_in_place, binary_into, binary_short, binary_short_in_place,
-    unary_in_place, unary_into, unary_short, unary_short_in_place,
+use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
 };
-use tfrt_tensor::{DenseHostTensor, Element, Tensor, TensorMetadata};
+use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrsRef;
-use crate::definition::{Output, Outputs};
+use crate::definition::{Output, Outputs, unsupported};
 use crate::inputs::Inputs;
-
-/// A function that is handed its elements the other way round.
-pub(crate) struct Swapped<F>(std::marker::PhantomData<fn() -> F>);
-
-impl<F: Binary<T>, T> Binary<T> for Swapped<F> {
-    type Output = F::Output;
-    const COST: usize = F::COST;
-
-    #[inline(always)]
-    fn apply(x: T, y: T) -> F::Output {
-        F::apply(y, x)
-    }
-}
 
 /// One run of an operation: all of its inputs are there.
 pub struct Call<'a> {
@@ -170,66 +156,55 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the input is of another type.
-    #[inline]
-    pub fn unary<F: Unary<T, Output = T>, T: Element>(&mut self) -> Result<Outputs, Error> {
-        if let Some(mut out) = self.take_sole(0) {
-            if unary_short_in_place::<F, T>(&mut out)? {
-                return Ok(smallvec![out.into()]);
-            }
-            let chain = unary_in_place::<F, T>(self.execution, &out)?;
+    /// `InvalidArgument` if the function is not defined for the input's type.
+    pub fn unary(&mut self, function: UnaryFunction) -> Result<Outputs, Error> {
+        let dtype = self.dense(0)?.dtype();
+        let result = self.expect_defined(function.result(dtype), dtype)?;
+        if result == dtype
+            && let Some(out) = self.take_sole(0)
+        {
+            let chain = unary_in_place(self.execution, function, &out)?;
             return self.made(out, chain);
         }
-        let (x, allocator) = (self.dense(0)?, self.execution.host().allocator());
-        if let Some(out) = unary_short::<F, T>(allocator, x)? {
-            return Ok(smallvec![out.into()]);
-        }
-        let out = self.allocate(x.metadata().clone())?;
-        let chain = unary_into::<F, T>(self.execution, x, &out)?;
+        let x = self.dense(0)?;
+        let out = self.allocate(TensorMetadata::new(result, x.shape().clone()))?;
+        let chain = unary_into(self.execution, function, x, &out)?;
         self.made(out, chain)
     }
 
     /// Calculates a function of each pair of elements of the two inputs, in the memory of one of them if nobody else
-    /// holds that and it is of the result's shape.
+    /// holds that and it is of the result's type and shape. [`Order::OtherFirst`] hands the second input's to the function
+    /// first.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the inputs are of another type, or can't be broadcast.
-    #[inline]
-    pub fn binary<F: Binary<T, Output = T>, T: Element>(&mut self) -> Result<Outputs, Error> {
+    /// `InvalidArgument` if the function is not defined for the inputs' type, or if they can't be broadcast.
+    pub fn binary(&mut self, function: BinaryFunction, order: Order) -> Result<Outputs, Error> {
+        let dtype = self.dense(0)?.dtype();
+        self.expect_defined(function.result(dtype), dtype)?;
         let result = self.result(0)?;
-        if let Some(mut out) = self.take_like(0, result) {
-            if binary_short_in_place::<F, T>(&mut out, self.dense(1)?, false)? {
-                return Ok(smallvec![out.into()]);
+        let other_order = match order {
+            Order::TargetFirst => Order::OtherFirst,
+            Order::OtherFirst => Order::TargetFirst,
+        };
+        for (index, order) in [(0, order), (1, other_order)] {
+            if let Some(out) = self.take_like(index, result) {
+                let other = self.dense(1 - index)?;
+                let chain = binary_in_place(self.execution, function, order, &out, other)?;
+                return self.made(out, chain);
             }
-            let chain = binary_in_place::<F, T>(self.execution, &out, self.dense(1)?)?;
-            return self.made(out, chain);
         }
-        if let Some(mut out) = self.take_like(1, result) {
-            if binary_short_in_place::<F, T>(&mut out, self.dense(0)?, true)? {
-                return Ok(smallvec![out.into()]);
-            }
-            let chain = binary_in_place::<Swapped<F>, T>(self.execution, &out, self.dense(0)?)?;
-            return self.made(out, chain);
-        }
-        self.binary_to::<F, T>()
+        let (x, y) = match order {
+            Order::TargetFirst => (self.dense(0)?, self.dense(1)?),
+            Order::OtherFirst => (self.dense(1)?, self.dense(0)?),
+        };
+        let out = self.allocate(result.clone())?;
+        let chain = binary_into(self.execution, function, x, y, &out)?;
+        self.made(out, chain)
     }
 
-    /// Calculates a function of each pair of elements of the two inputs.
-    ///
-    /// # Errors
-    ///
-    /// As of [`binary`](Self::binary).
-    #[inline]
-    pub fn binary_to<F: Binary<T>, T: Element>(&mut self) -> Result<Outputs, Error> {
-        let allocator = self.execution.host().allocator();
-        let (x, y) = (self.dense(0)?, self.dense(1)?);
-        if let Some(out) = binary_short::<F, T>(allocator, x, y)? {
-            return Ok(smallvec![out.into()]);
-        }
-        let out = self.allocate(self.result(0)?.clone())?;
-        let chain = binary_into::<F, T>(self.execution, x, y, &out)?;
-        self.made(out, chain)
+    fn expect_defined(&self, result: Option<DType>, dtype: DType) -> Result<DType, Error> {
+        result.ok_or_else(|| unsupported(self.op, dtype))
     }
 
     #[cold]

@@ -21,7 +21,7 @@ use std::thread;
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, Error, ErrorCode, HostContext, Promise, SourceLocation};
-use tfrt_tensor::math::elementwise::Add;
+use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
 use tfrt_tensor::{Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrs;
@@ -177,10 +177,12 @@ impl Bed {
 
 /// `conformance.sum`: of two tensors of one shape.
 fn sum() -> OpDefinition {
-    OpDefinition::new("conformance.sum", |call| call.binary::<Add, f32>())
-        .inputs(2)
-        .metadata(same_shapes)
-        .pure()
+    OpDefinition::new("conformance.sum", |call| {
+        call.binary(BinaryFunction::Add, Order::TargetFirst)
+    })
+    .inputs(2)
+    .metadata(same_shapes)
+    .pure()
 }
 
 fn same_shapes(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {

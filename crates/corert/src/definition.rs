@@ -219,20 +219,14 @@ const MAX_RESULTS: usize = 1 << 16;
 ///
 /// ```
 /// use tfrt_corert::{OpDefinition, same_metadata};
-/// use tfrt_tensor::math::elementwise::{Unary, unary_into};
+/// use tfrt_tensor::math::pointwise::UnaryFunction;
 ///
-/// struct Cube;
-/// impl Unary<f32> for Cube {
-///     type Output = f32;
-///     fn apply(x: f32) -> f32 { x * x * x }
-/// }
-///
-/// let cube = OpDefinition::new("my.cube", |call| call.unary::<Cube, f32>())
-///     .summary("The third power of each element.")
+/// let sine = OpDefinition::new("my.sine", |call| call.unary(UnaryFunction::Sin))
+///     .summary("The sine of each element.")
 ///     .inputs(1)
 ///     .metadata(same_metadata)
 ///     .pure();
-/// assert_eq!(cube.name(), "my.cube");
+/// assert_eq!(sine.name(), "my.sine");
 /// ```
 pub struct OpDefinition {
     name: Cow<'static, str>,

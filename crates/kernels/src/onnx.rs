@@ -64,7 +64,7 @@ pub use inputs::Inputs;
 pub use outputs::Outputs;
 pub use weight_files::WeightFiles;
 
-use dispatch::{with_floating, with_number, with_real};
+use dispatch::{with_floating, with_real};
 
 /// Calculates the results of an operation.
 pub type Operation = fn(&Node<'_>) -> Result<Outputs, Error>;

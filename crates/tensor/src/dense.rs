@@ -225,6 +225,12 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
+    /// The bytes of the elements for writing if nobody else holds them.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.buffer.as_bytes_mut()
+    }
+
     /// Whether nobody else holds the memory of the elements, and it may be written. Then it may even if it was
     /// [frozen](Self::freeze).
     #[inline]
@@ -385,7 +391,12 @@ pub struct DenseReading<'t> {
     bytes: Reading<'t>,
 }
 
-impl DenseReading<'_> {
+impl<'t> DenseReading<'t> {
+    /// Type and shape.
+    pub(crate) fn metadata(&self) -> &'t TensorMetadata {
+        self.metadata
+    }
+
     /// All elements, in row-major order.
     ///
     /// # Errors
@@ -420,7 +431,12 @@ pub struct DenseWriting<'t> {
     bytes: Writing<'t>,
 }
 
-impl DenseWriting<'_> {
+impl<'t> DenseWriting<'t> {
+    /// Type and shape.
+    pub(crate) fn metadata(&self) -> &'t TensorMetadata {
+        self.metadata
+    }
+
     /// All elements, in row-major order.
     ///
     /// # Errors

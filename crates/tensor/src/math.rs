@@ -3,7 +3,8 @@
 //!
 //! | Module | Has |
 //! | --- | --- |
-//! | [`elementwise`] | unary and binary functions, comparisons, selection, conversions; with broadcasting |
+//! | [`pointwise`] | unary and binary functions, comparisons, selection, with broadcasting; chains of them in one pass, as programs |
+//! | [`elementwise`] | their formulas, for loops over typed slices |
 //! | [`cast`] | conversions between all types, small ones too |
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`cumulative`] | sums, products and extrema of all elements up to each |
@@ -18,7 +19,6 @@
 //! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`attention`] | attention in one go |
 //! | [`recurrent`] | recurrent networks, attention by a state |
-//! | [`fused`] | chains of elementwise functions in one pass, as programs |
 //! | [`number`] | what can be calculated with elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
@@ -70,7 +70,6 @@ pub mod elementwise;
 pub mod fold;
 pub mod fourier;
 pub mod functions;
-pub mod fused;
 pub mod gradient;
 pub mod groups;
 pub mod linear;
@@ -83,6 +82,7 @@ pub mod number;
 pub mod panel;
 #[allow(unsafe_code, reason = "a listed module")]
 pub mod parallel;
+pub mod pointwise;
 pub mod pool;
 pub mod quantize;
 pub mod random;

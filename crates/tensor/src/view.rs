@@ -268,6 +268,11 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         self.elements
     }
 
+    /// All elements, in row-major order, for as long as they are lent.
+    pub(crate) fn into_mut_slice(self) -> &'a mut [T] {
+        self.elements
+    }
+
     /// The same elements for reading.
     pub fn as_view(&self) -> TensorView<'_, T> {
         TensorView {

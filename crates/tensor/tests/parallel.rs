@@ -9,9 +9,11 @@ use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
 use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpilogue};
-use tfrt_tensor::math::elementwise::{self, Add, Exp, Multiply, Relu};
 use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
 use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
+};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::softmax::{Kind, softmax_into};
@@ -85,13 +87,13 @@ impl Bed {
         let (x, y) = (self.random(&[300, 500], 1), self.random(&[500], 2));
         let out = self.zeros(&[300, 500]);
         let mut all = vec![
-            self.bits(elementwise::binary_into::<Add, f32>(e, &x, &y, &out), &out),
-            self.bits(elementwise::unary_into::<Exp, f32>(e, &x, &out), &out),
+            self.bits(binary_into(e, BinaryFunction::Add, &x, &y, &out), &out),
+            self.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out),
             self.bits(
-                elementwise::binary_in_place::<Multiply, f32>(e, &out, &y),
+                binary_in_place(e, BinaryFunction::Multiply, Order::TargetFirst, &out, &y),
                 &out,
             ),
-            self.bits(elementwise::unary_in_place::<Exp, f32>(e, &out), &out),
+            self.bits(unary_in_place(e, UnaryFunction::Exp, &out), &out),
             self.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out),
         ];
         for (dimensions, extents) in [(&[0][..], &[500][..]), (&[1], &[300]), (&[0, 1], &[])] {
@@ -207,7 +209,7 @@ fn memory_that_was_made_in_parts_is_not_divided() {
     let bed = Bed::new(2);
     let (x, out) = (bed.random(&[300, 5_000], 1), bed.zeros(&[300, 5_000]));
     let e = &bed.execution;
-    bed.bits(elementwise::unary_into::<Exp, f32>(e, &x, &out), &out);
+    bed.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out);
     assert!(!out.buffer().is_divided());
     bed.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out);
     assert!(!out.buffer().is_divided());
@@ -219,7 +221,7 @@ fn a_tensor_in_use_is_refused() {
     let (small, large) = (bed.zeros(&[4]), bed.zeros(&[1 << 20]));
     for tensor in [small, large] {
         let reading = tensor.read().unwrap();
-        let result = elementwise::unary_in_place::<Exp, f32>(&bed.execution, &tensor);
+        let result = unary_in_place(&bed.execution, UnaryFunction::Exp, &tensor);
         let error = match result {
             Err(error) => error,
             Ok(done) => {
@@ -240,7 +242,7 @@ fn a_cancelled_request_stops_between_chunks() {
     let bed = Bed::new(0);
     let tensor = bed.zeros(&[1 << 20]);
     bed.execution.request().cancel();
-    let done = elementwise::unary_in_place::<Exp, f32>(&bed.execution, &tensor).unwrap();
+    let done = unary_in_place(&bed.execution, UnaryFunction::Exp, &tensor).unwrap();
     bed.host
         .queue()
         .await_all(&[done.clone().into_any()])
@@ -255,7 +257,7 @@ fn who_sees_a_result_settle_holds_it_alone() {
     let bed = Bed::new(4);
     for _ in 0..200 {
         let (mut x, mut out) = (bed.random(&[200_000], 1), bed.zeros(&[200_000]));
-        let done = elementwise::unary_into::<Relu, f32>(&bed.execution, &x, &out).unwrap();
+        let done = unary_into(&bed.execution, UnaryFunction::Relu, &x, &out).unwrap();
         bed.host.queue().await_all(&[done.into_any()]).unwrap();
         assert!(x.is_sole() && out.is_sole());
     }

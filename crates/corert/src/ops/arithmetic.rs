@@ -6,11 +6,9 @@
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::cast::{Casting, cast_into, is_castable};
-use tfrt_tensor::math::elementwise::{self as math, Binary, Unary, broadcast_extents};
-use tfrt_tensor::{
-    Bool, Element, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, with_floating,
-    with_number, with_real,
-};
+use tfrt_tensor::math::elementwise::{self as math, Unary, broadcast_extents};
+use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+use tfrt_tensor::{Tensor, TensorMetadata, TensorShape};
 
 use super::elements::Elements;
 use crate::call::Call;
@@ -20,37 +18,6 @@ use crate::definition::{
 
 mod mixed;
 mod short;
-
-/// `two!(Add, with_number, call)` calculates a function of two operands, whatever number their elements are.
-macro_rules! two {
-    ($function:ty, $with:ident, $call:expr) => {{
-        let call: &mut Call<'_> = $call;
-        let dtype = call.tensor(0)?.metadata().dtype;
-        $with!(dtype, T => of_two::<$function, T>(call, |call| call.binary::<$function, T>()), else
-            Err(unsupported(call.op(), dtype)))
-    }};
-}
-pub(super) use two;
-
-/// `truth!(Less, call)` calculates whether something is true of two real numbers.
-macro_rules! truth {
-    ($function:ty, $call:expr) => {{
-        let call: &mut Call<'_> = $call;
-        let dtype = call.tensor(0)?.metadata().dtype;
-        with_real!(dtype, T => of_two::<$function, T>(call, |call| call.binary_to::<$function, T>()), else
-            Err(unsupported(call.op(), dtype)))
-    }};
-}
-
-/// `one!(Exp, with_floating, call)` calculates a function of an operand, whatever number its elements are.
-macro_rules! one {
-    ($function:ty, $with:ident, $call:expr) => {{
-        let call: &mut Call<'_> = $call;
-        let dtype = call.dense(0)?.dtype();
-        $with!(dtype, T => call.unary::<$function, T>(), else Err(unsupported(call.op(), dtype)))
-    }};
-}
-pub(super) use one;
 
 pub(super) fn register(registry: &mut OpRegistry) {
     register_binary(registry);
@@ -73,32 +40,32 @@ fn register_binary(registry: &mut OpRegistry) {
     use Elements::{Numbers, Reals};
     registry
         .add(
-            binary_op("tf.AddV2", Numbers, None, |call| two!(math::Add, with_number, call))
+            binary_op("tf.AddV2", Numbers, None, |call| two(call, BinaryFunction::Add))
                 .summary("The sum, broadcast; integers wrap around.")
                 .short(short::binary::<math::Add>),
         )
         .add(
-            binary_op("tf.Sub", Numbers, None, |call| two!(math::Subtract, with_number, call))
+            binary_op("tf.Sub", Numbers, None, |call| two(call, BinaryFunction::Subtract))
                 .summary("The difference, broadcast; integers wrap around.")
                 .short(short::binary::<math::Subtract>),
         )
         .add(
-            binary_op("tf.Mul", Numbers, None, |call| two!(math::Multiply, with_number, call))
+            binary_op("tf.Mul", Numbers, None, |call| two(call, BinaryFunction::Multiply))
                 .summary("The product, broadcast; integers wrap around.")
                 .short(short::binary::<math::Multiply>),
         )
         .add(
-            binary_op("tf.RealDiv", Numbers, None, |call| two!(math::Divide, with_number, call))
+            binary_op("tf.RealDiv", Numbers, None, |call| two(call, BinaryFunction::Divide))
                 .summary("The quotient, broadcast; integers are rounded towards 0, and give 0 where the divisor is 0.")
                 .short(short::binary::<math::Divide>),
         )
         .add(
-            binary_op("tf.Maximum", Reals, None, |call| two!(math::Maximum, with_real, call))
+            binary_op("tf.Maximum", Reals, None, |call| two(call, BinaryFunction::Maximum))
                 .summary("The larger of two elements, broadcast.")
                 .short(short::binary::<math::Maximum>),
         )
         .add(
-            binary_op("tf.Minimum", Reals, None, |call| two!(math::Minimum, with_real, call))
+            binary_op("tf.Minimum", Reals, None, |call| two(call, BinaryFunction::Minimum))
                 .summary("The smaller of two elements, broadcast.")
                 .short(short::binary::<math::Minimum>),
         );
@@ -109,26 +76,30 @@ fn register_comparisons(registry: &mut OpRegistry) {
     let truth = Some(DType::I1);
     registry
         .add(
-            binary_op("tf.Less", Reals, truth, |call| truth!(math::Less, call))
-                .summary("Whether the first of two elements is less, broadcast.")
-                .short(short::comparison::<math::Less>),
+            binary_op("tf.Less", Reals, truth, |call| {
+                two(call, BinaryFunction::Less)
+            })
+            .summary("Whether the first of two elements is less, broadcast.")
+            .short(short::comparison::<math::Less>),
         )
         .add(
             binary_op("tf.Greater", Reals, truth, |call| {
-                truth!(math::Greater, call)
+                two(call, BinaryFunction::Greater)
             })
             .summary("Whether the first of two elements is greater, broadcast.")
             .short(short::comparison::<math::Greater>),
         )
         .add(
-            binary_op("tf.Equal", RealsAndTruth, truth, equal)
-                .summary("Whether two elements are the same, broadcast.")
-                .attribute("incompatible_shape_error", AttrKind::Bool, "true")
-                .metadata(move |call| {
-                    expect_bool(call, "incompatible_shape_error", true)?;
-                    broadcast_metadata(call, RealsAndTruth, truth)
-                })
-                .short(short::comparison::<math::Equal>),
+            binary_op("tf.Equal", RealsAndTruth, truth, |call| {
+                two(call, BinaryFunction::Equal)
+            })
+            .summary("Whether two elements are the same, broadcast.")
+            .attribute("incompatible_shape_error", AttrKind::Bool, "true")
+            .metadata(move |call| {
+                expect_bool(call, "incompatible_shape_error", true)?;
+                broadcast_metadata(call, RealsAndTruth, truth)
+            })
+            .short(short::comparison::<math::Equal>),
         );
 }
 
@@ -136,54 +107,46 @@ fn register_unary(registry: &mut OpRegistry) {
     use Elements::{Numbers, Reals};
     registry
         .add(
-            unary_op("tf.Relu", Reals, 1, |call| {
-                one!(math::Relu, with_real, call)
-            })
-            .summary("The larger of each element and 0.")
-            .short(short::unary::<math::Relu>),
+            unary_op("tf.Relu", Reals, UnaryFunction::Relu)
+                .summary("The larger of each element and 0.")
+                .short(short::unary::<math::Relu>),
         )
         .add(
-            unary_op("tf.Neg", Numbers, 1, |call| {
-                one!(math::Negate, with_number, call)
-            })
-            .summary("Each element with the other sign; integers wrap around.")
-            .short(short::unary::<math::Negate>),
+            unary_op("tf.Neg", Numbers, UnaryFunction::Negate)
+                .summary("Each element with the other sign; integers wrap around.")
+                .short(short::unary::<math::Negate>),
         )
         .add(
-            unary_op("tf.Square", Numbers, 1, |call| {
-                one!(math::Square, with_number, call)
-            })
-            .summary("The square of each element; integers wrap around.")
-            .short(short::unary::<math::Square>),
+            unary_op("tf.Square", Numbers, UnaryFunction::Square)
+                .summary("The square of each element; integers wrap around.")
+                .short(short::unary::<math::Square>),
         )
         .add(
-            float_op::<math::Sqrt>("tf.Sqrt", |call| one!(math::Sqrt, with_floating, call))
+            float_op::<math::Sqrt>("tf.Sqrt", UnaryFunction::Sqrt)
                 .summary("The square root of each element."),
         )
         .add(
-            float_op::<math::Rsqrt>("tf.Rsqrt", |call| one!(math::Rsqrt, with_floating, call))
+            float_op::<math::Rsqrt>("tf.Rsqrt", UnaryFunction::Rsqrt)
                 .summary("1 / the square root of each element."),
         )
         .add(
-            float_op::<math::Exp>("tf.Exp", |call| one!(math::Exp, with_floating, call))
+            float_op::<math::Exp>("tf.Exp", UnaryFunction::Exp)
                 .summary("e to the power of each element."),
         )
         .add(
-            float_op::<math::Log>("tf.Log", |call| one!(math::Log, with_floating, call))
+            float_op::<math::Log>("tf.Log", UnaryFunction::Log)
                 .summary("The natural logarithm of each element."),
         )
         .add(
-            float_op::<math::Log1p>("tf.Log1p", |call| one!(math::Log1p, with_floating, call))
+            float_op::<math::Log1p>("tf.Log1p", UnaryFunction::Log1p)
                 .summary("The natural logarithm of 1 + each element."),
         )
         .add(
-            float_op::<math::Sigmoid>("tf.Sigmoid", |call| {
-                one!(math::Sigmoid, with_floating, call)
-            })
-            .summary("1 / (1 + e^-x) of each element."),
+            float_op::<math::Sigmoid>("tf.Sigmoid", UnaryFunction::Sigmoid)
+                .summary("1 / (1 + e^-x) of each element."),
         )
         .add(
-            float_op::<math::Tanh>("tf.Tanh", |call| one!(math::Tanh, with_floating, call))
+            float_op::<math::Tanh>("tf.Tanh", UnaryFunction::Tanh)
                 .summary("The hyperbolic tangent of each element."),
         );
 }
@@ -203,20 +166,15 @@ fn binary_op(
         .pure()
 }
 
-/// An operation of each element, which costs so many additions.
-fn unary_op(
-    name: &'static str,
-    elements: Elements,
-    cost: usize,
-    dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
-) -> OpDefinition {
-    typed(OpDefinition::new(name, dispatch))
+/// An operation of each element.
+fn unary_op(name: &'static str, elements: Elements, function: UnaryFunction) -> OpDefinition {
+    typed(OpDefinition::new(name, move |call| call.unary(function)))
         .elements(elements.text())
         .inputs(1)
         .metadata(move |call| same_as_first(call, elements))
         .cost(move |_, results| {
             let n = results.first().and_then(|result| result.shape.n_elements());
-            n.unwrap_or(usize::MAX).saturating_mul(cost + 1) as u64
+            n.unwrap_or(usize::MAX).saturating_mul(function.cost() + 1) as u64
         })
         .pure()
 }
@@ -224,10 +182,9 @@ fn unary_op(
 /// An operation of each element, which is a float.
 fn float_op<F: Unary<f32, Output = f32> + Unary<f64, Output = f64>>(
     name: &'static str,
-    dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
+    function: UnaryFunction,
 ) -> OpDefinition {
-    let cost = <F as Unary<f32>>::COST;
-    unary_op(name, Elements::Floats, cost, dispatch).short(short::float::<F>)
+    unary_op(name, Elements::Floats, function).short(short::float::<F>)
 }
 
 /// Takes the attribute that graphs of TensorFlow give their operations.
@@ -289,26 +246,15 @@ fn broadcast_metadata(
     )])
 }
 
-/// Calculates a function of two operands: of dense ones by `dense`, of two values as a value.
-pub(super) fn of_two<F: Binary<T>, T: Element>(
-    call: &mut Call<'_>,
-    dense: fn(&mut Call<'_>) -> Result<Outputs, Error>,
-) -> Result<Outputs, Error> {
+/// Calculates a function of two operands, dense or not: of two values as a value.
+pub(super) fn two(call: &mut Call<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     match (call.tensor(0)?, call.tensor(1)?) {
-        (Tensor::Dense(_), Tensor::Dense(_)) => dense(call),
+        (Tensor::Dense(_), Tensor::Dense(_)) => call.binary(function, Order::TargetFirst),
         (Tensor::Scalar(x), Tensor::Scalar(y)) => {
-            let value = F::apply(x.value()?, y.value()?);
-            let shape = call.result(0)?.shape.clone();
-            Ok(smallvec![ScalarHostTensor::new(shape, value).into()])
+            let value = function.of_scalars(x, y, &call.result(0)?.shape)?;
+            Ok(smallvec![value.into()])
         }
-        _ => mixed::with_dense(call, dense),
-    }
-}
-
-fn equal(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    match call.tensor(0)?.metadata().dtype {
-        DType::I1 => of_two::<math::Same, Bool>(call, |call| call.binary_to::<math::Same, Bool>()),
-        _ => truth!(math::Equal, call),
+        _ => mixed::with_dense(call, |call| call.binary(function, Order::TargetFirst)),
     }
 }
 

@@ -13,8 +13,8 @@ use tfrt_tensor::math::conv::{
     Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
     convolve_packed_into,
 };
-use tfrt_tensor::math::elementwise::{Multiply, binary_into};
 use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::math::pointwise::{BinaryFunction, binary_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
@@ -419,6 +419,12 @@ fn fold(call: &mut Call<'_>) -> Result<Outputs, Error> {
     let (execution, filter, out) = (call.execution(), call.dense(0)?, call.output(0)?);
     let allocator = execution.host().allocator();
     let of = |list: &[f32]| DenseHostTensor::from_slice(allocator, &[list.len()], list);
-    let chain = binary_into::<Multiply, f32>(execution, filter, &of(&factors)?, &out)?;
+    let chain = binary_into(
+        execution,
+        BinaryFunction::Multiply,
+        filter,
+        &of(&factors)?,
+        &out,
+    )?;
     Ok(smallvec![made(out, chain)?, of(&summands)?.into()])
 }

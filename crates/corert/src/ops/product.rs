@@ -1,16 +1,11 @@
 //! Products of matrices: `tf.MatMul`, `tf._FusedMatMul`; `tf.BiasAdd`.
 
-use std::marker::PhantomData;
-
 use smallvec::smallvec;
-use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
+use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::elementwise::{Add, Binary, Elu, Relu, Relu6, Unary, binary_in_place};
 use tfrt_tensor::math::matmul::{Scale, matmul_into};
-use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{
-    DenseHostTensor, Element, TensorMetadata, TensorShape, with_floating, with_number, with_real,
-};
+use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Order, Program, Step, UnaryFunction};
+use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 use super::arithmetic::{two_of_one_type, typed};
 use super::elements::Elements;
@@ -19,7 +14,6 @@ use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::definition::{
     AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
-    unsupported,
 };
 
 pub(super) fn register(registry: &mut OpRegistry) {
@@ -220,43 +214,27 @@ fn expect_vector(bias: &TensorMetadata, of: &TensorMetadata) -> Result<(), Error
     Ok(())
 }
 
-/// `G` of `F`.
-struct Then<F, G>(PhantomData<fn() -> (F, G)>);
-
-impl<T: Element, F: Binary<T, Output = T>, G: Unary<T>> Binary<T> for Then<F, G> {
-    type Output = G::Output;
-    const COST: usize = F::COST + G::COST;
-
-    #[inline(always)]
-    fn apply(x: T, y: T) -> G::Output {
-        G::apply(F::apply(x, y))
-    }
-}
-
-/// Adds a bias to a product, and what is to become of the sum, in place.
-fn finish<T: Real>(
-    fusion: Fusion,
-    execution: &ExecutionContext,
-    product: &DenseHostTensor,
-    bias: &DenseHostTensor,
-) -> Result<AsyncValue<Chain>, Error> {
-    match fusion {
-        Fusion::Bias => binary_in_place::<Add, T>(execution, product, bias),
-        Fusion::BiasRelu => binary_in_place::<Then<Add, Relu>, T>(execution, product, bias),
-        Fusion::BiasRelu6 => binary_in_place::<Then<Add, Relu6>, T>(execution, product, bias),
-        Fusion::BiasElu => with_floating!(product.dtype(), U =>
-            binary_in_place::<Then<Add, Elu>, U>(execution, product, bias), else
-            Err(unsupported("tf._FusedMatMul", product.dtype()))),
-    }
+/// The program that adds a bias, input 1, to a product, and calculates what is to become of the sum.
+fn finishing(fusion: Fusion) -> Result<Program, Error> {
+    let add = Step::Binary(BinaryFunction::Add, [0, 1].map(Operand::Input));
+    let then = match fusion {
+        Fusion::Bias => return Program::new(2, &[add]),
+        Fusion::BiasRelu => UnaryFunction::Relu,
+        Fusion::BiasRelu6 => UnaryFunction::Relu6,
+        Fusion::BiasElu => UnaryFunction::Elu,
+    };
+    Program::new(2, &[add, Step::Unary(then, Operand::Step(0))])
 }
 
 fn fused(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let fusion = Fusion::of(call.attrs())?;
+    let finish = finishing(Fusion::of(call.attrs())?)?;
     let (out, bias) = (call.output(0)?, call.dense(2)?.clone());
     let (written, execution) = (out.clone(), call.execution().clone());
-    let chain = with_real!(out.dtype(), T => multiply(call, &out)?.and_then_value(move |_| {
-        finish::<T>(fusion, &execution, &written, &bias).unwrap_or_else(AsyncValue::from_error)
-    }), else return Err(unsupported(call.op(), out.dtype())));
+    let product = multiply(call, &out)?;
+    let chain = product.and_then_value(move |_| {
+        let finished = finish.run_in_place(&execution, &written, &[&bias]);
+        finished.unwrap_or_else(AsyncValue::from_error)
+    });
     call.made(out, chain)
 }
 
@@ -280,6 +258,5 @@ fn bias_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 }
 
 fn add_bias(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let dtype = call.dense(0)?.dtype();
-    with_number!(dtype, T => call.binary::<Add, T>(), else Err(unsupported(call.op(), dtype)))
+    call.binary(BinaryFunction::Add, Order::TargetFirst)
 }

@@ -6,14 +6,14 @@ use smallvec::smallvec;
 use tfrt_host::{AsyncValue, DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::math::elementwise::{Add, EqualAsNumber, Relu};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::math::parallel;
+use tfrt_tensor::math::pointwise::{BinaryFunction, UnaryFunction};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
-use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, with_number, with_real};
+use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, with_number};
 
-use super::arithmetic::{of_two, one, same_as_first, two};
+use super::arithmetic::{same_as_first, two};
 use super::axes::{positions, without};
 use super::elements::Elements;
 use super::product::product_op;
@@ -59,14 +59,14 @@ fn register_arithmetic(registry: &mut OpRegistry) {
             add(
                 "tfrt_test.add",
                 "The sum of two tensors of one shape.",
-                |call| two!(Add, with_number, call),
+                |call| two(call, BinaryFunction::Add),
             )
             .formats(Formats::SCALAR),
         )
         .add(add(
             "tfrt_test.add.denseonly",
             "The sum of two dense tensors of one shape.",
-            |call| two!(Add, with_number, call),
+            |call| two(call, BinaryFunction::Add),
         ))
         .add(add(
             "tfrt_test.add.denseonly2",
@@ -84,7 +84,7 @@ fn register_arithmetic(registry: &mut OpRegistry) {
                 "tfrt_test.relu",
                 "The larger of each element and 0.",
                 1,
-                |call| one!(Relu, with_real, call),
+                |call| call.unary(UnaryFunction::Relu),
             )
             .elements(Elements::Reals.text())
             .metadata(|call| same_as_first(call, Elements::Reals))
@@ -95,7 +95,7 @@ fn register_arithmetic(registry: &mut OpRegistry) {
                 "tfrt_test.equal",
                 "1 where two tensors of one shape have the same element, else 0.",
                 2,
-                |call| two!(EqualAsNumber, with_real, call),
+                |call| two(call, BinaryFunction::EqualAsNumber),
             )
             .elements(Elements::Reals.text())
             .metadata(equal_metadata)
@@ -323,7 +323,7 @@ fn equal_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
 }
 
 fn sum_to_come(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let outputs = two!(Add, with_number, call)?;
+    let outputs = two(call, BinaryFunction::Add)?;
     let to_come = |output| match output {
         Output::Ready(tensor) => Output::Later(AsyncValue::available(tensor)),
         later @ Output::Later(_) => later,

@@ -6,22 +6,21 @@
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::elementwise::ReluGradient;
 use tfrt_tensor::math::gradient::{cross_entropy, cross_entropy_gradient};
 use tfrt_tensor::math::movement::Position;
 use tfrt_tensor::math::number::Floating;
+use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::training::{Momentum, descend_into, momentum_into};
 use tfrt_tensor::{
     DenseHostTensor, Dims, Element, TensorMetadata, TensorShape, TensorView, with_floating,
-    with_real,
 };
 
 use super::arithmetic::typed;
 use super::elements::Elements;
 use super::windows::Attributes;
 use crate::attributes::{AttrValue, OpAttrsRef, missing};
-use crate::call::{Call, Swapped, made};
+use crate::call::{Call, made};
 use crate::definition::{
     AttrKind, MetadataCall, OpDefinition, OpRegistry, Outputs, ResultMetadata, expect_family,
     unsupported,
@@ -124,9 +123,7 @@ fn of_one_shape<'a>(
 }
 
 fn relu_gradient(call: &mut Call<'_>) -> Result<Outputs, Error> {
-    let dtype = call.dense(0)?.dtype();
-    with_real!(dtype, T => call.binary::<Swapped<ReluGradient>, T>(), else
-        Err(unsupported(call.op(), dtype)))
+    call.binary(BinaryFunction::ReluGradient, Order::OtherFirst)
 }
 
 fn bias_gradient_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {

@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, Operands};
 use tfrt_host::{AsyncValue, Error, ExecutionContext, Heap, Record, Value};
 use tfrt_tensor::math::elementwise::broadcast_extents;
-use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
+use tfrt_tensor::math::pointwise::{self, BinaryFunction, Operand, Step, UnaryFunction};
 use tfrt_tensor::{DenseHostTensor, TensorShape};
 
 use super::{Made, dense, made, memory};
 
 /// A program, ready to run.
 #[derive(Clone, Debug)]
-pub(super) struct Program(Fused);
+pub(super) struct Program(pointwise::Program);
 
 impl Value for Program {
     const NAME: &'static str = "!cpu.graph.program";
@@ -37,7 +37,7 @@ pub(super) fn pack(n_inputs: Attr<i64>, steps: Attr<AttributeView<'_>>) -> Resul
         all.push(step(text.ok_or_else(wrong)?)?);
     }
     let n_inputs = usize::try_from(*n_inputs).unwrap_or(0);
-    Ok(Program(Fused::new(n_inputs, &all)?))
+    Ok(Program(pointwise::Program::new(n_inputs, &all)?))
 }
 
 /// Reads a step.
@@ -97,10 +97,10 @@ pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made 
             memory::output(execution, &broadcast_extents(&shapes)?)?
         }
     };
-    if program.0.run_if_small::<f32>(&inputs, &mut out)? {
+    if program.0.run_if_small(&inputs, &mut out)? {
         return Ok(AsyncValue::available(out.into()));
     }
-    let chain = program.0.run_into::<f32>(execution, &inputs, &out)?;
+    let chain = program.0.run_into(execution, &inputs, &out)?;
     Ok(made(out, chain))
 }
 

@@ -1,157 +1,166 @@
 //! Element by element: arithmetic, functions, comparisons, logic.
 
 use tfrt_host::Error;
-use tfrt_tensor::math::elementwise::{self as math, Binary, Unary};
-use tfrt_tensor::{
-    Bool, DType, DenseHostTensor, Dims, Element, StringHostTensor, Tensor, TensorShape,
+use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::pointwise::{
+    self, BinaryFunction, ParametricFunction, UnaryFunction, binary_into, unary_into,
 };
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Dims, StringHostTensor, Tensor, TensorShape};
 
-use super::dispatch::with_integer;
-use super::{Node, Operations, Outputs, with_floating, with_number, with_real};
+use super::{Node, Operations, Outputs};
 
 mod mixed;
 
-/// `unary!(with_real, Abs)` is an operation of one operand.
+/// `unary!(Abs)` is an operation of one operand.
 macro_rules! unary {
-    ($with:ident, $function:ident) => {
-        |node| {
-            let dtype = node.inputs.dense(0)?.dtype();
-            $with!(dtype, T => of_one::<math::$function, T>(node), else Err(node.inputs.unsupported(0, dtype)))
-        }
+    ($function:ident) => {
+        |node| of_one(node, UnaryFunction::$function)
     };
 }
 
-/// `binary!(with_real, Add)` is an operation of two operands of one type, which are broadcast.
+/// `binary!(Add)` is an operation of two operands of one type, which are broadcast.
 macro_rules! binary {
-    ($with:ident, $function:ident) => {
-        |node| {
-            let dtype = node.inputs.dense(0)?.dtype();
-            $with!(dtype, T => of_two::<math::$function, T>(node), else Err(node.inputs.unsupported(0, dtype)))
-        }
-    };
-}
-
-/// `variadic!(with_real, Add)` is an operation of one operand or more, which are broadcast.
-macro_rules! variadic {
-    ($with:ident, $function:ident, $finish:expr) => {
-        |node| {
-            let dtype = node.inputs.dense(0)?.dtype();
-            $with!(dtype, T => of_all::<math::$function, T>(node, $finish), else
-                Err(node.inputs.unsupported(0, dtype)))
-        }
+    ($function:ident) => {
+        |node| of_two(node, BinaryFunction::$function)
     };
 }
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Abs", unary!(with_real, Abs)),
-    ("Acos", unary!(with_floating, Acos)),
-    ("Acosh", unary!(with_floating, Acosh)),
-    ("Add", binary!(with_number, Add)),
-    ("And", |node| of_two::<math::And, Bool>(node)),
-    ("Asin", unary!(with_floating, Asin)),
-    ("Asinh", unary!(with_floating, Asinh)),
-    ("Atan", unary!(with_floating, Atan)),
-    ("Atanh", unary!(with_floating, Atanh)),
-    ("BitwiseAnd", binary!(with_integer, BitAnd)),
-    ("BitwiseNot", unary!(with_integer, BitNot)),
-    ("BitwiseOr", binary!(with_integer, BitOr)),
-    ("BitwiseXor", binary!(with_integer, BitXor)),
-    ("Ceil", unary!(with_floating, Ceil)),
+    ("Abs", unary!(Abs)),
+    ("Acos", unary!(Acos)),
+    ("Acosh", unary!(Acosh)),
+    ("Add", binary!(Add)),
+    ("And", binary!(And)),
+    ("Asin", unary!(Asin)),
+    ("Asinh", unary!(Asinh)),
+    ("Atan", unary!(Atan)),
+    ("Atanh", unary!(Atanh)),
+    ("BitwiseAnd", binary!(BitAnd)),
+    ("BitwiseNot", unary!(BitNot)),
+    ("BitwiseOr", binary!(BitOr)),
+    ("BitwiseXor", binary!(BitXor)),
+    ("Ceil", unary!(Ceil)),
     ("Clip", mixed::clip),
-    ("Cos", unary!(with_floating, Cos)),
-    ("Cosh", unary!(with_floating, Cosh)),
-    ("Div", binary!(with_number, Divide)),
+    ("Cos", unary!(Cos)),
+    ("Cosh", unary!(Cosh)),
+    ("Div", binary!(Divide)),
     ("Equal", equal),
-    ("Erf", unary!(with_floating, Erf)),
-    ("Exp", unary!(with_floating, Exp)),
-    ("Floor", unary!(with_floating, Floor)),
-    ("Greater", binary!(with_real, Greater)),
-    ("GreaterOrEqual", binary!(with_real, GreaterEqual)),
+    ("Erf", unary!(Erf)),
+    ("Exp", unary!(Exp)),
+    ("Floor", unary!(Floor)),
+    ("Greater", binary!(Greater)),
+    ("GreaterOrEqual", binary!(GreaterEqual)),
     ("IsInf", mixed::is_infinite),
-    ("IsNaN", unary!(with_floating, IsNan)),
-    ("Less", binary!(with_real, Less)),
-    ("LessOrEqual", binary!(with_real, LessEqual)),
-    ("Log", unary!(with_floating, Log)),
-    ("Max", variadic!(with_real, Maximum, |x, _| x)),
-    (
-        "Mean",
-        variadic!(with_floating, Add, |x, n| T::mean_of(x, n)),
-    ),
-    ("Min", variadic!(with_real, Minimum, |x, _| x)),
+    ("IsNaN", unary!(IsNan)),
+    ("Less", binary!(Less)),
+    ("LessOrEqual", binary!(LessEqual)),
+    ("Log", unary!(Log)),
+    ("Max", |node| of_all(node, BinaryFunction::Maximum)),
+    ("Mean", mean),
+    ("Min", |node| of_all(node, BinaryFunction::Minimum)),
     ("Mod", mixed::modulo),
-    ("Mul", binary!(with_number, Multiply)),
-    ("Neg", unary!(with_number, Negate)),
-    ("Not", |node| of_one::<math::Not, Bool>(node)),
-    ("Or", |node| of_two::<math::Or, Bool>(node)),
+    ("Mul", binary!(Multiply)),
+    ("Neg", unary!(Negate)),
+    ("Not", unary!(Not)),
+    ("Or", binary!(Or)),
     ("Pow", mixed::power),
-    ("Reciprocal", unary!(with_floating, Reciprocal)),
-    ("Relu", unary!(with_real, Relu)),
-    ("Round", unary!(with_floating, Round)),
-    ("Sigmoid", unary!(with_floating, Sigmoid)),
-    ("Sign", unary!(with_real, Sign)),
-    ("Sin", unary!(with_floating, Sin)),
-    ("Sinh", unary!(with_floating, Sinh)),
-    ("Sqrt", unary!(with_floating, Sqrt)),
-    ("Sub", binary!(with_number, Subtract)),
-    ("Sum", variadic!(with_number, Add, |x, _| x)),
-    ("Tan", unary!(with_floating, Tan)),
-    ("Tanh", unary!(with_floating, Tanh)),
+    ("Reciprocal", unary!(Reciprocal)),
+    ("Relu", unary!(Relu)),
+    ("Round", unary!(Round)),
+    ("Sigmoid", unary!(Sigmoid)),
+    ("Sign", unary!(Sign)),
+    ("Sin", unary!(Sin)),
+    ("Sinh", unary!(Sinh)),
+    ("Sqrt", unary!(Sqrt)),
+    ("Sub", binary!(Subtract)),
+    ("Sum", |node| of_all(node, BinaryFunction::Add)),
+    ("Tan", unary!(Tan)),
+    ("Tanh", unary!(Tanh)),
     ("Where", mixed::select),
-    ("Xor", |node| of_two::<math::Xor, Bool>(node)),
+    ("Xor", binary!(Xor)),
 ];
 
-/// A sum divided by the number of its terms.
-trait MeanOf: Sized {
-    fn mean_of(sum: Self, n: usize) -> Self;
-}
-
-impl<T: tfrt_tensor::math::number::Real> MeanOf for T {
-    fn mean_of(sum: T, n: usize) -> T {
-        T::mean(sum.widened(), n)
+/// The error for an operand of a type that the operation is not defined for, if its function is not.
+pub(super) fn expect_defined(node: &Node<'_>, result: Option<DType>) -> Result<DType, Error> {
+    match result {
+        Some(result) => Ok(result),
+        None => Err(node.inputs.unsupported(0, node.inputs.dense(0)?.dtype())),
     }
 }
 
-fn of_one<F: Unary<T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
+/// A function of each element of the only operand.
+pub(super) fn of_one(node: &Node<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
-    let out = node.output(F::Output::DTYPE, &x.shape().to_dims())?;
-    let chain = math::unary_into::<F, T>(node.execution, x, &out)?;
+    let dtype = expect_defined(node, function.result(x.dtype()))?;
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let chain = unary_into(node.execution, function, x, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
-fn of_two<F: Binary<T>, T: Element>(node: &Node<'_>) -> Result<Outputs, Error> {
+/// A function with parameters of each element of the first operand.
+pub(super) fn with_parameters(
+    node: &Node<'_>,
+    function: ParametricFunction,
+    parameters: [f64; 2],
+) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let dtype = expect_defined(node, function.result(x.dtype()))?;
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    let chain = pointwise::parametric_into(node.execution, function, parameters, x, &out)?;
+    Ok(Outputs::later(out, chain))
+}
+
+/// A function of each pair of elements of two operands.
+pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
-    let metadata = math::binary_metadata::<F, T>(x.metadata(), y.metadata())
+    expect_defined(node, function.result(x.dtype()))?;
+    let metadata = pointwise::binary_metadata(function, x.metadata(), y.metadata())
         .map_err(|error| node.told(&error))?;
     let out = DenseHostTensor::zeroed(node.execution.host().allocator(), metadata)?;
-    let chain = math::binary_into::<F, T>(node.execution, x, y, &out)?;
+    let chain = binary_into(node.execution, function, x, y, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
-fn of_all<F: Binary<T, Output = T>, T: Element>(
+/// A function that takes all operands together, one after the other.
+fn of_all(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+    let dtype = node.inputs.dense(0)?.dtype();
+    expect_defined(node, function.result(dtype))?;
+    folded(node, function, None)
+}
+
+/// `Mean`: the sum of all operands divided by their number.
+fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
+    let dtype = node.inputs.dense(0)?.dtype();
+    expect_defined(node, ParametricFunction::DividedBy.result(dtype))?;
+    #[allow(clippy::cast_precision_loss, reason = "they are no 2^53")]
+    let n = node.inputs.all_dense()?.len() as f64;
+    folded(node, BinaryFunction::Add, Some(n))
+}
+
+fn folded(
     node: &Node<'_>,
-    finish: impl Fn(T, usize) -> T + Send + Sync + 'static,
+    function: BinaryFunction,
+    divisor: Option<f64>,
 ) -> Result<Outputs, Error> {
     let inputs = node.inputs.all_dense()?;
     let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let extents = math::broadcast_extents(&shapes).map_err(|error| node.told(&error))?;
-    let out = node.output(T::DTYPE, &extents)?;
-    let n = inputs.len();
-    let chain = math::fold_into::<F, T>(node.execution, &inputs, move |x| finish(x, n), &out)?;
+    let extents = broadcast_extents(&shapes).map_err(|error| node.told(&error))?;
+    let dtype = node.inputs.dense(0)?.dtype();
+    for input in &inputs {
+        input.metadata().expect_dtype(dtype)?;
+    }
+    let out = node.output(dtype, &extents)?;
+    let program = pointwise::folded(function, inputs.len(), divisor)?;
+    let chain = program.run_into(node.execution, &inputs, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
 /// Whether elements are the same: of numbers, truth values, strings.
 fn equal(node: &Node<'_>) -> Result<Outputs, Error> {
-    let (x, y) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
-    if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
-        return equal_strings(node, x, y);
-    }
-    let dtype = node.inputs.dense(0)?.dtype();
-    match dtype {
-        DType::I1 => of_two::<math::Same, Bool>(node),
-        _ => with_real!(dtype, T => of_two::<math::Equal, T>(node), else
-            Err(node.inputs.unsupported(0, dtype))),
+    match (node.inputs.tensor(0)?, node.inputs.tensor(1)?) {
+        (Tensor::String(x), Tensor::String(y)) => equal_strings(node, x, y),
+        _ => of_two(node, BinaryFunction::Equal),
     }
 }
 
@@ -162,7 +171,7 @@ fn equal_strings(
 ) -> Result<Outputs, Error> {
     let shapes = [x, y].map(|tensor| tensor.metadata().shape.to_dims());
     let extents =
-        math::broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
     let out = node.output(DType::I1, &extents)?;
     let (x_position, y_position) = (
         position(&shapes[0], &extents)?,

@@ -17,6 +17,7 @@ use std::num::NonZeroUsize;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::parallel;
+use tfrt_tensor::math::pointwise::{UnaryFunction, unary_into};
 use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DType, DenseHostTensor, Element, Tensor, TensorShape};
@@ -159,16 +160,16 @@ fn not_images(kernel: &str, found: &TensorShape) -> Error {
     ))
 }
 
-/// Copies elements to a tensor of another shape.
-fn copy_elements<T: Element>(
+/// Copies elements of a type to a tensor of another shape.
+fn copy_elements(
     execution: &ExecutionContext,
+    dtype: DType,
     input: &DenseHostTensor,
     output: &DenseHostTensor,
 ) -> Written {
     let seen = input.reshape(output.shape().clone())?;
-    tfrt_tensor::math::elementwise::unary_into::<tfrt_tensor::math::elementwise::Identity, T>(
-        execution, &seen, output,
-    )
+    seen.metadata().expect_dtype(dtype)?;
+    unary_into(execution, UnaryFunction::Identity, &seen, output)
 }
 
 /// The dense tensors that two tensors are.

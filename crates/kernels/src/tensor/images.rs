@@ -13,9 +13,8 @@ use std::io::{Cursor, Read};
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, DType, Error, ExecutionContext, HostContext};
-use tfrt_tensor::math::elementwise::{Cast, unary};
 use tfrt_tensor::math::resize::{Coordinates, Interpolation, Resize};
-use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape, TensorViewMut};
+use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
@@ -141,8 +140,10 @@ fn resize(
     let metadata = TensorMetadata::new(DType::F32, own.clone());
     let mut floats = DenseHostTensor::zeroed(allocator, metadata)?;
     if let Some(floats) = floats.elements_mut::<f32>()? {
-        let (reading, extents) = (image.read()?, own.to_dims());
-        unary::<Cast<f32>, u8>(&reading.view()?, &mut TensorViewMut::new(floats, &extents)?)?;
+        let reading = image.read()?;
+        for (float, pixel) in floats.iter_mut().zip(reading.elements::<u8>()?) {
+            *float = (*pixel).into();
+        }
     }
     let interpolation = Interpolation {
         coordinates: Coordinates::Asymmetric,

@@ -3,15 +3,30 @@
 
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Operands};
 use tfrt_host::{AnyAsyncValue, Error};
-use tfrt_tensor::math::elementwise::{
-    self, Add, Binary, Divide, Expm1, Log, Log1p, Multiply, Relu, Relu6, Rsqrt, Sigmoid, Subtract,
-    Unary,
-};
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
 use tfrt_tensor::math::movement::{self, Movement};
-use tfrt_tensor::math::number::{Floating, Number};
+use tfrt_tensor::math::number::Floating;
+use tfrt_tensor::math::pointwise::{
+    self, BinaryFunction, Elements, ElementsMut, Program, Step, UnaryFunction,
+};
 use tfrt_tensor::math::softmax::{self, Kind};
-use tfrt_tensor::{DenseReading, Element, Tensor, TensorMetadata, TensorShape, TensorView};
+use tfrt_tensor::{
+    DType, DenseReading, Element, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, TensorView,
+};
+
+/// `one!(Log, F32)` is the kernel of a function of one operand.
+macro_rules! one {
+    ($function:ident, $dtype:ident) => {
+        |x, out| unary(UnaryFunction::$function, DType::$dtype, x, out)
+    };
+}
+
+/// `two!(Add, F32)` is the kernel of a function of two operands.
+macro_rules! two {
+    ($function:ident, $dtype:ident) => {
+        |x, y, out| binary(BinaryFunction::$function, DType::$dtype, [x, y], out)
+    };
+}
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     type OfOne = fn(&Tensor, &Tensor) -> Result<(), Error>;
@@ -22,46 +37,46 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tf_sync._FusedMatMul.f32", fused_product::<f32>)
         .add("tf_sync._FusedMatMul.f64", fused_product::<f64>);
     add_all! { registry, OfTwo,
-        "tf_sync.AddV2.ui8" => binary::<Add, u8>;
-        "tf_sync.AddV2.ui16" => binary::<Add, u16>;
-        "tf_sync.AddV2.ui32" => binary::<Add, u32>;
-        "tf_sync.AddV2.ui64" => binary::<Add, u64>;
-        "tf_sync.AddV2.i8" => binary::<Add, i8>;
-        "tf_sync.AddV2.i16" => binary::<Add, i16>;
-        "tf_sync.AddV2.i32" => binary::<Add, i32>;
-        "tf_sync.AddV2.i64" => binary::<Add, i64>;
-        "tf_sync.AddV2.f32" => binary::<Add, f32>;
-        "tf_sync.AddV2.f64" => binary::<Add, f64>;
-        "tf_sync.Sub.ui8" => binary::<Subtract, u8>;
-        "tf_sync.Sub.ui16" => binary::<Subtract, u16>;
-        "tf_sync.Sub.ui32" => binary::<Subtract, u32>;
-        "tf_sync.Sub.ui64" => binary::<Subtract, u64>;
-        "tf_sync.Sub.i8" => binary::<Subtract, i8>;
-        "tf_sync.Sub.i16" => binary::<Subtract, i16>;
-        "tf_sync.Sub.i32" => binary::<Subtract, i32>;
-        "tf_sync.Sub.i64" => binary::<Subtract, i64>;
-        "tf_sync.Sub.f32" => binary::<Subtract, f32>;
-        "tf_sync.Sub.f64" => binary::<Subtract, f64>;
-        "tf_sync.Mul.ui8" => binary::<Multiply, u8>;
-        "tf_sync.Mul.ui16" => binary::<Multiply, u16>;
-        "tf_sync.Mul.ui32" => binary::<Multiply, u32>;
-        "tf_sync.Mul.ui64" => binary::<Multiply, u64>;
-        "tf_sync.Mul.i8" => binary::<Multiply, i8>;
-        "tf_sync.Mul.i16" => binary::<Multiply, i16>;
-        "tf_sync.Mul.i32" => binary::<Multiply, i32>;
-        "tf_sync.Mul.i64" => binary::<Multiply, i64>;
-        "tf_sync.Mul.f32" => binary::<Multiply, f32>;
-        "tf_sync.Mul.f64" => binary::<Multiply, f64>;
-        "tf_sync.RealDiv.ui8" => binary::<Divide, u8>;
-        "tf_sync.RealDiv.ui16" => binary::<Divide, u16>;
-        "tf_sync.RealDiv.ui32" => binary::<Divide, u32>;
-        "tf_sync.RealDiv.ui64" => binary::<Divide, u64>;
-        "tf_sync.RealDiv.i8" => binary::<Divide, i8>;
-        "tf_sync.RealDiv.i16" => binary::<Divide, i16>;
-        "tf_sync.RealDiv.i32" => binary::<Divide, i32>;
-        "tf_sync.RealDiv.i64" => binary::<Divide, i64>;
-        "tf_sync.RealDiv.f32" => binary::<Divide, f32>;
-        "tf_sync.RealDiv.f64" => binary::<Divide, f64>;
+        "tf_sync.AddV2.ui8" => two!(Add, Ui8);
+        "tf_sync.AddV2.ui16" => two!(Add, Ui16);
+        "tf_sync.AddV2.ui32" => two!(Add, Ui32);
+        "tf_sync.AddV2.ui64" => two!(Add, Ui64);
+        "tf_sync.AddV2.i8" => two!(Add, I8);
+        "tf_sync.AddV2.i16" => two!(Add, I16);
+        "tf_sync.AddV2.i32" => two!(Add, I32);
+        "tf_sync.AddV2.i64" => two!(Add, I64);
+        "tf_sync.AddV2.f32" => two!(Add, F32);
+        "tf_sync.AddV2.f64" => two!(Add, F64);
+        "tf_sync.Sub.ui8" => two!(Subtract, Ui8);
+        "tf_sync.Sub.ui16" => two!(Subtract, Ui16);
+        "tf_sync.Sub.ui32" => two!(Subtract, Ui32);
+        "tf_sync.Sub.ui64" => two!(Subtract, Ui64);
+        "tf_sync.Sub.i8" => two!(Subtract, I8);
+        "tf_sync.Sub.i16" => two!(Subtract, I16);
+        "tf_sync.Sub.i32" => two!(Subtract, I32);
+        "tf_sync.Sub.i64" => two!(Subtract, I64);
+        "tf_sync.Sub.f32" => two!(Subtract, F32);
+        "tf_sync.Sub.f64" => two!(Subtract, F64);
+        "tf_sync.Mul.ui8" => two!(Multiply, Ui8);
+        "tf_sync.Mul.ui16" => two!(Multiply, Ui16);
+        "tf_sync.Mul.ui32" => two!(Multiply, Ui32);
+        "tf_sync.Mul.ui64" => two!(Multiply, Ui64);
+        "tf_sync.Mul.i8" => two!(Multiply, I8);
+        "tf_sync.Mul.i16" => two!(Multiply, I16);
+        "tf_sync.Mul.i32" => two!(Multiply, I32);
+        "tf_sync.Mul.i64" => two!(Multiply, I64);
+        "tf_sync.Mul.f32" => two!(Multiply, F32);
+        "tf_sync.Mul.f64" => two!(Multiply, F64);
+        "tf_sync.RealDiv.ui8" => two!(Divide, Ui8);
+        "tf_sync.RealDiv.ui16" => two!(Divide, Ui16);
+        "tf_sync.RealDiv.ui32" => two!(Divide, Ui32);
+        "tf_sync.RealDiv.ui64" => two!(Divide, Ui64);
+        "tf_sync.RealDiv.i8" => two!(Divide, I8);
+        "tf_sync.RealDiv.i16" => two!(Divide, I16);
+        "tf_sync.RealDiv.i32" => two!(Divide, I32);
+        "tf_sync.RealDiv.i64" => two!(Divide, I64);
+        "tf_sync.RealDiv.f32" => two!(Divide, F32);
+        "tf_sync.RealDiv.f64" => two!(Divide, F64);
         "tf_sync.Tile.ui8" => tile::<u8>;
         "tf_sync.Tile.ui16" => tile::<u16>;
         "tf_sync.Tile.ui32" => tile::<u32>;
@@ -74,14 +89,14 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         "tf_sync.Tile.f64" => tile::<f64>;
     }
     add_all! { registry, OfOne,
-        "tf_sync.Log.f32" => unary::<Log, f32>;
-        "tf_sync.Log.f64" => unary::<Log, f64>;
-        "tf_sync.Log1p.f32" => unary::<Log1p, f32>;
-        "tf_sync.Log1p.f64" => unary::<Log1p, f64>;
-        "tf_sync.Rsqrt.f32" => unary::<Rsqrt, f32>;
-        "tf_sync.Rsqrt.f64" => unary::<Rsqrt, f64>;
-        "tf_sync.Sigmoid.f32" => unary::<Sigmoid, f32>;
-        "tf_sync.Sigmoid.f64" => unary::<Sigmoid, f64>;
+        "tf_sync.Log.f32" => one!(Log, F32);
+        "tf_sync.Log.f64" => one!(Log, F64);
+        "tf_sync.Log1p.f32" => one!(Log1p, F32);
+        "tf_sync.Log1p.f64" => one!(Log1p, F64);
+        "tf_sync.Rsqrt.f32" => one!(Rsqrt, F32);
+        "tf_sync.Rsqrt.f64" => one!(Rsqrt, F64);
+        "tf_sync.Sigmoid.f32" => one!(Sigmoid, F32);
+        "tf_sync.Sigmoid.f64" => one!(Sigmoid, F64);
         "tf_sync.Softmax.f32" => softmax::<f32, false>;
         "tf_sync.LogSoftmax.f32" => softmax::<f32, true>;
         "tf_sync.Softmax.f64" => softmax::<f64, false>;
@@ -146,22 +161,53 @@ fn constant(out: &Tensor, value: Attr<AttributeView<'_>>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The elements of an operand of a type, which are dense or all the same.
+enum Operand<'t> {
+    Dense(DenseReading<'t>),
+    Scalar(&'t ScalarHostTensor),
+}
+
+impl<'t> Operand<'t> {
+    fn new(tensor: &'t Tensor, dtype: DType) -> Result<Self, Error> {
+        match tensor {
+            Tensor::Scalar(scalar) => {
+                scalar.metadata().expect_dtype(dtype)?;
+                Ok(Operand::Scalar(scalar))
+            }
+            tensor => {
+                let dense = tensor.as_dense()?;
+                dense.metadata().expect_dtype(dtype)?;
+                Ok(Operand::Dense(dense.read()?))
+            }
+        }
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        match self {
+            Operand::Dense(reading) => Elements::of_dense(reading),
+            Operand::Scalar(scalar) => Elements::of_scalar(scalar),
+        }
+    }
+}
+
 /// `"tf_sync.AddV2.<t>"(%x, %y, %out)`: out = f(x, y), where x and y are broadcast
-fn binary<F: Binary<T, Output = T>, T: Number>(
-    x: &Tensor,
-    y: &Tensor,
+fn binary(
+    function: BinaryFunction,
+    dtype: DType,
+    [x, y]: [&Tensor; 2],
     out: &Tensor,
 ) -> Result<(), Error> {
-    let (x, y) = (Input::new(x)?, Input::new(y)?);
+    let (x, y) = (Operand::new(x, dtype)?, Operand::new(y, dtype)?);
     let mut out = out.as_dense()?.write()?;
-    elementwise::binary::<F, T>(&x.view()?, &y.view()?, &mut out.view_mut()?)
+    let out = ElementsMut::of_dense(&mut out);
+    pointwise::binary(function, &[x.elements(), y.elements()], out)
 }
 
 /// `"tf_sync.Log.<t>"(%x, %out)`: out = f(x)
-fn unary<F: Unary<T, Output = T>, T: Element>(x: &Tensor, out: &Tensor) -> Result<(), Error> {
-    let x = Input::new(x)?;
+fn unary(function: UnaryFunction, dtype: DType, x: &Tensor, out: &Tensor) -> Result<(), Error> {
+    let x = Operand::new(x, dtype)?;
     let mut out = out.as_dense()?.write()?;
-    elementwise::unary::<F, T>(&x.view()?, &mut out.view_mut()?)
+    pointwise::unary(function, &x.elements(), ElementsMut::of_dense(&mut out))
 }
 
 /// `"tf_sync.Softmax.<t>"(%x, %out)`, along the last dimension
@@ -254,7 +300,7 @@ fn fused_product<T: MatmulElement + Floating>(
     transpose_a: Attr<bool>,
     transpose_b: Attr<bool>,
 ) -> Result<(), Error> {
-    let activation = activation::<T>(*fused)?;
+    let finish = finish(*fused)?;
     let (a, b, bias) = (Input::<T>::new(a)?, Input::<T>::new(b)?, bias.as_dense()?);
     let mut out = out.as_dense()?.write()?;
     let mut out = out.view_mut::<T>()?;
@@ -271,13 +317,7 @@ fn fused_product<T: MatmulElement + Floating>(
         &mut out,
     )?;
     let bias = bias.read()?;
-    let bias = bias.elements::<T>()?;
-    for row in out.as_mut_slice().chunks_exact_mut(columns.max(1)) {
-        for (element, bias) in row.iter_mut().zip(bias) {
-            *element = activation(element.plus(*bias));
-        }
-    }
-    Ok(())
+    finish.run_over(out.into(), &[Elements::of_dense(&bias)])
 }
 
 /// A matrix, or with its rows and columns exchanged.
@@ -292,20 +332,20 @@ fn turned<'a, T: Element>(
 }
 
 /// Reads what follows the product: a bias, and maybe a function.
-fn activation<T: Floating>(fused: AttributeView<'_>) -> Result<fn(T) -> T, Error> {
+fn finish(fused: AttributeView<'_>) -> Result<Program, Error> {
+    use pointwise::Operand::{Input, Step as Made};
     let list = fused.aggregate().filter(|list| !list.is_empty());
     let list =
         list.ok_or_else(|| Error::invalid_argument("FusedMatMul must specify fused operations"))?;
     let names = (0..list.len()).map(|index| list.get(index).and_then(|name| name.as_bytes()));
     let names: Vec<&[u8]> = names.map(Option::unwrap_or_default).collect();
+    let add = Step::Binary(BinaryFunction::Add, [Input(0), Input(1)]);
+    let then = |function| Program::new(2, &[add, Step::Unary(function, Made(0))]);
     match names[..] {
-        [b"BiasAdd"] => Ok(|x| x),
-        [b"BiasAdd", b"Relu"] => Ok(Relu::apply),
-        [b"BiasAdd", b"Relu6"] => Ok(Relu6::apply),
-        [b"BiasAdd", b"Elu"] => Ok(|x| match x.less(T::ZERO) {
-            true => Expm1::apply(x),
-            false => x,
-        }),
+        [b"BiasAdd"] => Program::new(2, &[add]),
+        [b"BiasAdd", b"Relu"] => then(UnaryFunction::Relu),
+        [b"BiasAdd", b"Relu6"] => then(UnaryFunction::Relu6),
+        [b"BiasAdd", b"Elu"] => then(UnaryFunction::Elu),
         _ => {
             let names: Vec<_> = names
                 .iter()

@@ -10,9 +10,7 @@ use crate::{Dims, TensorShape};
 /// Dimensions that all tensors walk alike are taken together: two dense tensors of one shape are one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcast<const N: usize> {
-    /// What the result looks like.
-    shape: Dims,
-    /// The same with dimensions taken together; at least one.
+    /// Those of the result, with dimensions taken together; at least one.
     extents: Dims,
     strides: [Dims; N],
 }
@@ -117,16 +115,7 @@ impl<const N: usize> Broadcast<N> {
             extents.push(1);
             strides.iter_mut().for_each(|list| list.push(0));
         }
-        Ok(Broadcast {
-            shape,
-            extents,
-            strides,
-        })
-    }
-
-    /// The shape of the result.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
+        Ok(Broadcast { extents, strides })
     }
 
     /// The strides, if all elements are walked as one run.
@@ -200,7 +189,6 @@ mod tests {
         assert_eq!(with_scalar.extents.as_slice(), [24]);
         let with_column = Broadcast::new([dense, (&[2, 3, 1], &[3, 1, 1])]).unwrap();
         assert_eq!(with_column.extents.as_slice(), [6, 4]);
-        assert_eq!(with_column.shape(), [2, 3, 4]);
     }
 
     #[test]

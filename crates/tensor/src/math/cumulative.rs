@@ -209,7 +209,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::elementwise::{Cast, Unary};
+    use crate::math::number::Real;
     use crate::math::testing::{coordinates, layouts};
     use proptest::prelude::*;
 
@@ -270,7 +270,7 @@ mod tests {
             // A sum of several that are no number has one or the other's bits.
             let x: Vec<f32> = values.iter().map(|x| if x.is_nan() { f32::NAN } else { *x }).collect();
             let halves: Vec<F16> = values.iter().map(|x| F16(half::f16::from_f32(x.clamp(-9.0, 9.0)).to_bits())).collect();
-            let small: Vec<i8> = values.iter().map(|x| <Cast<i8> as Unary<f32>>::apply(*x)).collect();
+            let small: Vec<i8> = values.iter().map(|x| i8::from_f64((*x).into())).collect();
             let brief: Vec<BF16> = values.iter().map(|x| BF16(half::bf16::from_f32(x.clamp(-9.0, 9.0)).to_bits())).collect();
             if x[..layout.len].iter().all(|x| x.is_finite()) {
                 check::<Sum, f32>(Cumulation::Sum, &layout.view(&x), dimension, order)?;

@@ -5,10 +5,10 @@ use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into,
 use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, channels_first};
 use tfrt_tensor::math::conv::{Transposed, convolve_transposed_into};
 use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
-use tfrt_tensor::math::fused::{BinaryFunction, Fused, Operand, Step, UnaryFunction};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::movement::gather_elements_into;
+use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Program, Step, UnaryFunction};
 use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::resize::{Interpolation, Resize};
 use tfrt_tensor::math::softmax::Kind;
@@ -84,8 +84,8 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         ),
         Step::Unary(UnaryFunction::Gelu, Operand::Step(0)),
     ];
-    let (program, out) = (Fused::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
-    let done = program.run_into::<f32>(e, &[&x, &list], &out);
+    let (program, out) = (Program::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
+    let done = program.run_into(e, &[&x, &list], &out);
     all.push(bed.bits(done, &out));
     let windows = [Window::new(3, 2, Padding::Explicit(1, 0)); 2];
     let (input, filter) = (
@@ -126,7 +126,7 @@ fn a_few_elements_are_those_of_the_definition() {
             [Operand::Step(2), Operand::Step(0)],
         ),
     ];
-    let program = Fused::new(3, &steps).unwrap();
+    let program = Program::new(3, &steps).unwrap();
     let out = [2, 3, 4];
     for (shapes, extents) in [
         ([&out[..], &out, &out], &out[..]),
@@ -140,7 +140,7 @@ fn a_few_elements_are_those_of_the_definition() {
     ] {
         let inputs = [0, 1, 2].map(|index| bed.random(shapes[index], 40 + index as u32));
         let result = bed.zeros(extents);
-        let done = program.run_into::<f32>(&bed.execution, &inputs.each_ref(), &result);
+        let done = program.run_into(&bed.execution, &inputs.each_ref(), &result);
         let found = bed.bits(done, &result);
         let readings = inputs.each_ref().map(|input| input.read().unwrap());
         let views = readings.each_ref().map(|reading| reading.view().unwrap());
@@ -165,7 +165,7 @@ fn a_few_elements_are_those_of_the_definition() {
     ] {
         let inputs = shapes.map(|shape| bed.zeros(shape));
         let result = bed.zeros(extents);
-        let done = program.run_into::<f32>(&bed.execution, &inputs.each_ref(), &result);
+        let done = program.run_into(&bed.execution, &inputs.each_ref(), &result);
         assert!(done.is_err(), "{shapes:?}");
     }
 }

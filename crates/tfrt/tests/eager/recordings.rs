@@ -64,7 +64,8 @@ fn constants_keep_the_format_that_they_have() {
     let model = recorded.compile(&runtime).unwrap();
     let given = [("x", x.to_host().unwrap())];
     let outputs = model.call(&runtime.context(), given).wait().unwrap();
-    let y = outputs.tensor("output0").unwrap().as_dense().unwrap();
+    let y = outputs.tensor("output0").unwrap();
+    let y = y.as_dense().unwrap();
     assert_eq!(
         y.read().unwrap().elements::<f32>().unwrap(),
         [0.5, 3.5, 1.5]

@@ -13,7 +13,7 @@ use crate::inputs::Inputs;
 /// tensor of one element.
 pub(super) fn with_dense(
     call: &mut Call<'_>,
-    run: fn(&mut Call<'_>) -> Result<Outputs, Error>,
+    run: impl FnOnce(&mut Call<'_>) -> Result<Outputs, Error>,
 ) -> Result<Outputs, Error> {
     let shape = &call.result(0)?.shape;
     let allocator = call.execution.host().allocator();

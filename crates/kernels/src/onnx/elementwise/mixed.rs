@@ -1,65 +1,79 @@
 //! Operations whose operands differ in type, or that have attributes.
 
 use tfrt_host::Error;
-use tfrt_tensor::math::elementwise as math;
-use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::pointwise::{
+    self, BinaryFunction, Operand, ParametricFunction, Program, Step, UnaryFunction, binary_into,
+    binary_metadata,
+};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use super::{of_two, position};
+use super::{expect_defined, of_one, of_two, position, with_parameters};
 use crate::onnx::dispatch::{to_f64, with_integer};
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::{Node, Outputs, with_floating, with_real};
+use crate::onnx::{Node, Outputs};
 
 /// `Clip`: each element within two limits, which are operands from version 11 on.
 pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
-    let dtype = x.dtype();
-    with_real!(dtype, T => {
-        let limit = |index, name, none: T| -> Result<T, Error> {
-            if let Some(value) = node.attributes.float(name)? {
-                return Ok(T::from_f64(value.into()));
+    let dtype = expect_defined(node, BinaryFunction::Minimum.result(x.dtype()))?;
+    let mut inputs = vec![x];
+    let mut steps = Vec::new();
+    let mut so_far = Operand::Input(0);
+    for (index, name, function) in [
+        (1, "min", BinaryFunction::Maximum),
+        (2, "max", BinaryFunction::Minimum),
+    ] {
+        let limit = if let Some(value) = node.attributes.float(name)? {
+            Operand::Number(value.into())
+        } else if let Some(tensor) = node.inputs.optional_dense(index)? {
+            tensor.metadata().expect_dtype(dtype)?;
+            let n = tensor.n_elements();
+            if n != 1 {
+                return Err(node
+                    .inputs
+                    .error(index, format_args!("has {n} elements, not one")));
             }
-            let Some(tensor) = node.inputs.optional_dense(index)? else {
-                return Ok(none);
-            };
-            match tensor.read()?.elements::<T>()? {
-                [limit] => Ok(*limit),
-                list => Err(node.inputs.error(index, format_args!("has {} elements, not one", list.len()))),
-            }
+            inputs.push(tensor);
+            Operand::Input(inputs.len() - 1)
+        } else {
+            continue;
         };
-        let (least, largest) = (limit(1, "min", T::LOWEST)?, limit(2, "max", T::HIGHEST)?);
-        let out = node.output(dtype, &x.shape().to_dims())?;
-        let chain = math::map_into::<T, T>(node.execution, 2, x, &out, move |x| {
-            x.greatest(least).least(largest)
-        })?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+        steps.push(Step::Binary(function, [so_far, limit]));
+        so_far = Operand::Step(steps.len() - 1);
+    }
+    if steps.is_empty() {
+        steps.push(Step::Unary(UnaryFunction::Identity, so_far));
+    }
+    let out = node.output(dtype, &x.shape().to_dims())?;
+    // A limit may have more dimensions than the elements.
+    let limits = inputs
+        .iter()
+        .skip(1)
+        .map(|limit| limit.reshape(TensorShape::SCALAR));
+    let limits = limits.collect::<Result<Vec<_>, _>>()?;
+    let inputs: Vec<&DenseHostTensor> = std::iter::once(x).chain(&limits).collect();
+    let chain = Program::new(inputs.len(), &steps)?.run_into(node.execution, &inputs, &out)?;
+    Ok(Outputs::later(out, chain))
 }
 
 /// `IsInf`: whether elements are infinite, of the signs that are asked for.
 pub(super) fn is_infinite(node: &Node<'_>) -> Result<Outputs, Error> {
-    let x = node.inputs.dense(0)?;
-    let dtype = x.dtype();
-    let positive = node.attributes.flag("detect_positive", true)?;
-    let negative = node.attributes.flag("detect_negative", true)?;
-    with_floating!(dtype, T => {
-        let out = node.output(DType::I1, &x.shape().to_dims())?;
-        let chain = math::map_into::<T, Bool>(node.execution, 2, x, &out, move |x| {
-            let (above, below) = (x.same(T::HIGHEST), x.same(T::LOWEST));
-            Bool::from((positive && above) || (negative && below))
-        })?;
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    let asked = |name| -> Result<f64, Error> {
+        let is_asked = node.attributes.flag(name, true)?;
+        Ok(u8::from(is_asked).into())
+    };
+    let signs = [asked("detect_positive")?, asked("detect_negative")?];
+    with_parameters(node, ParametricFunction::IsInfinite, signs)
 }
 
 /// `Mod`: what a division leaves, with the sign of the divisor, or with `fmod` of the dividend.
 pub(super) fn modulo(node: &Node<'_>) -> Result<Outputs, Error> {
-    let dtype = node.inputs.dense(0)?.dtype();
-    let of_dividend = node.attributes.flag("fmod", false)?;
-    with_real!(dtype, T => match of_dividend {
-        true => of_two::<math::Remainder, T>(node),
-        false => of_two::<math::Modulo, T>(node),
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    match node.attributes.flag("fmod", false)? {
+        true => of_two(node, BinaryFunction::Remainder),
+        false => of_two(node, BinaryFunction::Modulo),
+    }
 }
 
 /// `Pow`: the type of the exponent may be another than that of the base, which the result has.
@@ -70,11 +84,7 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         return power_of_all(node, x, y);
     }
     if dtype == y.dtype() {
-        let done = with_floating!(dtype, T => Some(of_two::<math::Power, T>(node)), else None);
-        let done = done.or_else(
-            || with_integer!(dtype, T => Some(of_two::<math::WholePower, T>(node)), else None),
-        );
-        return done.unwrap_or_else(|| Err(node.inputs.unsupported(0, dtype)));
+        return of_two(node, power_function(dtype));
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
         node.beside
@@ -83,19 +93,27 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         node.tensor_of(&tensor.shape().to_dims(), &list)
     };
     let (x, y) = (wide(0, x)?, wide(1, y)?);
-    let metadata = math::binary_metadata::<math::Power, f64>(x.metadata(), y.metadata())
-        .map_err(|error| node.told(&error))?;
+    let power = BinaryFunction::Power;
+    let metadata =
+        binary_metadata(power, x.metadata(), y.metadata()).map_err(|error| node.told(&error))?;
     let extents = metadata.shape.to_dims();
+    expect_defined(node, ParametricFunction::PowerOf.result(dtype))?;
     let powers = node.output(DType::F64, &extents)?;
     let out = node.output(dtype, &extents)?;
-    let chain = math::binary_into::<math::Power, f64>(node.execution, &x, &y, &powers)?;
+    let chain = binary_into(node.execution, power, &x, &y, &powers)?;
     let (execution, written) = (node.execution.clone(), out.clone());
-    with_real!(dtype, T => {
-        let chain = chain.and_then_value(move |_| {
-            math::map_into::<f64, T>(&execution, 1, &powers, &written, T::from_f64).into_value()
-        });
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype)))
+    let chain = chain.and_then_value(move |_| {
+        cast_into(&execution, Casting::default(), &powers, &written).into_value()
+    });
+    Ok(Outputs::later(out, chain))
+}
+
+/// The power of elements of one type.
+fn power_function(dtype: DType) -> BinaryFunction {
+    match dtype.is_integer() {
+        true => BinaryFunction::WholePower,
+        false => BinaryFunction::Power,
+    }
 }
 
 /// The powers of one exponent.
@@ -104,29 +122,16 @@ fn power_of_all(
     x: &DenseHostTensor,
     y: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
-    let dtype = x.dtype();
     let exponent = node.inputs.number(1)?;
-    let whole = whole_number(y)?;
-    let out = node.output(dtype, &x.shape().to_dims())?;
-    let execution = node.execution;
-    with_floating!(dtype, T => {
-        let chain = match exponent {
-            2.0 => math::unary_into::<math::Square, T>(execution, x, &out)?,
-            0.5 => math::unary_into::<math::Sqrt, T>(execution, x, &out)?,
-            _ => math::map_into::<T, T>(execution, 64, x, &out, move |x| {
-                T::from_f64(x.to_f64().powf(exponent))
-            })?,
-        };
-        Ok(Outputs::later(out, chain))
-    }, else with_integer!(dtype, T => {
-        let chain = match whole {
-            Some(whole) => math::map_into::<T, T>(execution, 16, x, &out, move |x| math::power(x, whole))?,
-            None => math::map_into::<T, T>(execution, 64, x, &out, move |x| {
-                T::from_f64(x.to_f64().powf(exponent))
-            })?,
-        };
-        Ok(Outputs::later(out, chain))
-    }, else Err(node.inputs.unsupported(0, dtype))))
+    let whole = whole_number(y)?.filter(|_| x.dtype().is_integer());
+    match (exponent, whole) {
+        (_, Some(n)) => {
+            with_parameters(node, ParametricFunction::WholePowerOf, pointwise::whole(n))
+        }
+        (2.0, _) if !x.dtype().is_integer() => of_one(node, UnaryFunction::Square),
+        (0.5, _) if !x.dtype().is_integer() => of_one(node, UnaryFunction::Sqrt),
+        _ => with_parameters(node, ParametricFunction::PowerOf, [exponent, 0.0]),
+    }
 }
 
 /// The one integer of a tensor, if it is of integers.
@@ -145,14 +150,14 @@ pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let (x, y) = (node.inputs.tensor(1)?, node.inputs.tensor(2)?);
     let shapes = [condition.metadata(), x.metadata(), y.metadata()].map(|one| one.shape.to_dims());
-    let extents = math::broadcast_extents(&[&shapes[0], &shapes[1], &shapes[2]])
+    let extents = broadcast_extents(&[&shapes[0], &shapes[1], &shapes[2]])
         .map_err(|error| node.told(&error))?;
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let (reading, lists) = (condition.read()?, [x.strings(), y.strings()]);
         let conditions = reading.elements::<Bool>()?;
         let [at, x_at, y_at] = [0, 1, 2].map(|index| position(&shapes[index], &extents));
         let (at, x_at, y_at) = (at?, x_at?, y_at?);
-        let shape = tfrt_tensor::TensorShape::new(&extents)?;
+        let shape = TensorShape::new(&extents)?;
         let n_strings = TensorMetadata::new(DType::String, shape.clone()).n_elements()?;
         let strings = (0..n_strings).map(|index| match conditions[at(index)].into() {
             true => lists[0][x_at(index)].clone(),
@@ -168,8 +173,6 @@ pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
             .error(2, format_args!("is of {other}, operand 1 of {dtype}")));
     }
     let out = node.output(dtype, &extents)?;
-    let chain = tfrt_tensor::with_element!(dtype, T => {
-        math::select_into::<T>(node.execution, condition, x, y, &out)?
-    }, else return Err(node.inputs.unsupported(1, dtype)));
+    let chain = pointwise::select_into(node.execution, condition, [x, y], &out)?;
     Ok(Outputs::later(out, chain))
 }

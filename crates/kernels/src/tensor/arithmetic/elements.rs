@@ -1,145 +1,142 @@
 //! Element by element.
 
-use tfrt_host::ExecutionContext;
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_tensor::math::elementwise::{
-    self, Add, Binary, Cast, EqualAsNumber, Relu, ReluGradient, Subtract, Unary,
+use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::math::elementwise::expect_same;
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Operand, Order, Program, Step, UnaryFunction, binary_in_place, binary_into,
+    unary_in_place, unary_into,
 };
-use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{DenseHostTensor, Element, Tensor};
+use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
 use super::{Written, both};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
-    registry
-        .add("tfrt_test.relu.f32", relu::<f32>)
-        .add("tfrt_test.relu.i32", relu::<i32>)
-        .add("tfrt_test.relu.i64", relu::<i64>)
-        .add("tfrt_test.relu_inplace.f32", relu_in_place::<f32>)
-        .add("tfrt_test.relu_inplace.i32", relu_in_place::<i32>)
-        .add("tfrt_test.relu_inplace.i64", relu_in_place::<i64>)
-        .add("tfrt_test.relu_grad_inplace.f32", relu_gradient::<f32>)
-        .add("tfrt_test.relu_grad_inplace.i32", relu_gradient::<i32>)
-        .add("tfrt_test.relu_grad_inplace.i64", relu_gradient::<i64>)
-        .add("tfrt_test.add.f32", of_two::<Add, f32>)
-        .add("tfrt_test.add.i32", of_two::<Add, i32>)
-        .add("tfrt_test.add.i64", of_two::<Add, i64>)
-        .add("tfrt_test.add_inplace.f32", to_second::<Add, f32>)
-        .add("tfrt_test.add_inplace.i32", to_second::<Add, i32>)
-        .add("tfrt_test.add_inplace.i64", to_second::<Add, i64>)
-        .add("tfrt_test.equal.f32", of_two::<EqualAsNumber, f32>)
-        .add("tfrt_test.equal.i32", of_two::<EqualAsNumber, i32>)
-        .add("tfrt_test.equal.i64", of_two::<EqualAsNumber, i64>)
-        .add(
-            "tfrt_test.equal_inplace.f32",
-            to_second::<EqualAsNumber, f32>,
-        )
-        .add(
-            "tfrt_test.equal_inplace.i32",
-            to_second::<EqualAsNumber, i32>,
-        )
-        .add(
-            "tfrt_test.equal_inplace.i64",
-            to_second::<EqualAsNumber, i64>,
-        )
-        .add("tfrt_test.subtract_inplace.f32", to_second::<Subtract, f32>)
-        .add("tfrt_test.cast.i32_to_f32", cast);
+    type InPlace = fn(&Tensor, &ExecutionContext) -> Written;
+    type OfOne = fn(&Tensor, &Tensor, &ExecutionContext) -> Written;
+    type OfTwo = fn(&Tensor, &Tensor, &Tensor, &ExecutionContext) -> Written;
+    add_all! { registry, InPlace,
+        "tfrt_test.relu_inplace.f32" => |a, execution| relu_in_place(DType::F32, a, execution);
+        "tfrt_test.relu_inplace.i32" => |a, execution| relu_in_place(DType::I32, a, execution);
+        "tfrt_test.relu_inplace.i64" => |a, execution| relu_in_place(DType::I64, a, execution);
+    }
+    add_all! { registry, OfOne,
+        "tfrt_test.relu.f32" => |a, b, execution| relu(DType::F32, [a, b], execution);
+        "tfrt_test.relu.i32" => |a, b, execution| relu(DType::I32, [a, b], execution);
+        "tfrt_test.relu.i64" => |a, b, execution| relu(DType::I64, [a, b], execution);
+        "tfrt_test.relu_grad_inplace.f32" => |a, b, execution| relu_gradient(DType::F32, [a, b], execution);
+        "tfrt_test.relu_grad_inplace.i32" => |a, b, execution| relu_gradient(DType::I32, [a, b], execution);
+        "tfrt_test.relu_grad_inplace.i64" => |a, b, execution| relu_gradient(DType::I64, [a, b], execution);
+        "tfrt_test.add_inplace.f32" => |a, b, execution| to_second(BinaryFunction::Add, DType::F32, [a, b], execution);
+        "tfrt_test.add_inplace.i32" => |a, b, execution| to_second(BinaryFunction::Add, DType::I32, [a, b], execution);
+        "tfrt_test.add_inplace.i64" => |a, b, execution| to_second(BinaryFunction::Add, DType::I64, [a, b], execution);
+        "tfrt_test.equal_inplace.f32" => |a, b, execution| to_second(BinaryFunction::EqualAsNumber, DType::F32, [a, b], execution);
+        "tfrt_test.equal_inplace.i32" => |a, b, execution| to_second(BinaryFunction::EqualAsNumber, DType::I32, [a, b], execution);
+        "tfrt_test.equal_inplace.i64" => |a, b, execution| to_second(BinaryFunction::EqualAsNumber, DType::I64, [a, b], execution);
+        "tfrt_test.subtract_inplace.f32" => |a, b, execution| to_second(BinaryFunction::Subtract, DType::F32, [a, b], execution);
+        "tfrt_test.cast.i32_to_f32" => cast;
+    }
+    add_all! { registry, OfTwo,
+        "tfrt_test.add.f32" => |a, b, c, execution| of_two(BinaryFunction::Add, DType::F32, [a, b, c], execution);
+        "tfrt_test.add.i32" => |a, b, c, execution| of_two(BinaryFunction::Add, DType::I32, [a, b, c], execution);
+        "tfrt_test.add.i64" => |a, b, c, execution| of_two(BinaryFunction::Add, DType::I64, [a, b, c], execution);
+        "tfrt_test.equal.f32" => |a, b, c, execution| of_two(BinaryFunction::EqualAsNumber, DType::F32, [a, b, c], execution);
+        "tfrt_test.equal.i32" => |a, b, c, execution| of_two(BinaryFunction::EqualAsNumber, DType::I32, [a, b, c], execution);
+        "tfrt_test.equal.i64" => |a, b, c, execution| of_two(BinaryFunction::EqualAsNumber, DType::I64, [a, b, c], execution);
+    }
+}
+
+/// Fails unless all tensors are of a type.
+fn expect(dtype: DType, tensors: &[&DenseHostTensor]) -> Result<(), Error> {
+    let mut all = tensors.iter();
+    all.try_for_each(|tensor| tensor.metadata().expect_dtype(dtype))
 }
 
 /// `%c1 = "tfrt_test.relu.<t>"(%a, %b, %c0)`: b = max(a, 0)
-fn relu<T: Real>(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
-    if is_same(a, b) {
-        return elementwise::unary_in_place::<Relu, T>(execution, b);
+    expect(dtype, &[a, b])?;
+    match is_same(a, b) {
+        true => unary_in_place(execution, UnaryFunction::Relu, b),
+        false => unary_into(execution, UnaryFunction::Relu, a, b),
     }
-    elementwise::unary_into::<Relu, T>(execution, a, b)
 }
 
 /// `%c1 = "tfrt_test.relu_inplace.<t>"(%a, %c0)`: a = max(a, 0)
-fn relu_in_place<T: Real>(a: &Tensor, execution: &ExecutionContext) -> Written {
-    elementwise::unary_in_place::<Relu, T>(execution, a.as_dense()?)
+fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> Written {
+    let a = a.as_dense()?;
+    expect(dtype, &[a])?;
+    unary_in_place(execution, UnaryFunction::Relu, a)
 }
 
 /// `%c1 = "tfrt_test.relu_grad_inplace.<t>"(%activation, %gradient, %c0)`: what of the gradient comes through
-fn relu_gradient<T: Real>(
-    activation: &Tensor,
-    gradient: &Tensor,
+fn relu_gradient(
+    dtype: DType,
+    [activation, gradient]: [&Tensor; 2],
     execution: &ExecutionContext,
 ) -> Written {
     let [activation, gradient] = both(activation, gradient)?;
-    elementwise::expect_same(activation.shape(), gradient.shape())?;
-    elementwise::binary_in_place::<Swapped<ReluGradient>, T>(execution, gradient, activation)
+    expect_same(activation.shape(), gradient.shape())?;
+    expect(dtype, &[activation, gradient])?;
+    let function = BinaryFunction::ReluGradient;
+    binary_in_place(execution, function, Order::OtherFirst, gradient, activation)
 }
 
 /// `%c1 = "tfrt_test.add.<t>"(%a, %b, %c, %c0)`: c = f(a, b), where c may be a or b
-fn of_two<F: Binary<T, Output = T> + Commutative, T: Real>(
-    a: &Tensor,
-    b: &Tensor,
-    c: &Tensor,
+fn of_two(
+    function: BinaryFunction,
+    dtype: DType,
+    [a, b, c]: [&Tensor; 3],
     execution: &ExecutionContext,
 ) -> Written {
     let ([a, b], c) = (both(a, b)?, c.as_dense()?);
-    elementwise::expect_same(a.shape(), b.shape())?;
+    expect_same(a.shape(), b.shape())?;
+    expect(dtype, &[a, b, c])?;
     match [a, b].map(|input| is_same(input, c)) {
-        [true, false] => elementwise::binary_in_place::<F, T>(execution, c, b),
-        [false, true] => elementwise::binary_in_place::<F, T>(execution, c, a),
-        [true, true] => elementwise::unary_in_place::<WithItself<F>, T>(execution, c),
-        [false, false] => elementwise::binary_into::<F, T>(execution, a, b, c),
+        [true, false] => binary_in_place(execution, function, Order::TargetFirst, c, b),
+        [false, true] => binary_in_place(execution, function, Order::OtherFirst, c, a),
+        [true, true] => with_itself(execution, function, c),
+        [false, false] => binary_into(execution, function, a, b, c),
     }
 }
 
 /// `%c1 = "tfrt_test.add_inplace.<t>"(%a, %b, %c0)`: b = f(b, a)
-fn to_second<F: Binary<T, Output = T>, T: Real>(
-    a: &Tensor,
-    b: &Tensor,
+fn to_second(
+    function: BinaryFunction,
+    dtype: DType,
+    [a, b]: [&Tensor; 2],
     execution: &ExecutionContext,
 ) -> Written {
     let [a, b] = both(a, b)?;
-    elementwise::expect_same(a.shape(), b.shape())?;
-    if is_same(a, b) {
-        return elementwise::unary_in_place::<WithItself<F>, T>(execution, b);
+    expect_same(a.shape(), b.shape())?;
+    expect(dtype, &[a, b])?;
+    match is_same(a, b) {
+        true => with_itself(execution, function, b),
+        false => binary_in_place(execution, function, Order::TargetFirst, b, a),
     }
-    elementwise::binary_in_place::<F, T>(execution, b, a)
+}
+
+/// Replaces each element by a function of it and itself.
+fn with_itself(
+    execution: &ExecutionContext,
+    function: BinaryFunction,
+    tensor: &DenseHostTensor,
+) -> Written {
+    let step = Step::Binary(function, [Operand::Input(0); 2]);
+    Program::new(1, &[step])?.run_in_place(execution, tensor, &[])
 }
 
 /// `%c1 = "tfrt_test.cast.i32_to_f32"(%a, %b, %c0)`
 fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     let [a, b] = both(a, b)?;
-    elementwise::unary_into::<Cast<f32>, i32>(execution, a, b)
+    expect(DType::I32, &[a])?;
+    expect(DType::F32, &[b])?;
+    cast_into(execution, Casting::default(), a, b)
 }
 
 /// Whether two tensors are the same bytes, seen alike.
 fn is_same(a: &DenseHostTensor, b: &DenseHostTensor) -> bool {
     let is_at_one_place = a.buffer().address() == b.buffer().address();
     is_at_one_place && a.buffer().overlaps(b.buffer()) && a.metadata() == b.metadata()
-}
-
-/// Functions for which the order of their operands does not matter.
-trait Commutative {}
-
-impl Commutative for Add {}
-impl Commutative for EqualAsNumber {}
-
-/// A function with its operands exchanged.
-struct Swapped<F>(F);
-
-impl<T, F: Binary<T>> Binary<T> for Swapped<F> {
-    type Output = F::Output;
-
-    #[inline(always)]
-    fn apply(x: T, y: T) -> F::Output {
-        F::apply(y, x)
-    }
-}
-
-/// A function of an element and itself.
-struct WithItself<F>(F);
-
-impl<T: Element, F: Binary<T>> Unary<T> for WithItself<F> {
-    type Output = F::Output;
-
-    #[inline(always)]
-    fn apply(x: T) -> F::Output {
-        F::apply(x, x)
-    }
 }

@@ -2,9 +2,10 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext, Value};
-use tfrt_tensor::math::elementwise::{self, Identity};
+use tfrt_tensor::math::elementwise::expect_same;
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
 use tfrt_tensor::math::number::Real;
+use tfrt_tensor::math::pointwise::{Elements, ElementsMut, UnaryFunction, unary};
 use tfrt_tensor::{
     DType, DenseHostTensor, Element, Tensor, TensorMetadata, TensorShape, TensorView, TensorViewMut,
 };
@@ -87,10 +88,12 @@ fn product_synchronously<T: MatmulElement + Value + Copy>(
 }
 
 /// `"tfrt_test_sync.relu.<t>"(%a, %b)`, on the calling thread
-fn relu_synchronously<T: Real>(a: &Tensor, b: &Tensor) -> Result<(), Error> {
+fn relu_synchronously<T: Element>(a: &Tensor, b: &Tensor) -> Result<(), Error> {
     let [a, b] = both(a, b)?;
+    a.metadata().expect_dtype(T::DTYPE)?;
     let (a, mut b) = (a.read()?, b.write()?);
-    elementwise::unary::<elementwise::Relu, T>(&a.view::<T>()?, &mut b.view_mut::<T>()?)
+    let b = ElementsMut::of_dense(&mut b);
+    unary(UnaryFunction::Relu, &Elements::of_dense(&a), b)
 }
 
 /// `%b = "tfrt_test.broadcast.<t>.<rank>"(%a, %shape, %c0)`: `a: [n]` repeated, `b: [.., n]`
@@ -116,9 +119,14 @@ fn broadcast<T: Element, const RANK: usize>(
     let extents = shape.to_dims();
     if let Some(elements) = result.elements_mut::<T>()? {
         let view = reading.view::<T>()?.broadcast(&extents)?;
-        elementwise::unary::<Identity, T>(&view, &mut TensorViewMut::new(elements, &extents)?)?;
+        copy(&view, TensorViewMut::new(elements, &extents)?)?;
     }
     Ok(result.into())
+}
+
+/// Copies the elements of a view of the same shape.
+fn copy<T: Element>(from: &TensorView<'_, T>, to: TensorViewMut<'_, T>) -> Result<(), Error> {
+    unary(UnaryFunction::Identity, &from.into(), to.into())
 }
 
 /// `%c1 = "tfrt_test.broadcast_2d.f32"(%a, %b, %c0)`: `a: [n, c]` repeated, `b: [n, h, w, c]`
@@ -134,7 +142,7 @@ fn broadcast_2d(a: &Tensor, b: &Tensor) -> Result<Chain, Error> {
     let elements = a_reading.elements::<f32>()?;
     let view = TensorView::new(elements, &[*n, 1, 1, *c])?;
     let view = view.broadcast(&b.shape().to_dims())?;
-    elementwise::unary::<Identity, f32>(&view, &mut writing.view_mut::<f32>()?)?;
+    copy(&view, writing.view_mut::<f32>()?)?;
     Ok(Chain)
 }
 
@@ -173,7 +181,7 @@ fn flatten(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
     if !is_same {
         return Err(mismatch("Flatten", b, a));
     }
-    copy_elements::<f32>(execution, a, b)
+    copy_elements(execution, DType::F32, a, b)
 }
 
 /// `%c1 = "tfrt_test.zero_padding.f32"(%a, %b, %c0) {padding = [1 : i32, 1 : i32]}`
@@ -198,7 +206,7 @@ fn transpose(a: &Tensor, b: &Tensor) -> Result<Chain, Error> {
     }
     let (a, mut b) = (a.read()?, b.write()?);
     let view = a.view::<f32>()?.permute(&[1, 0])?;
-    elementwise::unary::<Identity, f32>(&view, &mut b.view_mut::<f32>()?)?;
+    copy(&view, b.view_mut::<f32>()?)?;
     Ok(Chain)
 }
 
@@ -215,7 +223,7 @@ fn gradient_descent(
         let message = "GradientDescent lr should have only one element";
         return Err(Error::invalid_argument(message));
     };
-    elementwise::expect_same(gradient.shape(), weights.shape())?;
+    expect_same(gradient.shape(), weights.shape())?;
     gradient.metadata().expect_dtype(DType::F32)?;
     let gradient = gradient.clone();
     let chunk = parallel::chunk_len(2, 1);

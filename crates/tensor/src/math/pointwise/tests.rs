@@ -1,9 +1,16 @@
 use proptest::prelude::*;
 
+use super::formulas::{self, Binary, Unary};
+use super::input::Input;
+use super::plan::Plan;
+use super::program::blocks;
 use super::*;
-use crate::math::elementwise::{self, Binary, Unary};
+use crate::math::broadcast::broadcast_extents;
+use crate::math::number::Floating;
 use crate::math::testing::{Layout, coordinates, floats, layout_of};
-use crate::{BF16, F16};
+use crate::{BF16, DType, DenseHostTensor, F16, TensorView, TensorViewMut, to_bytes};
+
+mod single;
 
 /// Inputs that broadcast to a shape.
 fn inputs() -> impl Strategy<Value = Vec<Layout>> {
@@ -23,7 +30,20 @@ fn inputs() -> impl Strategy<Value = Vec<Layout>> {
     })
 }
 
-/// Steps of any functions that don't hang on the system's library, of any operands before them.
+/// The functions of floats.
+fn unary_functions() -> Vec<UnaryFunction> {
+    let all = UnaryFunction::ALL.iter().copied();
+    all.filter(|function| function.result(DType::F32).is_some())
+        .collect()
+}
+
+fn binary_functions() -> Vec<BinaryFunction> {
+    let all = BinaryFunction::ALL.iter().copied();
+    all.filter(|function| function.result(DType::F32).is_some())
+        .collect()
+}
+
+/// Steps of any functions, of any operands before them.
 fn steps() -> impl Strategy<Value = Vec<(usize, [usize; 3])>> {
     prop::collection::vec((any::<usize>(), any::<[usize; 3]>()), 1..9)
 }
@@ -35,20 +55,22 @@ fn step(number: usize, n_inputs: usize, (which, operands): (usize, [usize; 3])) 
         index => Operand::Step(index - n_inputs - 1),
     };
     let operands = operands.map(operand);
-    let (n_unary, n_binary) = (UnaryFunction::ALL.len(), BinaryFunction::ALL.len());
-    match which % (n_unary + n_binary + 1) {
-        index if index < n_unary => Step::Unary(UnaryFunction::ALL[index], operands[0]),
-        index if index < n_unary + n_binary => Step::Binary(
-            BinaryFunction::ALL[index - n_unary],
-            [operands[0], operands[1]],
-        ),
-        _ => Step::Select(operands),
+    let (unary, binary) = (unary_functions(), binary_functions());
+    let which = which % (unary.len() + binary.len() + 2);
+    if let Some(function) = unary.get(which) {
+        return Step::Unary(*function, operands[0]);
+    }
+    let [x, y, _] = operands;
+    match binary.get(which - unary.len()) {
+        Some(function) => Step::Binary(*function, [x, y]),
+        None if which % 2 == 0 => Step::Parametric(ParametricFunction::LeakyRelu, [0.25, 0.0], x),
+        None => Step::Select(operands),
     }
 }
 
 /// The steps of a program one after the other, each for all elements.
 fn one_by_one<T: Floating>(
-    program: &Fused,
+    program: &Program,
     inputs: &[TensorView<'_, T>],
     shape: &[usize],
 ) -> Vec<T> {
@@ -76,85 +98,70 @@ fn one_by_one<T: Floating>(
             Operand::Step(index) => results[*index].clone(),
             Operand::Number(value) => vec![T::from_f64(*value); n],
         };
-        let mut out = vec![T::ZERO; n];
-        let mut view = TensorViewMut::new(&mut out, shape).unwrap();
-        match step {
-            Step::Unary(function, x) => {
-                let x = values(x);
-                let x = TensorView::new(&x, shape).unwrap();
-                unary(*function, &x, &mut view);
-            }
-            Step::Binary(function, [x, y]) => {
-                let (x, y) = (values(x), values(y));
-                for (index, out) in out.iter_mut().enumerate() {
-                    *out = binary(*function, x[index], y[index]);
+        let operands: Vec<Vec<T>> = step.operands().iter().map(values).collect();
+        let out: Vec<T> = (0..n)
+            .map(|index| {
+                let at = |operand: usize| operands[operand][index];
+                match step {
+                    Step::Unary(function, _) => unary(*function, at(0)),
+                    Step::Parametric(..) => at(0).map(
+                        |x| if x < 0.0 { 0.25 * x } else { x },
+                        |x| if x < 0.0 { 0.25 * x } else { x },
+                    ),
+                    Step::Binary(function, _) => binary(*function, at(0), at(1)),
+                    Step::Select(_) if at(0).same(T::ZERO) => at(2),
+                    Step::Select(_) => at(1),
                 }
-            }
-            Step::Select([condition, x, y]) => {
-                let (condition, x, y) = (values(condition), values(x), values(y));
-                for (index, out) in out.iter_mut().enumerate() {
-                    *out = if condition[index].same(T::ZERO) {
-                        y[index]
-                    } else {
-                        x[index]
-                    };
-                }
-            }
-        }
+            })
+            .collect();
         results.push(out);
     }
     results.pop().unwrap()
 }
 
-/// By the functions' own names, which a test must not leave to a table.
-fn unary<T: Floating>(
-    function: UnaryFunction,
-    x: &TensorView<'_, T>,
-    out: &mut TensorViewMut<'_, T>,
-) {
+fn number<T: Floating>(is_true: impl Into<bool>) -> T {
+    if is_true.into() { T::ONE } else { T::ZERO }
+}
+
+/// By the formulas' own names, which a test must not leave to a table; of halves in `f32`, rounded once.
+fn unary<T: Floating>(function: UnaryFunction, x: T) -> T {
     macro_rules! call {
         ($($name:ident)*) => {
             match function {
-                $(UnaryFunction::$name => elementwise::unary::<elementwise::$name, T>(x, out).unwrap()),*
+                $(UnaryFunction::$name => x.map(
+                    <formulas::$name as Unary<f32>>::apply,
+                    <formulas::$name as Unary<f64>>::apply,
+                ),)*
+                UnaryFunction::IsNan => number(!x.same(x)),
+                UnaryFunction::BitNot | UnaryFunction::Not => panic!("they are of no floats"),
             }
         };
     }
-    call!(Identity Negate Square Reciprocal Abs Sign Relu Relu6 Floor Ceil Round Truncate Sqrt Rsqrt Exp Expm1
-        Log Log1p Sin Cos Tan Tanh Sigmoid Silu Softplus Erf Gelu GeluTanh);
+    call!(Identity Negate Square Reciprocal Abs Sign Relu Relu6 Elu Floor Ceil Round Truncate Sqrt Rsqrt Exp Expm1
+        Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Tanh Sigmoid Silu Softplus Erf Gelu GeluTanh)
 }
 
 fn binary<T: Floating>(function: BinaryFunction, x: T, y: T) -> T {
-    let number = |is_true: bool| if is_true { T::ONE } else { T::ZERO };
-    match function {
-        BinaryFunction::Add => x.plus(y),
-        BinaryFunction::Subtract => x.minus(y),
-        BinaryFunction::Multiply => x.times(y),
-        BinaryFunction::Divide => x.over(y),
-        BinaryFunction::SquaredDifference => x.minus(y).times(x.minus(y)),
-        BinaryFunction::Minimum => x.least(y),
-        BinaryFunction::Maximum => x.greatest(y),
-        BinaryFunction::Remainder => x.remainder(y),
-        BinaryFunction::Power => <elementwise::Power as Binary<T>>::apply(x, y),
-        BinaryFunction::Atan2 => <elementwise::Atan2 as Binary<T>>::apply(x, y),
-        BinaryFunction::ReluGradient => {
-            if T::ZERO.less(x) {
-                y
-            } else {
-                T::ZERO
+    macro_rules! call {
+        ($($name:ident)* | $($truth:ident)*) => {
+            match function {
+                $(BinaryFunction::$name => x.map2(
+                    y,
+                    <formulas::$name as Binary<f32>>::apply,
+                    <formulas::$name as Binary<f64>>::apply,
+                ),)*
+                $(BinaryFunction::$truth => number(<formulas::$truth as Binary<T>>::apply(x, y)),)*
+                _ => panic!("{function:?} is of no floats"),
             }
-        }
-        BinaryFunction::Equal => number(x.same(y)),
-        BinaryFunction::NotEqual => number(!x.same(y)),
-        BinaryFunction::Less => number(x.less(y)),
-        BinaryFunction::LessEqual => number(x.less(y) || x.same(y)),
-        BinaryFunction::Greater => number(y.less(x)),
-        BinaryFunction::GreaterEqual => number(y.less(x) || x.same(y)),
+        };
     }
+    call!(Add Subtract Multiply Divide SquaredDifference Minimum Maximum Remainder Modulo SlopedRelu Power Atan2
+        ReluGradient EqualAsNumber | Equal NotEqual Less LessEqual Greater GreaterEqual)
 }
 
 /// Runs a program at once and in parts, and compares the bits, but of what is no number.
 fn check<T: Floating>(
-    program: &Fused,
+    program: &Program,
     layouts: &[Layout],
     values: &[f32],
 ) -> Result<(), TestCaseError> {
@@ -168,20 +175,21 @@ fn check<T: Floating>(
     let shape = broadcast_extents(&extents).unwrap();
     let wanted = one_by_one(program, &views, &shape);
     let mut out = vec![T::ONE; wanted.len()];
-    program
-        .run(&views, &mut TensorViewMut::new(&mut out, &shape).unwrap())
-        .unwrap();
+    let inputs: Vec<Elements<'_>> = views.iter().map(Elements::from).collect();
+    let to = TensorViewMut::new(&mut out, &shape).unwrap();
+    program.run(&inputs, to.into()).unwrap();
     let bound: Vec<Input> = views
         .iter()
         .map(|view| Input::new(view.extents(), view.strides(), &shape))
         .collect();
-    let elements: Vec<&[T]> = views.iter().map(TensorView::elements).collect();
+    let plan = Plan::new(program, &vec![T::DTYPE; views.len()], Some(T::DTYPE)).unwrap();
+    let bytes: Vec<&[u8]> = views.iter().map(|view| to_bytes(view.elements())).collect();
     let mut parts = vec![T::ONE; wanted.len()];
     for (number, part) in parts.chunks_mut(7).enumerate() {
-        program.part(&bound, &elements, number * 7, part);
+        program.part(&plan, &bound, &bytes, number * 7, crate::to_bytes_mut(part));
     }
     for (wanted, found) in wanted.iter().chain(&wanted).zip(out.iter().chain(&parts)) {
-        let is_same = crate::to_bytes(&[*wanted]) == crate::to_bytes(&[*found]);
+        let is_same = to_bytes(&[*wanted]) == to_bytes(&[*found]);
         let are_none = !wanted.same(*wanted) && !found.same(*found);
         prop_assert!(is_same || are_none, "{:?} {:?}", wanted, found);
     }
@@ -198,7 +206,7 @@ proptest! {
         prop_assume!(layouts.iter().all(|layout| layout.len + 200 <= values.len()));
         let n_inputs = layouts.len();
         let steps: Vec<Step> = choices.iter().enumerate().map(|(number, choice)| step(number, n_inputs, *choice)).collect();
-        let program = Fused::new(n_inputs, &steps).unwrap();
+        let program = Program::new(n_inputs, &steps).unwrap();
         check::<f32>(&program, &layouts, &values)?;
         check::<f64>(&program, &layouts, &values)?;
         check::<F16>(&program, &layouts, &values)?;
@@ -224,7 +232,7 @@ proptest! {
 
 #[test]
 fn long_results_go_by_blocks() {
-    let program = Fused::new(
+    let program = Program::new(
         2,
         &[
             Step::Binary(
@@ -240,15 +248,13 @@ fn long_results_go_by_blocks() {
         TensorView::new(&x, &[1025, 3]).unwrap(),
         TensorView::new(&x[..1025], &[1025, 1]).unwrap(),
     );
-    let mut out = vec![0.0; x.len()];
+    let mut out = vec![0.0_f32; x.len()];
+    let to = TensorViewMut::new(&mut out, &[1025, 3]).unwrap();
     program
-        .run(
-            &[view, column],
-            &mut TensorViewMut::new(&mut out, &[1025, 3]).unwrap(),
-        )
+        .run(&[(&view).into(), (&column).into()], to.into())
         .unwrap();
     for (index, out) in out.iter().enumerate() {
-        let wanted = <elementwise::Exp as Unary<f32>>::apply(x[index] * x[index / 3]);
+        let wanted = <formulas::Exp as Unary<f32>>::apply(x[index] * x[index / 3]);
         assert_eq!(out.to_bits(), wanted.to_bits());
     }
 }
@@ -256,36 +262,38 @@ fn long_results_go_by_blocks() {
 #[test]
 fn what_does_not_fit_is_told() {
     let add = |x, y| Step::Binary(BinaryFunction::Add, [x, y]);
-    assert!(Fused::new(1, &[]).is_err());
-    let error = Fused::new(1, &[add(Operand::Input(0), Operand::Step(0))]).unwrap_err();
+    assert!(Program::new(1, &[]).is_err());
+    let error = Program::new(1, &[add(Operand::Input(0), Operand::Step(0))]).unwrap_err();
     assert_eq!(
         error.message(),
         "step 0 takes Step(0): expected one of 1 inputs, or a step before it"
     );
-    assert!(Fused::new(1, &[add(Operand::Input(1), Operand::Number(0.0))]).is_err());
-    let program = Fused::new(2, &[add(Operand::Input(0), Operand::Input(1))]).unwrap();
+    assert!(Program::new(1, &[add(Operand::Input(1), Operand::Number(0.0))]).is_err());
+    let program = Program::new(2, &[add(Operand::Input(0), Operand::Input(1))]).unwrap();
     let list = [1.0_f32; 6];
     let view =
         |extents: &[usize]| TensorView::new(&list[..extents.iter().product()], extents).unwrap();
     let run = |inputs: &[TensorView<'_, f32>], extents: &[usize]| {
-        let mut out = [0.0; 6];
-        let mut out = TensorViewMut::new(&mut out[..extents.iter().product()], extents).unwrap();
-        program.run(inputs, &mut out)
+        let mut out = [0.0_f32; 6];
+        let out = TensorViewMut::new(&mut out[..extents.iter().product()], extents).unwrap();
+        let inputs: Vec<Elements<'_>> = inputs.iter().map(Elements::from).collect();
+        program.run(&inputs, out.into())
     };
     assert!(run(&[view(&[2])], &[2]).is_err());
     assert!(run(&[view(&[2]), view(&[3])], &[2]).is_err());
     assert!(run(&[view(&[2]), view(&[1])], &[3]).is_err());
     assert!(run(&[view(&[2]), view(&[1])], &[2]).is_ok());
-    let constant = Fused::new(0, &[add(Operand::Number(1.0), Operand::Number(2.0))]).unwrap();
+    let constant = Program::new(0, &[add(Operand::Number(1.0), Operand::Number(2.0))]).unwrap();
     let mut out = [0.0_f32; 2];
     constant
-        .run(&[], &mut TensorViewMut::new(&mut out, &[2]).unwrap())
+        .run(&[], TensorViewMut::new(&mut out, &[2]).unwrap().into())
         .unwrap();
     assert_eq!(out, [3.0, 3.0]);
     let large = [1 << 40, 0, 1 << 40];
     let empty = TensorView::<f32>::new(&[], &large).unwrap();
-    let mut none = TensorViewMut::new(&mut [], &large).unwrap();
-    program.run(&[empty.clone(), empty], &mut none).unwrap();
+    let none = TensorViewMut::<f32>::new(&mut [], &large).unwrap();
+    let empty = Elements::from(&empty);
+    program.run(&[empty.clone(), empty], none.into()).unwrap();
 }
 
 #[test]
@@ -298,45 +306,38 @@ fn small_results_need_no_lock_where_nobody_else_holds_them() {
         BinaryFunction::Subtract,
         [Operand::Input(0), Operand::Input(1)],
     )];
-    let program = Fused::new(2, &steps).unwrap();
+    let program = Program::new(2, &steps).unwrap();
     let (x, y) = (
         tensor(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         tensor(&[3], &[1.0, 0.5, 2.0]),
     );
     let mut out = tensor(&[2, 3], &[9.0; 6]);
     let other = out.clone();
-    assert!(!program.run_if_small::<f32>(&[&x, &y], &mut out).unwrap());
+    assert!(!program.run_if_small(&[&x, &y], &mut out).unwrap());
     drop(other);
-    assert!(program.run_if_small::<f32>(&[&x, &y], &mut out).unwrap());
+    assert!(program.run_if_small(&[&x, &y], &mut out).unwrap());
     let made = out.read().unwrap().elements::<f32>().unwrap().to_vec();
     assert_eq!(made, [0.0, 1.5, 1.0, 3.0, 4.5, 4.0]);
     // What reads and writes the same elements is refused, as are other shapes and types.
-    assert!(
-        !program
-            .run_if_small::<f32>(&[&out.clone(), &y], &mut out)
-            .unwrap()
-    );
+    assert!(!program.run_if_small(&[&out.clone(), &y], &mut out).unwrap());
     assert!(
         program
-            .run_if_small::<f32>(&[&x, &y], &mut tensor(&[6], &[0.0; 6]))
+            .run_if_small(&[&x, &y], &mut tensor(&[6], &[0.0; 6]))
             .is_err()
     );
-    assert!(program.run_if_small::<f32>(&[&x], &mut out).is_err());
-    assert!(program.run_if_small::<f64>(&[&x, &y], &mut out).is_err());
+    assert!(program.run_if_small(&[&x], &mut out).is_err());
+    let of_f64 = DenseHostTensor::from_slice(host.allocator(), &[3], &[1.0; 3]).unwrap();
+    assert!(program.run_if_small(&[&x, &of_f64], &mut out).is_err());
     let (large, mut out) = (
         tensor(&[1 << 16], &vec![1.0; 1 << 16]),
         tensor(&[1 << 16], &vec![0.0; 1 << 16]),
     );
-    assert!(
-        !program
-            .run_if_small::<f32>(&[&large, &large], &mut out)
-            .unwrap()
-    );
+    assert!(!program.run_if_small(&[&large, &large], &mut out).unwrap());
     let mut nothing = tensor(&[0], &[]);
     let empty = tensor(&[0], &[]);
     assert!(
         program
-            .run_if_small::<f32>(&[&empty, &empty], &mut nothing)
+            .run_if_small(&[&empty, &empty], &mut nothing)
             .unwrap()
     );
 }

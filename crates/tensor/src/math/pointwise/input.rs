@@ -1,0 +1,81 @@
+//! [`Input`]: how blocks of an input are read as it is broadcast.
+
+use super::table::{repeat, seen, seen_mut, with_size};
+use crate::math::broadcast::Broadcast;
+use crate::{Element, TensorShape};
+
+/// How an input lies by the result's elements.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// Element by element behind each other.
+    Dense,
+    /// One for all.
+    One,
+    /// In the result itself, and so copied, block by block, before it is written.
+    Result,
+    /// Otherwise: copied, block by block. In front the result, so that its dimensions are all there.
+    Spread(Box<Broadcast<2>>),
+}
+
+impl Input {
+    /// Looks at an input that broadcasts to `out`.
+    pub(super) fn new(extents: &[usize], strides: &[usize], out: &[usize]) -> Input {
+        let all = Broadcast::new([(out, &row_major(out)), (extents, strides)])
+            .expect("it was seen that they broadcast");
+        match all.single() {
+            Some([_, 1]) => Input::Dense,
+            Some([_, 0]) => Input::One,
+            _ => Input::Spread(Box::new(all)),
+        }
+    }
+
+    /// Looks at an input by its shape; most are seen through at once.
+    pub(super) fn of(own: &TensorShape, out: &TensorShape) -> Input {
+        if own == out {
+            return Input::Dense;
+        }
+        if own.n_elements() == Some(1) && own.rank() <= out.rank() {
+            return Input::One;
+        }
+        Input::new(&own.to_dims(), &own.strides(), &out.to_dims())
+    }
+
+    /// Copies the elements, of so many bytes, that stand by those of the result from the `first` on, of which `result`
+    /// has the bytes.
+    pub(super) fn copy(&self, size: usize, x: &[u8], first: usize, result: &[u8], out: &mut [u8]) {
+        match self {
+            Input::Dense => out.copy_from_slice(&x[first * size..][..out.len()]),
+            Input::One => repeat(&x[..size], out),
+            Input::Result => out.copy_from_slice(&result[..out.len()]),
+            Input::Spread(walk) => with_size!(Some(size), T =>
+                spread::<T>(walk, seen(x), first, seen_mut(out)), else
+                unreachable!("elements have 1, 2, 4, 8 or 16 bytes")),
+        }
+    }
+}
+
+/// Copies the elements for those of the result from the `first` on.
+fn spread<T: Element>(walk: &Broadcast<2>, x: &[T], first: usize, out: &mut [T]) {
+    let mut done = 0;
+    walk.walk(first, out.len(), |run| {
+        let out = &mut out[done..done + run.len];
+        done += run.len;
+        let x = &x[run.offsets[1]..];
+        match run.strides[1] {
+            0 => out.fill(x[0]),
+            1 => out.copy_from_slice(&x[..run.len]),
+            stride => {
+                let from = x.iter().step_by(stride);
+                out.iter_mut().zip(from).for_each(|(out, x)| *out = *x);
+            }
+        }
+    });
+}
+
+fn row_major(extents: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1_usize; extents.len()];
+    for index in (1..extents.len()).rev() {
+        strides[index - 1] = strides[index].saturating_mul(extents[index]);
+    }
+    strides
+}
