@@ -64,7 +64,8 @@ pub use counters::{Counters, counters};
 pub use error::{ClusterTask, Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
 pub use memory::{
-    AllocatorStats, HostAllocator, MemoryStats, SharedBlock, SystemAllocator, memory_stats,
+    AllocatorStats, Contents, HostAllocator, MemoryStats, SharedBlock, SystemAllocator, Tending,
+    memory_stats, sweep_memory, tend_memory, trim_memory,
 };
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};

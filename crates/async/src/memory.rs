@@ -1,9 +1,10 @@
 //! [`HostAllocator`]: the contract for memory, and per-thread free lists over the system's.
 //!
 //! Cells, waiters, frames and buffers are of few sizes and die soon after they were made. Blocks of
-//! up to 32 KiB come from free lists that each thread keeps by size class; larger ones are the
-//! system's. A block that another thread frees goes back to the thread that took it, without a
-//! lock.
+//! up to 32 KiB come from free lists that each thread keeps by size class. A block that another thread
+//! frees goes back to the thread that took it, without a lock. Larger blocks of bytes, as tensors have
+//! them, are kept for a while when they are given back, for the whole process; other large blocks are the
+//! system's.
 //!
 //! | Part | Is |
 //! |---|---|
@@ -12,6 +13,8 @@
 //! | `memory/heap.rs` | the chunks of one thread |
 //! | `memory/thread.rs` | which thread has which heap |
 //! | `memory/remote.rs` | blocks on their way back to their thread |
+//! | `memory/large.rs` | large blocks of bytes that are idle |
+//! | `memory/keeper.rs` | who gives them back to the system while nothing happens |
 //! | `memory/shared.rs` | a value and bytes in one block of an allocator, counted |
 //!
 //! Under loom, Miri and `--cfg tfrt_no_free_lists` (which a build for AddressSanitizer sets) all
@@ -23,14 +26,18 @@ use std::{
 };
 
 use self::class::Class;
+use self::large::LargeClass;
 
 mod chunk;
 mod class;
 mod heap;
+mod keeper;
+mod large;
 mod remote;
 mod shared;
 mod thread;
 
+pub use keeper::{Tending, tend_memory};
 pub use shared::SharedBlock;
 #[cfg(debug_assertions)]
 pub(crate) use thread::attend;
@@ -58,7 +65,8 @@ mod tests;
 ///
 /// Code that is `unsafe` writes to what `allocate` returns. So it must be a block of the layout's
 /// size and alignment, valid for reads and writes, that nobody else uses until `deallocate` takes it
-/// back; and neither function may unwind. `is_system` is what it says.
+/// back; and no function may unwind. Of what `allocate_initialised` returns all bytes are initialised, and zeros if
+/// that was asked for. `is_system` is what it says.
 pub unsafe trait HostAllocator: Send + Sync + 'static {
     /// Returns a block with the given layout, or `None` if memory is exhausted.
     ///
@@ -72,6 +80,37 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
     /// `block` came from `allocate` of this allocator with the same `layout`, and is not used
     /// again.
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout);
+
+    /// Returns a block with the given layout all of whose bytes are initialised, or `None` if memory is exhausted.
+    ///
+    /// An allocator that keeps blocks which come back by
+    /// [`deallocate_initialised`](Self::deallocate_initialised) need not clear them for [`Contents::Unspecified`].
+    /// One that stands around another hands the request on. By default a block is allocated and cleared.
+    fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+        let _ = contents;
+        let block = self.allocate(layout)?;
+        // SAFETY: the block has so many bytes.
+        unsafe { block.write_bytes(0, layout.size()) };
+        Some(block)
+    }
+
+    /// Takes a block back whose bytes are all initialised.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from `allocate_initialised` of this allocator with the same `layout`, all of its bytes are
+    /// initialised, and it is not used again.
+    unsafe fn deallocate_initialised(&self, block: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise is more; by default the block came from there.
+        unsafe { self.deallocate(block, layout) };
+    }
+
+    /// Gives memory that nobody uses back to where it came from, and returns how many bytes that were.
+    ///
+    /// A limit that refuses a request asks for it, and tries once more.
+    fn trim(&self) -> usize {
+        0
+    }
 
     /// Returns the allocator's name, such as `system`.
     fn name(&self) -> &'static str;
@@ -91,6 +130,15 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
     fn stats(&self) -> Option<AllocatorStats> {
         None
     }
+}
+
+/// What the bytes of a new block are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// All are 0.
+    Zeros,
+    /// Anything: perhaps what somebody else has left there. For who writes all of them anyway.
+    Unspecified,
 }
 
 /// What an allocator has counted.
@@ -143,6 +191,38 @@ unsafe impl HostAllocator for SystemAllocator {
         unsafe { free_large(block, layout) };
     }
 
+    fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+        if let Some(class) = large_class(layout) {
+            let (block, is_cleared) = large::allocate(class)?;
+            if contents == Contents::Zeros && !is_cleared {
+                // SAFETY: a block of the class has as many bytes as the layout at least.
+                unsafe { block.write_bytes(0, layout.size()) };
+            }
+            return Some(block);
+        }
+        if USES_FREE_LISTS && Class::has(layout) {
+            let block = self.allocate(layout)?;
+            // SAFETY: the block has so many bytes.
+            unsafe { block.write_bytes(0, layout.size()) };
+            return Some(block);
+        }
+        allocate_large(layout, alloc::alloc_zeroed)
+    }
+
+    unsafe fn deallocate_initialised(&self, block: NonNull<u8>, layout: Layout) {
+        match large_class(layout) {
+            // SAFETY: the caller says that the block came from `allocate_initialised`, which took it from there, and
+            // that its bytes are initialised.
+            Some(class) => unsafe { large::free(block, class) },
+            // SAFETY: as above: other layouts are as for `allocate`.
+            None => unsafe { self.deallocate(block, layout) },
+        }
+    }
+
+    fn trim(&self) -> usize {
+        trim_memory()
+    }
+
     fn name(&self) -> &'static str {
         "system"
     }
@@ -168,6 +248,8 @@ pub struct MemoryStats {
     pub returned: u64,
     /// Bytes that the free lists have from the system: blocks in use, and idle ones.
     pub chunk_bytes: u64,
+    /// Bytes of large blocks that nobody uses, kept for those to come.
+    pub idle_bytes: u64,
 }
 
 /// Returns what the free lists of all threads have done.
@@ -194,7 +276,60 @@ pub fn memory_stats() -> MemoryStats {
         misses: sums.misses,
         returned: sums.returned,
         chunk_bytes: sums.chunk_bytes,
+        idle_bytes: u64::try_from(large::idle_bytes()).unwrap_or(u64::MAX),
     }
+}
+
+/// Gives all large blocks that nobody uses back to the system; returns how many bytes they have.
+///
+/// Whoever is refused memory asks for it by himself. A service that knows that it will be quiet may ask, too: the next
+/// call then takes its memory from the system.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_async::{memory_stats, trim_memory};
+///
+/// trim_memory();
+/// assert_eq!(memory_stats().idle_bytes, 0);
+/// ```
+pub fn trim_memory() -> usize {
+    match USES_FREE_LISTS {
+        true => large::trim(),
+        false => 0,
+    }
+}
+
+/// Gives the large blocks back to the system that nobody has used since the last time that somebody asked for this;
+/// returns how many bytes they have.
+///
+/// It is done each second, by whoever frees large blocks, and by [who tends memory](tend_memory).
+pub fn sweep_memory() -> usize {
+    match USES_FREE_LISTS {
+        true => large::sweep(),
+        false => 0,
+    }
+}
+
+/// Asks for memory; if there is none, gives back what is idle, and asks once more.
+fn or_after_trim(allocate: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+    allocate().or_else(|| match trim_memory() {
+        0 => None,
+        _ => allocate(),
+    })
+}
+
+/// The class of a large block of bytes, if there is one for the layout.
+fn large_class(layout: Layout) -> Option<LargeClass> {
+    match USES_FREE_LISTS {
+        true => LargeClass::of(layout),
+        false => None,
+    }
+}
+
+/// Whether blocks of a layout are large: worth keeping.
+const fn is_large(layout: Layout) -> bool {
+    layout.size() > class::MAX_BYTES
 }
 
 /// Takes blocks that other threads have given back to this one, before it sleeps.
@@ -254,7 +389,7 @@ impl Block {
     fn allocate(self) -> Option<NonNull<u8>> {
         match self.class {
             Some(class) => thread::allocate(class),
-            None => allocate_large(self.layout),
+            None => allocate_large(self.layout, alloc::alloc),
         }
     }
 }
@@ -288,14 +423,14 @@ fn allocate_rare(layout: Layout) -> Option<NonNull<u8>> {
     Block::with(layout).allocate()
 }
 
-/// Returns a block of the system's.
+/// Returns a block of the system's, by `allocate`, one of the two functions that give such.
 #[inline(never)]
-fn allocate_large(layout: Layout) -> Option<NonNull<u8>> {
+fn allocate_large(layout: Layout, allocate: unsafe fn(Layout) -> *mut u8) -> Option<NonNull<u8>> {
     if layout.size() == 0 {
         return Some(layout.dangling_ptr());
     }
     // SAFETY: the size is not zero.
-    let block = NonNull::new(unsafe { alloc::alloc(layout) })?;
+    let block = or_after_trim(|| NonNull::new(unsafe { allocate(layout) }))?;
     if USES_FREE_LISTS {
         thread::count_large(1, len_bytes(layout));
     }

@@ -105,9 +105,9 @@ macro_rules! thread_cell {
     };
 }
 
-/// What statistics are kept in: never modelled, since no decision rests on them.
+/// What statistics, and the lists of idle memory, are kept in: never modelled. Modelled programs have no such lists.
 pub mod statistic {
-    pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub use std::sync::{Mutex, MutexGuard};
 }
 

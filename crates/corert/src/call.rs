@@ -118,7 +118,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A tensor for the result at `index`, of zeros.
+    /// Allocates a tensor for the result at `index`. Its contents are unspecified: the operation must write every
+    /// element.
     ///
     /// # Errors
     ///
@@ -128,13 +129,23 @@ impl<'a> Call<'a> {
         self.allocate(self.result(index)?.clone())
     }
 
-    /// A tensor of zeros.
+    /// Allocates a tensor whose contents are unspecified: the operation must write every element.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for it.
     #[inline]
     pub fn allocate(&self, metadata: TensorMetadata) -> Result<DenseHostTensor, Error> {
+        DenseHostTensor::unspecified(self.execution.host().allocator(), metadata)
+    }
+
+    /// Allocates a tensor of zeros for the result at `index`, for an operation that writes some elements only.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, and those of [`result`](Self::result).
+    pub fn zeros(&self, index: usize) -> Result<DenseHostTensor, Error> {
+        let metadata = self.result(index)?.clone();
         DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tfrt_async::queue::{Clock, ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
-use tfrt_async::{Error, HostAllocator, SystemAllocator};
+use tfrt_async::{Error, HostAllocator, SystemAllocator, Tending, tend_memory};
 
 use crate::device::{Device, DeviceManager};
 use crate::executor::live::LiveFrames;
@@ -106,6 +106,8 @@ struct Inner {
     limits: Limits,
     stuck: Stuck,
     live: LiveFrames,
+    /// Has the watchdog give back memory that nobody uses; all of it when the last host ends.
+    _tending: Tending,
 }
 
 type SharedCell = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
@@ -219,6 +221,7 @@ impl HostContextBuilder {
             None => TimerQueue::new(),
         };
         let (timers, watchdog) = (Arc::new(timers()), Arc::new(timers()));
+        let tending = tend_memory(&watchdog);
         HostContext::of(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -238,6 +241,7 @@ impl HostContextBuilder {
             limits: self.limits,
             stuck: self.stuck.unwrap_or(default),
             live: LiveFrames::default(),
+            _tending: tending,
         }))
     }
 }

@@ -31,8 +31,8 @@ use tfrt_async::queue::{
 pub use tfrt_async::queue::{parallel_for, share};
 #[cfg(not(loom))]
 pub use tfrt_async::{
-    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, HostAllocator, InPlace,
-    Promise, Record, SourceLocation, Value, run_when_settled, when_all,
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Contents, Error, ErrorCode, Heap, HostAllocator,
+    InPlace, Promise, Record, SourceLocation, Value, run_when_settled, when_all,
 };
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};

@@ -10,9 +10,13 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{
+    AnyAsyncValue, ExecutionContext, HostContext, HostContextBuilder, Program, RequestContext,
+};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
+#[path = "graph/memory.rs"]
+mod memory;
 #[path = "graph/recognised.rs"]
 mod recognised;
 
@@ -29,9 +33,17 @@ fn open(body: &str, optimize: bool) -> Opened {
 }
 
 fn open_on(body: &str, optimize: bool, queue: Arc<dyn ConcurrentWorkQueue>) -> Opened {
+    open_changed(body, optimize, |builder| builder.queue(queue))
+}
+
+fn open_changed(
+    body: &str,
+    optimize: bool,
+    change: impl FnOnce(HostContextBuilder) -> HostContextBuilder,
+) -> Opened {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
-    let host = HostContext::builder(registry).queue(queue).build();
+    let host = change(HostContext::builder(registry)).build();
     let text = format!("module attributes {{onnx.opset = 17 : i64}} {{\n{body}\n}}\n");
     let mut module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
     pipeline(

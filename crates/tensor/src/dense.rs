@@ -71,9 +71,25 @@ impl DenseHostTensor {
         metadata: TensorMetadata,
     ) -> Result<Self, Error> {
         let len_bytes = metadata.len_bytes()?;
-        let buffer = UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT)
-            .ok_or_else(|| no_memory(&metadata))?
-            .fill(0);
+        let buffer = HostBuffer::zeroed(allocator, len_bytes, BUFFER_ALIGNMENT)
+            .ok_or_else(|| no_memory(&metadata))?;
+        Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// Allocates a tensor whose contents are unspecified: the caller must write every element before the tensor leaves
+    /// the kernel. Memory that another tensor has left is not cleared for it.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it, and those of [`TensorMetadata::len_bytes`].
+    #[inline]
+    pub fn unspecified(
+        allocator: &Arc<dyn HostAllocator>,
+        metadata: TensorMetadata,
+    ) -> Result<Self, Error> {
+        let len_bytes = metadata.len_bytes()?;
+        let buffer = HostBuffer::unspecified(allocator, len_bytes, BUFFER_ALIGNMENT)
+            .ok_or_else(|| no_memory(&metadata))?;
         Ok(DenseHostTensor { metadata, buffer })
     }
 

@@ -82,7 +82,8 @@ impl Chunk {
     /// Takes memory from the system, if it has any.
     pub(super) fn allocate(owner: *const Heap, class: Class) -> Option<NonNull<Chunk>> {
         // SAFETY: the size is not zero.
-        let chunk = NonNull::new(unsafe { alloc::alloc(LAYOUT) })?.cast::<Chunk>();
+        let allocate = || NonNull::new(unsafe { alloc::alloc(LAYOUT) });
+        let chunk = super::or_after_trim(allocate)?.cast::<Chunk>();
         // SAFETY: the memory is fresh, aligned, and has room for more than a chunk's header.
         unsafe { chunk.write(Chunk::new(owner, class)) };
         Some(chunk)

@@ -44,6 +44,8 @@ const MAX_SPARE: u32 = 4;
 
 /// The chunks of one thread.
 pub(super) struct Heap {
+    /// How many there were before it.
+    pub(super) number: usize,
     slots: [Slot; N_CLASSES],
     spare: Cell<Option<NonNull<Chunk>>>,
     n_spare: Cell<u32>,
@@ -88,7 +90,7 @@ impl Counter {
 }
 
 impl Heap {
-    pub(super) fn new() -> Heap {
+    pub(super) fn new(number: usize) -> Heap {
         let slot = |_| Slot {
             current: Cell::new(Nothing::chunk()),
             partial: Cell::new(None),
@@ -96,6 +98,7 @@ impl Heap {
             freed: Counter::default(),
         };
         Heap {
+            number,
             slots: std::array::from_fn(slot),
             spare: Cell::new(None),
             n_spare: Cell::new(0),

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{HostAllocator, SystemAllocator};
+use super::{Contents, HostAllocator, SystemAllocator, is_large};
 use crate::state::References;
 
 /// A planted bug: whoever asks is taken for the only holder.
@@ -47,7 +47,10 @@ pub struct SharedBlock<T> {
 
 struct Header<T> {
     references: References,
-    // Invariant: the block came from this allocator with this layout; from the system's if there is none.
+    // Invariant: if it is set, all bytes behind the header are initialised.
+    is_initialised: bool,
+    // Invariant: the block came from this allocator with this layout, as `take` says; from the system's if there is
+    // none.
     allocator: Option<Arc<dyn HostAllocator>>,
     layout: Layout,
     value: T,
@@ -68,16 +71,42 @@ impl<T> SharedBlock<T> {
         bytes: Layout,
         value: T,
     ) -> Option<SharedBlock<T>> {
+        Self::make(allocator, bytes, None, value)
+    }
+
+    /// Returns a block with bytes of this layout, which are initialised. `None` if the allocator has none left.
+    #[inline]
+    pub fn allocate_initialised(
+        allocator: &Arc<dyn HostAllocator>,
+        bytes: Layout,
+        contents: Contents,
+        value: T,
+    ) -> Option<SharedBlock<T>> {
+        Self::make(allocator, bytes, Some(contents), value)
+    }
+
+    /// Returns a block whose bytes are as `contents` says, or not initialised.
+    #[inline]
+    fn make(
+        allocator: &Arc<dyn HostAllocator>,
+        bytes: Layout,
+        contents: Option<Contents>,
+        value: T,
+    ) -> Option<SharedBlock<T>> {
         let align = bytes.align().max(align_of::<Header<T>>());
         let size = Self::offset(align).checked_add(bytes.size())?;
         let layout = Layout::from_size_align(size, align).ok()?;
         let (allocator, block) = match allocator.is_system() {
-            true => (None, SystemAllocator::new().allocate(layout)?),
-            false => (Some(allocator.clone()), allocator.allocate(layout)?),
+            true => (None, take(&SystemAllocator::new(), layout, contents)?),
+            false => (
+                Some(allocator.clone()),
+                take(&**allocator, layout, contents)?,
+            ),
         };
         let header = block.cast::<Header<T>>();
         let content = Header {
             references: References::one(),
+            is_initialised: contents.is_some(),
             allocator,
             layout,
             value,
@@ -88,6 +117,18 @@ impl<T> SharedBlock<T> {
             header,
             owns: PhantomData,
         })
+    }
+
+    /// Says that all bytes are initialised from now on, so that the block may be lent again without being cleared.
+    ///
+    /// # Safety
+    ///
+    /// They are, and nobody makes them uninitialised. This is the only handle.
+    #[inline]
+    pub unsafe fn assume_initialised(&mut self) {
+        // SAFETY: the header is there, as this handle is counted, which is the only one and borrowed for writing.
+        let header = unsafe { self.header.as_mut() };
+        header.is_initialised = true;
     }
 
     /// How far behind the header's start the bytes are, in a block of this alignment.
@@ -177,10 +218,11 @@ unsafe fn free<T>(header: NonNull<Header<T>>) {
     impl Drop for Free {
         fn drop(&mut self) {
             match &self.0 {
-                // SAFETY: the block came from there with this layout, by the header's invariant.
-                Some(allocator) => unsafe { allocator.deallocate(self.1, self.2) },
+                // SAFETY: the block came from there with this layout, by the header's invariant; its bytes are as
+                // `give_back` wants them, see below.
+                Some(allocator) => unsafe { give_back(&**allocator, self.1, self.2) },
                 // SAFETY: as above.
-                None => unsafe { SystemAllocator::new().deallocate(self.1, self.2) },
+                None => unsafe { give_back(&SystemAllocator::new(), self.1, self.2) },
             }
         }
     }
@@ -188,12 +230,57 @@ unsafe fn free<T>(header: NonNull<Header<T>>) {
     // SAFETY: the caller says that it is there, and nobody reads it again.
     let Header {
         references: _,
+        is_initialised,
         allocator,
         layout,
         value,
     } = unsafe { header.read() };
-    let _free = Free(allocator, header.cast(), layout);
+    let block = header.cast::<u8>();
+    if is_large(layout) {
+        // Between a header's fields, and behind it, there are bytes that nobody has written.
+        let n_bytes = match is_initialised {
+            true => SharedBlock::<T>::offset(layout.align()),
+            false => layout.size(),
+        };
+        // SAFETY: the block is so large, and what was in it has been read.
+        unsafe { block.write_bytes(0, n_bytes) };
+    }
+    let _free = Free(allocator, block, layout);
     drop(value);
+}
+
+/// Takes a block from an allocator: a large one with bytes that are initialised, since allocators keep such.
+#[inline]
+fn take(
+    allocator: &(impl HostAllocator + ?Sized),
+    layout: Layout,
+    contents: Option<Contents>,
+) -> Option<NonNull<u8>> {
+    if is_large(layout) {
+        return allocator.allocate_initialised(layout, contents.unwrap_or(Contents::Unspecified));
+    }
+    let block = allocator.allocate(layout)?;
+    if contents.is_some() {
+        // SAFETY: the block has so many bytes.
+        unsafe { block.write_bytes(0, layout.size()) };
+    }
+    Some(block)
+}
+
+/// Gives a block back.
+///
+/// # Safety
+///
+/// It came from [`take`] of this allocator with this layout, and is not used again. All bytes are initialised if it is
+/// large.
+#[inline]
+unsafe fn give_back(allocator: &(impl HostAllocator + ?Sized), block: NonNull<u8>, layout: Layout) {
+    if is_large(layout) {
+        // SAFETY: `take` has it from there, the caller says that it is initialised.
+        return unsafe { allocator.deallocate_initialised(block, layout) };
+    }
+    // SAFETY: `take` has it from there.
+    unsafe { allocator.deallocate(block, layout) };
 }
 
 impl<T: fmt::Debug> fmt::Debug for SharedBlock<T> {
@@ -283,6 +370,33 @@ mod tests {
 
         fn name(&self) -> &'static str {
             "counting"
+        }
+    }
+
+    #[test]
+    fn bytes_are_what_was_asked_for_also_when_the_block_was_used_before() {
+        let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        for size in [100, 100_000, 1_000_000] {
+            let layout = Layout::from_size_align(size, 64).unwrap();
+            for contents in [
+                Contents::Unspecified,
+                Contents::Zeros,
+                Contents::Unspecified,
+            ] {
+                let mut block =
+                    SharedBlock::allocate_initialised(&allocator, layout, contents, 1).unwrap();
+                let bytes = NonNull::slice_from_raw_parts(block.bytes(), size);
+                // SAFETY: this is the only handle, and all bytes are initialised.
+                let bytes = unsafe { &mut *bytes.as_ptr() };
+                let is_cleared = bytes.iter().all(|byte| *byte == 0);
+                assert!(is_cleared || contents == Contents::Unspecified);
+                bytes.fill(0xff);
+                let other = SharedBlock::allocate(&allocator, layout, 2).unwrap();
+                assert_ne!(other.bytes(), block.bytes());
+                drop(other);
+                // SAFETY: all bytes are initialised; it is the only handle.
+                unsafe { block.assume_initialised() };
+            }
         }
     }
 

@@ -101,6 +101,12 @@ pub(super) fn count_large(n: u64, len_bytes: u64) {
     registry().tell_at_end();
 }
 
+/// Returns a number that few other threads have.
+pub(super) fn number() -> usize {
+    // SAFETY: what is there is a heap of the registry, which lives forever.
+    unsafe { HEAP.get().as_ref() }.map_or(0, |heap| heap.number)
+}
+
 /// The blocks, and their bytes, that threads without a heap have counted.
 static LATE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
 
@@ -182,7 +188,7 @@ impl Registry {
         #[cfg(debug_assertions)]
         self.withdraw_what_was_told();
         let Some(heap) = self.free.pop() else {
-            let heap: &'static Heap = Box::leak(Box::new(Heap::new()));
+            let heap: &'static Heap = Box::leak(Box::new(Heap::new(self.all.len())));
             self.all.push(heap);
             return heap;
         };

@@ -338,7 +338,7 @@ fn sum_in_parts(call: &mut Call<'_>) -> Result<Outputs, Error> {
 
 fn sum_in_parts_of<T: Number>(call: &Call<'_>) -> Result<Outputs, Error> {
     let (x, y) = (call.dense(0)?.clone(), call.dense(1)?.clone());
-    let out = call.output(0)?;
+    let out = call.zeros(0)?;
     let each = NonZeroUsize::MIN;
     let chain = parallel::fill(
         call.execution(),

@@ -187,7 +187,7 @@ fn sparse_loss(call: &mut Call<'_>) -> Result<Outputs, Error> {
 fn sparse_loss_of<T: Floating, I: Element + Position>(call: &Call<'_>) -> Result<Outputs, Error> {
     let (scores, classes) = (call.dense(0)?.read()?, call.dense(1)?.read()?);
     let (scores, classes) = (scores.view::<T>()?, classes.view::<I>()?);
-    let (loss, gradient) = (call.output(0)?, call.output(1)?);
+    let (loss, gradient) = (call.zeros(0)?, call.zeros(1)?);
     cross_entropy(&scores, &classes, &mut loss.write()?.view_mut()?)?;
     let ones = [T::ONE];
     let ones = TensorView::new(&ones, &[])?.broadcast(classes.extents())?;

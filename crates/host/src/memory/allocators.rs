@@ -1,4 +1,7 @@
 //! Allocators that stand around another: each counts, and some refuse.
+//!
+//! Each hands on requests for bytes that are initialised, so that the one inside may give memory that was used before
+//! without clearing it, and [`HostAllocator::trim`].
 
 use std::alloc::Layout;
 use std::fmt;
@@ -7,10 +10,70 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tfrt_async::record::Level;
-use tfrt_async::{AllocatorStats, HostAllocator};
+use tfrt_async::{AllocatorStats, Contents, HostAllocator};
 
 /// Requests of this many bytes or fewer don't count against a fixed size.
-const UNCOUNTED_BYTES: usize = 32;
+const UNCOUNTED_BYTES: u64 = 32;
+
+/// How memory is asked for: as it comes, or with bytes that are initialised. Those that stand around another allocator
+/// count both alike.
+#[derive(Clone, Copy)]
+enum Request {
+    Plain(Layout),
+    Initialised(Layout, Contents),
+}
+
+impl Request {
+    fn size(self) -> u64 {
+        let (Request::Plain(layout) | Request::Initialised(layout, _)) = self;
+        layout.size() as u64
+    }
+
+    fn ask(self, allocator: &dyn HostAllocator) -> Option<NonNull<u8>> {
+        match self {
+            Request::Plain(layout) => allocator.allocate(layout),
+            Request::Initialised(layout, contents) => {
+                allocator.allocate_initialised(layout, contents)
+            }
+        }
+    }
+}
+
+/// The functions of an allocator that stands around `self.inner`, and counts by `self.take` and `self.count_back`.
+///
+/// ```text
+/// fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+///     self.take(Request::Plain(layout))
+/// }
+/// ```
+macro_rules! stands_around_another {
+    () => {
+        fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+            self.take(Request::Plain(layout))
+        }
+
+        fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+            self.take(Request::Initialised(layout, contents))
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+            self.count_back(layout);
+            // SAFETY: `take` got the block from `inner` with this layout (caller's duty).
+            unsafe { self.inner.deallocate(block, layout) }
+        }
+
+        unsafe fn deallocate_initialised(&self, block: NonNull<u8>, layout: Layout) {
+            self.count_back(layout);
+            // SAFETY: `take` got the block from `inner` with this layout, and its bytes are initialised (caller's
+            // duty).
+            unsafe { self.inner.deallocate_initialised(block, layout) }
+        }
+
+        fn trim(&self) -> usize {
+            self.inner.trim()
+        }
+    };
+}
 
 /// What a [`ProfiledAllocator`] has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +161,20 @@ impl ProfiledAllocator {
         }
     }
 
+    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+        let block = request.ask(&*self.inner)?;
+        self.allocations.add(1);
+        self.bytes.add(request.size());
+        // Ordering: a statistic.
+        self.total.fetch_add(1, Ordering::Relaxed);
+        Some(block)
+    }
+
+    fn count_back(&self, layout: Layout) {
+        self.allocations.sub(1);
+        self.bytes.sub(layout.size() as u64);
+    }
+
     /// What was counted so far.
     pub fn profile(&self) -> Profile {
         let (current_allocations, max_allocations) = self.allocations.read();
@@ -116,21 +193,7 @@ impl ProfiledAllocator {
 
 // SAFETY: the blocks are those of the allocator inside, which makes the same promise.
 unsafe impl HostAllocator for ProfiledAllocator {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let block = self.inner.allocate(layout)?;
-        self.allocations.add(1);
-        self.bytes.add(layout.size() as u64);
-        // Ordering: a statistic.
-        self.total.fetch_add(1, Ordering::Relaxed);
-        Some(block)
-    }
-
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        self.allocations.sub(1);
-        self.bytes.sub(layout.size() as u64);
-        // SAFETY: `allocate` got the block from `inner` with this layout (caller's duty).
-        unsafe { self.inner.deallocate(block, layout) }
-    }
+    stands_around_another!();
 
     fn name(&self) -> &'static str {
         "profiled"
@@ -148,22 +211,22 @@ impl RecordedAllocator {
     pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Level>) -> Self {
         RecordedAllocator { inner, bytes }
     }
+
+    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+        let block = request.ask(&*self.inner)?;
+        self.bytes.add(request.size());
+        Some(block)
+    }
+
+    fn count_back(&self, layout: Layout) {
+        self.bytes.sub(layout.size() as u64);
+    }
 }
 
 // SAFETY: the blocks are those of the allocator inside, which makes the same promise; a level does
 // not unwind.
 unsafe impl HostAllocator for RecordedAllocator {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let block = self.inner.allocate(layout)?;
-        self.bytes.add(layout.size() as u64);
-        Some(block)
-    }
-
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        self.bytes.sub(layout.size() as u64);
-        // SAFETY: `allocate` got the block from `inner` with this layout (caller's duty).
-        unsafe { self.inner.deallocate(block, layout) }
-    }
+    stands_around_another!();
 
     /// That of the allocator inside: programs see no difference.
     fn name(&self) -> &'static str {
@@ -204,6 +267,40 @@ impl FixedSizeAllocator {
         }
     }
 
+    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+        let size = request.size();
+        if size <= UNCOUNTED_BYTES {
+            return request.ask(&*self.inner);
+        }
+        match self.reserve(size) {
+            Ok(remaining) => {
+                (self.log)(&format!("Allocating {size} bytes. {remaining} remaining."));
+                request.ask(&*self.inner).or_else(|| {
+                    self.release(size);
+                    None
+                })
+            }
+            Err(remaining) => {
+                // Ordering: a statistic.
+                self.refusals.fetch_add(1, Ordering::Relaxed);
+                (self.log)(&format!(
+                    "Attempted to allocate {size} bytes. However current capacity is only {remaining}."
+                ));
+                // A process at its limit keeps nothing that nobody uses.
+                self.inner.trim();
+                None
+            }
+        }
+    }
+
+    fn count_back(&self, layout: Layout) {
+        let size = layout.size() as u64;
+        if size > UNCOUNTED_BYTES {
+            let available = self.release(size);
+            (self.log)(&format!("Freeing {size} bytes. {available} available."));
+        }
+    }
+
     fn reserve(&self, n: u64) -> Result<u64, u64> {
         // Ordering: only the number matters.
         self.remaining
@@ -221,39 +318,7 @@ impl FixedSizeAllocator {
 
 // SAFETY: the blocks are those of the allocator inside, which makes the same promise.
 unsafe impl HostAllocator for FixedSizeAllocator {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if layout.size() <= UNCOUNTED_BYTES {
-            return self.inner.allocate(layout);
-        }
-        let size = layout.size() as u64;
-        match self.reserve(size) {
-            Ok(remaining) => {
-                (self.log)(&format!("Allocating {size} bytes. {remaining} remaining."));
-                self.inner.allocate(layout).or_else(|| {
-                    self.release(size);
-                    None
-                })
-            }
-            Err(remaining) => {
-                // Ordering: a statistic.
-                self.refusals.fetch_add(1, Ordering::Relaxed);
-                (self.log)(&format!(
-                    "Attempted to allocate {size} bytes. However current capacity is only {remaining}."
-                ));
-                None
-            }
-        }
-    }
-
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        if layout.size() > UNCOUNTED_BYTES {
-            let size = layout.size() as u64;
-            let available = self.release(size);
-            (self.log)(&format!("Freeing {size} bytes. {available} available."));
-        }
-        // SAFETY: `allocate` got the block from `inner` with this layout (caller's duty).
-        unsafe { self.inner.deallocate(block, layout) }
-    }
+    stands_around_another!();
 
     fn name(&self) -> &'static str {
         "fixed size"
@@ -266,6 +331,9 @@ unsafe impl HostAllocator for FixedSizeAllocator {
 }
 
 /// Refuses what would exceed a limit, silently: the error of whoever asked says why.
+///
+/// Memory is counted while it is in use. What the allocator inside keeps for later is not; before a request is refused
+/// it is given back, too ([`HostAllocator::trim`]).
 pub struct LimitedAllocator {
     inner: Arc<dyn HostAllocator>,
     remaining: AtomicU64,
@@ -281,35 +349,43 @@ impl LimitedAllocator {
             refusals: AtomicU64::new(0),
         }
     }
-}
 
-// SAFETY: the blocks are those of the allocator inside, which makes the same promise.
-unsafe impl HostAllocator for LimitedAllocator {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let size = layout.size() as u64;
-        // Ordering: only the numbers matter.
-        let taken = self
-            .remaining
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(size)
-            });
-        if taken.is_err() {
+    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+        let size = request.size();
+        // What nobody uses goes first: the allocator inside may count it.
+        let is_taken = self.reserve(size) || (self.inner.trim() > 0 && self.reserve(size));
+        if !is_taken {
+            // Ordering: a statistic.
             self.refusals.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        self.inner.allocate(layout).or_else(|| {
+        request.ask(&*self.inner).or_else(|| {
+            // Ordering: only the number matters.
             self.remaining.fetch_add(size, Ordering::Relaxed);
             None
         })
     }
 
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+    fn count_back(&self, layout: Layout) {
         // Ordering: only the number matters.
         self.remaining
             .fetch_add(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: `allocate` got the block from `inner` with this layout (caller's duty).
-        unsafe { self.inner.deallocate(block, layout) }
     }
+
+    fn reserve(&self, n: u64) -> bool {
+        // Ordering: only the number matters.
+        let taken = self
+            .remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(n)
+            });
+        taken.is_ok()
+    }
+}
+
+// SAFETY: the blocks are those of the allocator inside, which makes the same promise.
+unsafe impl HostAllocator for LimitedAllocator {
+    stands_around_another!();
 
     fn name(&self) -> &'static str {
         "limited"
@@ -319,5 +395,89 @@ unsafe impl HostAllocator for LimitedAllocator {
     fn refusals(&self) -> u64 {
         // Ordering: a statistic.
         self.refusals.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrt_async::SystemAllocator;
+
+    /// The system's allocator, which says that it has given back memory each time that it is asked to.
+    #[derive(Default)]
+    struct Trimmed {
+        system: SystemAllocator,
+        n_trimmed: AtomicU64,
+        n_zeros: AtomicU64,
+    }
+
+    // SAFETY: the blocks are the system allocator's, which makes the same promise.
+    unsafe impl HostAllocator for Trimmed {
+        fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+            self.system.allocate(layout)
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+            // SAFETY: the caller's promise.
+            unsafe { self.system.deallocate(block, layout) }
+        }
+
+        fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
+            let is_cleared = u64::from(contents == Contents::Zeros);
+            self.n_zeros.fetch_add(is_cleared, Ordering::Relaxed);
+            self.system.allocate_initialised(layout, contents)
+        }
+
+        unsafe fn deallocate_initialised(&self, block: NonNull<u8>, layout: Layout) {
+            // SAFETY: the caller's promise.
+            unsafe { self.system.deallocate_initialised(block, layout) }
+        }
+
+        fn trim(&self) -> usize {
+            let n_before = self.n_trimmed.fetch_add(1, Ordering::Relaxed);
+            usize::from(n_before == 0)
+        }
+
+        fn name(&self) -> &'static str {
+            "trimmed"
+        }
+    }
+
+    #[test]
+    fn what_nobody_uses_is_given_back_before_memory_is_refused() {
+        let inner = Arc::new(Trimmed::default());
+        let limited = LimitedAllocator::new(inner.clone(), 100);
+        let layout = Layout::from_size_align(101, 1).unwrap();
+        for n in 1..3 {
+            assert!(limited.allocate(layout).is_none());
+            assert_eq!(inner.n_trimmed.load(Ordering::Relaxed), n);
+            assert_eq!(limited.refusals(), n);
+        }
+        let fixed = FixedSizeAllocator::new(inner.clone(), 100, |_| ());
+        assert!(fixed.allocate(layout).is_none());
+        assert_eq!(inner.n_trimmed.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn allocators_that_stand_around_another_hand_on_what_bytes_are_to_be() {
+        let inner = Arc::new(Trimmed::default());
+        let plain: Arc<dyn HostAllocator> = inner.clone();
+        let around: [Arc<dyn HostAllocator>; 3] = [
+            Arc::new(ProfiledAllocator::new(plain.clone())),
+            Arc::new(FixedSizeAllocator::new(plain.clone(), 1 << 20, |_| ())),
+            Arc::new(LimitedAllocator::new(plain.clone(), 1 << 20)),
+        ];
+        let layout = Layout::from_size_align(1 << 20, 64).unwrap();
+        for allocator in around {
+            let n_before = inner.n_zeros.load(Ordering::Relaxed);
+            for contents in [Contents::Zeros, Contents::Unspecified] {
+                let block = allocator.allocate_initialised(layout, contents).unwrap();
+                // SAFETY: the block came from there with this layout, and its bytes are initialised.
+                unsafe { allocator.deallocate_initialised(block, layout) };
+            }
+            assert_eq!(inner.n_zeros.load(Ordering::Relaxed), n_before + 1);
+            allocator.trim();
+        }
+        assert_eq!(inner.n_trimmed.load(Ordering::Relaxed), 3);
     }
 }

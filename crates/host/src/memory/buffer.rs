@@ -27,7 +27,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use tfrt_async::{Error, Heap, Hold, HostAllocator, RangeLock, SharedBlock, Value};
+use tfrt_async::{Contents, Error, Heap, Hold, HostAllocator, RangeLock, SharedBlock, Value};
 
 /// Whole buffers are aligned to this many bytes at least: a line of the cache, and the widest vector
 /// that processors load.
@@ -87,10 +87,44 @@ impl HostBuffer {
         len_bytes: usize,
         alignment: usize,
     ) -> Option<HostBuffer> {
-        let mut buffer = UninitBuffer::allocate(allocator, len_bytes, alignment)?;
-        buffer.as_bytes_mut().fill(MaybeUninit::new(0));
-        // SAFETY: all bytes were just written.
-        Some(unsafe { buffer.assume_init() })
+        HostBuffer::initialised(allocator, len_bytes, alignment, Contents::Zeros)
+    }
+
+    /// Returns so many bytes that are anything, perhaps what another buffer held, aligned to [`BUFFER_ALIGNMENT`] at
+    /// least, if `allocator` has them: for who writes all of them before anybody reads them. `alignment` is a power of
+    /// two, or `None` is returned.
+    ///
+    /// In builds for development all of them are 0xff, which no float and few integers survive: so tests find who
+    /// relies on zeros.
+    pub fn unspecified(
+        allocator: &Arc<dyn HostAllocator>,
+        len_bytes: usize,
+        alignment: usize,
+    ) -> Option<HostBuffer> {
+        let contents = Contents::Unspecified;
+        let mut buffer = HostBuffer::initialised(allocator, len_bytes, alignment, contents)?;
+        if cfg!(debug_assertions)
+            && let Some(bytes) = buffer.as_bytes_mut()
+        {
+            bytes.fill(0xff);
+        }
+        Some(buffer)
+    }
+
+    fn initialised(
+        allocator: &Arc<dyn HostAllocator>,
+        len_bytes: usize,
+        alignment: usize,
+        contents: Contents,
+    ) -> Option<HostBuffer> {
+        let layout = Layout::from_size_align(len_bytes, alignment).ok()?;
+        let layout = layout.align_to(BUFFER_ALIGNMENT).ok()?;
+        let block =
+            SharedBlock::allocate_initialised(allocator, layout, contents, RangeLock::new())?;
+        Some(HostBuffer {
+            range: 0..len_bytes,
+            memory: Memory::Own(block),
+        })
     }
 
     /// Returns a copy of bytes, aligned to [`BUFFER_ALIGNMENT`], if `allocator` has room for it.
@@ -532,7 +566,10 @@ impl UninitBuffer {
     ///
     /// All bytes were written.
     #[inline]
-    pub unsafe fn assume_init(self) -> HostBuffer {
+    pub unsafe fn assume_init(mut self) -> HostBuffer {
+        // SAFETY: the caller says so; from here on bytes are written as such. By the field's invariant it is the only
+        // handle.
+        unsafe { self.block.assume_initialised() };
         HostBuffer {
             range: 0..self.block.len_bytes(),
             memory: Memory::Own(self.block),
@@ -688,7 +725,27 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_zeros_or_unspecified_also_when_it_was_used_before() {
+        for len_bytes in [0, 100, 100_000, 5_000_000] {
+            for _ in 0..3 {
+                let mut zeros = HostBuffer::zeroed(&allocator(), len_bytes, 1).unwrap();
+                let bytes = zeros.as_bytes_mut().unwrap();
+                assert!(bytes.iter().all(|byte| *byte == 0) && bytes.len() == len_bytes);
+                bytes.fill(0xab);
+                drop(zeros);
+                let any = HostBuffer::unspecified(&allocator(), len_bytes, 256).unwrap();
+                assert_eq!((any.len_bytes(), any.address() % 256), (len_bytes, 0));
+                if cfg!(debug_assertions) {
+                    assert!(any.read().unwrap().iter().all(|byte| *byte == 0xff));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn memory_that_there_is_not_is_refused() {
+        assert!(HostBuffer::unspecified(&allocator(), usize::MAX, 1).is_none());
+        assert!(HostBuffer::unspecified(&allocator(), 8, 96).is_none());
         assert!(HostBuffer::zeroed(&allocator(), usize::MAX, 1).is_none());
         assert!(HostBuffer::zeroed(&allocator(), 8, 96).is_none());
         let empty = HostBuffer::zeroed(&allocator(), 0, 1).unwrap();

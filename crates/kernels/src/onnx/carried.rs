@@ -79,7 +79,8 @@ impl Carried {
         })
     }
 
-    /// Makes a tensor for a result: of zeros, or of numbers that stand for empty strings.
+    /// Allocates a tensor for a result, which the operation must write, every element; for strings one of numbers that
+    /// stand for empty ones.
     ///
     /// # Errors
     ///
@@ -99,13 +100,16 @@ impl Carried {
         extents: &[usize],
     ) -> Result<DenseHostTensor, Error> {
         let shape = TensorShape::new(extents)?;
-        let zeroed = |dtype| {
-            let metadata = TensorMetadata::new(dtype, shape.clone());
-            DenseHostTensor::zeroed(execution.host().allocator(), metadata)
-        };
+        let allocator = execution.host().allocator();
         match &self.kind {
-            Kind::Numbers(dtype) => zeroed(*dtype),
-            Kind::Strings(..) => zeroed(DType::Ui64).map_err(|_| no_memory(&shape)),
+            Kind::Numbers(dtype) => {
+                let metadata = TensorMetadata::new(*dtype, shape);
+                DenseHostTensor::unspecified(allocator, metadata)
+            }
+            Kind::Strings(..) => {
+                let metadata = TensorMetadata::new(DType::Ui64, shape.clone());
+                DenseHostTensor::zeroed(allocator, metadata).map_err(|_| no_memory(&shape))
+            }
         }
     }
 

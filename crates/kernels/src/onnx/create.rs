@@ -51,7 +51,7 @@ fn eye_like(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = node.dtype("dtype")?.unwrap_or(x.metadata().dtype);
     let diagonal = node.attributes.integer_or("k", 0)?;
     let one = node.constant(dtype, 1.0)?;
-    let out = node.output(dtype, &shape)?;
+    let out = node.zeros(dtype, &shape)?;
     let size = dtype.size_bytes().unwrap_or(1);
     {
         let (one, mut writing) = (one.read()?, out.write()?);

@@ -116,7 +116,7 @@ pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Output
     expect_defined(node, function.result(x.dtype()))?;
     let metadata = pointwise::binary_metadata(function, x.metadata(), y.metadata())
         .map_err(|error| node.told(&error))?;
-    let out = DenseHostTensor::zeroed(node.execution.host().allocator(), metadata)?;
+    let out = DenseHostTensor::unspecified(node.execution.host().allocator(), metadata)?;
     let chain = binary_into(node.execution, function, x, y, &out)?;
     Ok(Outputs::later(out, chain))
 }

@@ -292,7 +292,7 @@ fn affine_grid(node: &Node<'_>) -> Result<Outputs, Error> {
     let mut extents = vec![size[0]];
     extents.extend_from_slice(&size[2..]);
     extents.push(rank);
-    let out = node.output(DType::F64, &extents)?;
+    let out = node.zeros(DType::F64, &extents)?;
     let numbers = node.inputs.numbers(0)?;
     let mut writing = out.write()?;
     let spatial = &size[2..];

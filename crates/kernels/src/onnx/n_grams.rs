@@ -89,7 +89,7 @@ fn count<K: Clone + Eq + Hash>(
     };
     let mut extents = Dims::from_slice(&shape[..shape.len() - 1]);
     extents.push(n_counts);
-    let out = node.output(DType::F32, &extents)?;
+    let out = node.zeros(DType::F32, &extents)?;
     let mut weight_of = Vec::new();
     if weight_of.try_reserve_exact(n_counts).is_err() {
         return Err(Error::resource_exhausted(format!(

@@ -110,12 +110,22 @@ impl From<Optional> for Outputs {
 }
 
 impl Node<'_> {
-    /// A tensor of zeros for a result.
+    /// Allocates a tensor for a result. Its contents are unspecified: the operation must write every element.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` or `ResourceExhausted` if there is no memory for it.
     pub fn output(&self, dtype: DType, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+        let metadata = TensorMetadata::new(dtype, TensorShape::new(extents)?);
+        DenseHostTensor::unspecified(self.execution.host().allocator(), metadata)
+    }
+
+    /// Allocates a tensor of zeros, for an operation that writes some elements only.
+    ///
+    /// # Errors
+    ///
+    /// See [`output`](Self::output) for errors.
+    pub fn zeros(&self, dtype: DType, extents: &[usize]) -> Result<DenseHostTensor, Error> {
         let metadata = TensorMetadata::new(dtype, TensorShape::new(extents)?);
         DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
     }

@@ -173,7 +173,7 @@ fn unpool(node: &Node<'_>) -> Result<Outputs, Error> {
             format_args!("has {found} positions for {wanted} elements"),
         ));
     }
-    let out = node.output(dtype, &output)?;
+    let out = node.zeros(dtype, &output)?;
     let n_elements = inferred
         .iter()
         .try_fold(1_usize, |n, extent| n.checked_mul(*extent));

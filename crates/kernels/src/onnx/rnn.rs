@@ -196,7 +196,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
         match node.inputs.has(index) {
             false => {
                 node.beside.set_aside(states, size_of::<f64>())?;
-                super::dispatch::to_f64(&node.output(DType::F64, &sizes.states())?)
+                super::dispatch::to_f64(&node.zeros(DType::F64, &sizes.states())?)
             }
             true => {
                 let list = node.inputs.numbers(index)?;
@@ -212,7 +212,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
     };
     let (mut h, mut c) = (initial(5)?, initial(6)?);
     let lens = lens(node, &sizes)?;
-    let out = node.output(DType::F64, &sizes.all())?;
+    let out = node.zeros(DType::F64, &sizes.all())?;
     node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
     let mut all = super::dispatch::to_f64(&out)?;
     drop(out);

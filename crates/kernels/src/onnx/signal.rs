@@ -121,7 +121,7 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
     *output
         .last_mut()
         .ok_or_else(|| node.error("there is no dimension"))? = parts_out;
-    let out = node.output(DType::F64, &output)?;
+    let out = node.zeros(DType::F64, &output)?;
     let numbers = node.inputs.numbers(0)?;
     let stride = extents[axis + 1..extents.len() - 1]
         .iter()
@@ -216,7 +216,7 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
     let is_onesided = node.attributes.flag("onesided", true)?;
     let n_out = if is_onesided { len / 2 + 1 } else { len };
     let output = [batch, n_frames, n_out, 2];
-    let out = node.output(DType::F64, &output)?;
+    let out = node.zeros(DType::F64, &output)?;
     let numbers = node.inputs.numbers(0)?;
     set_aside_for_row(node, len, &out)?;
     let mut writing = out.write()?;
@@ -265,7 +265,7 @@ fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
         )));
     }
     let n_bins = len / 2 + 1;
-    let out = node.output(DType::F64, &[n_bins, bands])?;
+    let out = node.zeros(DType::F64, &[n_bins, bands])?;
     let to_mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let step = (to_mel(upper) - to_mel(lower)) / float(bands + 2);
     let bin = |index: usize| {

@@ -194,7 +194,7 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
     let allows_others = node.attributes.flag("zeros", true)?;
     let mut extents = x.metadata().shape.to_dims();
     extents.push(categories.len());
-    let out = node.output(DType::F32, &extents)?;
+    let out = node.zeros(DType::F32, &extents)?;
     let places = categories.iter().zip(0..);
     let places: HashMap<&Key, usize> = places.collect();
     let mut writing = out.write()?;

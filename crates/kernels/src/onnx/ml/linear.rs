@@ -111,8 +111,8 @@ impl Learned for Classifier {
             return Err(node.inputs.error(0, message));
         }
         let width = self.n_scores();
-        let tokens = node.output(DType::I64, &[rows.n_rows])?;
-        let scores = node.output(DType::F32, &[rows.n_rows, width])?;
+        let tokens = node.zeros(DType::I64, &[rows.n_rows])?;
+        let scores = node.zeros(DType::F32, &[rows.n_rows, width])?;
         let labels = self.labels.clone();
         let chain = fill_two::<i64, f32>(
             node.execution,

@@ -82,7 +82,7 @@ impl Learned for DictVectorizer {
             }
             values => {
                 let values = values.as_dense()?;
-                let out = node.output(values.dtype(), &extents)?;
+                let out = node.zeros(values.dtype(), &extents)?;
                 let size = out.dtype().size_bytes().unwrap_or(1);
                 let (reading, mut writing) = (values.read()?, out.write()?);
                 for (place, value) in places.zip(reading.bytes().chunks_exact(size)) {

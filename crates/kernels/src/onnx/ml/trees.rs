@@ -205,7 +205,7 @@ impl Ensemble {
         let n_rows = rows.n_rows;
         let operations = self.trees.extents().1.saturating_mul(OPERATIONS);
         let chunk = parallel::chunk_len(operations.saturating_add(n), if n < 1024 { 8 } else { 1 });
-        let out = node.output(O::DTYPE, &[n_rows, n])?;
+        let out = node.zeros(O::DTYPE, &[n_rows, n])?;
         let trees = self.trees.clone();
         match self.finish.clone() {
             Finish::Sums { base, transform } => {
@@ -227,7 +227,7 @@ impl Ensemble {
             }
             Finish::Classes(classes) => {
                 let labels = classes.labels.clone();
-                let tokens = node.output(DType::I64, &[n_rows])?;
+                let tokens = node.zeros(DType::I64, &[n_rows])?;
                 let chain = fill_two::<i64, O>(
                     node.execution,
                     n_rows,

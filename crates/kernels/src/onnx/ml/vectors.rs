@@ -211,7 +211,7 @@ impl Regressor {
 impl Learned for Regressor {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
-        let out = node.output(DType::F32, &[rows.n_rows, 1])?;
+        let out = node.zeros(DType::F32, &[rows.n_rows, 1])?;
         let chain = parallel::fill::<f32>(node.execution, &out, chunk, move |first, part| {
             let reading = rows.tensor.read()?;
             let of_part = rows.part(reading.elements::<f32>()?, first, first + part.len());
@@ -245,8 +245,8 @@ impl Learned for Classifier {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
         let width = self.classes.n_scores();
-        let tokens: DenseHostTensor = node.output(DType::I64, &[rows.n_rows])?;
-        let scores = node.output(DType::F32, &[rows.n_rows, width])?;
+        let tokens: DenseHostTensor = node.zeros(DType::I64, &[rows.n_rows])?;
+        let scores = node.zeros(DType::F32, &[rows.n_rows, width])?;
         let labels = self.classes.labels.clone();
         let chain = fill_two::<i64, f32>(
             node.execution,

@@ -1,0 +1,127 @@
+//! Who gives idle memory back to the system while nothing comes and goes.
+//!
+//! Whoever frees a large block looks, now and then, whether others were idle for too long. When a service goes quiet,
+//! nobody does. So hosts lend the timers that they have anyway for deadlines: while memory is idle, one timer looks
+//! each second; when there is none, there is no timer either. No thread is made for a process that has no host.
+//!
+//! ```text
+//!               tend_memory              wake: a block lies idle
+//!  no keeper --------------> not tended ------------------------> tended: a timer is set
+//!      ^                       |    ^                                |
+//!      +-- no host lives ------+    +---- nothing is idle, or -------+
+//!                                         the timer's host ends
+//! ```
+
+use std::sync::{Arc, Weak};
+
+use super::large::{PERIOD, idle_bytes, sweep_if_due};
+use super::{USES_FREE_LISTS, trim_memory};
+use crate::queue::TimerQueue;
+use crate::sync::statistic::{AtomicU32, Mutex, MutexGuard, Ordering};
+
+const NO_KEEPER: u32 = 0;
+const NOT_TENDED: u32 = 1;
+const TENDED: u32 = 2;
+
+/// One of the three above. Changed from and to [`NO_KEEPER`] by whoever has the lock of [`KEEPERS`].
+static STATE: AtomicU32 = AtomicU32::new(NO_KEEPER);
+
+/// The timers of hosts.
+static KEEPERS: Mutex<Vec<Weak<TimerQueue>>> = Mutex::new(Vec::new());
+
+fn keepers() -> MutexGuard<'static, Vec<Weak<TimerQueue>>> {
+    KEEPERS
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Says that somebody uses memory, as long as the result lives, and lends the timers that look each second, while large
+/// blocks are idle, for those that nobody has used for a second, and give them back to the system.
+///
+/// When the last result of this function is dropped, all that is idle goes back.
+pub fn tend_memory(timers: &Arc<TimerQueue>) -> Tending {
+    if USES_FREE_LISTS {
+        let mut keepers = keepers();
+        keepers.retain(|keeper| keeper.strong_count() > 0);
+        keepers.push(Arc::downgrade(timers));
+        // Ordering: a hint; timers are under the lock.
+        let _ = STATE.compare_exchange(NO_KEEPER, NOT_TENDED, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    // Ordering: only the number matters.
+    N_TENDING.fetch_add(1, Ordering::Relaxed);
+    Tending(())
+}
+
+/// How many use memory.
+static N_TENDING: AtomicU32 = AtomicU32::new(0);
+
+/// Somebody who uses memory: [`tend_memory`].
+#[derive(Debug)]
+#[must_use = "memory that is idle goes back when it is dropped"]
+pub struct Tending(());
+
+impl Drop for Tending {
+    fn drop(&mut self) {
+        // Ordering: only the number matters.
+        if N_TENDING.fetch_sub(1, Ordering::Relaxed) == 1 {
+            trim_memory();
+        }
+    }
+}
+
+/// Sets a timer if nobody has done so: a block lies idle.
+#[inline]
+pub(super) fn wake() {
+    // Ordering: a hint; if it is missed, the next block that comes back sets the timer.
+    if STATE.load(Ordering::Relaxed) == NOT_TENDED {
+        begin();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin() {
+    // Ordering: of all that see it only one goes on; nothing else is read.
+    let exchange = STATE.compare_exchange(NOT_TENDED, TENDED, Ordering::Relaxed, Ordering::Relaxed);
+    if exchange.is_ok() {
+        Turn.set();
+    }
+}
+
+/// The duty to look for idle memory, which one timer has at a time. Dropped with its timer, it may begin anew.
+struct Turn;
+
+impl Turn {
+    /// Sets a timer of a host that lives.
+    fn set(self) {
+        let mut keepers = keepers();
+        let Some(timers) = keepers.iter().find_map(Weak::upgrade) else {
+            keepers.clear();
+            drop(self);
+            // Ordering: a hint; those who change it from this have the lock.
+            STATE.store(NO_KEEPER, Ordering::Relaxed);
+            return;
+        };
+        drop(keepers);
+        timers.schedule_after(PERIOD, move || self.look());
+    }
+
+    fn look(self) {
+        sweep_if_due();
+        if idle_bytes() > 0 {
+            return self.set();
+        }
+        drop(self);
+        // What came meanwhile has found that somebody looks.
+        if idle_bytes() > 0 {
+            wake();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Ordering: a hint.
+        STATE.store(NOT_TENDED, Ordering::Relaxed);
+    }
+}
