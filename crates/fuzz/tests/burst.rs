@@ -39,6 +39,9 @@ const N_CALLS: i32 = 20_000;
 /// faster. A list with an entry for each call would keep megabytes.
 const MAX_LEFT: usize = 256 << 10;
 
+/// Who watches over calls ends at its next look after the last one.
+const SETTLING: Duration = Duration::from_secs(3);
+
 type Promises = Arc<Mutex<Vec<(Promise<i32>, i32)>>>;
 
 /// Has so many calls wait at one time, each with a deadline, and then go on.
@@ -65,10 +68,11 @@ fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
     }
 }
 
-/// The bytes that are held in all when nothing happens, but for idle ones of free lists.
+/// The bytes that are held in all when nothing happens, but for idle ones of free lists: once they are as few as is
+/// wanted, or the fewest of some seconds.
 ///
 /// Threads take back what others have freed for them when they wake, so a few calls are made meanwhile.
-fn at_rest(runtime: &Runtime, promises: &Promises) -> usize {
+fn at_rest(runtime: &Runtime, promises: &Promises, wanted: usize) -> usize {
     let held = || {
         let memory = memory_stats();
         let bytes = |n| usize::try_from(n).expect("it is an amount of memory");
@@ -76,9 +80,8 @@ fn at_rest(runtime: &Runtime, promises: &Promises) -> usize {
     };
     let begin = Instant::now();
     let mut least = held();
-    while begin.elapsed() < Duration::from_millis(500) {
+    while least > wanted && begin.elapsed() < SETTLING {
         burst(runtime, promises, 10);
-        // Who watches over calls ends a little after the last one.
         std::thread::sleep(Duration::from_millis(50));
         least = least.min(held());
     }
@@ -105,9 +108,9 @@ fn bursts_of_calls_leave_no_memory_behind() {
             .queue(queue)
             .build();
         burst(&runtime, &promises, 10);
-        let (before, cells) = (at_rest(&runtime, &promises), counters().live_cells);
+        let (before, cells) = (at_rest(&runtime, &promises, 0), counters().live_cells);
         burst(&runtime, &promises, N_CALLS);
-        let after = at_rest(&runtime, &promises);
+        let after = at_rest(&runtime, &promises, before + MAX_LEFT);
         let left = after.saturating_sub(before);
         let name = runtime.host().queue().name();
         println!("{name}: {before} bytes before, {left} more after {N_CALLS} calls");
