@@ -18,7 +18,7 @@ use super::{AnyError, OpenError};
 /// let text = "func.func @main() {\n  %x = tfrt.add.i32 %a, %a\n  tfrt.return\n}";
 /// let error = AnyError::from(Runtime::new().compile("main.mlir", text).unwrap_err());
 /// let problems = error.problems();
-/// assert_eq!(problems[0].code, Some("TF0202"));
+/// assert_eq!(problems[0].code, Some("TF0201"));
 /// assert_eq!(problems[0].location.as_ref().unwrap().to_string(), "main.mlir:2:21");
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```

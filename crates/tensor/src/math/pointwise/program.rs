@@ -80,7 +80,7 @@ impl Step {
 ///     Step::Binary(BinaryFunction::Add, [Operand::Step(0), Operand::Input(1)]),
 ///     Step::Unary(UnaryFunction::Relu, Operand::Step(1)),
 /// ])?;
-/// let (x, b) = ([1.0_f32, -4.0, 2.0, 0.5], [1.0, 3.0]);
+/// let (x, b) = ([1.0_f32, -4.0, 2.0, 0.5], [1.0_f32, 3.0]);
 /// let (x, b) = (TensorView::new(&x, &[2, 2])?, TensorView::new(&b, &[2])?);
 /// let mut out = [0.0_f32; 4];
 /// program.run(&[(&x).into(), (&b).into()], TensorViewMut::new(&mut out, &[2, 2])?.into())?;
