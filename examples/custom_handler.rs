@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tfrt::corert::{
     CoreRuntime, Handles, Op, OpAttrs, OpCall, OpHandler, TensorHandle, conformance,
 };
-use tfrt::host::Device;
+use tfrt::host::DeviceId;
 use tfrt::{AsyncValue, Error, Runtime};
 
 /// Tries the handler, registers it, and calls operations.
@@ -94,7 +94,7 @@ impl OpHandler for CountingHandler {
         "counting"
     }
 
-    fn device(&self) -> Device {
+    fn device(&self) -> DeviceId {
         self.next.device()
     }
 

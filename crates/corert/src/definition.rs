@@ -140,6 +140,7 @@ impl Formats {
             TensorFormat::ScalarHost => self.scalar,
             TensorFormat::StringHost => self.string,
             TensorFormat::CooHost => self.coo,
+            TensorFormat::Device => false,
         }
     }
 }

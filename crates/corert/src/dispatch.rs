@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::trace::{Level, Scope};
-use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, guarded};
+use tfrt_host::{
+    AsyncValue, Chain, DType, DeviceId, Error, ExecutionContext, HostContext, guarded,
+};
 use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert};
 
 use crate::TensorHandle;
@@ -19,7 +21,6 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::deferred::Deferred;
 use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
-use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, Op, OpCall, Short};
@@ -89,7 +90,12 @@ impl Op for RegisteredOp {
         for index in (0..call.inputs.len()).rev() {
             let input = call.inputs.get(index);
             if input.home() != home {
-                check_home(definition.name(), index, input, home)?;
+                check_home(
+                    definition.name(),
+                    index,
+                    input,
+                    (home, call.execution.host()),
+                )?;
             }
             if input.is_there() {
                 continue;
@@ -100,7 +106,8 @@ impl Op for RegisteredOp {
                     let error = error.clone();
                     // What is wrong with the call itself is said first.
                     for before in 0..index {
-                        check_home(definition.name(), before, call.inputs.get(before), home)?;
+                        let place = (home, call.execution.host());
+                        check_home(definition.name(), before, call.inputs.get(before), place)?;
                     }
                     return Ok(failed(definition, home, n_results, error, call.chain));
                 }
@@ -464,15 +471,20 @@ fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error 
 
 /// Says what is wrong with the place of an input.
 #[cold]
-fn check_home(op: &str, index: usize, input: &TensorHandle, home: Home) -> Result<(), Error> {
+fn check_home(
+    op: &str,
+    index: usize,
+    input: &TensorHandle,
+    (home, host): (Home, &HostContext),
+) -> Result<(), Error> {
     let found = input.home();
     let message = if found.runtime != home.runtime {
         of_another_runtime(op, index)
     } else if found.device != home.device {
         format!(
             "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
-            found.device.device().name(),
-            home.device.device().name()
+            host.devices().name_of(found.device),
+            host.devices().name_of(home.device)
         )
     } else {
         return Ok(());

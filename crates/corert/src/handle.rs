@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::{AnyAsyncValue, AsyncValue, Device, Error, Heap, Record, RequestContext, Value};
+use tfrt_host::{AnyAsyncValue, AsyncValue, DeviceId, Error, Heap, Record, RequestContext, Value};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use crate::device::DeviceId;
 use crate::ending::{Outcome, until_cancelled};
 use crate::runtime::RuntimeId;
 
@@ -214,9 +213,9 @@ impl TensorHandle {
         Some(&self.metadata()?.shape)
     }
 
-    /// Where the tensor is, or will be.
-    pub fn device(&self) -> Device {
-        self.home.device.device()
+    /// Where the tensor is, or will be: a number in the list of the host's devices.
+    pub fn device(&self) -> DeviceId {
+        self.home.device
     }
 
     /// The tensor as a value to be waited for. It fails at the latest when the context is cancelled that the

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::{Device, Error, ErrorCode, Heap, Value};
+use tfrt_host::{DeviceId, Error, ErrorCode, Heap, Value};
 
 use crate::op::Op;
 
@@ -26,13 +26,13 @@ pub use logging::LoggingOpHandler;
 /// ```
 /// use std::sync::Arc;
 /// use tfrt_corert::{CoreRuntime, Op, OpHandler};
-/// use tfrt_host::{Device, Error, HostContext, kernel::KernelRegistry};
+/// use tfrt_host::{DeviceId, Error, HostContext, kernel::KernelRegistry};
 ///
 /// struct Asking(Arc<dyn OpHandler>);
 ///
 /// impl OpHandler for Asking {
 ///     fn name(&self) -> &str { "asking" }
-///     fn device(&self) -> Device { self.0.device() }
+///     fn device(&self) -> DeviceId { self.0.device() }
 ///     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
 ///         self.0.find(&format!("tf.{op}"))
 ///     }
@@ -49,7 +49,7 @@ pub trait OpHandler: Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// The device that the results of its operations are on.
-    fn device(&self) -> Device;
+    fn device(&self) -> DeviceId;
 
     /// Finds an operation.
     ///
@@ -77,12 +77,12 @@ impl fmt::Debug for OpHandlerRef {
 /// The end of a row of handlers: it knows no operation.
 #[derive(Debug)]
 pub struct NullOpHandler {
-    device: Device,
+    device: DeviceId,
 }
 
 impl NullOpHandler {
     /// Returns a handler that knows nothing, for a device.
-    pub fn new(device: Device) -> NullOpHandler {
+    pub fn new(device: DeviceId) -> NullOpHandler {
         NullOpHandler { device }
     }
 }
@@ -92,8 +92,8 @@ impl OpHandler for NullOpHandler {
         "null"
     }
 
-    fn device(&self) -> Device {
-        self.device.clone()
+    fn device(&self) -> DeviceId {
+        self.device
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
@@ -133,7 +133,7 @@ impl OpHandler for FallbackOpHandler {
         &self.name
     }
 
-    fn device(&self) -> Device {
+    fn device(&self) -> DeviceId {
         self.handlers[0].device()
     }
 

@@ -5,20 +5,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use tfrt_host::{Device, Error, HostContext, RequestContext};
-use tfrt_tensor::{DenseHostTensor, Element, Tensor};
+use tfrt_host::{DeviceId, DeviceKind, DeviceRef, Error, HostContext, RequestContext};
+use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 
 use crate::TensorHandle;
 use crate::context::Context;
 use crate::definition::OpRegistry;
-use crate::device::DeviceId;
 use crate::handle::Home;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
 use crate::ops;
-
-/// The name of the device that every host has.
-const HOST_DEVICE: &str = "CPU:0";
 
 /// Tells runtimes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +47,6 @@ pub struct CoreRuntime {
 /// What all runtimes of a host share. It does not lead back to the host, which keeps it.
 struct Shared {
     id: RuntimeId,
-    host_device: DeviceId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
     cpu: OnceLock<Arc<dyn OpHandler>>,
 }
@@ -62,16 +57,11 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 impl CoreRuntime {
     /// Returns the runtime of a host.
     pub fn new(host: &HostContext) -> CoreRuntime {
-        let shared = host.shared(|host| {
-            let device = host.devices().get(HOST_DEVICE);
-            let device = device.unwrap_or_else(|| Device::new("cpu", HOST_DEVICE));
-            Shared {
-                // Ordering: a statistic.
-                id: RuntimeId(NEXT.fetch_add(1, Ordering::Relaxed)),
-                host_device: DeviceId::of(&device),
-                handlers: RwLock::default(),
-                cpu: OnceLock::new(),
-            }
+        let shared = host.shared(|_| Shared {
+            // Ordering: a statistic.
+            id: RuntimeId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            handlers: RwLock::default(),
+            cpu: OnceLock::new(),
         });
         CoreRuntime {
             host: host.clone(),
@@ -89,8 +79,25 @@ impl CoreRuntime {
     }
 
     /// The host's own device.
-    pub fn device(&self) -> Device {
-        self.shared.host_device.device()
+    pub fn device(&self) -> DeviceRef {
+        let device = self.host.devices().by_id(DeviceId::HOST);
+        device.expect("every host has it")
+    }
+
+    /// The device that a tensor is on, or will be.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a handle of another runtime.
+    pub fn device_of(&self, handle: &TensorHandle) -> Result<DeviceRef, Error> {
+        let home = handle.home();
+        let device = match home.runtime == self.id() {
+            true => self.host.devices().by_id(home.device),
+            false => None,
+        };
+        device.ok_or_else(|| {
+            Error::invalid_argument("expected a tensor of this runtime, found one of another")
+        })
     }
 
     /// Returns a new context for calls.
@@ -107,9 +114,9 @@ impl CoreRuntime {
     pub fn cpu(&self) -> Arc<dyn OpHandler> {
         let make = || -> Arc<dyn OpHandler> {
             Arc::new(CpuOpHandler::new(
-                "cpu",
+                DeviceKind::CPU.name(),
                 ops::registry(),
-                self.device(),
+                DeviceId::HOST,
                 None,
             ))
         };
@@ -127,7 +134,7 @@ impl CoreRuntime {
         Arc::new(CpuOpHandler::new(
             name,
             Arc::new(registry),
-            self.device(),
+            DeviceId::HOST,
             next,
         ))
     }
@@ -170,7 +177,7 @@ impl CoreRuntime {
         if let Some(handler) = handlers.get(name) {
             return Ok(handler.clone());
         }
-        if name == "cpu" {
+        if name == DeviceKind::CPU.name() {
             drop(handlers);
             return Ok(self.cpu());
         }
@@ -193,9 +200,14 @@ impl CoreRuntime {
         Ok(CoreRuntimeOp::new(op, Some(handler.clone()), self.id()))
     }
 
-    /// Returns a handle to a tensor on the host's device.
+    /// Returns a handle to a tensor, on the device that it is on.
     pub fn handle(&self, tensor: impl Into<Tensor>) -> TensorHandle {
-        TensorHandle::of_tensor(self.home(), tensor.into())
+        let tensor = tensor.into();
+        let home = Home {
+            device: device_of(&tensor),
+            ..self.home()
+        };
+        TensorHandle::of_tensor(home, tensor)
     }
 
     /// Returns a handle without a tensor.
@@ -223,7 +235,7 @@ impl CoreRuntime {
     pub(crate) fn home(&self) -> Home {
         Home {
             runtime: self.id(),
-            device: self.shared.host_device,
+            device: DeviceId::HOST,
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Tensors of other formats, and on other devices.
 
-use tfrt_host::{Device, Error, ExecutionContext};
-use tfrt_tensor::{Tensor, TensorFormat, convert};
+use tfrt_host::{AsyncValue, DeviceRef, Error, ExecutionContext};
+use tfrt_tensor::{Tensor, TensorFormat, convert, transfer};
 
 use crate::TensorHandle;
 use crate::caller::Caller;
 use crate::context::Context;
-use crate::device::DeviceId;
 use crate::handle::{Home, Later, LaterMetadata};
 use crate::telling::{Called, Telling};
 
@@ -24,7 +23,7 @@ impl Context {
     pub fn transfer(
         &self,
         handle: &TensorHandle,
-        device: &Device,
+        device: &DeviceRef,
         format: TensorFormat,
     ) -> Result<TensorHandle, Error> {
         let caller = Caller::here();
@@ -52,7 +51,7 @@ impl Context {
 
 /// How tensors are transferred.
 pub(crate) struct Transfer<'a> {
-    pub(crate) device: &'a Device,
+    pub(crate) device: &'a DeviceRef,
     pub(crate) format: TensorFormat,
     pub(crate) execution: &'a ExecutionContext,
     pub(crate) caller: Caller,
@@ -62,7 +61,7 @@ impl Transfer<'_> {
     /// Whether a tensor is known to be there already, as it should.
     fn is_needless(&self, handle: &TensorHandle) -> bool {
         let is_so = |tensor: &Tensor| tensor.format() == self.format;
-        let is_here = handle.home().device == DeviceId::of(self.device);
+        let is_here = handle.home().device == self.device.id();
         is_here && matches!(handle.tensor(), Some(Ok(tensor)) if is_so(tensor))
     }
 
@@ -72,58 +71,68 @@ impl Transfer<'_> {
         handle: &TensorHandle,
         begin: impl FnOnce() -> Result<G, Error>,
     ) -> Result<TensorHandle, Error> {
-        let (device, format) = (self.device, self.format);
-        if device.type_name() != "cpu" {
-            let (name, kind) = (device.name(), device.type_name());
+        let contract = self.execution.host().devices().contract(self.device)?;
+        let is_host = contract.memory().is_host();
+        if is_host == (self.format == TensorFormat::Device) {
+            let (name, format) = (self.device.name(), self.format);
             return Err(Error::invalid_argument(format!(
-                "no tensor can be transferred to the device {name} of type {kind}: expected one of type cpu"
+                "the device {name} keeps no tensors of the format {format}"
             )));
         }
         if self.is_needless(handle) {
             return Ok(handle.clone());
         }
         let home = Home {
-            device: DeviceId::of(device),
+            device: self.device.id(),
             ..handle.home()
         };
-        let allocator = self.execution.host().allocator().clone();
-        let convert = move |tensor: &Tensor| match tensor.format() == format {
-            true => Ok(tensor.clone()),
-            false => convert::to_format(tensor, format, &allocator),
+        let known = match handle.tensor() {
+            Some(Err(error)) => return Ok(TensorHandle::of_error(home, error.clone())),
+            Some(Ok(tensor)) => Some(moved(tensor, self.device, self.format, self.execution)?),
+            None => None,
         };
-        match handle.tensor() {
-            Some(Err(error)) => Ok(TensorHandle::of_error(home, error.clone())),
-            Some(Ok(tensor)) => Ok(TensorHandle::of_tensor(home, convert(tensor)?)),
-            None => {
-                let guard = begin()?;
-                let metadata = match handle.metadata() {
-                    Some(metadata) => LaterMetadata::Known(metadata.clone()),
-                    None => LaterMetadata::Before(handle.described()),
-                };
-                let tensor = handle.to_async().try_map(move |tensor| {
-                    let _counted = guard;
-                    convert(tensor)
-                });
-                let telling = Telling::new(Called::Transfer, self.execution, self.caller);
-                let later = Later::new(telling.result(tensor), metadata);
-                let request = self.execution.request();
-                Ok(TensorHandle::of_later(home, later, request))
-            }
+        if let Some(Ok(tensor)) = known.as_ref().and_then(|tensor| tensor.get()) {
+            return Ok(TensorHandle::of_tensor(home, tensor.clone()));
         }
+        let guard = begin()?;
+        let metadata = match handle.metadata() {
+            Some(metadata) => LaterMetadata::Known(metadata.clone()),
+            None => LaterMetadata::Before(handle.described()),
+        };
+        let tensor = known.unwrap_or_else(|| {
+            let (device, format) = (self.device.clone(), self.format);
+            let execution = self.execution.clone();
+            handle.to_async().and_then_value(move |tensor| {
+                moved(tensor, &device, format, &execution).unwrap_or_else(AsyncValue::from_error)
+            })
+        });
+        let tensor = tensor.map(move |tensor| {
+            let _counted = guard;
+            tensor.clone()
+        });
+        let telling = Telling::new(Called::Transfer, self.execution, self.caller);
+        let later = Later::new(telling.result(tensor), metadata);
+        let request = self.execution.request();
+        Ok(TensorHandle::of_later(home, later, request))
     }
 }
 
-/// In which format a tensor is kept on a device by default.
-///
-/// # Errors
-///
-/// `InvalidArgument` for types of devices that keep no tensors.
-pub fn default_format(format: TensorFormat, device: &Device) -> Result<TensorFormat, Error> {
-    match (format, device.type_name()) {
-        (TensorFormat::StringHost, _) => Ok(format),
-        (_, "cpu") => Ok(TensorFormat::DenseHost),
-        (_, found) => Err(Error::invalid_argument(format!(
-            "failed to find dst device type for src_tensor_type={format} and dst_device_type={found}"
-        ))),
+/// Returns a tensor on a device, in a format.
+fn moved(
+    tensor: &Tensor,
+    device: &DeviceRef,
+    format: TensorFormat,
+    execution: &ExecutionContext,
+) -> Result<AsyncValue<Tensor>, Error> {
+    let allocator = execution.host().allocator().clone();
+    let convert = move |tensor: &Tensor| match tensor.format() == format {
+        true => Ok(tensor.clone()),
+        false => convert::to_format(tensor, format, &allocator),
+    };
+    let there = transfer(tensor, device, execution)?;
+    match there.get() {
+        Some(Ok(tensor)) => convert(tensor).map(AsyncValue::available),
+        Some(Err(error)) => Err(error.clone()),
+        None => Ok(there.try_map(convert)),
     }
 }

@@ -10,7 +10,9 @@ use tfrt_async::queue::{Clock, ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
 use tfrt_async::{Error, HostAllocator, SystemAllocator, Tending, tend_memory};
 
-use crate::device::{Device, DeviceManager};
+use crate::device::Devices;
+#[cfg(feature = "tensor")]
+use crate::device::{Device, DeviceId};
 use crate::executor::live::LiveFrames;
 use crate::kernel::KernelRegistry;
 use crate::memory::LimitedAllocator;
@@ -97,7 +99,7 @@ struct Inner {
     recorder: Option<Arc<Recorder>>,
     /// Whether somebody wants to hear of each kernel: the limits, the trace or the recorder.
     is_watched: bool,
-    devices: DeviceManager,
+    devices: Devices,
     shared: Mutex<TypeMap<SharedCell>>,
     /// The system's if there is none.
     clock: Option<Arc<dyn Clock>>,
@@ -130,7 +132,13 @@ pub struct HostContextBuilder {
     limiter: Option<Limiter>,
     stuck: Option<Stuck>,
     clock: Option<Arc<dyn Clock>>,
+    #[cfg(feature = "tensor")]
+    devices: Vec<MakeDevice>,
 }
+
+/// Makes a device for its number.
+#[cfg(feature = "tensor")]
+type MakeDevice = Box<dyn FnOnce(DeviceId) -> Arc<dyn Device> + Send>;
 
 impl HostContextBuilder {
     /// Runs tasks on `queue`. Default: one worker for each processor that the process may use.
@@ -199,10 +207,28 @@ impl HostContextBuilder {
         self
     }
 
+    /// Adds a device, which is made for its number. [`Devices::add`] does it later.
+    ///
+    /// # Panics
+    ///
+    /// When the host is made, if two devices have one name: a mistake of the program that embeds the runtime.
+    #[cfg(feature = "tensor")]
+    pub fn device(
+        mut self,
+        make: impl FnOnce(DeviceId) -> Arc<dyn Device> + Send + 'static,
+    ) -> Self {
+        self.devices.push(Box::new(make));
+        self
+    }
+
     /// Makes the host.
     pub fn build(self) -> HostContext {
-        let devices = DeviceManager::default();
-        devices.add(Device::new("cpu", "CPU:0"));
+        let devices = Devices::new();
+        #[cfg(feature = "tensor")]
+        for make in self.devices {
+            let added = devices.add(make);
+            assert!(added.is_ok(), "{added:?}");
+        }
         let allocator = self
             .allocator
             .unwrap_or_else(|| Arc::new(SystemAllocator::new()));
@@ -277,6 +303,8 @@ impl HostContext {
             limiter: None,
             stuck: None,
             clock: None,
+            #[cfg(feature = "tensor")]
+            devices: Vec::new(),
         }
     }
 
@@ -319,7 +347,7 @@ impl HostContext {
     }
 
     /// The devices.
-    pub fn devices(&self) -> &DeviceManager {
+    pub fn devices(&self) -> &Devices {
         &self.inner.devices
     }
 

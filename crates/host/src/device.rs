@@ -1,69 +1,313 @@
-//! The devices of a host, by name.
+//! The devices of a host: memory, and what works on it.
+//!
+//! Every host has [`DeviceId::HOST`], its own memory and processors. Others are added, each by a crate of its own
+//! that implements the contract `Device`: memory, and copies from and to it. A program and a user name a device as
+//! `GPU:0`; the name is looked up once, and from then on the device is its number.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use tfrt_async::{Heap, Value};
+use tfrt_async::{Error, Heap, Value};
 
-/// Something that holds tensors and runs kernels.
+#[cfg(feature = "tensor")]
+pub mod conformance;
+#[cfg(feature = "tensor")]
+mod contract;
+#[cfg(feature = "tensor")]
+mod host;
+#[cfg(feature = "tensor")]
+mod route;
+
+#[cfg(feature = "tensor")]
+pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target};
+#[cfg(feature = "tensor")]
+pub use host::HostDevice;
+#[cfg(feature = "tensor")]
+pub use route::{Route, route};
+
+/// The name of the device that every host has.
+const HOST_NAME: &str = "CPU:0";
+
+/// The number of a device in its host's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId(u16);
+
+impl DeviceId {
+    /// The host's memory and processors.
+    pub const HOST: DeviceId = DeviceId(0);
+
+    /// The place in the host's list.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// What sort of device it is: devices of one kind have the same kernels. A word, which is compared by what it says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceKind(&'static str);
+
+impl DeviceKind {
+    /// The processors of the host, with its memory.
+    pub const CPU: DeviceKind = DeviceKind("cpu");
+
+    /// Names a kind.
+    pub const fn new(name: &'static str) -> DeviceKind {
+        DeviceKind(name)
+    }
+
+    /// Names a kind that becomes known at run time: a plugin's. Each name is kept once, for the life of the process.
+    pub fn interned(name: &str) -> DeviceKind {
+        static KINDS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
+        let mut kinds = KINDS.write().unwrap_or_else(PoisonError::into_inner);
+        let known = kinds.iter().find(|known| **known == name);
+        DeviceKind(known.copied().unwrap_or_else(|| {
+            let name: &'static str = Box::leak(name.into());
+            kinds.push(name);
+            name
+        }))
+    }
+
+    /// The word.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Debug for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceKind({})", self.0)
+    }
+}
+
+/// One device of a host, by number and name: `!tfrt.device` in programs. Clones share the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
-    type_name: Arc<str>,
+pub struct DeviceRef {
+    id: DeviceId,
+    kind: DeviceKind,
     name: Arc<str>,
 }
 
-impl Device {
-    /// Names a device of a type: `cpu`, `CPU:0`.
-    pub fn new(type_name: &str, name: &str) -> Self {
-        Device {
-            type_name: type_name.into(),
-            name: name.into(),
-        }
+impl DeviceRef {
+    /// The number.
+    pub fn id(&self) -> DeviceId {
+        self.id
     }
 
-    /// The name of its type.
-    pub fn type_name(&self) -> &str {
-        &self.type_name
+    /// The kind.
+    pub fn kind(&self) -> DeviceKind {
+        self.kind
     }
 
-    /// Its own name.
+    /// The name: `CPU:0`.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-impl Value for Device {
+impl Value for DeviceRef {
     const NAME: &'static str = "!tfrt.device";
     type Storage = Heap;
 }
 
-/// The devices of a host.
-#[derive(Debug, Default)]
-pub struct DeviceManager {
-    devices: Mutex<Vec<Device>>,
+/// The devices of a host. None is ever taken out.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt_host::{DeviceId, DeviceKind, HostContext, kernel::KernelRegistry};
+///
+/// let host = HostContext::builder(KernelRegistry::new()).build();
+/// let device = host.devices().get("CPU:0").unwrap();
+/// assert_eq!((device.id(), device.kind()), (DeviceId::HOST, DeviceKind::CPU));
+/// ```
+#[derive(Debug)]
+pub struct Devices(
+    // Invariant: the host's is first, the number of each is its place, and names differ.
+    RwLock<Vec<Entry>>,
+);
+
+struct Entry {
+    device: DeviceRef,
+    #[cfg(feature = "tensor")]
+    contract: Arc<dyn Device>,
 }
 
-impl DeviceManager {
-    /// Adds a device, or returns the one that has its name already.
-    pub fn add(&self, device: Device) -> Device {
-        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(present) = devices.iter().find(|present| present.name == device.name) {
-            return present.clone();
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.device, f)
+    }
+}
+
+impl Devices {
+    /// Lists the host's own device.
+    pub(crate) fn new() -> Devices {
+        Devices(RwLock::new(vec![host_entry(DeviceId::HOST, HOST_NAME)]))
+    }
+
+    /// Gives the host's memory and processors one more name, as if they were another device; the device that has the
+    /// name already, if there is one of that kind.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if a device of another kind has the name, `ResourceExhausted` if there are 65,536 devices.
+    pub fn add_host(&self, name: &str) -> Result<DeviceRef, Error> {
+        match self.get(name) {
+            Some(present) if present.kind == DeviceKind::CPU => Ok(present),
+            _ => self.add_entry(|id| host_entry(id, name)),
         }
-        devices.push(device.clone());
-        device
+    }
+
+    /// Adds a device, which is made for its number: its memory says it.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if a device has its name, `ResourceExhausted` if there are 65,536 devices.
+    #[cfg(feature = "tensor")]
+    pub fn add(&self, make: impl FnOnce(DeviceId) -> Arc<dyn Device>) -> Result<DeviceRef, Error> {
+        self.add_entry(|id| {
+            let contract = make(id);
+            let device = DeviceRef {
+                id,
+                kind: contract.kind(),
+                name: contract.name().into(),
+            };
+            Entry { device, contract }
+        })
+    }
+
+    fn add_entry(&self, make: impl FnOnce(DeviceId) -> Entry) -> Result<DeviceRef, Error> {
+        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Ok(id) = u16::try_from(list.len()) else {
+            return Err(Error::resource_exhausted(
+                "a host has 65,536 devices at most",
+            ));
+        };
+        let entry = make(DeviceId(id));
+        let device = entry.device.clone();
+        if list
+            .iter()
+            .any(|present| present.device.name == device.name)
+        {
+            let name = device.name.escape_debug();
+            return Err(Error::already_exists(format!(
+                "two devices are called '{name}'"
+            )));
+        }
+        list.push(entry);
+        Ok(device)
     }
 
     /// Finds a device by name.
-    pub fn get(&self, name: &str) -> Option<Device> {
-        let devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-        devices.iter().find(|device| &*device.name == name).cloned()
+    pub fn get(&self, name: &str) -> Option<DeviceRef> {
+        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut devices = list.iter().map(|entry| &entry.device);
+        devices.find(|device| &*device.name == name).cloned()
     }
 
-    /// All devices, in the order in which they were added.
-    pub fn list(&self) -> Vec<Device> {
-        self.devices
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// Finds a device by number.
+    pub fn by_id(&self, id: DeviceId) -> Option<DeviceRef> {
+        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        list.get(id.index()).map(|entry| entry.device.clone())
+    }
+
+    /// The name of a device, for messages.
+    pub fn name_of(&self, id: DeviceId) -> Arc<str> {
+        match self.by_id(id) {
+            Some(device) => device.name,
+            None => "(unknown)".into(),
+        }
+    }
+
+    /// All devices, in the order of their numbers.
+    pub fn list(&self) -> Vec<DeviceRef> {
+        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        list.iter().map(|entry| entry.device.clone()).collect()
+    }
+
+    /// Returns what a device can do.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the device is not one of this host.
+    #[cfg(feature = "tensor")]
+    pub fn contract(&self, device: &DeviceRef) -> Result<Arc<dyn Device>, Error> {
+        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        match list.get(device.id.index()) {
+            Some(entry) if entry.device == *device => Ok(entry.contract.clone()),
+            _ => {
+                let name = device.name.escape_debug();
+                let message = format!("the device {name} belongs to another host");
+                Err(Error::invalid_argument(message))
+            }
+        }
+    }
+}
+
+fn host_entry(id: DeviceId, name: &str) -> Entry {
+    let device = DeviceRef {
+        id,
+        kind: DeviceKind::CPU,
+        name: name.into(),
+    };
+    Entry {
+        #[cfg(feature = "tensor")]
+        contract: Arc::new(HostDevice::new(id, name)),
+        device,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrt_async::ErrorCode;
+
+    #[test]
+    fn devices_are_found_by_name_and_by_number() {
+        let devices = Devices::new();
+        let one = devices.add_host("CPU:1").unwrap();
+        assert_eq!(devices.add_host("CPU:1").unwrap(), one);
+        assert_eq!((one.id().index(), one.kind().name()), (1, "cpu"));
+        assert_eq!(devices.get("CPU:1"), Some(one.clone()));
+        assert_eq!(devices.by_id(one.id()), Some(one));
+        assert_eq!(&*devices.name_of(DeviceId::HOST), "CPU:0");
+        assert!(devices.get("CPU:2").is_none() && devices.by_id(DeviceId(2)).is_none());
+        assert_eq!(devices.list().len(), 2);
+    }
+
+    #[test]
+    fn kinds_of_one_name_are_one() {
+        let kind = DeviceKind::interned(&["fa", "ke"].concat());
+        assert_eq!(kind, DeviceKind::new("fake"));
+        assert_eq!(
+            kind.name().as_ptr(),
+            DeviceKind::interned("fake").name().as_ptr()
+        );
+    }
+
+    #[cfg(feature = "tensor")]
+    #[test]
+    fn two_devices_of_one_name_are_refused() {
+        let devices = Devices::new();
+        let add = |name: &'static str| devices.add(|id| Arc::new(HostDevice::new(id, name)));
+        assert!(add("CPU:7").is_ok());
+        let error = add("CPU:7").unwrap_err();
+        assert_eq!(error.code(), ErrorCode::AlreadyExists);
+        assert_eq!(error.message(), "two devices are called 'CPU:7'");
+    }
+
+    #[cfg(feature = "tensor")]
+    #[test]
+    fn devices_of_another_host_are_refused() {
+        let (devices, others) = (Devices::new(), Devices::new());
+        let one = others.add_host("CPU:1").unwrap();
+        devices.add_host("CPU:2").unwrap();
+        let error = devices.contract(&one).err().unwrap();
+        assert_eq!(error.message(), "the device CPU:1 belongs to another host");
     }
 }

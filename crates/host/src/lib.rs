@@ -44,7 +44,7 @@ pub mod codes;
 #[cfg(not(loom))]
 mod context;
 #[cfg(not(loom))]
-mod device;
+pub mod device;
 #[cfg(not(loom))]
 #[allow(
     unsafe_code,
@@ -105,7 +105,7 @@ mod type_map;
 #[cfg(not(loom))]
 pub use context::{DiagnosticHandler, HostContext, HostContextBuilder, Limits};
 #[cfg(not(loom))]
-pub use device::{Device, DeviceManager};
+pub use device::{DeviceId, DeviceKind, DeviceRef, Devices};
 #[cfg(not(loom))]
 pub use executor::{guarded, is_in_kernel};
 #[cfg(not(loom))]

@@ -90,6 +90,12 @@ impl Encoded for Tensor {
                 encoder.own_part(lengths.flat_map(u64::to_le_bytes).collect());
                 encoder.own_part(tensor.strings().concat());
             }
+            Tensor::Device(tensor) => {
+                let (metadata, name) = (tensor.metadata(), tensor.device().name());
+                return Err(Error::invalid_argument(format!(
+                    "a tensor of {metadata} on the device {name} can't be stored or sent: transfer it to the host"
+                )));
+            }
         }
         Ok(())
     }

@@ -53,6 +53,12 @@ pub fn to_format(
             let copy = |tensor: &DenseHostTensor| tensor.deep_copy(allocator);
             Ok(CooHostTensor::new(shape, copy(indices)?, copy(values)?)?.into())
         }
+        (Tensor::Device(tensor), format) => {
+            let (metadata, name) = (tensor.metadata(), tensor.device().name());
+            Err(Error::invalid_argument(format!(
+                "expected a {format} tensor, found a tensor of {metadata} on the device {name}: transfer it to the host"
+            )))
+        }
         (tensor, format) => {
             let own = tensor.format();
             let message = format!("cannot find conversion function for [{own}]->[{format}]");

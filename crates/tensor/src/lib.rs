@@ -38,6 +38,7 @@ pub mod compare;
 pub mod convert;
 mod coo;
 mod dense;
+mod device;
 #[allow(unsafe_code, reason = "a listed module")]
 mod element;
 mod fixed;
@@ -51,11 +52,13 @@ mod shape;
 mod strings;
 mod tensor;
 mod text;
+mod transfer;
 mod values;
 mod view;
 
 pub use coo::CooHostTensor;
 pub use dense::{DenseHostTensor, DenseReading, DenseWriting};
+pub use device::DeviceTensor;
 pub use element::{
     Bool, Element, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, Quantized,
     Small, Ui2, Ui4, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut,
@@ -68,5 +71,6 @@ pub use strings::StringHostTensor;
 pub use tensor::{Tensor, TensorFormat};
 pub use tfrt_host::DType;
 pub use tfrt_host::kernel::{BF16, Complex, F16};
+pub use transfer::{default_format, device_of, transfer};
 pub use values::{Map, Maps, NoValue, Optional, Sequence};
 pub use view::{TensorView, TensorViewMut};

@@ -4,7 +4,10 @@ use std::fmt;
 
 use tfrt_host::{Error, Heap, Value};
 
-use crate::{CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, TensorMetadata};
+use crate::{
+    CooHostTensor, DenseHostTensor, DeviceTensor, ScalarHostTensor, StringHostTensor,
+    TensorMetadata,
+};
 
 /// How the elements of a tensor are kept, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +20,8 @@ pub enum TensorFormat {
     CooHost,
     /// [`StringHostTensor`]
     StringHost,
+    /// [`DeviceTensor`]
+    Device,
 }
 
 impl TensorFormat {
@@ -27,6 +32,7 @@ impl TensorFormat {
             TensorFormat::ScalarHost => "ScalarHost",
             TensorFormat::CooHost => "CooHost",
             TensorFormat::StringHost => "StringHost",
+            TensorFormat::Device => "Device",
         }
     }
 }
@@ -37,7 +43,7 @@ impl fmt::Display for TensorFormat {
     }
 }
 
-/// A tensor in memory of the host. Clones share their elements.
+/// A tensor in memory of the host or of a device. Clones share their elements.
 ///
 /// # Examples
 ///
@@ -60,6 +66,8 @@ pub enum Tensor {
     Coo(CooHostTensor),
     /// Strings.
     String(StringHostTensor),
+    /// Elements in memory that only a device reads: [`transfer`](crate::transfer) brings them to the host.
+    Device(DeviceTensor),
 }
 
 impl Tensor {
@@ -70,6 +78,7 @@ impl Tensor {
             Tensor::Scalar(tensor) => tensor.metadata(),
             Tensor::Coo(tensor) => tensor.metadata(),
             Tensor::String(tensor) => tensor.metadata(),
+            Tensor::Device(tensor) => tensor.metadata(),
         }
     }
 
@@ -80,6 +89,7 @@ impl Tensor {
             Tensor::Scalar(_) => TensorFormat::ScalarHost,
             Tensor::Coo(_) => TensorFormat::CooHost,
             Tensor::String(_) => TensorFormat::StringHost,
+            Tensor::Device(_) => TensorFormat::Device,
         }
     }
 
@@ -87,7 +97,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is of another format.
+    /// `InvalidArgument` if it is of another format, or on a device.
     #[inline]
     pub fn as_dense(&self) -> Result<&DenseHostTensor, Error> {
         match self {
@@ -123,6 +133,12 @@ impl Tensor {
     #[cold]
     fn is_not(&self, expected: TensorFormat) -> Error {
         let (found, metadata) = (self.format(), self.metadata());
+        if let Tensor::Device(tensor) = self {
+            let name = tensor.device().name();
+            return Error::invalid_argument(format!(
+                "expected a {expected} tensor, found a tensor of {metadata} on the device {name}: transfer it to the host"
+            ));
+        }
         Error::invalid_argument(format!(
             "expected a {expected} tensor, found a {found} tensor of {metadata}"
         ))
@@ -139,6 +155,7 @@ impl Tensor {
             Tensor::Scalar(tensor) => Ok(tensor.to_string()),
             Tensor::Coo(tensor) => tensor.to_text(),
             Tensor::String(tensor) => Ok(tensor.to_string()),
+            Tensor::Device(tensor) => Ok(tensor.to_string()),
         }
     }
 }
@@ -155,6 +172,7 @@ macro_rules! formats {
 }
 
 formats!(DenseHostTensor => Dense, ScalarHostTensor => Scalar, CooHostTensor => Coo, StringHostTensor => String);
+formats!(DeviceTensor => Device);
 
 impl Value for Tensor {
     const NAME: &'static str = "!t.tensor";

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{Device, Error};
+use tfrt_host::{DeviceId, Error};
 
 use super::OpHandler;
 use crate::definition::OpRegistry;
-use crate::device::DeviceId;
 use crate::dispatch::RegisteredOp;
 use crate::op::Op;
 
@@ -14,7 +13,7 @@ use crate::op::Op;
 pub struct CpuOpHandler {
     name: String,
     registry: Arc<OpRegistry>,
-    device: Device,
+    device: DeviceId,
     next: Option<Arc<dyn OpHandler>>,
 }
 
@@ -23,7 +22,7 @@ impl CpuOpHandler {
     pub fn new(
         name: &str,
         registry: Arc<OpRegistry>,
-        device: Device,
+        device: DeviceId,
         next: Option<Arc<dyn OpHandler>>,
     ) -> CpuOpHandler {
         CpuOpHandler {
@@ -40,16 +39,15 @@ impl OpHandler for CpuOpHandler {
         &self.name
     }
 
-    fn device(&self) -> Device {
-        self.device.clone()
+    fn device(&self) -> DeviceId {
+        self.device
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
         if let Some(definition) = self.registry.get(op) {
-            let device = DeviceId::of(&self.device);
             return Ok(Arc::new(RegisteredOp {
                 definition: definition.clone(),
-                device,
+                device: self.device,
             }));
         }
         match &self.next {

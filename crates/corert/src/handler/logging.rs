@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfrt_host::{Device, Error, Output};
+use tfrt_host::{DeviceId, Error, Output};
 
 use super::OpHandler;
 use crate::TensorHandle;
@@ -56,7 +56,7 @@ impl OpHandler for LoggingOpHandler {
         }
     }
 
-    fn device(&self) -> Device {
+    fn device(&self) -> DeviceId {
         self.next.device()
     }
 

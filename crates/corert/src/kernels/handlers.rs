@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
-use tfrt_host::{Chain, Device, Error, ExecutionContext};
+use tfrt_host::{Chain, DeviceId, DeviceKind, Error, ExecutionContext};
 
 use super::runtime;
 use crate::handler::{CpuOpHandler, LoggingOpHandler, NullOpHandler, OpHandlerRef};
@@ -25,17 +25,16 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 }
 
 /// `%h = "corert.create_null_op_handler"()`
-fn null(execution: &ExecutionContext) -> OpHandlerRef {
-    OpHandlerRef(Arc::new(NullOpHandler::new(runtime(execution).device())))
+fn null() -> OpHandlerRef {
+    OpHandlerRef(Arc::new(NullOpHandler::new(DeviceId::HOST)))
 }
 
 /// `%h = "corert.create_cpu_op_handler"(%fallback)`
-fn cpu(fallback: &OpHandlerRef, execution: &ExecutionContext) -> OpHandlerRef {
-    let device = runtime(execution).device();
+fn cpu(fallback: &OpHandlerRef) -> OpHandlerRef {
     OpHandlerRef(Arc::new(CpuOpHandler::new(
-        "cpu",
+        DeviceKind::CPU.name(),
         ops::registry(),
-        device,
+        DeviceId::HOST,
         Some(fallback.0.clone()),
     )))
 }
@@ -50,11 +49,9 @@ fn cpu_with_ordinal(
         let message = format!("expected the number of a device, found {ordinal}");
         return Err(Error::invalid_argument(message));
     }
-    execution
-        .host()
-        .devices()
-        .add(Device::new("cpu", &format!("CPU:{ordinal}")));
-    Ok(cpu(fallback, execution))
+    let devices = execution.host().devices();
+    devices.add_host(&format!("CPU:{ordinal}"))?;
+    Ok(cpu(fallback))
 }
 
 /// `%h = "corert.create_logging_op_handler"(%next) {sync_log_results = true}`

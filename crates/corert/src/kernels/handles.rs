@@ -1,13 +1,13 @@
 //! Between handles and what they lead to: tensors, shapes, numbers; transfers; printing.
 
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Chain, Device, Error, ExecutionContext, InPlace, Value};
-use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert};
+use tfrt_host::{AsyncValue, Chain, DeviceRef, Error, ExecutionContext, InPlace, Value};
+use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert, default_format};
 
-use super::runtime;
+use super::{handle_as_value, runtime};
 use crate::TensorHandle;
 use crate::caller::Caller;
-use crate::transfer::{self, Transfer};
+use crate::transfer::Transfer;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -94,36 +94,46 @@ fn print_synchronously(handle: &TensorHandle, execution: &ExecutionContext) -> R
 /// `%r = corert.transfer %h, %device, %type`
 fn transfer_to(
     handle: &TensorHandle,
-    device: &Device,
+    device: &DeviceRef,
     format: FormatValue,
     execution: &ExecutionContext,
-) -> Result<TensorHandle, Error> {
+) -> Result<AsyncValue<TensorHandle>, Error> {
     let transfer = Transfer {
         device,
         format: format.0,
         execution,
         caller: Caller::Kernel,
     };
-    transfer.of(handle, || Ok(()))
+    Ok(there(transfer.of(handle, || Ok(()))?))
+}
+
+/// The value of a handle when its tensor is there.
+fn there(handle: TensorHandle) -> AsyncValue<TensorHandle> {
+    let value = handle_as_value(handle).downcast();
+    value.unwrap_or_else(|_| AsyncValue::from_error(Error::internal("a handle is none")))
 }
 
 /// `%r = corert.transfer_inferred_tensortype %h, %device`
 fn transfer_to_device(
     handle: &TensorHandle,
-    device: &Device,
+    device: &DeviceRef,
     execution: &ExecutionContext,
-) -> Result<TensorHandle, Error> {
-    if handle.device() == *device {
-        return Ok(handle.clone());
+) -> Result<AsyncValue<TensorHandle>, Error> {
+    if handle.device() == device.id() {
+        return Ok(handle.clone().into());
     }
-    let format = transfer::default_format(tensor_of(handle)?.format(), device)?;
+    let format = default_format(tensor_of(handle)?.format(), device, execution.host())?;
     transfer_to(handle, device, FormatValue(format), execution)
 }
 
 /// `%type = corert.get_dst_tensor_type %h, %device`
-fn format_on(handle: &TensorHandle, device: &Device) -> Result<FormatValue, Error> {
+fn format_on(
+    handle: &TensorHandle,
+    device: &DeviceRef,
+    execution: &ExecutionContext,
+) -> Result<FormatValue, Error> {
     let format = tensor_of(handle)?.format();
-    transfer::default_format(format, device).map(FormatValue)
+    default_format(format, device, execution.host()).map(FormatValue)
 }
 
 /// `%h = "tfrt_test.error_tensorhandle"()`

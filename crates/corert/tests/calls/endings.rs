@@ -3,7 +3,7 @@
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_corert::kernels;
-use tfrt_host::{Device, Error, Program, RequestContext};
+use tfrt_host::{Error, Program, RequestContext};
 use tfrt_tensor::TensorFormat;
 
 use super::*;
@@ -139,9 +139,10 @@ fn what_is_wrong_with_a_call_is_said_before_what_its_inputs_failed_with() {
     let foreign = CoreRuntime::new(&host()).dense(&[1], &[1.0_f32]).unwrap();
     let failed = runtime.failed(Error::data_loss("the disk is gone"));
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
+    let other = runtime.host().devices().add_host("CPU:7").unwrap();
     let elsewhere = runtime
         .context()
-        .transfer(&x, &Device::new("cpu", "CPU:7"), TensorFormat::DenseHost)
+        .transfer(&x, &other, TensorFormat::DenseHost)
         .unwrap();
     for (first, expected) in [(&foreign, "another runtime"), (&elsewhere, "CPU:7")] {
         let result = add(&runtime).call(&runtime.context(), [first, &failed], &none());

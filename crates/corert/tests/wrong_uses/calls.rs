@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tfrt_corert::{CpuOpHandler, NullOpHandler, OpHandler, ops};
-use tfrt_host::{Device, Error};
+use tfrt_host::{DeviceId, Error};
 
 use super::late::gate;
 use super::{Row, User, attrs, failure, none, row, settled};
@@ -20,7 +20,7 @@ pub(super) fn rows() -> Vec<Row> {
 fn finding() -> Vec<Row> {
     let user = User::new();
     let (runtime, cpu) = (&user.runtime, user.runtime.cpu());
-    let null: Arc<dyn OpHandler> = Arc::new(NullOpHandler::new(runtime.device()));
+    let null: Arc<dyn OpHandler> = Arc::new(NullOpHandler::new(DeviceId::HOST));
     vec![
         row(
             "Looking for an operation that nobody knows",
@@ -86,9 +86,9 @@ fn places() -> Vec<Row> {
     let (user, other) = (User::new(), User::new());
     let (x, foreign) = (user.ones(&[2]), other.ones(&[2]));
     let add = user.runtime.op("tf.AddV2", &user.runtime.cpu()).unwrap();
-    let device = Device::new("cpu", "CPU:7");
+    let device = user.runtime.host().devices().add_host("CPU:7").unwrap();
     let elsewhere: Arc<dyn OpHandler> =
-        Arc::new(CpuOpHandler::new("cpu", ops::registry(), device, None));
+        Arc::new(CpuOpHandler::new("cpu", ops::registry(), device.id(), None));
     let relu = user.runtime.op("tf.Relu", &elsewhere).unwrap();
     vec![
         row(

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_corert::{Inputs, NullOpHandler, OpAttrs, OpCall, Recording, default_format, kernels};
+use tfrt_corert::{Inputs, NullOpHandler, OpAttrs, OpCall, Recording, kernels};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Device, ExecutionContext, Function, HostContext, Program, RequestContext};
+use tfrt_host::{
+    DeviceId, DeviceRef, ExecutionContext, Function, HostContext, Program, RequestContext,
+};
 use tfrt_tensor::TensorFormat;
 
 use super::{Row, User, none, row};
@@ -23,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
 fn handlers() -> Vec<Row> {
     let user = User::new();
     let unknown = user.runtime.handler("gpu").err().unwrap();
-    let null = || Arc::new(NullOpHandler::new(user.runtime.device()));
+    let null = || Arc::new(NullOpHandler::new(DeviceId::HOST));
     user.runtime.register("mine", null()).unwrap();
     vec![
         row("A handler that nobody has registered", unknown),
@@ -40,13 +42,18 @@ fn handlers() -> Vec<Row> {
 
 fn transfers() -> Vec<Row> {
     let (user, other) = (User::new(), User::new());
-    let (x, gpu) = (user.ones(&[2]), Device::new("gpu", "GPU:0"));
-    let to = |x, device: &Device, format| user.context.transfer(x, device, format).unwrap_err();
+    let x = user.ones(&[2]);
+    let theirs = other.runtime.host().devices().add_host("CPU:7").unwrap();
+    let to = |x, device: &DeviceRef, format| user.context.transfer(x, device, format).unwrap_err();
     let own = user.runtime.device();
     vec![
         row(
-            "A transfer to a device of a type that keeps no tensors",
-            to(&x, &gpu, TensorFormat::DenseHost),
+            "A transfer to a device of another host",
+            to(&x, &theirs, TensorFormat::DenseHost),
+        ),
+        row(
+            "A transfer to the host in the format of other devices",
+            to(&x, &own, TensorFormat::Device),
         ),
         row(
             "A transfer to a format that can't be",
@@ -55,10 +62,6 @@ fn transfers() -> Vec<Row> {
         row(
             "A transfer of a handle of another runtime",
             to(&other.ones(&[1]), &own, TensorFormat::DenseHost),
-        ),
-        row(
-            "The format of tensors on such a device",
-            default_format(TensorFormat::DenseHost, &gpu).unwrap_err(),
         ),
     ]
 }

@@ -84,6 +84,7 @@ fn transfers() -> Vec<OpDef> {
                 "cannot convert from FORMAT to FORMAT",
                 "there is no way from one format to the other",
             )
+            .asynchronous()
             .pure()
             .format(OPERANDS)
             .example(transferred(
@@ -101,6 +102,7 @@ fn transfers() -> Vec<OpDef> {
                 "cannot convert from FORMAT to FORMAT",
                 "there is no way from one format to the other",
             )
+            .asynchronous()
             .pure()
             .format(OPERANDS)
             .example(transferred(
