@@ -1,0 +1,239 @@
+//! Tensors on a device that nothing of the runtime knows.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tfrt::corert::{CoreRuntime, OpAttrs, TensorHandle};
+use tfrt::host::DeviceRef;
+use tfrt::host::device::conformance;
+use tfrt::tensor::{ScalarHostTensor, StringHostTensor, Tensor, TensorFormat, TensorShape};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Runtime};
+use tfrt_example_fake_device::{FakeDevice, KIND};
+
+const DELAY: Duration = Duration::from_micros(200);
+
+/// A runtime with a fake device.
+struct Bed {
+    runtime: Runtime,
+    core: CoreRuntime,
+    device: DeviceRef,
+    fake: Arc<FakeDevice>,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let runtime = Runtime::new();
+        let (device, fake) = add(&runtime, "FAKE:0", 1 << 20);
+        let core = CoreRuntime::new(runtime.host());
+        Bed {
+            runtime,
+            core,
+            device,
+            fake,
+        }
+    }
+
+    fn there(&self, handle: &TensorHandle) -> Result<TensorHandle, Error> {
+        let context = self.core.context();
+        context.transfer(handle, &self.device, TensorFormat::Device)
+    }
+
+    fn back(&self, handle: &TensorHandle) -> Result<TensorHandle, Error> {
+        let context = self.core.context();
+        context.transfer(handle, &self.core.device(), TensorFormat::DenseHost)
+    }
+
+    fn wait(&self, handle: &TensorHandle) -> Result<Tensor, Error> {
+        let tensor = wait(&handle.to_async().into_any())?;
+        Ok(tensor.get::<Tensor>().expect("it is one").clone())
+    }
+}
+
+fn add(runtime: &Runtime, name: &str, n_bytes: usize) -> (DeviceRef, Arc<FakeDevice>) {
+    let made = OnceLock::new();
+    let device = runtime.host().devices().add(|id| {
+        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY));
+        made.get_or_init(|| fake.clone());
+        fake
+    });
+    (device.unwrap(), made.into_inner().unwrap())
+}
+
+fn wait(value: &AnyAsyncValue) -> Result<AnyAsyncValue, Error> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    value.clone().when_settled(move |value| {
+        let _waits = sender.send(value);
+    });
+    let value = receiver.recv().expect("it settles");
+    match value.error() {
+        Some(error) => Err(error.clone()),
+        None => Ok(value),
+    }
+}
+
+fn floats(tensor: &Tensor) -> Vec<f32> {
+    let dense = tensor.as_dense().unwrap();
+    dense.read().unwrap().elements::<f32>().unwrap().to_vec()
+}
+
+#[test]
+fn a_device_of_ones_own_keeps_the_promises_of_the_contract() {
+    conformance::suite(&|id| Arc::new(FakeDevice::new(id, "FAKE:0", 1 << 24, DELAY)));
+}
+
+#[test]
+fn tensors_go_to_the_device_and_come_back() {
+    let bed = Bed::new();
+    let x = bed.core.dense(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
+    let there = bed.there(&x).unwrap();
+    assert_eq!(there.device(), bed.device.id());
+    assert_eq!(bed.core.device_of(&there).unwrap().kind(), KIND);
+    assert_eq!(there.metadata(), x.metadata());
+    assert_eq!(there.to_string(), "FakeTensor<size=16> on FAKE:0");
+    let again = bed.back(&there).unwrap();
+    assert_eq!(floats(&bed.wait(&again).unwrap()), [1.0, 2.0, 3.0, 4.0]);
+    // What is there already stays.
+    let same = bed.there(&there).unwrap();
+    assert_eq!(same.device(), there.device());
+}
+
+#[test]
+fn tensors_of_other_formats_are_made_dense_and_strings_stay() {
+    let bed = Bed::new();
+    let shape = TensorShape::new(&[3]).unwrap();
+    let sevens = bed
+        .core
+        .handle(ScalarHostTensor::new(shape.clone(), 7.0_f32));
+    let again = bed.back(&bed.there(&sevens).unwrap()).unwrap();
+    assert_eq!(floats(&bed.wait(&again).unwrap()), [7.0; 3]);
+    let strings = StringHostTensor::new(shape, vec![b"one".to_vec(); 3]).unwrap();
+    let refused = bed.there(&bed.core.handle(strings)).unwrap_err();
+    assert_eq!(
+        refused.message(),
+        "a tensor of strings stays on the host: FAKE:0 keeps none"
+    );
+}
+
+#[test]
+fn tensors_go_from_one_device_to_another_through_the_host() {
+    let bed = Bed::new();
+    let (other, fake) = add(&bed.runtime, "FAKE:1", 1 << 20);
+    let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let there = bed.there(&x).unwrap();
+    let context = bed.core.context();
+    let further = context.transfer(&there, &other, TensorFormat::Device);
+    let further = further.unwrap();
+    assert_eq!(further.device(), other.id());
+    let again = bed.back(&further).unwrap();
+    assert_eq!(floats(&bed.wait(&again).unwrap()), [1.0, 2.0]);
+    assert_eq!(fake.held_bytes(), 8);
+}
+
+#[test]
+fn programs_transfer_by_the_names_of_devices() {
+    const TEXT: &str = r#"
+func.func @main(%t: !t.tensor) -> !t.tensor {
+  %c = tfrt.new.chain
+  %fake = tfrt.get_device %c {device_name = "FAKE:0"}
+  %cpu = tfrt.get_device %c {device_name = "CPU:0"}
+  %h = "corert.ht_to_tensorhandle"(%t, %c) : (!t.tensor, !tfrt.chain) -> !corert.tensorhandle
+  %there = corert.transfer_inferred_tensortype %h, %fake
+  %back = corert.transfer_inferred_tensortype %there, %cpu
+  %r = "corert.tensorhandle_to_ht"(%back, %c) : (!corert.tensorhandle, !tfrt.chain) -> !t.tensor
+  tfrt.return %r : !t.tensor
+}"#;
+    let bed = Bed::new();
+    let program = bed.runtime.compile("transfer.mlir", TEXT).unwrap();
+    let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let tensor = x.tensor().unwrap().unwrap().clone();
+    let main = program.function("main").unwrap();
+    let results = main
+        .call(&bed.runtime.context(), vec![AnyAsyncValue::new(tensor)])
+        .wait()
+        .unwrap();
+    assert_eq!(floats(results.get::<Tensor>(0).unwrap()), [1.0, 2.0]);
+}
+
+#[test]
+fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
+    let bed = Bed::new();
+    let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let there = bed.there(&x).unwrap();
+    let relu = bed.core.op("tf.Relu", &bed.core.cpu()).unwrap();
+    let context = bed.core.context();
+    let error = relu.call_one(&context, [&there], &OpAttrs::new());
+    assert_eq!(
+        error.unwrap_err().message(),
+        "input 0 of tf.Relu is on device FAKE:0, the operation runs on device CPU:0: transfer it there"
+    );
+    let tensor = bed.wait(&there).unwrap();
+    let error = tensor.as_dense().unwrap_err();
+    assert_eq!(
+        error.message(),
+        "expected a DenseHost tensor, found a tensor of f32 [2] on the device FAKE:0: transfer it to the host"
+    );
+    let host = bed.runtime.host();
+    let encoded = host
+        .codecs()
+        .encode(&AnyAsyncValue::new(tensor), host.allocator());
+    assert_eq!(
+        encoded.unwrap_err().message(),
+        "a tensor of f32 [2] on the device FAKE:0 can't be stored or sent: transfer it to the host"
+    );
+}
+
+#[test]
+fn memory_that_there_is_not_is_an_error_of_the_transfer() {
+    let bed = Bed::new();
+    let (small, fake) = add(&bed.runtime, "FAKE:1", 10);
+    let x = bed.core.dense(&[3], &[1.0_f32; 3]).unwrap();
+    let context = bed.core.context();
+    let error = context.transfer(&x, &small, TensorFormat::Device);
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+    assert_eq!(error.message(), "there are no 12 bytes on FAKE:1");
+    assert_eq!(fake.held_bytes(), 0);
+}
+
+#[test]
+fn cancelled_transfers_fail_at_once_and_their_copies_end_later() {
+    let bed = Bed::new();
+    let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
+    let there = bed.there(&x).unwrap();
+    let wait_for_ready = bed.back(&there).unwrap();
+    bed.wait(&wait_for_ready).unwrap();
+    bed.fake.pause();
+    let context = bed.core.context();
+    let device = bed.core.device();
+    let again = context.transfer(&there, &device, TensorFormat::DenseHost);
+    let again = again.unwrap();
+    assert!(!again.is_settled());
+    context.cancel();
+    let error = bed.wait(&again).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    let refused = context.transfer(&there, &device, TensorFormat::DenseHost);
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::Cancelled);
+    bed.fake.resume();
+    let other = bed.back(&there).unwrap();
+    assert_eq!(floats(&bed.wait(&other).unwrap()), [1.0, 2.0]);
+}
+
+#[test]
+fn nothing_is_held_when_all_handles_are_dropped() {
+    let bed = Bed::new();
+    for _ in 0..10 {
+        let x = bed.core.dense(&[64], &[1.0_f32; 64]).unwrap();
+        let there = bed.there(&x).unwrap();
+        assert_eq!(bed.fake.held_bytes(), 256);
+        let again = bed.back(&there).unwrap();
+        drop((x, there));
+        bed.wait(&again).unwrap();
+        assert_eq!(bed.fake.held_bytes(), 0);
+    }
+    // A copy that nobody waits for keeps its memory no longer than it takes.
+    let x = bed.core.dense(&[64], &[1.0_f32; 64]).unwrap();
+    drop(bed.there(&x).unwrap());
+    let last = bed.back(&bed.there(&x).unwrap()).unwrap();
+    bed.wait(&last).unwrap();
+    assert_eq!(bed.fake.held_bytes(), 0);
+}
