@@ -72,10 +72,8 @@ pub struct KernelRegistry {
     kernels: Table,
     natives: Table,
     dialects: Vec<Dialect>,
-    /// Whether what is added now comes with tfrt.
-    adds_built_in: bool,
-    /// Whether anything was added that does not.
-    has_others: bool,
+    /// Whether a dialect was added that does not come with tfrt.
+    has_other_dialects: bool,
     #[cfg(feature = "tensor")]
     codecs: Vec<&'static [ValueCodec]>,
 }
@@ -102,7 +100,6 @@ impl KernelRegistry {
     /// If there is a kernel of that name: two definitions of one operation are a mistake of the
     /// program that embeds the runtime, and never depend on input.
     pub fn add<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
-        self.has_others |= !self.adds_built_in;
         insert(&mut self.kernels, name, function);
         self
     }
@@ -132,7 +129,7 @@ impl KernelRegistry {
     ) -> &mut Self {
         let is_new = self.dialects.iter().all(|dialect| dialect.name != name);
         assert!(is_new, "two dialects are called '{name}'");
-        self.has_others |= !self.adds_built_in;
+        self.has_other_dialects |= !self.kernels.adds_built_in;
         self.dialects.push(Dialect {
             name,
             register,
@@ -147,7 +144,6 @@ impl KernelRegistry {
     ///
     /// If there is a native function of that name.
     pub fn add_native<M: 'static, F: KernelFn<M>>(&mut self, name: &str, function: F) -> &mut Self {
-        self.has_others |= !self.adds_built_in;
         insert(&mut self.natives, name, function);
         self
     }
@@ -156,15 +152,22 @@ impl KernelRegistry {
     /// to timers, or to promises of its context, so that a host with no others can fail what nothing brings forward
     /// ([`Stuck`](crate::Stuck)).
     pub fn add_built_in(&mut self, register: impl FnOnce(&mut KernelRegistry)) -> &mut Self {
-        let before = std::mem::replace(&mut self.adds_built_in, true);
+        let before = self.kernels.adds_built_in;
+        self.set_built_in(true);
         register(self);
-        self.adds_built_in = before;
+        self.set_built_in(before);
         self
     }
 
     /// Tells whether all that was ever added came with tfrt.
     pub fn is_built_in(&self) -> bool {
-        !self.has_others
+        let has_others = self.kernels.has_others || self.natives.has_others;
+        !has_others && !self.has_other_dialects
+    }
+
+    fn set_built_in(&mut self, adds_built_in: bool) {
+        self.kernels.adds_built_in = adds_built_in;
+        self.natives.adds_built_in = adds_built_in;
     }
 
     /// Adds codecs of the types that kernels take and give.
@@ -198,11 +201,11 @@ impl KernelRegistry {
         for index in 0..self.dialects.len() {
             self.made(&self.dialects[index]);
             if let Some(kernels) = self.dialects[index].kernels.get_mut() {
-                kernels.0.retain(&mut keep);
+                kernels.entries.retain(&mut keep);
             }
         }
-        self.kernels.0.retain(&mut keep);
-        self.natives.0.retain(&mut keep);
+        self.kernels.entries.retain(&mut keep);
+        self.natives.entries.retain(&mut keep);
         self
     }
 
@@ -221,9 +224,9 @@ impl KernelRegistry {
         dialect.kernels.get_or_init(|| {
             let mut registry = KernelRegistry::new();
             (dialect.register)(&mut registry);
-            let is_plain = registry.natives.0.is_empty() && registry.dialects.is_empty();
+            let is_plain = registry.natives.entries.is_empty() && registry.dialects.is_empty();
             assert!(is_plain, "dialect '{}' has kernels only", dialect.name);
-            for name in registry.kernels.0.iter().map(KernelEntry::name) {
+            for name in registry.kernels.entries.iter().map(KernelEntry::name) {
                 let own = name.split_once('.').map(|(dialect, _)| dialect);
                 assert!(
                     own == Some(dialect.name),
@@ -246,16 +249,16 @@ impl KernelRegistry {
 
     /// All kernels, in the order of their names.
     pub fn kernels(&self) -> impl Iterator<Item = &KernelEntry> {
-        let mut all: Vec<&KernelEntry> = self.kernels.0.iter().collect();
+        let mut all: Vec<&KernelEntry> = self.kernels.entries.iter().collect();
         let of_dialects = self.dialects.iter().map(|dialect| self.made(dialect));
-        all.extend(of_dialects.flat_map(|table| &table.0));
+        all.extend(of_dialects.flat_map(|table| &table.entries));
         sort_by(&mut all, |a, b| a.name().cmp(b.name()));
         all.into_iter()
     }
 
     /// All native functions, in the order of their names.
     pub fn natives(&self) -> impl Iterator<Item = &KernelEntry> {
-        self.natives.0.iter()
+        self.natives.entries.iter()
     }
 
     /// The registered name nearest to a misspelt one, if it is near enough to be meant.
@@ -289,16 +292,23 @@ fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n s
 
 /// Entries in the order of their names: there are hundreds, and they are put in once.
 #[derive(Clone, Debug, Default)]
-struct Table(Vec<KernelEntry>);
+struct Table {
+    entries: Vec<KernelEntry>,
+    /// Whether what is added now comes with tfrt.
+    adds_built_in: bool,
+    /// Whether anything was added that does not.
+    has_others: bool,
+}
 
 impl Table {
     /// Where a name is, or where it belongs.
     fn find(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|entry| entry.name().cmp(name))
+        self.entries
+            .binary_search_by(|entry| entry.name().cmp(name))
     }
 
     fn get(&self, name: &str) -> Option<&KernelEntry> {
-        self.find(name).ok().map(|index| &self.0[index])
+        self.find(name).ok().map(|index| &self.entries[index])
     }
 }
 
@@ -326,7 +336,8 @@ fn insert_code(table: &mut Table, name: &str, parts: &Parts, code: Code) {
         code,
         signature: Arc::new(parts.signature()),
     };
-    table.0.insert(index, entry);
+    table.entries.insert(index, entry);
+    table.has_others |= !table.adds_built_in;
 }
 
 /// The Levenshtein distance of two names, or any number above `limit` once it exceeds that.
