@@ -64,9 +64,11 @@ pub use counters::{Counters, counters};
 pub use error::{ClusterTask, Error, ErrorCode, SourceLocation};
 pub use future::{AnyAsyncValueFuture, AsyncValueFuture, ValueRef};
 pub use memory::{
-    AllocatorStats, Contents, HostAllocator, MemoryStats, SharedBlock, SystemAllocator, Tending,
-    memory_stats, sweep_memory, tend_memory, trim_memory,
+    AllocatorStats, Contents, HostAllocator, MemoryStats, SharedBlock, SystemAllocator,
+    memory_stats, sweep_memory, trim_memory,
 };
+#[cfg(not(loom))]
+pub use memory::{Tending, tend_memory};
 pub use origin::{Origin, OriginSource};
 pub use promise::{AnyPromise, Promise};
 pub use range_lock::{Hold, RangeLock};

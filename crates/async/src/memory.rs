@@ -31,12 +31,14 @@ use self::large::LargeClass;
 mod chunk;
 mod class;
 mod heap;
+#[cfg(not(loom))]
 mod keeper;
 mod large;
 mod remote;
 mod shared;
 mod thread;
 
+#[cfg(not(loom))]
 pub use keeper::{Tending, tend_memory};
 pub use shared::SharedBlock;
 #[cfg(debug_assertions)]

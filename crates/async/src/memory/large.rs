@@ -191,6 +191,7 @@ pub(super) unsafe fn free(block: NonNull<u8>, class: LargeClass) {
     if is_time_to_look {
         sweep_if_due();
     }
+    #[cfg(not(loom))]
     super::keeper::wake();
 }
 
