@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use tfrt::input::Input;
 use tfrt::{AnyError, Error, ErrorCode, Model, OpenError, Runtime, Tensor, Untrusted};
 
 const ROWS: i64 = 3 << 19;
@@ -232,14 +233,15 @@ fn model_of_six_gibibytes_opens_and_runs_in_two_hundred_mebibytes() {
 
 #[test]
 fn files_of_a_model_that_is_given_as_bytes_are_asked_for_by_name() {
-    let runtime = Runtime::shared();
+    let runtime = Runtime::builder().threads(2).build();
     let bytes: Vec<u8> = (0..2 * 1024)
         .flat_map(|n| (n as f32).to_le_bytes())
         .collect();
     let bytes = Arc::new(bytes);
     let give = move |name: &str| (name == "weights.bin").then(|| bytes.clone() as _);
-    let opened = Model::from_bytes_with("m.onnx", model(2), give).unwrap();
-    assert_eq!(look_up(&opened, runtime, &[1]).unwrap(), [1024.0]);
+    let input = Input::from_bytes("m.onnx", model(2)).unwrap();
+    let opened = runtime.load_model(&input.with_files(give)).unwrap();
+    assert_eq!(look_up(&opened, &runtime, &[1]).unwrap(), [1024.0]);
 
     let said = |opened: Result<Model, OpenError>| {
         let problems = opened.unwrap_err().problems();
@@ -249,13 +251,15 @@ fn files_of_a_model_that_is_given_as_bytes_are_asked_for_by_name() {
             problems[0].message.clone(),
         )
     };
-    let (code, node, message) = said(Model::from_bytes_with("m.onnx", model(2), |_| None));
+    let input = || Input::from_bytes("m.onnx", model(2)).unwrap();
+    let nothing = input().with_files(|_| None);
+    let (code, node, message) = said(runtime.load_model(&nothing));
     assert_eq!((code, node.as_deref()), (Some("TF1014"), Some("w")));
     assert!(
         message.ends_with("has its elements in 'weights.bin', which is not given"),
         "{message}"
     );
-    let (code, _, message) = said(Model::from_bytes("m.onnx", model(2)));
+    let (code, _, message) = said(runtime.load_model(&input()));
     assert_eq!(code, Some("TF1014"));
     assert!(
         message.ends_with("but the model's folder is unknown"),
@@ -265,10 +269,11 @@ fn files_of_a_model_that_is_given_as_bytes_are_asked_for_by_name() {
 
 #[test]
 fn outputs_go_to_tensors_of_the_caller_if_they_fit() {
-    let runtime = Runtime::shared();
+    let runtime = Runtime::builder().threads(2).build();
     let bytes: Arc<Vec<u8>> = Arc::new(vec![0; 4 * 1024]);
     let give = move |_: &str| Some(bytes.clone() as _);
-    let opened = Model::from_bytes_with("m.onnx", model(1), give).unwrap();
+    let input = Input::from_bytes("m.onnx", model(1)).unwrap();
+    let opened = runtime.load_model(&input.with_files(give)).unwrap();
     let call = || opened.call(&runtime.context(), [("ids", vec![0_i64])]);
     let mut rows = Tensor::from_slice(&[1, 1024], &[7.0_f32; 1024]).unwrap();
     let address = rows.view::<f32>().unwrap().as_ptr();
