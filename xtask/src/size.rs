@@ -15,7 +15,7 @@ use crate::steps::{self, Steps, target};
 
 /// Above this the step fails: what it weighs, and some room. Where the bytes are, and the goal of
 /// 400,000, is in `docs/size.md`.
-const MAX_BYTES: u64 = 600_000;
+const MAX_BYTES: u64 = 610_000;
 
 /// From the start of the process until the line that the first kernel prints is read.
 const MAX_START: Duration = Duration::from_millis(2);
