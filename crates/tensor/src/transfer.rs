@@ -33,7 +33,7 @@ use crate::{DenseHostTensor, DeviceTensor, Tensor, TensorFormat, TensorMetadata,
 /// use tfrt_tensor::{ScalarHostTensor, Tensor, TensorShape, transfer};
 ///
 /// let host = HostContext::builder(KernelRegistry::new()).build();
-/// let execution = ExecutionContext::new(RequestContext::new(&host));
+/// let execution = ExecutionContext::new(&RequestContext::new(&host));
 /// let tensor = Tensor::from(ScalarHostTensor::new(TensorShape::SCALAR, 1.5_f32));
 /// let other = host.devices().add_host("CPU:1")?;
 /// assert!(transfer(&tensor, &other, &execution)?.is_settled());
