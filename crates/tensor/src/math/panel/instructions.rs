@@ -227,8 +227,8 @@ mod processor {
 
     pub(super) fn arch(set: InstructionSet) -> pulp::Arch {
         match set {
-            // Loops are not compiled for AVX2.
-            InstructionSet::Plain | InstructionSet::Avx2 => pulp::Arch::Scalar,
+            InstructionSet::Plain => pulp::Arch::Scalar,
+            InstructionSet::Avx2 => V3::try_new().map_or(pulp::Arch::Scalar, pulp::Arch::V3),
             InstructionSet::Avx512 => pulp::Arch::new(),
         }
     }
