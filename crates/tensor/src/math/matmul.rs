@@ -1,8 +1,9 @@
 //! Matrix products.
 //!
-//! Products of floats and complex numbers go through the crate `gemm`, without threads of its own: rows of the
-//! result are cut into chunks for our queue. What is multiplied by again and again is packed once, ahead, for a
-//! kernel of our own ([`PackedRight`]). `bf16` and integers are multiplied by plain loops.
+//! Products of `f32` and `f64` go through the crates `gemm-f32` and `gemm-f64`, without threads of their own: rows of the
+//! result are cut into chunks for our queue. Those of complex numbers are four products of their parts, those of halves
+//! products of `f32`; integers have loops of their own. What is multiplied by again and again is packed once, ahead, for
+//! a kernel of our own ([`PackedRight`]).
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -15,6 +16,8 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
+mod halves;
+mod integers;
 mod packed;
 mod thin;
 

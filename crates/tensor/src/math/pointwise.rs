@@ -22,7 +22,7 @@
 //! | `tensors` | single functions of tensors |
 
 pub mod formulas;
-mod halves;
+pub(in crate::math) mod halves;
 mod input;
 mod parametric;
 mod plan;

@@ -1,9 +1,9 @@
-//! Products of two matrices: through the crate `gemm`, or by plain loops.
+//! Products of two matrices: of floats by the crates `gemm-f32` and `gemm-f64`, of complex numbers by products of their
+//! parts, of [`halves`](super::halves) and [`integers`](super::integers) by loops of our own.
 
 use super::{Scale, thin};
 use crate::math::number::{Number, Real};
-use crate::math::vectorized;
-use crate::{BF16, Complex, F16};
+use crate::{Complex, Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 
 /// A matrix in a slice.
 #[derive(Clone, Copy, Debug)]
@@ -63,19 +63,13 @@ pub trait Sealed: Sized {
     /// A number as an element.
     fn from_number(value: f64) -> Self;
 
-    /// Writes the product to `out`.
+    /// Writes the product to `out`, which has an element at least.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// The columns of `a` are as many as the rows of `b`, the extents of `out` are the product's, and it has an element
-    /// at least.
+    /// If the extents don't fit.
     #[expect(private_interfaces, reason = "nobody else calls it")]
-    unsafe fn multiply(
-        scale: Scale<Self>,
-        a: Matrix<'_, Self>,
-        b: Matrix<'_, Self>,
-        out: Rows<'_, Self>,
-    );
+    fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
 }
 
 /// Rows in a slice that may be written.
@@ -120,59 +114,110 @@ pub(crate) fn multiply<T: MatmulElement>(
     b: Matrix<'_, T>,
     out: Rows<'_, T>,
 ) {
-    let ([m, k], [b_k, n]) = (a.extents, b.extents);
-    assert!(k == b_k && out.extents == [m, n], "the extents fit");
+    let [m, _, n] = product_extents(&a, &b, &out);
     if m > 0 && n > 0 {
-        // SAFETY: that is what was checked.
-        unsafe { T::multiply(scale, a, b, out) };
+        T::multiply(scale, a, b, out);
     }
 }
 
-/// `by_gemm!(F16 as gemm::f16, false, ..)` multiplies matrices of `F16` by the crate `gemm`, which knows it as
-/// `gemm::f16`, and has no loops for [`thin`] ones.
-macro_rules! by_gemm {
-    ($($type:ty as $foreign:ty, $has_loops:literal, |$x:ident| $convert:expr, |$n:ident| $number:expr;)*) => {$(
-        const _: () = assert!(
-            size_of::<$type>() == size_of::<$foreign>() && align_of::<$type>() == align_of::<$foreign>()
-        );
+/// Rows, depth and columns of a product.
+///
+/// # Panics
+///
+/// If the extents don't fit.
+fn product_extents<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, out: &Rows<'_, T>) -> [usize; 3] {
+    let ([m, k], [b_k, n]) = (a.extents, b.extents);
+    assert!(k == b_k && out.extents == [m, n], "the extents fit");
+    [m, k, n]
+}
+
+/// Elements that a crate multiplies matrices of: each matrix by its address, where an element's next in the row and in
+/// the column lie so many elements apart.
+trait Foreign: MatmulElement {
+    /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if that is 0.
+    ///
+    /// # Safety
+    ///
+    /// All elements of the factors lie at their addresses and are initialised; those of the result may be written,
+    /// are not among the factors', and are initialised if they are read.
+    unsafe fn product(
+        extents: [usize; 3],
+        scale: Scale<Self>,
+        a: (*const Self, [usize; 2]),
+        b: (*const Self, [usize; 2]),
+        out: (*mut Self, [usize; 2]),
+    );
+}
+
+/// One stride as the crates take it. One that is larger than memory is that of a single row or column, and never taken.
+fn signed(stride: usize) -> isize {
+    isize::try_from(stride).unwrap_or(0)
+}
+
+macro_rules! foreign {
+    ($($type:ty => $function:expr;)*) => {$(
+        impl Foreign for $type {
+            unsafe fn product(
+                [m, k, n]: [usize; 3],
+                scale: Scale<$type>,
+                (a, a_strides): (*const $type, [usize; 2]),
+                (b, b_strides): (*const $type, [usize; 2]),
+                (out, out_strides): (*mut $type, [usize; 2]),
+            ) {
+                let reads_out = scale.of_result != 0.0;
+                let [a_row, a_column] = a_strides.map(signed);
+                let [b_row, b_column] = b_strides.map(signed);
+                let [out_row, out_column] = out_strides.map(signed);
+                let Scale { of_product, of_result } = scale;
+                let serial = gemm_common::Parallelism::None;
+                // The crate's results lie in columns: rows are the columns of the turned product, of the turned factors.
+                if out_column < out_row {
+                    // SAFETY: the caller's promise; without parallelism nothing outlives the call.
+                    unsafe {
+                        $function(
+                            n, m, k, out, out_row, out_column, reads_out, b, b_row, b_column, a, a_row, a_column,
+                            of_result, of_product, false, false, false, serial,
+                        );
+                    }
+                } else {
+                    // SAFETY: as above.
+                    unsafe {
+                        $function(
+                            m, n, k, out, out_column, out_row, reads_out, a, a_column, a_row, b, b_column, b_row,
+                            of_result, of_product, false, false, false, serial,
+                        );
+                    }
+                }
+            }
+        }
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            fn from_number($n: f64) -> Self {
-                $number
+            fn from_number(value: f64) -> Self {
+                Real::from_f64(value)
             }
 
-            unsafe fn multiply(
+            fn multiply(
                 scale: Scale<$type>,
                 a: Matrix<'_, $type>,
                 b: Matrix<'_, $type>,
-                out: Rows<'_, $type>,
+                mut out: Rows<'_, $type>,
             ) {
-                let ([m, k], [_, n]) = (a.extents, b.extents);
-                let mut out = out;
-                if $has_loops && thin::multiply(scale, a, b, &mut out) {
+                let extents = product_extents(&a, &b, &out);
+                if thin::multiply(scale, a, b, &mut out) {
                     return;
                 }
-                let convert = |$x: $type| -> $foreign { $convert };
-                let reads_out = scale.of_result != <$type as crate::Element>::ZERO;
-                // One that is larger than memory is that of a single row or column, and never taken.
-                let stride = |stride: usize| isize::try_from(stride).unwrap_or(0);
-                // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and a matrix
-                // without elements is not read; `out` has m rows of n elements in its slice, as `Rows::new`
-                // has checked and the caller promises, which says of k too that both have it; it is borrowed for
-                // writing, so it overlaps neither. All are initialised. The
-                // foreign type has the same layout: it is the same float, or a transparent or C structure
-                // of the same parts. Without parallelism nothing outlives the call.
+                let result = (out.elements.as_mut_ptr(), [out.stride, 1]);
+                // SAFETY: the matrices lie in their slices, as `Matrix::new` has checked, and one without elements is
+                // not read; `out` has rows of its columns in its slice, as `Rows::new` has checked; it is borrowed for
+                // writing, so it overlaps neither. All are initialised, and of extents that fit, as was just checked.
                 unsafe {
-                    gemm::gemm::<$foreign>(
-                        m, n, k,
-                        out.elements.as_mut_ptr().cast(), 1, stride(out.stride),
-                        reads_out,
-                        a.elements.as_ptr().cast(), stride(a.strides[1]), stride(a.strides[0]),
-                        b.elements.as_ptr().cast(), stride(b.strides[1]), stride(b.strides[0]),
-                        convert(scale.of_result), convert(scale.of_product),
-                        false, false, false,
-                        gemm::Parallelism::None,
+                    <$type>::product(
+                        extents,
+                        scale,
+                        (a.elements.as_ptr(), a.strides),
+                        (b.elements.as_ptr(), b.strides),
+                        result,
                     );
                 }
             }
@@ -180,78 +225,101 @@ macro_rules! by_gemm {
     )*};
 }
 
-by_gemm! {
-    f32 as f32, true, |x| x, |n| Real::from_f64(n);
-    f64 as f64, true, |x| x, |n| n;
-    F16 as gemm::f16, false, |x| gemm::f16::from_bits(x.0), |n| Real::from_f64(n);
-    Complex<f32> as gemm::c32, true, |x| gemm::c32 { re: x.real, im: x.imaginary },
-        |n| Complex { real: Real::from_f64(n), imaginary: 0.0 };
-    Complex<f64> as gemm::c64, true, |x| gemm::c64 { re: x.real, im: x.imaginary },
-        |n| Complex { real: n, imaginary: 0.0 };
+foreign! {
+    f32 => gemm_f32::gemm::f32::get_gemm_fn();
+    f64 => gemm_f64::gemm::f64::get_gemm_fn();
 }
 
-/// `by_loops!(i32)` multiplies matrices of `i32` by plain loops.
-macro_rules! by_loops {
+macro_rules! complex {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
-        impl Sealed for $type {
+        impl Sealed for Complex<$type> {
             fn from_number(value: f64) -> Self {
-                <$type as Real>::from_f64(value)
+                Complex { real: Real::from_f64(value), imaginary: 0.0 }
             }
 
-            unsafe fn multiply(
-                scale: Scale<$type>,
-                a: Matrix<'_, $type>,
-                b: Matrix<'_, $type>,
-                out: Rows<'_, $type>,
-            ) {
-                loops(scale, a, b, out);
+            fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, mut out: Rows<'_, Self>) {
+                if !thin::multiply(scale, a, b, &mut out) {
+                    by_parts(scale, a, b, out);
+                }
             }
         }
     )*};
 }
 
-by_loops!(BF16, u8, u16, u32, u64, i8, i16, i32, i64);
+complex!(f32, f64);
 
-/// Adds up multiples of the right factor's rows, in the wide type: each row of the result in turn.
-fn loops<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, out: Rows<'_, T>) {
-    let ([_, k], [_, n]) = (a.extents, b.extents);
-    let mut sums = vec![<T::Wide as crate::Element>::ZERO; n];
-    for (row, out) in out
-        .elements
-        .chunks_mut(out.stride)
-        .take(out.extents[0])
-        .enumerate()
-    {
-        let out = &mut out[..n];
-        sums.fill(<T::Wide as crate::Element>::ZERO);
-        for depth in 0..k {
-            let factor = a.elements[row * a.strides[0] + depth * a.strides[1]].widened();
-            let b_row = &b.elements[depth * b.strides[0]..];
-            vectorized(
-                #[inline(always)]
-                || match b.strides[1] {
-                    1 => {
-                        for (sum, x) in sums.iter_mut().zip(b_row) {
-                            *sum = sum.plus(factor.times(x.widened()));
-                        }
-                    }
-                    stride => {
-                        for (column, sum) in sums.iter_mut().enumerate() {
-                            *sum = sum.plus(factor.times(b_row[column * stride].widened()));
-                        }
-                    }
-                },
-            );
+const PARTS: &str = "a complex number is two parts";
+
+/// Sees complex numbers as real and imaginary parts in turns.
+fn parts<T: Element>(elements: &[Complex<T>]) -> &[T]
+where
+    Complex<T>: Element,
+{
+    from_bytes(to_bytes(elements)).expect(PARTS)
+}
+
+/// Multiplies complex matrices by four products of their real and imaginary parts, which lie in them side by side.
+fn by_parts<T: Foreign>(
+    scale: Scale<Complex<T>>,
+    a: Matrix<'_, Complex<T>>,
+    b: Matrix<'_, Complex<T>>,
+    out: Rows<'_, Complex<T>>,
+) where
+    Complex<T>: MatmulElement,
+{
+    let (zero, one) = (<Complex<T> as Element>::ZERO, <Complex<T> as Number>::ONE);
+    let keeps = scale.of_result == one;
+    if scale.of_product != one || !(keeps || scale.of_result == zero) {
+        let [m, _, n] = product_extents(&a, &b, &out);
+        let mut product = vec![zero; m * n];
+        by_parts(Scale::default(), a, b, Rows::new(&mut product, [m, n], n));
+        for (row, product) in out.elements.chunks_mut(out.stride).zip(product.chunks(n)) {
+            for (out, product) in row.iter_mut().zip(product) {
+                let product = scale.of_product.times(*product);
+                *out = match scale.of_result == zero {
+                    true => product,
+                    false => product.plus(scale.of_result.times(*out)),
+                };
+            }
         }
-        let (of_product, of_result) = (scale.of_product.widened(), scale.of_result.widened());
-        let reads_out = scale.of_result != <T as crate::Element>::ZERO;
-        for (out, sum) in out.iter_mut().zip(&sums) {
-            let product = of_product.times(*sum);
-            *out = match reads_out {
-                true => T::narrowed(product.plus(of_result.times(out.widened()))),
-                false => T::narrowed(product),
-            };
+        return;
+    }
+    let extents = product_extents(&a, &b, &out);
+    let doubled = |strides: [usize; 2]| strides.map(|stride| stride.saturating_mul(2));
+    let (a_strides, b_strides, out_strides) = (
+        doubled(a.strides),
+        doubled(b.strides),
+        doubled([out.stride, 1]),
+    );
+    let a_parts = parts(a.elements).as_ptr();
+    let b_parts = parts(b.elements).as_ptr();
+    let out_parts = from_bytes_mut::<T>(to_bytes_mut(out.elements));
+    let out_parts = out_parts.expect(PARTS).as_mut_ptr();
+    let minus = T::ONE.negated();
+    let of_result = if keeps { T::ONE } else { <T as Element>::ZERO };
+    let products = [
+        (0, 0, 0, T::ONE, of_result),
+        (1, 1, 0, minus, T::ONE),
+        (0, 1, 1, T::ONE, of_result),
+        (1, 0, 1, T::ONE, T::ONE),
+    ];
+    for (of_a, of_b, of_out, of_product, of_result) in products {
+        let scale = Scale {
+            of_product,
+            of_result,
+        };
+        // SAFETY: each element is a real part with an imaginary one behind it, so that the parts of one kind of a matrix
+        // that lies in its slice lie twice as far apart, in the same slice; where there is no element, none is read. `out`
+        // has an element, and is borrowed for writing, so it overlaps neither. All are initialised.
+        unsafe {
+            T::product(
+                extents,
+                scale,
+                (a_parts.wrapping_add(of_a), a_strides),
+                (b_parts.wrapping_add(of_b), b_strides),
+                (out_parts.wrapping_add(of_out), out_strides),
+            );
         }
     }
 }

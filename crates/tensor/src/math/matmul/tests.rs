@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::math::number::Real;
-use crate::{BF16, Complex, F16};
+use crate::{BF16, Complex, Element, F16};
 
 /// The product by its definition, in `f64`.
 fn by_definition(a: &[f64], b: &[f64], [m, k, n]: [usize; 3]) -> Vec<f64> {
@@ -112,6 +112,88 @@ proptest! {
         matmul(Scale::default(), &a, &b, &mut TensorViewMut::new(&mut out, &[m, n]).unwrap()).unwrap();
         for (out, exact) in out.iter().zip(exact) {
             prop_assert!((f64::from(*out) - exact).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn products_of_more_than_a_block_are_those_of_the_definition() {
+    for [m, k, n] in [[121, 5, 17], [3, 1030, 33], [5, 260, 515], [2, 0, 3]] {
+        let values: Vec<i8> = (0..m * k + k * n).map(|x| (x * x % 7 % 4) as i8).collect();
+        check::<F16>([m, k, n], &values, Real::from_f64).unwrap();
+        check::<BF16>([m, k, n], &values, Real::from_f64).unwrap();
+        check::<i16>([m, k, n], &values, Real::from_f64).unwrap();
+        check::<u64>([m, k, n], &values, Real::from_f64).unwrap();
+    }
+}
+
+#[test]
+fn products_of_integers_wrap_around() {
+    let a = TensorView::new(&[100_i8, 100, 1, -128], &[2, 2]).unwrap();
+    let mut out = [1_i8; 4];
+    let scale = Scale {
+        of_product: 3,
+        of_result: -1,
+    };
+    let view = &mut TensorViewMut::new(&mut out, &[2, 2]).unwrap();
+    matmul(scale, &a, &a, view).unwrap();
+    let wrapped = |x: i32| (3 * x - 1) as i8;
+    let wanted = [10_000 + 100, 10_000 - 12_800, 100 - 128, 100 + 16_384];
+    assert_eq!(out, wanted.map(wrapped));
+}
+
+#[test]
+fn complex_products_are_those_of_the_definition_at_any_scale() {
+    let [m, k, n] = [5, 7, 6];
+    let number = |x: usize| Complex {
+        real: (x % 5) as f32 - 2.0,
+        imaginary: (x % 3) as f32 - 1.0,
+    };
+    let a: Vec<Complex<f32>> = (0..m * k).map(number).collect();
+    let b: Vec<Complex<f32>> = (0..k * n).map(|x| number(x + 4)).collect();
+    let turned = transposed(&b, [k, n]);
+    let (zero, one) = (
+        <Complex<f32> as Element>::ZERO,
+        <Complex<f32> as Number>::ONE,
+    );
+    let other = Complex {
+        real: 2.0,
+        imaginary: -1.0,
+    };
+    for (of_product, of_result) in [(one, zero), (one, one), (other, zero), (other, other)] {
+        let scale = Scale {
+            of_product,
+            of_result,
+        };
+        let before = match of_result == zero {
+            true => Complex {
+                real: f32::NAN,
+                imaginary: f32::NAN,
+            },
+            false => number(3),
+        };
+        let mut out = vec![before; m * n];
+        let a = TensorView::new(&a, &[m, k]).unwrap();
+        let b = TensorView::new(&turned, &[n, k]).unwrap();
+        let b = b.permute(&[1, 0]).unwrap();
+        matmul(
+            scale,
+            &a,
+            &b,
+            &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
+        )
+        .unwrap();
+        for (index, out) in out.iter().enumerate() {
+            let product = (0..k).fold(zero, |sum, i| {
+                let (x, y) = (a.elements()[index / n * k + i], turned[index % n * k + i]);
+                sum.plus(x.times(y))
+            });
+            let product = of_product.times(product);
+            let wanted = match of_result == zero {
+                true => product,
+                false => product.plus(of_result.times(before)),
+            };
+            assert_eq!(*out, wanted);
         }
     }
 }

@@ -34,8 +34,8 @@ impl InstructionSet {
     ];
 
     /// Keeps this process from using better instructions than these, so that one machine can show what others
-    /// compute. Called once, before anything is computed. Products by the crate `gemm` (complex numbers and halves
-    /// that are not packed) don't know the limit.
+    /// compute. Called once, before anything is computed. Products of factors that are not packed don't know the
+    /// limit.
     ///
     /// # Errors
     ///

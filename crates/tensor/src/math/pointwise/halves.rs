@@ -8,7 +8,7 @@ use crate::math::vectorized;
 use crate::{BF16, DType, F16};
 
 /// Converts halves to `f32`.
-pub(super) fn widen(dtype: DType, x: &[u8], out: &mut [u8]) {
+pub(in crate::math) fn widen(dtype: DType, x: &[u8], out: &mut [u8]) {
     match dtype {
         DType::F16 => vectorized(
             #[inline(always)]
@@ -30,7 +30,7 @@ pub(super) fn widen(dtype: DType, x: &[u8], out: &mut [u8]) {
 }
 
 /// Rounds `f32` to halves.
-pub(super) fn narrow(dtype: DType, x: &[u8], out: &mut [u8]) {
+pub(in crate::math) fn narrow(dtype: DType, x: &[u8], out: &mut [u8]) {
     match dtype {
         DType::F16 => vectorized(
             #[inline(always)]

@@ -1,0 +1,122 @@
+//! Products of halves, as products of `f32`, block by block: each sum is rounded to a half once.
+
+use super::Scale;
+use super::gemm::{MatmulElement, Matrix, Rows, Sealed, multiply};
+use crate::math::number::{Number, Real};
+use crate::math::pointwise::halves;
+use crate::math::scratch;
+use crate::{BF16, Element, F16, to_bytes, to_bytes_mut};
+
+/// Rows, depth and columns of a block: the factors as `f32` and their sums are some 900 KB.
+const BLOCK: [usize; 3] = [120, 256, 512];
+
+macro_rules! halves {
+    ($($type:ty),*) => {$(
+        #[expect(private_interfaces, reason = "nobody else calls it")]
+        impl Sealed for $type {
+            fn from_number(value: f64) -> Self {
+                Real::from_f64(value)
+            }
+
+            fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>) {
+                by_blocks(scale, a, b, out);
+            }
+        }
+    )*};
+}
+
+halves!(F16, BF16);
+
+fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
+    scale: Scale<T>,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    out: Rows<'_, T>,
+) {
+    let ([m, k], [_, n]) = (a.extents, b.extents);
+    let [rows, depths, columns] = [m.min(BLOCK[0]), k.clamp(1, BLOCK[1]), n.min(BLOCK[2])];
+    let (stride, elements) = (out.stride, out.elements);
+    let (of_product, of_result) = (scale.of_product.widened(), scale.of_result.widened());
+    let reads_out = scale.of_result != <T as Element>::ZERO;
+    scratch::with(
+        rows * depths + depths * columns + rows * columns,
+        |memory| {
+            let (left, memory) = memory.split_at_mut(rows * depths);
+            let (right, sums) = memory.split_at_mut(depths * columns);
+            for row in (0..m).step_by(rows) {
+                for column in (0..n).step_by(columns) {
+                    let (n_rows, n_columns) = (rows.min(m - row), columns.min(n - column));
+                    let sums = &mut sums[..n_rows * n_columns];
+                    let places = |index: usize| {
+                        let first = (row + index) * stride + column;
+                        first..first + n_columns
+                    };
+                    if reads_out {
+                        for (index, sums) in sums.chunks_exact_mut(n_columns).enumerate() {
+                            halves::widen(
+                                T::DTYPE,
+                                to_bytes(&elements[places(index)]),
+                                to_bytes_mut(sums),
+                            );
+                        }
+                        sums.iter_mut().for_each(|sum| *sum *= of_result);
+                    } else {
+                        sums.fill(0.0);
+                    }
+                    for depth in (0..k).step_by(depths) {
+                        let n_depths = depths.min(k - depth);
+                        let scale = Scale {
+                            of_product,
+                            of_result: 1.0,
+                        };
+                        multiply(
+                            scale,
+                            widened(a, [row, depth], [n_rows, n_depths], left),
+                            widened(b, [depth, column], [n_depths, n_columns], right),
+                            Rows::new(sums, [n_rows, n_columns], n_columns),
+                        );
+                    }
+                    for (index, sums) in sums.chunks_exact(n_columns).enumerate() {
+                        halves::narrow(
+                            T::DTYPE,
+                            to_bytes(sums),
+                            to_bytes_mut(&mut elements[places(index)]),
+                        );
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Converts a block of a matrix, whose first element lies at `from`, to `f32`: its rows, or its columns if it is these that
+/// lie in a row in memory.
+fn widened<'m, T: Number<Wide = f32>>(
+    matrix: Matrix<'_, T>,
+    from: [usize; 2],
+    extents: [usize; 2],
+    memory: &'m mut [f32],
+) -> Matrix<'m, f32> {
+    let [row_stride, column_stride] = matrix.strides;
+    let is_turned = column_stride != 1 && row_stride == 1;
+    let ([n_lines, len], [line_stride, stride]) = match is_turned {
+        false => (extents, matrix.strides),
+        true => ([extents[1], extents[0]], [column_stride, row_stride]),
+    };
+    let first = from[0] * row_stride + from[1] * column_stride;
+    for (index, line) in memory.chunks_exact_mut(len).take(n_lines).enumerate() {
+        let elements = &matrix.elements[first + index * line_stride..];
+        match stride {
+            1 => halves::widen(T::DTYPE, to_bytes(&elements[..len]), to_bytes_mut(line)),
+            _ => {
+                for (index, wide) in line.iter_mut().enumerate() {
+                    *wide = elements[index * stride].widened();
+                }
+            }
+        }
+    }
+    match is_turned {
+        false => Matrix::new(memory, 0, extents, [len, 1]),
+        true => Matrix::new(memory, 0, extents, [1, len]),
+    }
+}
