@@ -25,7 +25,7 @@ const NO_PEERS: [&str; 2] = ["--no-default-features", "--features=models"];
 
 /// A command of cargo on the counting program, built for speed.
 fn counting(verb: &str, features: &[&str]) -> Command {
-    let mut command = cargo(&[verb, "--quiet", "--profile=counting"]);
+    let mut command = cargo(&[verb, "--quiet", "--release"]);
     command
         .args(["--package=tfrt-benches", "--bin=instructions"])
         .args(features);

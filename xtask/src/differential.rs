@@ -22,7 +22,7 @@ const N_EACH: u64 = 2;
 const BUILD: [&str; 8] = [
     "build",
     "--quiet",
-    "--profile=counting",
+    "--release",
     "--no-default-features",
     "--package=tfrt-benches",
     "--package=tfrt-differential",
@@ -91,7 +91,7 @@ fn run(n_programs: u64, first: u64, seconds: Option<u64>) -> bool {
             seed.saturating_add(n_programs).saturating_sub(1)
         );
         let numbers = [seed, n_programs].into_iter().chain(seconds);
-        Command::new(target("counting").join("differential"))
+        Command::new(target("release").join("differential"))
             .args(numbers.map(|number| number.to_string()))
             .stdout(Stdio::piped())
             .spawn()
