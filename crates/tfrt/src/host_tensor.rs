@@ -18,6 +18,7 @@ use tfrt_tensor::{
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod view;
+mod writing;
 
 pub use view::View;
 
@@ -185,61 +186,6 @@ impl Tensor {
     pub fn view<T: Element>(&self) -> Result<View<'_, T>, Error> {
         self.metadata().expect_dtype(T::DTYPE)?;
         View::new(self.as_dense()?)
-    }
-
-    /// Lends the elements for writing, in row-major order. If others share them, or their memory is for reading only, this
-    /// tensor gets a copy of its own first.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if they are no `T`s; `ResourceExhausted` if there is no memory for a copy.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tfrt::Tensor;
-    ///
-    /// let mut x = Tensor::from_slice(&[2], &[1, 2])?;
-    /// let before = x.clone();
-    /// x.make_mut::<i32>()?[0] = 7;
-    /// assert_eq!((x.to_vec::<i32>()?, before.to_vec::<i32>()?), (vec![7, 2], vec![1, 2]));
-    /// # Ok::<(), tfrt::Error>(())
-    /// ```
-    pub fn make_mut<T: Element>(&mut self) -> Result<&mut [T], Error> {
-        self.metadata().expect_dtype(T::DTYPE)?;
-        let dense = match &mut self.0 {
-            Layered::Dense(dense) => dense,
-            other => return Err(not_numbers(other)),
-        };
-        if !dense.is_sole() {
-            *dense = dense.deep_copy(allocator())?;
-        }
-        let elements = dense.elements_mut()?;
-        Ok(elements.expect("nobody else has the copy"))
-    }
-
-    /// Copies the elements of a tensor of the same type and shape to the memory of this one; to new memory if others share
-    /// it, or if it is for reading only.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if it is of another type or shape; `FailedPrecondition` if a kernel is writing it;
-    /// `ResourceExhausted` if there is no memory for a copy.
-    pub fn copy_from(&mut self, other: &Tensor) -> Result<(), Error> {
-        if self.metadata() != other.metadata() {
-            let (own, found) = (self.metadata(), other.metadata());
-            let message = format!("a tensor of {own} can't take the elements of one of {found}");
-            return Err(Error::invalid_argument(message));
-        }
-        if let (Layered::Dense(own), Layered::Dense(other)) = (&mut self.0, &other.0) {
-            if own.is_sole() {
-                return own.copy_from(other);
-            }
-            *own = other.deep_copy(allocator())?;
-            return Ok(());
-        }
-        self.0 = other.0.clone();
-        Ok(())
     }
 
     /// Copies the elements, in row-major order.
