@@ -17,9 +17,11 @@ use tfrt_tensor::{
 
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod owned;
 mod view;
 mod writing;
 
+pub use owned::{OwnedReading, OwnedView, OwnedWriting};
 pub use view::View;
 
 /// A tensor in memory of the host: numbers or strings, with a type and a shape. Clones share the elements, until one of
@@ -31,6 +33,13 @@ pub use view::View;
 /// | [`from_vec`](Self::from_vec), `Tensor::from(vec)` | stay where the vector has them, and go when the last tensor does |
 /// | [`from_owner`](Self::from_owner) | stay where their owner has them, such as a mapped file |
 /// | an array of the crate `ndarray` (feature `ndarray`) | stay if they are in row-major order, else are put in order |
+///
+/// | To | Elements |
+/// | --- | --- |
+/// | [`view`](Self::view), [`strings`](Self::strings), an array view of `ndarray` ([`View`]) | are lent for reading |
+/// | [`read_owned`](Self::read_owned), [`view_owned`](Self::view_owned) | are read by who borrows nothing: another language, say |
+/// | [`make_mut`](Self::make_mut), [`get_mut`](Self::get_mut), [`write_owned`](Self::write_owned) | are written where they are, if nobody shares them |
+/// | [`to_vec`](Self::to_vec), [`copy_to_slice`](Self::copy_to_slice), an array of `ndarray` | are copied |
 ///
 /// # Examples
 ///
@@ -188,6 +197,25 @@ impl Tensor {
         View::new(self.as_dense()?)
     }
 
+    /// Takes a right to read the elements that borrows nothing, and keeps them.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is a tensor of strings; `FailedPrecondition` if a kernel is writing it.
+    pub fn read_owned(&self) -> Result<OwnedReading, Error> {
+        OwnedReading::new(self.as_dense()?)
+    }
+
+    /// Takes a right to read the elements, as a slice, that borrows nothing, and keeps them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`view`](Self::view).
+    pub fn view_owned<T: Element>(&self) -> Result<OwnedView<T>, Error> {
+        self.metadata().expect_dtype(T::DTYPE)?;
+        OwnedView::new(self.as_dense()?)
+    }
+
     /// Copies the elements, in row-major order.
     ///
     /// # Errors
@@ -195,6 +223,33 @@ impl Tensor {
     /// As of [`view`](Self::view).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         Ok(self.view::<T>()?.to_vec())
+    }
+
+    /// Copies the elements, in row-major order, to memory of the caller's that is no tensor.
+    ///
+    /// # Errors
+    ///
+    /// As of [`view`](Self::view); `InvalidArgument` if there is room for more or fewer of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::Tensor;
+    ///
+    /// let mut kept = [0.0_f32; 4];
+    /// Tensor::from([1.0_f32, 2.0]).copy_to_slice(&mut kept[2..])?;
+    /// assert_eq!(kept, [0.0, 0.0, 1.0, 2.0]);
+    /// # Ok::<(), tfrt::Error>(())
+    /// ```
+    pub fn copy_to_slice<T: Element>(&self, target: &mut [T]) -> Result<(), Error> {
+        let view = self.view::<T>()?;
+        if view.len() != target.len() {
+            let (found, room) = (self.metadata(), target.len());
+            let message = format!("a tensor of {found} can't be copied to {room} elements");
+            return Err(Error::invalid_argument(message));
+        }
+        target.copy_from_slice(&view);
+        Ok(())
     }
 
     /// Returns the only element.

@@ -24,6 +24,7 @@
 //! | --- | --- |
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
+//! | hand elements to another language, thread or device | [`OwnedReading`], [`OwnedWriting`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
 //! | run programs that nobody vouches for | [`RuntimeBuilder::untrusted`] |
@@ -120,7 +121,7 @@ pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, Problem, error_message};
 pub use evaluator::HostEvaluator;
-pub use host_tensor::{Tensor, View};
+pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
 pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};

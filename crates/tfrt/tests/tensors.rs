@@ -82,6 +82,107 @@ fn output_that_is_taken_is_changed_in_place() {
     assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
 
+fn is_static_and_sent<T: Send + Sync + 'static>(_: &T) {}
+
+#[test]
+fn owned_reading_keeps_elements_where_they_are_and_unchanged() {
+    let runtime = runtime();
+    let x = Tensor::from(vec![1.0_f32, 2.0]);
+    let call = twice(&runtime).call(&runtime.context(), (&x,));
+    let mut y = call.wait().unwrap().take("y").unwrap();
+    let address = y.view::<f32>().unwrap().as_ptr();
+    let reading = y.read_owned().unwrap();
+    let view = y.view_owned::<f32>().unwrap();
+    is_static_and_sent(&reading);
+    is_static_and_sent(&view);
+    // Who changes the tensor changes a copy.
+    assert!(y.get_mut::<f32>().unwrap().is_none());
+    y.make_mut::<f32>().unwrap()[0] = 9.0;
+    y.copy_from(&x).unwrap();
+    drop((y, runtime));
+
+    assert_eq!((view.as_ptr(), &view[..]), (address, &[2.0, 4.0][..]));
+    assert_eq!(reading.as_ptr(), address.cast());
+    assert_eq!(&reading[..4], 2.0_f32.to_ne_bytes());
+    assert_eq!(
+        (reading.dtype(), reading.shape().to_string()),
+        (DType::F32, "[2]".to_owned())
+    );
+    assert_eq!(
+        reading.elements::<i32>().unwrap_err().message(),
+        "expected a tensor of i32, found one of f32 [2]"
+    );
+    drop(view);
+    // The last one to have them may write them where they are.
+    let mut last = reading.into_tensor();
+    let elements = last.get_mut::<f32>().unwrap().expect("nobody shares it");
+    assert_eq!(elements.as_ptr(), address);
+}
+
+#[test]
+fn owned_reading_of_foreign_memory_keeps_its_owner() {
+    let elements = vec![3_i64, 4];
+    let address = elements.as_ptr();
+    let reading = Tensor::from(elements).read_owned().unwrap();
+    let view = reading.into_tensor().view_owned::<i64>().unwrap();
+    assert_eq!((view.as_ptr(), &view[..]), (address, &[3, 4][..]));
+    assert_eq!(view.into_tensor().to_vec::<i64>().unwrap(), [3, 4]);
+
+    let empty = Tensor::from(Vec::<f32>::new());
+    assert!(empty.view_owned::<f32>().unwrap().is_empty());
+    assert!(empty.read_owned().unwrap().is_empty());
+}
+
+#[test]
+fn output_is_written_in_place_by_who_owns_the_right() {
+    let runtime = runtime();
+    let call = twice(&runtime).call(&runtime.context(), (vec![1.0_f32, 2.0],));
+    let y = call.wait().unwrap().take("y").unwrap();
+    let address = y.view::<f32>().unwrap().as_ptr();
+    let mut writing = y.write_owned().unwrap();
+    is_static_and_sent(&writing);
+    assert_eq!(writing.as_ptr(), address.cast());
+    writing.elements_mut::<f32>().unwrap()[1] = 7.0;
+    assert!(writing.elements_mut::<i32>().is_err());
+    writing[..4].copy_from_slice(&0.5_f32.to_ne_bytes());
+    let y = writing.into_tensor();
+    assert_eq!(y.view::<f32>().unwrap().as_ptr(), address);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [0.5, 7.0]);
+
+    // What others share is copied, and so is what is for reading only.
+    let shared = y.clone();
+    let mut copy = y.write_owned().unwrap();
+    copy.fill(0);
+    assert_eq!(shared.to_vec::<f32>().unwrap(), [0.5, 7.0]);
+    let vector = Tensor::from(vec![1_i32]);
+    let mut copy = vector.clone().write_owned().unwrap();
+    copy.fill(0);
+    assert_eq!(vector.to_vec::<i32>().unwrap(), [1]);
+}
+
+#[test]
+fn tensors_of_strings_have_no_bytes_to_own() {
+    let words = || Tensor::from_strings(&[1], ["to"]).unwrap();
+    let message = "expected a tensor of numbers, found one of str [1]";
+    assert_eq!(words().read_owned().unwrap_err().message(), message);
+    assert_eq!(words().write_owned().unwrap_err().message(), message);
+    assert!(words().view_owned::<u8>().is_err());
+    assert!(words().get_mut::<u8>().is_err());
+}
+
+#[test]
+fn elements_are_copied_to_slices_of_as_many() {
+    let tensor = Tensor::from([1_i32, 2, 3]);
+    let mut room = [0; 3];
+    tensor.copy_to_slice(&mut room).unwrap();
+    assert_eq!(room, [1, 2, 3]);
+    assert_eq!(
+        tensor.copy_to_slice(&mut room[1..]).unwrap_err().message(),
+        "a tensor of i32 [3] can't be copied to 2 elements"
+    );
+    assert!(tensor.copy_to_slice(&mut [0.0_f32; 3]).is_err());
+}
+
 #[test]
 fn tensors_of_other_formats_are_written_out() {
     let shape = Shape::new(&[3]).unwrap();

@@ -2,9 +2,9 @@
 
 use ndarray::{Array, ArrayD, ArrayViewD, Dimension, IxDyn};
 use tfrt_host::Error;
-use tfrt_tensor::Element;
+use tfrt_tensor::{Element, TensorShape};
 
-use super::{Tensor, View};
+use super::{OwnedView, Tensor, View};
 
 /// Takes the elements over without a copy if they are in row-major order and the array is no part of a larger one; else
 /// they are put in order.
@@ -17,6 +17,7 @@ use super::{Tensor, View};
 ///
 /// let tensor = Tensor::try_from(array![[1.0_f32, 2.0], [3.0, 4.0]])?;
 /// assert_eq!(tensor.view::<f32>()?.to_ndarray()?, array![[1.0, 2.0], [3.0, 4.0]].into_dyn());
+/// assert_eq!(tensor.view_owned::<f32>()?.to_ndarray()?[[1, 0]], 3.0);
 /// # Ok::<(), tfrt::Error>(())
 /// ```
 impl<T: Element, D: Dimension> TryFrom<Array<T, D>> for Tensor {
@@ -48,10 +49,25 @@ impl<T: Element> View<'_, T> {
     ///
     /// `InvalidArgument` for a shape that such an array can't have.
     pub fn to_ndarray(&self) -> Result<ArrayViewD<'_, T>, Error> {
-        let extents = IxDyn(&self.shape().to_dims());
-        let array = ArrayViewD::from_shape(extents, &self[..]);
-        array.map_err(|error| Error::invalid_argument(error.to_string()))
+        seen(self.shape(), self)
     }
+}
+
+impl<T: Element> OwnedView<T> {
+    /// Sees the elements as an array of `ndarray`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`View::to_ndarray`].
+    pub fn to_ndarray(&self) -> Result<ArrayViewD<'_, T>, Error> {
+        seen(self.shape(), self)
+    }
+}
+
+/// Elements in row-major order as an array of this shape.
+fn seen<'t, T>(shape: &TensorShape, elements: &'t [T]) -> Result<ArrayViewD<'t, T>, Error> {
+    let array = ArrayViewD::from_shape(IxDyn(&shape.to_dims()), elements);
+    array.map_err(|error| Error::invalid_argument(error.to_string()))
 }
 
 /// Copies the elements into an array.
