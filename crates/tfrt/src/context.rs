@@ -61,6 +61,24 @@ impl Context {
 }
 
 /// Puts a [`Context`] together.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tfrt::Runtime;
+///
+/// let runtime = Runtime::new();
+/// let context = runtime
+///     .context_builder()
+///     .id(17)
+///     .deadline(Duration::from_secs(2))
+///     .max_memory(64 << 20)
+///     .build();
+/// assert_eq!(context.request().id(), 17);
+/// context.cancel();
+/// assert!(context.is_cancelled());
+/// ```
 pub struct ContextBuilder {
     builder: tfrt_host::RequestContextBuilder,
 }
@@ -83,8 +101,32 @@ impl ContextBuilder {
         self
     }
 
-    /// Limits the bytes that the calls of the request, and the tensors that they make, hold at once: see
-    /// [`RequestContextBuilder::max_memory`](crate::host::RequestContextBuilder::max_memory).
+    /// Limits the bytes that the calls of the request, and the tensors that they make, hold at once, beside what the
+    /// [runtime](crate::RuntimeBuilder::limits) allows all requests together. A call that needs more fails with code
+    /// `ResourceExhausted`; the request goes on, and others hear nothing of it. What the caller gives does not count, and
+    /// what is given back may be taken again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::{ErrorCode, Model, Runtime};
+    ///
+    /// let runtime = Runtime::new();
+    /// let model = Model::from_program(
+    ///     runtime.compile("twice.mlir", r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
+    ///         attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+    ///       %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    ///       tfrt.return %y : tensor<?xf32>
+    ///     }"#)?,
+    ///     &runtime,
+    /// )?;
+    /// let limited = runtime.context_builder().max_memory(64 << 10).build();
+    /// let error = model.call(&limited, (vec![1.0_f32; 100_000],)).wait().unwrap_err();
+    /// assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+    /// assert_eq!(error.notes(), ["the request is limited to 65536 bytes"]);
+    /// assert!(model.call(&limited, (vec![1.0_f32; 100],)).wait().is_ok());
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
     pub fn max_memory(mut self, bytes: usize) -> Self {
         self.builder = self.builder.max_memory(bytes);
         self
