@@ -26,7 +26,8 @@
 //! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
 //! | hand elements to another language, thread or device | [`OwnedReading`], [`OwnedWriting`] |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
-//! | choose queue, allocator, limits; add kernels | [`Runtime::builder`] |
+//! | choose queue, allocator, limits; add kernels, devices, codecs | [`Runtime::builder`] |
+//! | limit the memory of one request, or its time | [`Runtime::context_builder`] |
 //! | run programs that nobody vouches for | [`RuntimeBuilder::untrusted`] |
 //! | fold constants while a model is compiled | [`HostEvaluator`] |
 //! | stop a call, give it a deadline or data | [`Context`] |

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use tfrt_async::queue::{
     Clock, ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
 };
+use tfrt_host::codec::ValueCodec;
+use tfrt_host::device::Device;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::record::Recorder;
 use tfrt_host::trace::TraceSink;
 use tfrt_host::{
-    AnyAsyncValue, DEFAULT_BLOCKING_THREADS, Error, HostAllocator, HostContext, HostContextBuilder,
-    Limits, Output, Stuck,
+    AnyAsyncValue, DEFAULT_BLOCKING_THREADS, DeviceId, Error, HostAllocator, HostContext,
+    HostContextBuilder, Limits, Output, Stuck,
 };
 use tfrt_ir::Source;
 
@@ -202,6 +204,22 @@ impl Default for Runtime {
 }
 
 /// Puts a [`Runtime`] together.
+///
+/// # Examples
+///
+/// A service's: four threads, a GiB of memory for all requests together, and a log of what goes wrong.
+///
+/// ```
+/// use tfrt::{Limits, Runtime};
+///
+/// let limits = Limits { max_memory: Some(1 << 30), ..Limits::default() };
+/// let runtime = Runtime::builder()
+///     .threads(4)
+///     .limits(limits)
+///     .diagnostics(|error| eprintln!("{error}"))
+///     .build();
+/// assert_eq!(runtime.host().limits().max_memory, Some(1 << 30));
+/// ```
 pub struct RuntimeBuilder {
     registry: KernelRegistry,
     settings: Box<dyn FnOnce(HostContextBuilder) -> HostContextBuilder>,
@@ -223,6 +241,70 @@ impl RuntimeBuilder {
     pub fn kernels(mut self, register: impl FnOnce(&mut KernelRegistry)) -> Self {
         register(&mut self.registry);
         self
+    }
+
+    /// Adds codecs: how values of types of one's own become bytes, and bytes values.
+    /// [`Codecs::add`](crate::host::codec::Codecs::add) of `runtime.host().codecs()` does it later.
+    ///
+    /// # Panics
+    ///
+    /// If there is a codec of the same type and version already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
+    /// use tfrt::{AnyAsyncValue, Error, Heap, Runtime, Value};
+    ///
+    /// struct Celsius(f64);
+    ///
+    /// impl Value for Celsius {
+    ///     const NAME: &'static str = "!my.celsius";
+    ///     type Storage = Heap;
+    /// }
+    ///
+    /// fn encode(value: &AnyAsyncValue, encoder: &mut Encoder) -> Result<(), Error> {
+    ///     encoder.bytes(&expect::<Celsius>(value)?.0.to_le_bytes());
+    ///     Ok(())
+    /// }
+    ///
+    /// fn decode(decoder: &mut Decoder<'_>, _: &DecodeContext<'_>) -> Result<AnyAsyncValue, Error> {
+    ///     Ok(AnyAsyncValue::new(Celsius(f64::from_le_bytes(decoder.array()?))))
+    /// }
+    ///
+    /// const CODECS: &[ValueCodec] = &[ValueCodec { type_name: Celsius::NAME, version: 1, encode, decode }];
+    ///
+    /// let runtime = Runtime::builder().codecs(CODECS).build();
+    /// assert!(runtime.host().codecs().newest("!my.celsius").is_some());
+    /// ```
+    pub fn codecs(mut self, codecs: &'static [ValueCodec]) -> Self {
+        self.registry.add_codecs(codecs);
+        self
+    }
+
+    /// Adds a device, which is made for its number: a [`Device`] is memory, and copies from and to it. The example
+    /// `examples/fake_device` is one of one's own. [`Devices::add`](crate::host::device::Devices::add) of
+    /// `runtime.host().devices()` does it later.
+    ///
+    /// # Panics
+    ///
+    /// When the runtime is [built](Self::build), if two devices have one name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tfrt::Runtime;
+    /// use tfrt::host::device::HostDevice;
+    ///
+    /// let runtime = Runtime::builder()
+    ///     .device(|id| Arc::new(HostDevice::new(id, "CPU:1")))
+    ///     .build();
+    /// let device = runtime.host().devices().get("CPU:1").expect("it was added");
+    /// assert_eq!((device.id().index(), device.kind().name()), (1, "cpu"));
+    /// ```
+    pub fn device(self, make: impl FnOnce(DeviceId) -> Arc<dyn Device> + Send + 'static) -> Self {
+        self.with(|builder| builder.device(make))
     }
 
     /// Runs tasks on `queue`. Default: one worker for each processor.
@@ -253,7 +335,8 @@ impl RuntimeBuilder {
         self.with(|builder| builder.allocator(allocator))
     }
 
-    /// Sets what a request may use.
+    /// Sets what a request may use, and how much memory all of them together. What one may have of that is a matter of
+    /// its context: [`ContextBuilder::max_memory`].
     pub fn limits(self, limits: Limits) -> Self {
         self.with(move |builder| builder.limits(limits))
     }
