@@ -5,6 +5,25 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Value};
 /// Something that can be one argument: a scalar, a string, a chain, or an async value of any type.
 ///
 /// A value of a type of one's own is passed as `AsyncValue::available(value)`.
+///
+/// # Examples
+///
+/// A value to come is an argument like any other:
+///
+/// ```
+/// use tfrt::{AsyncValue, Runtime};
+///
+/// let runtime = Runtime::new();
+/// let program = runtime.compile("sum.mlir", "func.func @sum(%x: i32, %y: i32) -> i32 {
+///   %z = tfrt.add.i32 %x, %y
+///   tfrt.return %z : i32
+/// }")?;
+/// let (promise, y) = AsyncValue::<i32>::pending();
+/// let call = program.function("sum").unwrap().call(&runtime.context(), (40, y));
+/// promise.resolve(2);
+/// assert_eq!(*call.wait()?.get::<i32>(0)?, 42);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be an argument as it is",
     note = "pass a value of a type of your own as `AsyncValue::available(value)`"

@@ -270,6 +270,29 @@ impl fmt::Debug for CallFuture {
 }
 
 /// The results of a call, none of which has failed.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::Runtime;
+///
+/// let runtime = Runtime::new();
+/// let program = runtime.compile("twice.mlir", "func.func @twice(%x: i32) -> (i32, i32) {
+///   %y = tfrt.add.i32 %x, %x
+///   tfrt.return %x, %y : i32, i32
+/// }")?;
+/// let twice = program.function("twice").unwrap();
+/// let values = twice.call(&runtime.context(), (7,)).wait()?;
+/// assert_eq!((values.len(), *values.get::<i32>(1)?), (2, 14));
+///
+/// let error = values.get::<f32>(1).unwrap_err();
+/// assert_eq!(error.message(), "result 1 was expected to be f32, but is i32");
+///
+/// // Results may be arguments.
+/// let values = twice.call(&runtime.context(), values.into_inner()[1..].to_vec()).wait()?;
+/// assert_eq!(*values.get::<i32>(1)?, 28);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Values(
     /// Invariant: settled, and no errors.

@@ -13,6 +13,19 @@ mod problem;
 pub use problem::Problem;
 
 /// Why a program could not be opened: one kind for each stage that may refuse it.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{Model, OpenError};
+///
+/// match Model::open("nowhere.onnx") {
+///     Err(OpenError::Unreadable { path, .. }) => assert_eq!(path.to_str(), Some("nowhere.onnx")),
+///     other => panic!("there is no such file, but {other:?}"),
+/// }
+/// let error = Model::from_bytes("m.onnx", b"func.func @main() {".to_vec()).unwrap_err();
+/// assert!(matches!(error, OpenError::Text(_)));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -109,6 +122,37 @@ impl error::Error for OpenError {
 
 /// Why a program could not be opened, or why a call of it failed: for callers that treat both
 /// alike.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{AnyError, ErrorCode, Runtime};
+///
+/// fn run(text: &str) -> Result<i32, AnyError> {
+///     let runtime = Runtime::new();
+///     let program = runtime.compile("main.mlir", text)?;
+///     let main = program.function("main").expect("the text has it");
+///     let values = main.call(&runtime.context(), (7,)).wait()?;
+///     Ok(*values.get::<i32>(0)?)
+/// }
+///
+/// // What is wrong with a text has a number and a place, ...
+/// let error = run("func.func @main(%x: i32) -> i32 {\n  tfrt.return %y : i32\n}").unwrap_err();
+/// assert_eq!(error.code(), Some("TF0201"));
+/// let place = error.problems().swap_remove(0).location.unwrap();
+/// assert_eq!(place.to_string(), "main.mlir:2:15");
+///
+/// // ... and what fails in a call a kind, a kernel and a place.
+/// let text = "func.func @main(%x: i32) -> i32 {
+///   %zero = tfrt.constant.i32 0
+///   %quotient, %remainder = tfrt.div.i32 %x, %zero
+///   tfrt.return %quotient : i32
+/// }";
+/// let problem = run(text).unwrap_err().problems().swap_remove(0);
+/// assert_eq!(problem.kind, Some(ErrorCode::Unknown));
+/// assert_eq!(problem.kernel.as_deref(), Some("tfrt.div.i32"));
+/// assert_eq!(problem.location.unwrap().to_string(), "main.mlir:3:27");
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyError {

@@ -1,7 +1,25 @@
-//! An asynchronous dataflow runtime: programs in, values out.
+//! An asynchronous dataflow runtime: models and programs in, tensors and values out.
+//!
+//! From the file of a model and a vector of inputs to a vector of outputs:
 //!
 //! ```
-//! use tfrt::{Context, Program, Runtime};
+//! # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+//! use tfrt::{Model, Runtime, Tensor};
+//!
+//! let (model, runtime) = (Model::open("examples/layer.onnx")?, Runtime::shared());
+//! let x = Tensor::from_vec(&[1, 2], vec![1.0_f32, 2.0])?;
+//!
+//! // Any number of calls at once; wait for one, or `.await` it on any executor.
+//! let outputs = model.call(&runtime.context(), [("x", x)]).wait()?;
+//! let y: Vec<f32> = outputs.tensor("y")?.to_vec()?;
+//! assert_eq!(y, [2.0, 5.0]);
+//! # Ok::<(), tfrt::AnyError>(())
+//! ```
+//!
+//! A program is text, or bytes that were compiled of it, with functions of any values:
+//!
+//! ```
+//! use tfrt::Runtime;
 //!
 //! let runtime = Runtime::new();
 //! let program = runtime.compile(
@@ -87,17 +105,50 @@ pub use tfrt_kernels as kernels;
 pub use tfrt_run::report;
 pub use tfrt_tensor as tensor;
 
+#[doc(inline)]
 pub use tfrt_async::ClusterTask;
+#[doc(inline)]
 pub use tfrt_async::queue::{
     Clock, ConcurrentWorkQueue, ManualClock, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
     available_parallelism,
 };
+/// The type of the elements of a [`Tensor`].
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{DType, Tensor};
+///
+/// let halves = Tensor::zeros(DType::F16, &[3])?;
+/// assert_eq!(halves.dtype(), DType::F16);
+/// assert_eq!((DType::F16.name(), DType::F16.size_bytes()), ("f16", Some(2)));
+/// # Ok::<(), tfrt::Error>(())
+/// ```
+#[doc(inline)]
+pub use tfrt_host::DType;
+#[doc(inline)]
 pub use tfrt_host::{
-    AnyAsyncValue, AnyPromise, AsyncValue, Chain, DType, Error, ErrorCode, ExecutionContext, Heap,
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, ExecutionContext, Heap,
     HostAllocator, HostContext, InPlace, KernelPromise, Limits, Output, Promise, RequestContext,
     ResourceContext, SourceLocation, Stuck, Value, kernel,
 };
-pub use tfrt_tensor::{BF16, Bool, Complex, Element, F16, TensorShape as Shape};
+/// The shape of a [`Tensor`].
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::{Shape, Tensor};
+///
+/// let x = Tensor::from_vec(&[2, 3], vec![0_u8; 6])?;
+/// assert_eq!((x.shape().rank(), x.shape().n_elements()), (2, Some(6)));
+/// assert_eq!(x.shape().extents().collect::<Vec<_>>(), [2, 3]);
+/// assert_eq!(*x.shape(), Shape::new(&[2, 3])?);
+/// # Ok::<(), tfrt::Error>(())
+/// ```
+#[doc(inline)]
+pub use tfrt_tensor::TensorShape as Shape;
+#[doc(inline)]
+pub use tfrt_tensor::{BF16, Bool, Complex, Element, F16};
 
 mod arguments;
 mod call;
@@ -123,6 +174,7 @@ pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, Problem, error_message};
 pub use evaluator::HostEvaluator;
 pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
+#[doc(inline)]
 pub use model::Model;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};

@@ -27,6 +27,8 @@ pub use datum::Datum;
 pub use inputs::{Input, ModelInput, ModelInputs};
 pub use outputs::{ModelCall, Outputs, OutputsFuture};
 pub use signature::Slots;
+#[doc(inline)]
+pub use tfrt_import::onnx::SharedBytes;
 pub use types::{Dim, TensorType, ValueInfo, ValueType};
 
 use signature::Signature;
@@ -35,15 +37,20 @@ use signature::Signature;
 ///
 /// # Examples
 ///
-/// ```no_run
+/// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
 /// use tfrt::{Model, Runtime, Tensor};
 ///
-/// let model = Model::open("squeezenet.onnx")?;
-/// let image = Tensor::from_vec(&[1, 3, 224, 224], vec![0.5_f32; 3 * 224 * 224])?;
+/// let model = Model::open("examples/layer.onnx")?;
+/// assert_eq!(model.inputs()[0].to_string(), "x: f32 [N, 2]");
+/// assert_eq!(model.outputs()[0].to_string(), "y: f32 [N, 2]");
 ///
-/// // Wait for the results, or `.await` them on any executor.
-/// let outputs = model.call(&Runtime::shared().context(), [("image", image)]).wait()?;
-/// println!("{}", outputs.tensor("probabilities")?.shape());
+/// // Two calls at once, of one row and of three; wait for the results, or `.await` them on any executor.
+/// let context = Runtime::shared().context();
+/// let inputs = [1, 3].map(|n| Tensor::from_vec(&[n, 2], vec![1.0_f32; 2 * n]));
+/// let [one, three] = inputs.map(|x| Ok::<_, tfrt::Error>(model.spawn(&context, [("x", x?)])));
+/// assert_eq!(one?.wait()?.tensor("y")?.to_vec::<f32>()?, [1.5, 2.0]);
+/// assert_eq!(three?.wait()?.tensor("y")?.shape().to_string(), "[3, 2]");
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[derive(Clone)]
@@ -102,10 +109,35 @@ impl Model {
     /// # Errors
     ///
     /// As of [`open`](Self::open), also for a file that nothing is given for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tfrt::model::SharedBytes;
+    /// use tfrt::{Model, Runtime, Tensor};
+    ///
+    /// # let bytes = b"\x08\x08\x12\x04tfrt:\x8b\x01\x0a\x1a\x0a\x01x\x0a\x01w\x12\x01h\x1a\x07product\x22\x06MatMul\
+    /// #     \x0a\x16\x0a\x01h\x12\x01y\x1a\x08positive\x22\x04Relu\x12\x05layer*\x22\x08\x02\x08\x02\x10\x01B\x01w\
+    /// #     j\x15\x0a\x08location\x12\x09layer.binp\x01Z\x14\x0a\x01x\x12\x0f\x0a\x0d\x08\x01\x12\x09\x0a\x03\x12\
+    /// #     \x01N\x0a\x02\x08\x02b\x14\x0a\x01y\x12\x0f\x0a\x0d\x08\x01\x12\x09\x0a\x03\x12\x01N\x0a\x02\x08\x02\
+    /// #     B\x02\x10\x0d".to_vec();
+    /// // A model of a product, whose factor lies in a file `layer.bin`.
+    /// let factor = [1.0_f32, -1.0, 0.5, 3.0].map(f32::to_le_bytes).concat();
+    /// let factor: SharedBytes = Arc::new(factor);
+    /// let model = Model::from_bytes_with("layer.onnx", bytes, move |file| match file {
+    ///     "layer.bin" => Some(factor.clone()),
+    ///     _ => None,
+    /// })?;
+    /// let x = Tensor::from_vec(&[1, 2], vec![1.0_f32, 2.0])?;
+    /// let outputs = model.call(&Runtime::shared().context(), [("x", x)]).wait()?;
+    /// assert_eq!(outputs.tensor("y")?.to_vec::<f32>()?, [2.0, 5.0]);
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
     pub fn from_bytes_with(
         name: &str,
         bytes: Vec<u8>,
-        give: impl Fn(&str) -> Option<tfrt_import::onnx::SharedBytes> + Send + Sync + 'static,
+        give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static,
     ) -> Result<Model, OpenError> {
         let input = crate::input::Input::from_bytes(name, bytes)?.with_files(give);
         Runtime::shared().load_model(&input)

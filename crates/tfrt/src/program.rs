@@ -16,12 +16,14 @@ use crate::runtime::Runtime;
 ///
 /// # Examples
 ///
-/// ```no_run
+/// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
 /// use tfrt::{Program, Runtime};
 ///
-/// let program = Program::open("examples/fizzbuzz.mlir")?;
-/// let main = program.function("main").expect("the program has a main");
-/// main.call(&Runtime::shared().context(), ()).wait()?;
+/// let program = Program::open("examples/fib.mlir")?;
+/// let fib = program.function("fib").expect("the program has it");
+/// let results = fib.call(&Runtime::shared().context(), (10,)).wait()?;
+/// assert_eq!(*results.get::<i32>(0)?, 55);
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[derive(Clone)]
@@ -93,6 +95,28 @@ impl fmt::Debug for Program {
 }
 
 /// A function of a program. A counted handle.
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::Runtime;
+///
+/// let runtime = Runtime::new();
+/// let program = runtime.compile("less.mlir", r#"func.func @less(%x: i32, %y: i32) -> i1 {
+///   %less = "tfrt.lessequal.i32"(%x, %y) : (i32, i32) -> i1
+///   tfrt.return %less : i1
+/// }"#)?;
+/// let less = program.function("less").expect("the program has it");
+/// assert_eq!(less.argument_types().collect::<Vec<_>>(), ["i32", "i32"]);
+/// assert_eq!(less.result_types().collect::<Vec<_>>(), ["i1"]);
+///
+/// // What does not fit is an error of the results.
+/// let context = runtime.context();
+/// assert!(*less.call(&context, (1, 2)).wait()?.get::<bool>(0)?);
+/// assert!(less.call(&context, (1,)).wait().is_err());
+/// assert!(less.call(&context, (1, 2.5_f32)).wait().is_err());
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[derive(Clone)]
 pub struct Function {
     function: tfrt_host::Function,

@@ -112,6 +112,24 @@ tensor_input_of!(DenseHostTensor StringHostTensor);
 /// | a tuple, such as `(x, y)` | an array or vector of pairs, such as `[("x", x), ("y", y)]` |
 /// | an array or vector of one type | a slice of pairs, of whose values clones are given |
 /// | | a `HashMap` or `BTreeMap` |
+///
+/// # Examples
+///
+/// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+/// use tfrt::{Model, Runtime, Tensor};
+///
+/// let (layer, context) = (Model::open("examples/layer.onnx")?, Runtime::shared().context());
+/// let x = Tensor::from_vec(&[1, 2], vec![1.0_f32, 2.0])?;
+/// let in_order = layer.call(&context, (&x,)).wait()?;
+/// let by_name = layer.call(&context, [("x", &x)]).wait()?;
+/// assert_eq!(in_order.tensor("y")?.to_vec::<f32>()?, by_name.tensor("y")?.to_vec::<f32>()?);
+///
+/// let error = layer.call(&context, [("z", &x)]).wait().unwrap_err();
+/// assert_eq!(error.message(), "the model has no input 'z'");
+/// assert_eq!(error.notes(), ["the model takes x"]);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the inputs of a model",
     note = "inputs are a tuple, `(x,)` or `(x, y)`, or pairs, `[(\"name\", x)]`"

@@ -18,6 +18,28 @@ use crate::call::{Call, CallFuture, Values};
 use crate::host_tensor::Tensor;
 
 /// A call that was made. Its results settle each on its own, while the model goes on.
+///
+/// # Examples
+///
+/// A result of one model, given to the next before it is there:
+///
+/// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+/// use std::time::Duration;
+/// use tfrt::{Model, Runtime, Tensor};
+///
+/// let (layer, context) = (Model::open("examples/layer.onnx")?, Runtime::shared().context());
+/// let x = Tensor::from_vec(&[1, 2], vec![1.0_f32, 2.0])?;
+/// let first = layer.spawn(&context, (x,));
+/// let second = layer.spawn(&context, (first.tensor("y")?,));
+///
+/// // A thread that waits may look after something else now and then.
+/// while !second.wait_timeout(Duration::from_millis(10))? {
+///     println!("still at work");
+/// }
+/// assert_eq!(second.wait()?.tensor("y")?.to_vec::<f32>()?, [4.5, 13.0]);
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
 #[must_use = "the results of a call hold its errors"]
 pub struct ModelCall {
     model: Model,
@@ -58,6 +80,9 @@ impl ModelCall {
 
     /// Waits for all results, and copies those that are named to tensors of the caller, where they replace what is there:
     /// in their memory, unless somebody shares it. Nothing is copied unless all of them fit.
+    ///
+    /// Kernels write results to memory of their own, so that each is copied once. [`Outputs::take`] has that memory
+    /// itself, without a copy; [`Tensor::copy_to_slice`] copies to memory that is no tensor.
     ///
     /// # Errors
     ///
