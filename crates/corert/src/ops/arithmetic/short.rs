@@ -86,12 +86,12 @@ where
         + Unary<i64, Output = i64>,
 {
     match inputs.one() {
-        Some(one) => usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home)),
+        Some(one) => usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home, false)),
         None => Err(None),
     }
 }
 
-/// The same of a float.
+/// A function of a float, which takes long: as [`unary`].
 pub(super) fn float<F>(
     inputs: &mut Inputs<'_>,
     allocator: &Arc<dyn HostAllocator>,
@@ -102,7 +102,7 @@ where
 {
     match inputs.one() {
         Some(one) => {
-            usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home); F32 f32 F64 f64)
+            usual!(one.dtype(), T => unary_of::<F, T>(one, allocator, home, true); F32 f32 F64 f64)
         }
         None => Err(None),
     }
@@ -160,16 +160,17 @@ fn unary_of<F: Unary<T, Output = T>, T: Element>(
     one: One<'_>,
     allocator: &Arc<dyn HostAllocator>,
     home: Home,
+    is_long: bool,
 ) -> Short {
     match one {
-        One::Lent(x) => result(unary_short::<F, T>(allocator, x)?, home),
+        One::Lent(x) => result(unary_short::<F, T>(allocator, x, is_long)?, home),
         One::Owned(handle) => {
             let Some(x) = handle.as_dense_mut() else {
                 return Err(None);
             };
-            match unary_short_in_place::<F, T>(x)? {
+            match unary_short_in_place::<F, T>(x, is_long)? {
                 true => result(handle.take_dense(), home),
-                false => result(unary_short::<F, T>(allocator, x)?, home),
+                false => result(unary_short::<F, T>(allocator, x, is_long)?, home),
             }
         }
     }

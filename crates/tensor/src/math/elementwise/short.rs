@@ -152,6 +152,8 @@ pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
 
 /// Calculates a function of each element of a short tensor. `None` if it is not short.
 ///
+/// A function that takes long (`is_long`) is worth the choice of an instruction set however few the elements are.
+///
 /// # Errors
 ///
 /// As of [`binary_short`].
@@ -159,6 +161,7 @@ pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
 pub fn unary_short<F: Unary<T>, T: Element>(
     allocator: &Arc<dyn HostAllocator>,
     x: &DenseHostTensor,
+    is_long: bool,
 ) -> Result<Option<DenseHostTensor>, Error> {
     if x.buffer().len_bytes() / size_of::<T>() > SHORT {
         return Ok(None);
@@ -166,8 +169,8 @@ pub fn unary_short<F: Unary<T>, T: Element>(
     let reading = x.read()?;
     let xs = reading.elements::<T>()?;
     let out = x.uninit_like::<T, F::Output>(allocator)?;
-    // However few they are: many of these functions take long.
-    let out = collected(out, xs.iter().map(|x| F::apply(*x)), true);
+    let is_vectorized = is_long || xs.len() > FEW;
+    let out = collected(out, xs.iter().map(|x| F::apply(*x)), is_vectorized);
     Ok(Some(x.like::<F::Output>(out?)))
 }
 
@@ -180,13 +183,18 @@ pub fn unary_short<F: Unary<T>, T: Element>(
 #[inline]
 pub fn unary_short_in_place<F: Unary<T, Output = T>, T: Element>(
     x: &mut DenseHostTensor,
+    is_long: bool,
 ) -> Result<bool, Error> {
     if x.n_elements() > SHORT {
         return Ok(false);
     }
     match x.elements_mut::<T>()? {
-        Some(x) => {
+        Some(x) if is_long || x.len() > FEW => {
             unary_slice_in_place::<F, T>(x);
+            Ok(true)
+        }
+        Some(x) => {
+            x.iter_mut().for_each(|x| *x = F::apply(*x));
             Ok(true)
         }
         None => Ok(false),
