@@ -14,13 +14,15 @@
 //! | `formulas` | functions: names, types, costs, formulas |
 //! | `parametric` | functions with parameters |
 //! | `table` | loops over the formulas, for each type |
-//! | `halves` | `f16` and `bf16` as `f32`, and back |
+//! | `halves`, `f16c` | `f16` and `bf16` as `f32`, and back |
 //! | `program` | steps, and what is given to them |
 //! | `plan` | types and loops of steps, for inputs of known types |
 //! | `input` | how inputs are read as they are broadcast |
 //! | `run` | blocks, which a program makes step by step |
 //! | `tensors` | single functions of tensors |
 
+#[allow(unsafe_code, reason = "a listed module")]
+mod f16c;
 pub mod formulas;
 pub(in crate::math) mod halves;
 mod input;

@@ -3,21 +3,26 @@
 //! The results are those of the processor's instructions and of the crate `half`: rounded to nearest, ties to even;
 //! what is no number keeps its sign and the upper bits of its payload, and is quiet.
 
+use super::f16c;
 use super::table::{seen, seen_mut};
 use crate::math::vectorized;
-use crate::{BF16, DType, F16};
+use crate::{BF16, DType};
 
 /// Converts halves to `f32`.
 pub(in crate::math) fn widen(dtype: DType, x: &[u8], out: &mut [u8]) {
     match dtype {
-        DType::F16 => vectorized(
-            #[inline(always)]
-            || {
-                for (out, x) in seen_mut::<f32>(out).iter_mut().zip(seen::<F16>(x)) {
-                    *out = of_f16(x.0);
-                }
-            },
-        ),
+        DType::F16 => {
+            let (x, out) = (seen(x), seen_mut(out));
+            let n_done = f16c::widen(x, out);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (out, x) in out[n_done..].iter_mut().zip(&x[n_done..]) {
+                        *out = of_f16(*x);
+                    }
+                },
+            );
+        }
         _ => vectorized(
             #[inline(always)]
             || {
@@ -32,14 +37,18 @@ pub(in crate::math) fn widen(dtype: DType, x: &[u8], out: &mut [u8]) {
 /// Rounds `f32` to halves.
 pub(in crate::math) fn narrow(dtype: DType, x: &[u8], out: &mut [u8]) {
     match dtype {
-        DType::F16 => vectorized(
-            #[inline(always)]
-            || {
-                for (out, x) in seen_mut::<F16>(out).iter_mut().zip(seen::<f32>(x)) {
-                    *out = F16(to_f16(*x));
-                }
-            },
-        ),
+        DType::F16 => {
+            let (x, out) = (seen(x), seen_mut(out));
+            let n_done = f16c::narrow(x, out);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (out, x) in out[n_done..].iter_mut().zip(&x[n_done..]) {
+                        *out = to_f16(*x);
+                    }
+                },
+            );
+        }
         _ => vectorized(
             #[inline(always)]
             || {
@@ -113,12 +122,16 @@ fn to_bf16(value: f32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{to_bytes, to_bytes_mut};
 
     #[test]
     fn halves_are_widened_as_the_processor_does() {
         for bits in 0..=u16::MAX {
             let wanted = half::f16::from_bits(bits).to_f32();
             assert_eq!(of_f16(bits).to_bits(), wanted.to_bits(), "{bits:#x}");
+            let mut out = [0.0; 9];
+            widen(DType::F16, to_bytes(&[bits; 9]), to_bytes_mut(&mut out));
+            assert_eq!(out.map(f32::to_bits), [wanted.to_bits(); 9], "{bits:#x}");
         }
     }
 
@@ -135,6 +148,9 @@ mod tests {
                     let value = f32::from_bits(upper << 23 | (fraction ^ more) & 0x7f_ffff);
                     let wanted = half::f16::from_f32(value).to_bits();
                     assert_eq!(to_f16(value), wanted, "{:#x}", value.to_bits());
+                    let mut out = [0_u16; 9];
+                    narrow(DType::F16, to_bytes(&[value; 9]), to_bytes_mut(&mut out));
+                    assert_eq!(out, [wanted; 9], "{:#x}", value.to_bits());
                     let wanted = half::bf16::from_f32(value).to_bits();
                     assert_eq!(to_bf16(value), wanted, "{:#x}", value.to_bits());
                 }
