@@ -108,7 +108,8 @@ pub fn binary_short<F: Binary<T>, T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`binary_short`].
+/// `InvalidArgument` if the elements are no `T`s, `ResourceExhausted` if there is no memory, `FailedPrecondition` if somebody
+/// is writing a tensor that is read.
 #[inline]
 pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
     target: &mut DenseHostTensor,
@@ -156,7 +157,8 @@ pub fn binary_short_in_place<F: Binary<T, Output = T>, T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`binary_short`].
+/// `InvalidArgument` if the elements are no `T`s, `ResourceExhausted` if there is no memory, `FailedPrecondition` if somebody
+/// is writing a tensor that is read.
 #[inline]
 pub fn unary_short<F: Unary<T>, T: Element>(
     allocator: &Arc<dyn HostAllocator>,
@@ -179,7 +181,8 @@ pub fn unary_short<F: Unary<T>, T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`binary_short`].
+/// `InvalidArgument` if the elements are no `T`s, `ResourceExhausted` if there is no memory, `FailedPrecondition` if somebody
+/// is writing a tensor that is read.
 #[inline]
 pub fn unary_short_in_place<F: Unary<T, Output = T>, T: Element>(
     x: &mut DenseHostTensor,

@@ -103,6 +103,21 @@ impl<'a, T> Rows<'a, T> {
     }
 }
 
+impl<T: Number> Rows<'_, T> {
+    /// Multiplies each element by a factor; where that is 0, what stood there is not looked at.
+    pub(super) fn scale(&mut self, factor: T) {
+        let [n_rows, n_columns] = self.extents;
+        for row in self.elements.chunks_mut(self.stride).take(n_rows) {
+            let row = &mut row[..n_columns];
+            match factor {
+                factor if factor == T::ONE => {}
+                factor if factor == <T as Element>::ZERO => row.fill(factor),
+                factor => row.iter_mut().for_each(|x| *x = factor.times(*x)),
+            }
+        }
+    }
+}
+
 /// Writes the product of `a` and `b` to `out`.
 ///
 /// # Panics
@@ -259,67 +274,53 @@ where
     from_bytes(to_bytes(elements)).expect(PARTS)
 }
 
-/// Multiplies complex matrices by four products of their real and imaginary parts, which lie in them side by side.
+/// Multiplies complex matrices by products of their real and imaginary parts, which lie in them side by side: by four, or
+/// by eight if the factor of the product is no real number.
 fn by_parts<T: Foreign>(
     scale: Scale<Complex<T>>,
     a: Matrix<'_, Complex<T>>,
     b: Matrix<'_, Complex<T>>,
-    out: Rows<'_, Complex<T>>,
+    mut out: Rows<'_, Complex<T>>,
 ) where
     Complex<T>: MatmulElement,
 {
-    let (zero, one) = (<Complex<T> as Element>::ZERO, <Complex<T> as Number>::ONE);
-    let keeps = scale.of_result == one;
-    if scale.of_product != one || !(keeps || scale.of_result == zero) {
-        let [m, _, n] = product_extents(&a, &b, &out);
-        let mut product = vec![zero; m * n];
-        by_parts(Scale::default(), a, b, Rows::new(&mut product, [m, n], n));
-        for (row, product) in out.elements.chunks_mut(out.stride).zip(product.chunks(n)) {
-            for (out, product) in row.iter_mut().zip(product) {
-                let product = scale.of_product.times(*product);
-                *out = match scale.of_result == zero {
-                    true => product,
-                    false => product.plus(scale.of_result.times(*out)),
-                };
-            }
-        }
-        return;
-    }
     let extents = product_extents(&a, &b, &out);
+    out.scale(scale.of_result);
     let doubled = |strides: [usize; 2]| strides.map(|stride| stride.saturating_mul(2));
-    let (a_strides, b_strides, out_strides) = (
-        doubled(a.strides),
-        doubled(b.strides),
-        doubled([out.stride, 1]),
-    );
-    let a_parts = parts(a.elements).as_ptr();
-    let b_parts = parts(b.elements).as_ptr();
+    let (a_strides, b_strides) = (doubled(a.strides), doubled(b.strides));
+    let out_strides = doubled([out.stride, 1]);
+    let (a_parts, b_parts) = (parts(a.elements).as_ptr(), parts(b.elements).as_ptr());
     let out_parts = from_bytes_mut::<T>(to_bytes_mut(out.elements));
     let out_parts = out_parts.expect(PARTS).as_mut_ptr();
-    let minus = T::ONE.negated();
-    let of_result = if keeps { T::ONE } else { <T as Element>::ZERO };
+    let Complex { real, imaginary } = scale.of_product;
+    // For each pair of parts, 0 real and 1 imaginary: by what it is added to the real and to the imaginary part.
     let products = [
-        (0, 0, 0, T::ONE, of_result),
-        (1, 1, 0, minus, T::ONE),
-        (0, 1, 1, T::ONE, of_result),
-        (1, 0, 1, T::ONE, T::ONE),
+        ([0, 0], [real, imaginary]),
+        ([1, 1], [real.negated(), imaginary.negated()]),
+        ([0, 1], [imaginary.negated(), real]),
+        ([1, 0], [imaginary.negated(), real]),
     ];
-    for (of_a, of_b, of_out, of_product, of_result) in products {
-        let scale = Scale {
-            of_product,
-            of_result,
-        };
-        // SAFETY: each element is a real part with an imaginary one behind it, so that the parts of one kind of a matrix
-        // that lies in its slice lie twice as far apart, in the same slice; where there is no element, none is read. `out`
-        // has an element, and is borrowed for writing, so it overlaps neither. All are initialised.
-        unsafe {
-            T::product(
-                extents,
-                scale,
-                (a_parts.wrapping_add(of_a), a_strides),
-                (b_parts.wrapping_add(of_b), b_strides),
-                (out_parts.wrapping_add(of_out), out_strides),
-            );
+    for ([of_a, of_b], factors) in products {
+        for (of_out, of_product) in factors.into_iter().enumerate() {
+            if of_product == <T as Element>::ZERO {
+                continue;
+            }
+            let scale = Scale {
+                of_product,
+                of_result: T::ONE,
+            };
+            // SAFETY: each element is a real part with an imaginary one behind it, so that the parts of one kind of a
+            // matrix that lies in its slice lie twice as far apart, in the same slice; where there is no element, none is
+            // read. `out` has an element, and is borrowed for writing, so it overlaps neither. All are initialised.
+            unsafe {
+                T::product(
+                    extents,
+                    scale,
+                    (a_parts.wrapping_add(of_a), a_strides),
+                    (b_parts.wrapping_add(of_b), b_strides),
+                    (out_parts.wrapping_add(of_out), out_strides),
+                );
+            }
         }
     }
 }

@@ -56,13 +56,7 @@ fn by_tiles<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, mut 
         return;
     }
     let ([m, k], [_, n]) = (a.extents, b.extents);
-    for row in out.elements.chunks_mut(out.stride).take(m) {
-        match scale.of_result {
-            of_result if of_result == T::ONE => {}
-            of_result if of_result == <T as Element>::ZERO => row[..n].fill(of_result),
-            of_result => row[..n].iter_mut().for_each(|x| *x = of_result.times(*x)),
-        }
-    }
+    out.scale(scale.of_result);
     let mut panel = vec![[<T as Element>::ZERO; N_COLUMNS]; k.min(MAX_DEPTH)];
     for column in (0..n).step_by(N_COLUMNS) {
         let width = N_COLUMNS.min(n - column);

@@ -19,6 +19,19 @@ fn transposed<T: Copy>(x: &[T], [rows, columns]: [usize; 2]) -> Vec<T> {
         .collect()
 }
 
+/// Puts the product over what is in `out`, of so many rows and columns.
+fn multiplied<T: MatmulElement>(
+    scale: Scale<T>,
+    a: &TensorView<'_, T>,
+    b: &TensorView<'_, T>,
+    mut out: Vec<T>,
+) -> Vec<T> {
+    let extents = [a.extents()[0], b.extents()[1]];
+    let mut view = TensorViewMut::new(&mut out, &extents).unwrap();
+    matmul(scale, a, b, &mut view).unwrap();
+    out
+}
+
 /// Multiplies whole numbers, which all types can hold, in all four ways to transpose, in one go and in parts.
 fn check<T: MatmulElement>(
     [m, k, n]: [usize; 3],
@@ -56,14 +69,7 @@ fn check<T: MatmulElement>(
                 .permute(&[1, 0])
                 .unwrap(),
         };
-        let mut out = vec![of(3.0); m * n];
-        matmul(
-            scale,
-            &a,
-            &b,
-            &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
-        )
-        .unwrap();
+        let out = multiplied(scale, &a, &b, vec![of(3.0); m * n]);
         prop_assert_eq!(&out, &wanted);
         let plan = Plan::new(
             (a.extents(), a.strides()),
@@ -130,13 +136,11 @@ fn products_of_more_than_a_block_are_those_of_the_definition() {
 #[test]
 fn products_of_integers_wrap_around() {
     let a = TensorView::new(&[100_i8, 100, 1, -128], &[2, 2]).unwrap();
-    let mut out = [1_i8; 4];
     let scale = Scale {
         of_product: 3,
         of_result: -1,
     };
-    let view = &mut TensorViewMut::new(&mut out, &[2, 2]).unwrap();
-    matmul(scale, &a, &a, view).unwrap();
+    let out = multiplied(scale, &a, &a, vec![1_i8; 4]);
     let wrapped = |x: i32| (3 * x - 1) as i8;
     let wanted = [10_000 + 100, 10_000 - 12_800, 100 - 128, 100 + 16_384];
     assert_eq!(out, wanted.map(wrapped));
@@ -172,17 +176,10 @@ fn complex_products_are_those_of_the_definition_at_any_scale() {
             },
             false => number(3),
         };
-        let mut out = vec![before; m * n];
         let a = TensorView::new(&a, &[m, k]).unwrap();
         let b = TensorView::new(&turned, &[n, k]).unwrap();
         let b = b.permute(&[1, 0]).unwrap();
-        matmul(
-            scale,
-            &a,
-            &b,
-            &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
-        )
-        .unwrap();
+        let out = multiplied(scale, &a, &b, vec![before; m * n]);
         for (index, out) in out.iter().enumerate() {
             let product = (0..k).fold(zero, |sum, i| {
                 let (x, y) = (a.elements()[index / n * k + i], turned[index % n * k + i]);
@@ -304,13 +301,18 @@ fn matrices_that_do_not_fit_are_told() {
 
 #[test]
 fn strides_that_nobody_takes_do_not_matter() {
-    let elements = [1.0_f32, 2.0];
-    let row = TensorView::strided(&elements, &[1, 2], &[usize::MAX, 1]).unwrap();
-    let column = TensorView::strided(&elements, &[2, 1], &[1, usize::MAX]).unwrap();
-    let mut out = [0.0];
-    let mut product = TensorViewMut::new(&mut out, &[1, 1]).unwrap();
-    matmul(Scale::default(), &row, &column, &mut product).unwrap();
-    assert_eq!(out, [5.0]);
+    fn check<T: MatmulElement + std::fmt::Debug>() {
+        let two = T::ONE.plus(T::ONE);
+        let elements = [T::ONE, two];
+        let row = TensorView::strided(&elements, &[1, 2], &[usize::MAX, 1]).unwrap();
+        let column = TensorView::strided(&elements, &[2, 1], &[1, usize::MAX]).unwrap();
+        let out = multiplied(Scale::default(), &row, &column, vec![two]);
+        assert_eq!(out, [two.times(two).plus(T::ONE)]);
+    }
+    check::<f32>();
+    check::<F16>();
+    check::<i32>();
+    check::<Complex<f64>>();
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) fn multiply<T: Number>(
     }
     match k {
         1 => column_times_row(scale, a, &b.elements[..n], out),
-        _ => row_times_matrix(scale, a, b, &mut out.elements[..n]),
+        _ => row_times_matrix(scale, a, b, out),
     }
     true
 }
@@ -55,13 +55,15 @@ fn column_times_row<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: &[T], out: 
     );
 }
 
-fn row_times_matrix<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
-    let n = out.len();
-    match scale.of_result {
-        of_result if of_result == T::ONE => {}
-        of_result if of_result == <T as Element>::ZERO => out.fill(<T as Element>::ZERO),
-        of_result => out.iter_mut().for_each(|x| *x = of_result.times(*x)),
-    }
+fn row_times_matrix<T: Number>(
+    scale: Scale<T>,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    out: &mut Rows<'_, T>,
+) {
+    out.scale(scale.of_result);
+    let n = out.extents[1];
+    let out = &mut out.elements[..n];
     let factor = |depth: usize| scale.of_product.times(a.elements[depth * a.strides[1]]);
     let row = |depth: usize| &b.elements[depth * b.strides[0]..][..n];
     let k = a.extents[1];
