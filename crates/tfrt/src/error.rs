@@ -123,6 +123,8 @@ impl error::Error for OpenError {
 /// Why a program could not be opened, or why a call of it failed: for callers that treat both
 /// alike.
 ///
+/// `Debug` writes the message, as `main` prints what it returns; `{:#?}` writes the parts.
+///
 /// # Examples
 ///
 /// ```
@@ -141,6 +143,7 @@ impl error::Error for OpenError {
 /// assert_eq!(error.code(), Some("TF0201"));
 /// let place = error.problems().swap_remove(0).location.unwrap();
 /// assert_eq!(place.to_string(), "main.mlir:2:15");
+/// assert_eq!(format!("{error:?}"), error.to_string());
 ///
 /// // ... and what fails in a call a kind, a kernel and a place.
 /// let text = "func.func @main(%x: i32) -> i32 {
@@ -153,7 +156,6 @@ impl error::Error for OpenError {
 /// assert_eq!(problem.kernel.as_deref(), Some("tfrt.div.i32"));
 /// assert_eq!(problem.location.unwrap().to_string(), "main.mlir:3:27");
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyError {
     /// It could not be opened.
@@ -165,17 +167,28 @@ pub enum AnyError {
 impl fmt::Display for AnyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AnyError::Open(error) => error.fmt(f),
-            AnyError::Call(error) => error.fmt(f),
+            AnyError::Open(error) => fmt::Display::fmt(error, f),
+            AnyError::Call(error) => fmt::Display::fmt(error, f),
+        }
+    }
+}
+
+impl fmt::Debug for AnyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            _ if !f.alternate() => fmt::Display::fmt(self, f),
+            AnyError::Open(error) => f.debug_tuple("Open").field(error).finish(),
+            AnyError::Call(error) => f.debug_tuple("Call").field(error).finish(),
         }
     }
 }
 
 impl error::Error for AnyError {
+    // The message is that of the error inside, so what comes next is what that one comes from.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            AnyError::Open(error) => Some(error),
-            AnyError::Call(error) => Some(error),
+            AnyError::Open(error) => error.source(),
+            AnyError::Call(error) => error.source(),
         }
     }
 }

@@ -118,7 +118,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`from_slice`](Self::from_slice).
+    /// `InvalidArgument` if they are not as many as type and extents say, `ResourceExhausted` if there is no memory for them.
     pub fn from_bytes(dtype: DType, extents: &[usize], bytes: &[u8]) -> Result<Tensor, Error> {
         let metadata = TensorMetadata::new(dtype, TensorShape::new(extents)?);
         DenseHostTensor::from_bytes(allocator(), metadata, bytes).map(Tensor::from)
@@ -210,9 +210,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`view`](Self::view).
+    /// `InvalidArgument` if they are no `T`s; `FailedPrecondition` if a kernel is writing them.
     pub fn view_owned<T: Element>(&self) -> Result<OwnedView<T>, Error> {
-        self.metadata().expect_dtype(T::DTYPE)?;
         OwnedView::new(self.as_dense()?)
     }
 
@@ -220,7 +219,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`view`](Self::view).
+    /// `InvalidArgument` if they are no `T`s; `FailedPrecondition` if a kernel is writing them.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         Ok(self.view::<T>()?.to_vec())
     }
@@ -229,7 +228,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`view`](Self::view); `InvalidArgument` if there is room for more or fewer of them.
+    /// `InvalidArgument` if they are no `T`s, or if there is room for more or fewer of them; `FailedPrecondition` if a kernel is
+    /// writing them.
     ///
     /// # Examples
     ///
@@ -256,7 +256,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`view`](Self::view); `InvalidArgument` if there is not one.
+    /// `InvalidArgument` if it is no `T`, or if there is not one; `FailedPrecondition` if a kernel is writing it.
     pub fn item<T: Element>(&self) -> Result<T, Error> {
         match self.view::<T>()?[..] {
             [only] => Ok(only),

@@ -10,20 +10,15 @@ use tfrt::{
     SingleThreadedWorkQueue, Tensor, Value,
 };
 
+#[path = "runtime/twice.rs"]
+mod twice;
+
+use twice::twice;
+
 const MIB: usize = 1 << 20;
 
 fn builder() -> RuntimeBuilder {
     Runtime::builder().queue(Arc::new(SingleThreadedWorkQueue::new()))
-}
-
-fn twice(runtime: &Runtime) -> Model {
-    let text = r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-        attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
-      %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
-      tfrt.return %y : tensor<?xf32>
-    }"#;
-    let program = runtime.compile("twice.mlir", text).unwrap();
-    Model::from_program(program, runtime).unwrap()
 }
 
 /// A tensor of a MiB, as is what `twice` makes of it.

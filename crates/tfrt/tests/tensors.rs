@@ -4,21 +4,16 @@ use std::sync::Arc;
 
 use tfrt::model::Datum;
 use tfrt::tensor::{CooHostTensor, DenseHostTensor, ScalarHostTensor, Tensor as Layered};
-use tfrt::{DType, ErrorCode, Model, Runtime, Shape, SingleThreadedWorkQueue, Tensor};
+use tfrt::{DType, ErrorCode, Runtime, Shape, SingleThreadedWorkQueue, Tensor};
+
+#[path = "runtime/twice.rs"]
+mod twice;
+
+use twice::twice;
 
 fn runtime() -> Runtime {
     let queue = Arc::new(SingleThreadedWorkQueue::new());
     Runtime::builder().queue(queue).build()
-}
-
-fn twice(runtime: &Runtime) -> Model {
-    let text = r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-        attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
-      %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
-      tfrt.return %y : tensor<?xf32>
-    }"#;
-    let program = runtime.compile("twice.mlir", text).unwrap();
-    Model::from_program(program, runtime).unwrap()
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl<T: Element> OwnedView<T> {
     ///
     /// # Errors
     ///
-    /// As of [`View::to_ndarray`].
+    /// `InvalidArgument` for a shape that such an array can't have.
     pub fn to_ndarray(&self) -> Result<ArrayViewD<'_, T>, Error> {
         seen(self.shape(), self)
     }
@@ -76,7 +76,8 @@ impl<T: Element> TryFrom<&Tensor> for ArrayD<T> {
 
     /// # Errors
     ///
-    /// As of [`Tensor::view`] and [`View::to_ndarray`].
+    /// `InvalidArgument` if the elements are no `T`s, or for a shape that such an array can't have; `FailedPrecondition` if a
+    /// kernel is writing them.
     fn try_from(tensor: &Tensor) -> Result<ArrayD<T>, Error> {
         Ok(tensor.view::<T>()?.to_ndarray()?.to_owned())
     }
