@@ -161,6 +161,10 @@ pub fn looks_like_model(bytes: &[u8]) -> bool {
 }
 
 fn decode(bytes: Bytes) -> Result<proto::Model, Problem> {
+    if bytes.is_empty() {
+        let problem = Problem::new(codes::NOT_A_MODEL, "expected a model, found no bytes");
+        return Err(problem.help("the file is empty: copy it again"));
+    }
     gate::check(&bytes, &gate::messages::MODEL).map_err(|problem| match other_format(&bytes) {
         Some(help) => problem.help(help),
         None => problem,

@@ -42,6 +42,7 @@ fn raw(bytes: &[u8]) -> Wire {
 
 fn bytes(add: Add) {
     add("empty file", raw(b""));
+    add("a version and no graph", raw(b"\x08\x08"));
     add("text", raw(b"hello, this is a model\n"));
     add("archive", raw(b"PK\x03\x04\x14\x00\x00\x00\x08\x00"));
     add("json", raw(b"{\"graph\": []}"));
