@@ -176,6 +176,46 @@ fn largest_are_shown_with_labels() {
     assert_eq!(document["exit_status"], 0);
 }
 
+#[test]
+fn what_top_and_labels_do_not_fit_is_said() {
+    let folder = Folder::new("top-misfits");
+    let one = r#"func.func @main(%x: tensor<1x1xf32>) -> tensor<1x1xf32> attributes {
+        onnx.inputs = ["x"], onnx.outputs = ["p"]} {
+      %y = "onnx.Relu"(%x) : (tensor<1x1xf32>) -> tensor<1x1xf32>
+      func.return %y : tensor<1x1xf32>
+    }"#;
+    folder.write("one.mlir", one);
+    folder.write("few.txt", "cat\ndog\n");
+    folder.write("many.txt", "cat\ndog\nfish\nbird\n");
+    folder.write("fit.txt", "cat\ndog\nfish\n\n");
+    let said = |line: &str| {
+        let (status, _, said) = folder.run(line);
+        assert_eq!(status, 0, "{line}: {said}");
+        said
+    };
+    assert_eq!(
+        said("run one.mlir --random --top 2"),
+        "note: --top 2 has no effect: expected an output of numbers with at least 2 elements along its last \
+         dimension, found p: f32 [1, 1]\n"
+    );
+    for (file, n) in [("few.txt", 2), ("many.txt", 4)] {
+        assert_eq!(
+            said(&format!("run two.onnx {GIVEN} --top 1 --labels {file}")),
+            format!(
+                "note: expected 3 labels, one for each element along the last dimension of 'sum' (f32 [1, 3]), \
+                 found {n} in '{file}'\n"
+            )
+        );
+    }
+    let line = format!("run two.onnx {GIVEN} --top 3 --labels fit.txt");
+    assert_eq!(said(&line), "");
+    let document = said(&format!("{line} --message-format json").replace("fit", "few"));
+    let document: Json = serde_json::from_str(&document).unwrap();
+    let schema = "tfrt.labels-misfit/1";
+    let expected = serde_json::json!({"schema": schema, "file": "few.txt", "output": "sum", "expected": 3, "found": 2});
+    assert_eq!(document, expected);
+}
+
 /// The same picture as PNG, of which the first three pixels are red, green and blue.
 fn png() -> Vec<u8> {
     let mut file = Vec::new();

@@ -63,7 +63,13 @@ struct Output {
 struct Plan {
     targets: Vec<Option<Target>>,
     top: Option<usize>,
-    labels: Vec<String>,
+    labels: Option<Labels>,
+}
+
+/// The lines of a file with labels.
+struct Labels {
+    path: PathBuf,
+    lines: Vec<String>,
 }
 
 struct Target {
@@ -124,7 +130,7 @@ impl Plan {
         Ok(Plan {
             targets,
             top: options.top.map(usize::from),
-            labels: labels.unwrap_or_default(),
+            labels,
         })
     }
 }
@@ -176,8 +182,8 @@ fn place(text: &str, outputs: &[ValueInfo]) -> Result<(usize, PathBuf), Failure>
     ))
 }
 
-/// Reads a file with a label on each line.
-fn read_labels(path: &Path) -> Result<Vec<String>, Failure> {
+/// Reads a file with a label on each line. Empty lines at its end are none.
+fn read_labels(path: &Path) -> Result<Labels, Failure> {
     let refused = |reason: String| Failure::Rejected {
         code: None,
         message: format!("cannot read labels from '{}': {reason}", path.display()),
@@ -194,7 +200,11 @@ fn read_labels(path: &Path) -> Result<Vec<String>, Failure> {
             "it is larger than the limit of {MAX_LABELS_BYTES} bytes"
         )));
     }
-    Ok(text.lines().map(|line| line.trim().to_owned()).collect())
+    let lines = text.trim_end().lines();
+    Ok(Labels {
+        path: path.to_owned(),
+        lines: lines.map(|line| line.trim().to_owned()).collect(),
+    })
 }
 
 impl Run<'_> {
@@ -283,6 +293,7 @@ impl Run<'_> {
             self.delivery.make_folder(folder)?;
         }
         let mut n_told = 0_usize;
+        let (mut has_rows, mut kinds) = (false, Vec::new());
         for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
@@ -307,6 +318,11 @@ impl Run<'_> {
                 }
             }
             let best = self.best(&datum, plan).map_err(|error| refused(&error))?;
+            match &best {
+                Some(_) => self.tell_misfit_of_labels(name, &datum, plan),
+                None => kinds.push(format!("{name}: {}", kind_and_shape(&datum))),
+            }
+            has_rows |= best.is_some();
             if self.options.json {
                 let told = Output::new(name, &datum, target.as_ref(), best);
                 document
@@ -323,6 +339,9 @@ impl Run<'_> {
                 }
             }
         }
+        if let (Some(k), false) = (plan.top, has_rows) {
+            self.tell_nothing_to_rank(k, &kinds);
+        }
         match bytes {
             Some(bytes) => self.delivery.print(bytes),
             None if text.is_empty() => {}
@@ -332,6 +351,44 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says that `--top` found no output that has largest elements.
+    fn tell_nothing_to_rank(&self, k: usize, found: &[String]) {
+        let document = serde_json::json!({
+            "schema": "tfrt.nothing-ranked/1", "top": k, "outputs": found,
+        });
+        self.talk.document(&document, || {
+            format!(
+                "note: --top {k} has no effect: expected an output of numbers with at least 2 elements along its \
+                 last dimension, found {}\n",
+                found.join(", ")
+            )
+        });
+    }
+
+    /// Says that there are fewer or more labels than what they are the names of.
+    fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &Plan) {
+        let (Some(labels), Some(tensor)) = (&plan.labels, datum.as_matrix()) else {
+            return;
+        };
+        let metadata = tensor.metadata();
+        let expected = metadata.shape.to_dims().last().copied().unwrap_or(0);
+        let found = labels.lines.len();
+        if found == expected {
+            return;
+        }
+        let file = labels.path.to_string_lossy();
+        let document = serde_json::json!({
+            "schema": "tfrt.labels-misfit/1", "file": file, "output": name,
+            "expected": expected, "found": found,
+        });
+        self.talk.document(&document, || {
+            format!(
+                "note: expected {expected} labels, one for each element along the last dimension of \
+                 '{name}' ({metadata}), found {found} in '{file}'\n"
+            )
+        });
     }
 
     /// JSON has memory of its own: a limit that could not hold it refuses it.
@@ -354,11 +411,14 @@ impl Run<'_> {
     fn best(&self, datum: &Datum, plan: &Plan) -> Result<Option<Vec<Vec<Best>>>, Error> {
         match (plan.top, datum) {
             // Maps know the labels.
-            (Some(k), Datum::Maps(maps)) if plan.labels.is_empty() => {
+            (Some(k), Datum::Maps(maps)) if plan.labels.is_none() => {
                 show::best(maps.values(), k, &json::texts(maps.keys())?)
             }
             (Some(k), datum) => match datum.as_matrix() {
-                Some(tensor) => show::best(tensor, k, &plan.labels),
+                Some(tensor) => {
+                    let labels = plan.labels.as_ref().map(|labels| &labels.lines[..]);
+                    show::best(tensor, k, labels.unwrap_or_default())
+                }
                 None => Ok(None),
             },
             _ => Ok(None),
@@ -398,6 +458,14 @@ impl Output {
             top,
             value: is_shown.then(|| json::write(datum)).transpose()?,
         })
+    }
+}
+
+/// What an output is, in words: the type and shape of a tensor, or of the matrix that maps are.
+fn kind_and_shape(datum: &Datum) -> String {
+    match datum.as_matrix() {
+        Some(tensor) => tensor.metadata().to_string(),
+        None => datum.kind().to_string(),
     }
 }
 
