@@ -128,6 +128,11 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
         0
     }
 
+    /// Returns the bytes that the last of these requests asked for; 0 if there was none.
+    fn last_refused_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns what the allocator has counted, if it counts.
     fn stats(&self) -> Option<AllocatorStats> {
         None

@@ -330,6 +330,12 @@ impl HostContext {
         self.allocator.as_ref().map_or(0, |own| own.refusals())
     }
 
+    /// How many bytes the last of them asked for.
+    pub(crate) fn own_last_refused_bytes(&self) -> u64 {
+        let own = self.allocator.as_ref();
+        own.map_or(0, |own| own.last_refused_bytes())
+    }
+
     /// The work queue.
     pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
         &self.inner.queue

@@ -443,7 +443,10 @@ impl RequestContext {
             Some(bytes)
                 if error.code() == ErrorCode::ResourceExhausted && self.memory_refusals() > 0 =>
             {
-                error.with_note(format!("the request is limited to {bytes} bytes"))
+                let asked = self.host.own_last_refused_bytes();
+                error.with_note(format!(
+                    "the request is limited to {bytes} bytes at once, and {asked} more were asked for"
+                ))
             }
             _ => error,
         }

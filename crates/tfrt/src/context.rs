@@ -123,7 +123,7 @@ impl ContextBuilder {
     /// let limited = runtime.context_builder().max_memory(64 << 10).build();
     /// let error = model.call(&limited, (vec![1.0_f32; 100_000],)).wait().unwrap_err();
     /// assert_eq!(error.code(), ErrorCode::ResourceExhausted);
-    /// assert_eq!(error.notes(), ["the request is limited to 65536 bytes"]);
+    /// assert_eq!(error.notes(), ["the request is limited to 65536 bytes at once, and 400064 more were asked for"]);
     /// assert!(model.call(&limited, (vec![1.0_f32; 100],)).wait().is_ok());
     /// # Ok::<(), tfrt::AnyError>(())
     /// ```

@@ -123,7 +123,7 @@ impl error::Error for OpenError {
 /// Why a program could not be opened, or why a call of it failed: for callers that treat both
 /// alike.
 ///
-/// `Debug` writes the message, as `main` prints what it returns; `{:#?}` writes the parts.
+/// `Display` writes the message, with notes of a call's error in brackets. `Debug` writes the same, as `main` prints what it returns; `{:#?}` writes the parts.
 ///
 /// # Examples
 ///
@@ -168,7 +168,13 @@ impl fmt::Display for AnyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AnyError::Open(error) => fmt::Display::fmt(error, f),
-            AnyError::Call(error) => fmt::Display::fmt(error, f),
+            AnyError::Call(error) => {
+                fmt::Display::fmt(error, f)?;
+                match error.notes() {
+                    [] => Ok(()),
+                    notes => write!(f, " ({})", notes.join("; ")),
+                }
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ use tfrt::host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
 use tfrt::host::device::HostDevice;
 use tfrt::tensor::Tensor as Layered;
 use tfrt::{
-    AnyAsyncValue, AsyncValue, Context, Error, ErrorCode, Heap, Model, Runtime, RuntimeBuilder,
-    SingleThreadedWorkQueue, Tensor, Value,
+    AnyAsyncValue, AnyError, AsyncValue, Context, Error, ErrorCode, Heap, Model, Runtime,
+    RuntimeBuilder, SingleThreadedWorkQueue, Tensor, Value,
 };
 
 #[path = "runtime/twice.rs"]
@@ -41,7 +41,10 @@ fn request_above_its_limit_of_memory_fails_while_one_beside_it_goes_on() {
     let limited = runtime.context_builder().max_memory(64 << 10).build();
     let error = call(&model, &limited, &x).unwrap_err();
     assert_eq!(error.code(), ErrorCode::ResourceExhausted);
-    assert_eq!(error.notes(), ["the request is limited to 65536 bytes"]);
+    let note = "the request is limited to 65536 bytes at once, and 1048640 more were asked for";
+    assert_eq!(error.notes(), [note]);
+    let shown = AnyError::from(error).to_string();
+    assert!(shown.ends_with(&format!(" ({note})")), "{shown}");
     assert_eq!(limited.request().memory_refusals(), 1);
     // It is the call that fails, not the request: a smaller one has room.
     let small = call(&model, &limited, &Tensor::from([1.0_f32])).unwrap();

@@ -338,6 +338,7 @@ pub struct LimitedAllocator {
     inner: Arc<dyn HostAllocator>,
     remaining: AtomicU64,
     refusals: AtomicU64,
+    last_refused_bytes: AtomicU64,
 }
 
 impl LimitedAllocator {
@@ -347,6 +348,7 @@ impl LimitedAllocator {
             inner,
             remaining: AtomicU64::new(bytes as u64),
             refusals: AtomicU64::new(0),
+            last_refused_bytes: AtomicU64::new(0),
         }
     }
 
@@ -355,7 +357,8 @@ impl LimitedAllocator {
         // What nobody uses goes first: the allocator inside may count it.
         let is_taken = self.reserve(size) || (self.inner.trim() > 0 && self.reserve(size));
         if !is_taken {
-            // Ordering: a statistic.
+            // Ordering: statistics.
+            self.last_refused_bytes.store(size, Ordering::Relaxed);
             self.refusals.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -395,6 +398,11 @@ unsafe impl HostAllocator for LimitedAllocator {
     fn refusals(&self) -> u64 {
         // Ordering: a statistic.
         self.refusals.load(Ordering::Relaxed)
+    }
+
+    fn last_refused_bytes(&self) -> u64 {
+        // Ordering: a statistic.
+        self.last_refused_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -451,7 +459,7 @@ mod tests {
         for n in 1..3 {
             assert!(limited.allocate(layout).is_none());
             assert_eq!(inner.n_trimmed.load(Ordering::Relaxed), n);
-            assert_eq!(limited.refusals(), n);
+            assert_eq!((limited.refusals(), limited.last_refused_bytes()), (n, 101));
         }
         let fixed = FixedSizeAllocator::new(inner.clone(), 100, |_| ());
         assert!(fixed.allocate(layout).is_none());

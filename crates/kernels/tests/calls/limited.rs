@@ -60,7 +60,8 @@ fn request_takes_no_more_than_its_own_limit_at_once() {
     let (host, blocks) = host(Limits::default());
     let limited = || RequestContext::builder(&host).max_memory(1 << 20).build();
     let (one, other) = (limited(), limited());
-    let note = || vec!["the request is limited to 1048576 bytes".to_owned()];
+    let note = "the request is limited to 1048576 bytes at once, and 614400 more were asked for";
+    let note = || vec![note.to_owned()];
     assert_eq!(take(&one, 600 << 10), Ok(()));
     assert_eq!(take(&one, 600 << 10), Err(note()));
     assert_eq!((one.memory_refusals(), other.memory_refusals()), (1, 0));
