@@ -126,8 +126,7 @@ tensor_input_of!(DenseHostTensor StringHostTensor);
 /// assert_eq!(in_order.tensor("y")?.to_vec::<f32>()?, by_name.tensor("y")?.to_vec::<f32>()?);
 ///
 /// let error = layer.call(&context, [("z", &x)]).wait().unwrap_err();
-/// assert_eq!(error.message(), "the model has no input 'z'");
-/// assert_eq!(error.notes(), ["the model takes x"]);
+/// assert_eq!(error.message(), "the model has no input 'z': it takes x");
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[diagnostic::on_unimplemented(

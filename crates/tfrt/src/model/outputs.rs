@@ -14,6 +14,7 @@ use tfrt_tensor::{Optional, Tensor as Layered};
 
 use super::Model;
 use super::datum::Datum;
+use super::signature::listed;
 use crate::call::{Call, CallFuture, Values};
 use crate::host_tensor::Tensor;
 
@@ -299,15 +300,13 @@ fn place(model: &Model, name: &str) -> Result<usize, Error> {
     let mut outputs = model.outputs().iter();
     let found = outputs.position(|output| output.name == name);
     found.ok_or_else(|| {
-        let names = || model.outputs().iter().map(|output| output.name.as_str());
-        let message = format!("the model has no output '{name}'");
+        let known = listed(model.outputs());
+        let message = format!("the model has no output '{name}': it gives {known}");
         let error = Error::new(ErrorCode::NotFound, message);
-        match similar::nearest(name, names()) {
+        let names = model.outputs().iter().map(|output| output.name.as_str());
+        match similar::nearest(name, names) {
             Some(nearest) => error.with_note(format!("there is an output '{nearest}'")),
-            None => {
-                let names: Vec<&str> = names().collect();
-                error.with_note(format!("the model gives {}", names.join(", ")))
-            }
+            None => error,
         }
     })
 }

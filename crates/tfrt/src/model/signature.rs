@@ -8,6 +8,9 @@ use tfrt_tensor::{DType, Optional, Tensor, TensorMetadata};
 use super::datum::Datum;
 use super::types::{Dim, ValueInfo, ValueType};
 
+/// Names of inputs or outputs that a message has room for.
+const MAX_LISTED: usize = 20;
+
 /// Inputs and outputs, prepared for checking.
 pub(super) struct Signature {
     pub(super) inputs: Vec<ValueInfo>,
@@ -170,6 +173,18 @@ impl Signature {
     }
 }
 
+/// The names of inputs or outputs, for a message: the first of very many.
+#[cold]
+pub(super) fn listed(values: &[ValueInfo]) -> String {
+    let names = values.iter().take(MAX_LISTED);
+    let names: Vec<&str> = names.map(|value| value.name.as_str()).collect();
+    match values.len() - names.len() {
+        _ if names.is_empty() => "none".to_owned(),
+        0 => names.join(", "),
+        n_more => format!("{} and {n_more} more", names.join(", ")),
+    }
+}
+
 /// What a call gives for an input.
 pub(super) enum Given {
     /// A tensor that is there.
@@ -248,19 +263,14 @@ impl<'m> Slots<'m> {
 
     #[cold]
     fn unknown(&self, name: &str) -> Error {
-        let names = || {
-            self.signature
-                .inputs
-                .iter()
-                .map(|input| input.name.as_str())
-        };
-        let error = Error::invalid_argument(format!("the model has no input '{name}'"));
-        match similar::nearest(name, names()) {
+        let inputs = &self.signature.inputs;
+        let known = listed(inputs);
+        let error =
+            Error::invalid_argument(format!("the model has no input '{name}': it takes {known}"));
+        let names = inputs.iter().map(|input| input.name.as_str());
+        match similar::nearest(name, names) {
             Some(nearest) => error.with_note(format!("there is an input '{nearest}'")),
-            None => {
-                let names: Vec<&str> = names().collect();
-                error.with_note(format!("the model takes {}", names.join(", ")))
-            }
+            None => error,
         }
     }
 }

@@ -113,7 +113,8 @@ fn what_does_not_fit_is_said_with_its_name() {
         said(vec![("x", &other)]),
         "input 'x' was expected to be f32 [N, 3], found f32 [3]"
     );
-    assert_eq!(said(vec![("z", &x)]), "the model has no input 'z'");
+    let unknown = "the model has no input 'z': it takes x, y";
+    assert_eq!(said(vec![("z", &x)]), unknown);
     assert_eq!(said(vec![("x", &x), ("x", &x)]), "input 'x' is given twice");
     assert_eq!(
         message(&model, &runtime, [&x, &x, &x]),
@@ -129,6 +130,8 @@ fn unknown_outputs_are_said_with_what_there_is() {
     let outputs = model.call(&runtime.context(), (&x, &x)).wait().unwrap();
     let error = outputs.get("positiv").unwrap_err();
     assert_eq!(error.code(), ErrorCode::NotFound);
+    let expected = "the model has no output 'positiv': it gives sum, positive";
+    assert_eq!(error.message(), expected);
     assert_eq!(error.notes()[0], "there is an output 'positive'");
 }
 
