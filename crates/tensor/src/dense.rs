@@ -131,12 +131,9 @@ impl DenseHostTensor {
         extents: &[usize],
         elements: &[T],
     ) -> Result<Self, Error> {
-        let shape = TensorShape::new(extents)?;
-        Self::from_bytes(
-            allocator,
-            TensorMetadata::new(T::DTYPE, shape),
-            to_bytes(elements),
-        )
+        let metadata = TensorMetadata::new(T::DTYPE, TensorShape::new(extents)?);
+        metadata.expect_elements(elements.len())?;
+        Self::from_bytes(allocator, metadata, to_bytes(elements))
     }
 
     /// Returns a tensor of elements given as bytes, in the order of the processor.

@@ -47,6 +47,21 @@ impl TensorMetadata {
         self.shape.n_elements().ok_or_else(|| self.too_large())
     }
 
+    /// Checks a number of elements.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the shape has more or fewer, `ResourceExhausted` if no memory could hold them.
+    pub fn expect_elements(&self, found: usize) -> Result<(), Error> {
+        let expected = self.n_elements()?;
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "a tensor of {self} has {expected} elements, found {found}"
+        )))
+    }
+
     /// How many bytes the elements take in a dense tensor.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use tfrt_tensor::{
     TensorShape, convert, to_bytes,
 };
 
+mod debug;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod owned;
@@ -56,13 +57,14 @@ pub use view::View;
 ///
 /// let words = Tensor::from_strings(&[2], ["to", "be"])?;
 /// assert_eq!(words.strings()?[1], b"be");
+/// assert_eq!(format!("{words:?}"), r#"Tensor(str [2], ["to", "be"])"#);
 /// # drop(view);
 ///
 /// let error = x.view::<i64>().unwrap_err();
 /// assert_eq!(error.message(), "expected a tensor of i64, found one of f32 [2, 2]");
 /// # Ok::<(), tfrt::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tensor(
     // Invariant: dense, or strings.
     Layered,
@@ -111,7 +113,9 @@ impl Tensor {
     /// # Ok::<(), tfrt::Error>(())
     /// ```
     pub fn from_vec<T: Element>(extents: &[usize], elements: Vec<T>) -> Result<Tensor, Error> {
-        Tensor::from_owner(T::DTYPE, extents, Owner(elements))
+        let metadata = TensorMetadata::new(T::DTYPE, TensorShape::new(extents)?);
+        metadata.expect_elements(elements.len())?;
+        DenseHostTensor::new(metadata, HostBuffer::from_owner(Owner(elements))).map(Tensor::from)
     }
 
     /// Copies elements given as bytes, in the order of the processor.

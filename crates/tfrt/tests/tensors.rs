@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tfrt::model::Datum;
 use tfrt::tensor::{CooHostTensor, DenseHostTensor, ScalarHostTensor, Tensor as Layered};
-use tfrt::{DType, ErrorCode, Runtime, Shape, SingleThreadedWorkQueue, Tensor};
+use tfrt::{BF16, Bool, DType, ErrorCode, F16, Runtime, Shape, SingleThreadedWorkQueue, Tensor};
 
 #[path = "runtime/twice.rs"]
 mod twice;
@@ -194,6 +194,37 @@ fn tensors_of_other_formats_are_written_out() {
 }
 
 #[test]
+fn debug_shows_type_shape_and_the_first_elements() {
+    let cases = [
+        (
+            Tensor::from([1.0_f32, 0.1, -2e-9]),
+            "Tensor(f32 [3], [1.0, 0.1, -2e-9])",
+        ),
+        (Tensor::scalar(7_i64), "Tensor(i64 [], [7])"),
+        (
+            Tensor::from([F16(0x3e00), F16(0x7c00)]),
+            "Tensor(f16 [2], [1.5, inf])",
+        ),
+        (Tensor::from([BF16(0x3fc0)]), "Tensor(bf16 [1], [1.5])"),
+        (Tensor::from(Vec::<f64>::new()), "Tensor(f64 [0], [])"),
+        (Tensor::from([Bool::from(true)]), "Tensor(i1 [1], [1])"),
+        (
+            Tensor::from((0..100_u8).collect::<Vec<_>>())
+                .reshape(&[10, 10])
+                .unwrap(),
+            "Tensor(u8 [10, 10], [0, 1, 2, 3, 4, 5, ...])",
+        ),
+        (
+            Tensor::from_strings(&[1], ["a \"word\""]).unwrap(),
+            r#"Tensor(str [1], ["a \"word\""])"#,
+        ),
+    ];
+    for (tensor, expected) in cases {
+        assert_eq!(format!("{tensor:?}"), expected);
+    }
+}
+
+#[test]
 fn what_is_none_or_has_no_numbers_is_empty_or_refused() {
     let empty = Tensor::from_vec::<f32>(&[0, 3], Vec::new()).unwrap();
     assert!(empty.view::<f32>().unwrap().is_empty());
@@ -203,7 +234,7 @@ fn what_is_none_or_has_no_numbers_is_empty_or_refused() {
     let message = |error: tfrt::Error| error.message().to_owned();
     assert_eq!(
         message(Tensor::from_vec(&[2, 2], vec![1.0_f32; 3]).unwrap_err()),
-        "a tensor of f32 [2, 2] takes 16 bytes, the buffer has 12"
+        "a tensor of f32 [2, 2] has 4 elements, found 3"
     );
     assert_eq!(
         message(Tensor::from(vec![1, 2]).item::<i32>().unwrap_err()),
