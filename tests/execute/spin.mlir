@@ -10,4 +10,4 @@ func.func @spin() -> i32 {
   %y = "tfrt.alias.value"(%c1, %x) : (!tfrt.chain, i32) -> i32
   tfrt.return %y : i32
 }
-// CHECK-NEXT: 'spin' returned <<error: Deadline exceeded, code: DeadlineExceeded>>
+// CHECK-NEXT: 'spin' returned <<error: Deadline exceeded: the time allowed was 200ms, code: DeadlineExceeded>>

@@ -156,7 +156,8 @@ pub struct RequestContextBuilder {
     has_resources: bool,
     resources: Option<Arc<ResourceContext>>,
     data: TypeMap<Arc<dyn Any + Send + Sync>>,
-    deadline: Option<Instant>,
+    /// When the request is cancelled, and the time that it was given, if that was said.
+    deadline: Option<(Instant, Option<Duration>)>,
     max_memory: Option<usize>,
 }
 
@@ -195,16 +196,16 @@ impl RequestContextBuilder {
     /// Cancels the request at `deadline`: kernels that have not started fail with
     /// `DeadlineExceeded`, and so does everything that is awaited then.
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = Some(deadline);
+        self.deadline = Some((deadline, None));
         self
     }
 
     /// Cancels the request after a time, as [`deadline`](Self::deadline) does. A time too long for the clock never ends.
-    pub fn deadline_after(self, after: Duration) -> Self {
-        match self.host.now().checked_add(after) {
-            Some(at) => self.deadline(at),
-            None => self,
+    pub fn deadline_after(mut self, after: Duration) -> Self {
+        if let Some(at) = self.host.now().checked_add(after) {
+            self.deadline = Some((at, Some(after)));
         }
+        self
     }
 
     /// Limits the bytes that the request holds at once: those of its calls, and of the tensors that its kernels make,
@@ -235,8 +236,8 @@ impl RequestContextBuilder {
             deadline: Mutex::new(None),
             max_memory: self.max_memory,
         });
-        if let Some(deadline) = self.deadline {
-            request.set_deadline(deadline);
+        if let Some((deadline, allowed)) = self.deadline {
+            request.stop_at(deadline, allowed);
         }
         request
     }
@@ -382,9 +383,19 @@ impl RequestContext {
 
     /// Cancels the request at `deadline` with code `DeadlineExceeded`.
     pub fn set_deadline(self: &Arc<Self>, deadline: Instant) {
+        self.stop_at(deadline, None);
+    }
+
+    /// Cancels the request at `deadline`; errors say that the time until then was `allowed`.
+    fn stop_at(self: &Arc<Self>, deadline: Instant, allowed: Option<Duration>) {
         let request = Arc::downgrade(self);
-        let exceeded = || Error::deadline_exceeded("Deadline exceeded");
-        if deadline <= self.host.now() {
+        let now = self.host.now();
+        let allowed = allowed.unwrap_or_else(|| whole(deadline.saturating_duration_since(now)));
+        let exceeded = move || {
+            let message = format!("Deadline exceeded: the time allowed was {allowed:?}");
+            Error::deadline_exceeded(message)
+        };
+        if deadline <= now {
             // Nothing is to start while a timer's thread wakes up.
             return self.cancel_with(exceeded());
         }
@@ -477,6 +488,13 @@ impl RequestContext {
             self.cancel_with(self.host.limits().steps_exceeded());
         }
     }
+}
+
+/// A time that is left until a deadline, without the little that has passed since the deadline was thought of: in whole
+/// milliseconds, upwards.
+fn whole(left: Duration) -> Duration {
+    let milliseconds = left.as_nanos().div_ceil(1_000_000);
+    Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX))
 }
 
 impl Drop for RequestContext {

@@ -144,7 +144,7 @@ fn limits_are_those_of_a_run() {
         "  tfrt.return %x : i32\n",
         1,
     );
-    let deadline = "'main' fails with 'Deadline exceeded', so that there is nothing to measure";
+    let deadline = "'main' fails with 'Deadline exceeded: the time allowed was 200ms', so that there is nothing to measure";
     let never = "func.func @main() -> i32 {
       %a = \"tfrt_test.never\"() : () -> i32
       tfrt.return %a : i32

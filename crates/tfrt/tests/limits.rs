@@ -261,7 +261,7 @@ fn results_that_come_too_late_are_told_with_the_reason() {
       }
       tfrt.return %x : i32
     }";
-    let words = "runtime error: Deadline exceeded";
+    let words = "runtime error: Deadline exceeded: the time allowed was 100ms";
     let flags = ["--deadline=100ms", "--max-steps=1000000000000"];
     expect("late", &flags, program, 4, words);
     let words = "more than the limit of 1000 steps";

@@ -128,7 +128,7 @@ fn contexts() -> Vec<Row> {
     let user = User::new();
     let (x, (slow, _promises)) = (user.ones(&[2]), gate(&user.runtime));
     let later = slow.call_one(&user.context, [&x], &none()).unwrap();
-    let soon = Instant::now() + Duration::from_millis(1);
+    let soon = Instant::now() + Duration::from_millis(20);
     user.context.set_deadline(soon);
     settled(&later);
     rows.push(row(

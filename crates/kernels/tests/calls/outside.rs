@@ -276,7 +276,7 @@ fn deadlines_and_timers_go_by_the_clock_that_was_handed_in() {
         clock.advance(hour);
         assert_eq!(
             outside.settled(result),
-            "Deadline exceeded",
+            "Deadline exceeded: the time allowed was 7200s",
             "{}",
             queue.name()
         );

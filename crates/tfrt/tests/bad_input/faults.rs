@@ -211,7 +211,7 @@ fn recursions() -> Vec<Case> {
             tasks,
             4,
         )
-        .stdout("<<error: Deadline exceeded>>"),
+        .stdout("<<error: Deadline exceeded: the time allowed was 200ms>>"),
         Case::fault(
             "recursion that doubles, --max-steps",
             "--max-steps 20000",
@@ -262,7 +262,7 @@ fn loops() -> Vec<Case> {
         "  %n = tfrt.constant.i32 2147483647\n  %x = tfrt.repeat.i32 %n, %n : i32 {\n    tfrt.return %n : i32\n  }\n",
     );
     const STEPS: &str = "<<error: the request takes more than the limit of 10000 steps>>";
-    const DEADLINE: &str = "<<error: Deadline exceeded>>";
+    const DEADLINE: &str = "<<error: Deadline exceeded: the time allowed was 200ms>>";
     vec![
         Case::fault(
             "loop without end, --max-steps",
@@ -375,7 +375,7 @@ fn large() -> String {
 }
 
 fn time() -> Vec<Case> {
-    const DEADLINE: &str = "'main' returned <<error: Deadline exceeded>>";
+    const DEADLINE: &str = "'main' returned <<error: Deadline exceeded: the time allowed was ";
     vec![
         Case::fault(
             "deadline that has passed",
@@ -390,7 +390,7 @@ fn time() -> Vec<Case> {
             &chained("  %us = tfrt.constant.i32 250000\n  %c = \"tfrt_test.blocking.usleep\"(%us, %c0) : (i32, !tfrt.chain) -> !tfrt.chain\n"),
             4,
         )
-        .stdout("<<error: Deadline exceeded>>"),
+        .stdout("<<error: Deadline exceeded: the time allowed was 200ms>>"),
         Case::fault(
             "deadline while a kernel spins",
             "--deadline 200ms",
