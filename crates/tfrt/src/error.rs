@@ -5,7 +5,7 @@ use std::{error, fmt, io};
 
 use tfrt_bef::BefError;
 use tfrt_host::{Error, LoadError};
-use tfrt_ir::Diagnostics;
+use tfrt_ir::{Diagnostic, Diagnostics, Location};
 pub use tfrt_run::report::error_message;
 
 mod problem;
@@ -66,6 +66,34 @@ impl OpenError {
             | OpenError::Load(_)
             | OpenError::NoModel
             | OpenError::Constants(_) => None,
+        }
+    }
+
+    /// The error of a file that was to be opened as a model, and is something else.
+    pub(crate) fn not_a_model(name: &str, found: &str) -> OpenError {
+        let message = format!(
+            "expected a model: ONNX, MLIR text with a function, or what `tfrt compile` makes of these; found {found}"
+        );
+        let place = Location::FileLineCol {
+            file: name.into(),
+            line: 0,
+            column: 0,
+        };
+        let error = Diagnostic::error(tfrt_import::codes::NOT_A_MODEL, message);
+        OpenError::Text(Diagnostics::from(error.at_location(place)))
+    }
+
+    /// Says of bytes that are no text that no model was found either.
+    pub(crate) fn about_model(self, name: &str) -> OpenError {
+        match &self {
+            OpenError::Text(wrong)
+                if wrong
+                    .iter()
+                    .any(|wrong| wrong.code() == Some(tfrt_ir::codes::NOT_UTF8)) =>
+            {
+                OpenError::not_a_model(name, "bytes that are none of these")
+            }
+            _ => self,
         }
     }
 

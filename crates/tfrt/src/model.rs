@@ -13,6 +13,7 @@ use tfrt_host::{AnyAsyncValue, Error};
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::OpenError;
+use crate::input;
 use crate::program::{Function, Program};
 use crate::runtime::Runtime;
 
@@ -73,7 +74,7 @@ impl Model {
     /// # Errors
     ///
     /// Every reason why the file is no model that can run, as far as the first stage that refuses it
-    /// can tell.
+    /// can tell. A file of another kind is told so.
     ///
     /// # Large models
     ///
@@ -100,7 +101,9 @@ impl Model {
     /// assert_eq!(error.code(), Some("TF1001"));
     /// ```
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Model, OpenError> {
-        Runtime::shared().load_model(&crate::input::Input::from_bytes(name, bytes)?)
+        let input =
+            input::Input::from_bytes(name, bytes).map_err(|error| error.about_model(name))?;
+        Runtime::shared().load_model(&input)
     }
 
     /// As [`from_bytes`](Self::from_bytes), of a model whose elements lie in other files, for which `give` has the bytes by
@@ -139,8 +142,9 @@ impl Model {
         bytes: Vec<u8>,
         give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static,
     ) -> Result<Model, OpenError> {
-        let input = crate::input::Input::from_bytes(name, bytes)?.with_files(give);
-        Runtime::shared().load_model(&input)
+        let input =
+            input::Input::from_bytes(name, bytes).map_err(|error| error.about_model(name))?;
+        Runtime::shared().load_model(&input.with_files(give))
     }
 
     /// Opens the compiled model in a file that the caller vouches for: it is mapped, nothing is read
@@ -160,7 +164,7 @@ impl Model {
         runtime: &Runtime,
     ) -> Result<Model, OpenError> {
         // SAFETY: the caller promises what this demands.
-        let input = unsafe { crate::input::Input::map_trusted(path) }?;
+        let input = unsafe { input::Input::map_trusted(path) }?;
         runtime.load_model(&input)
     }
 

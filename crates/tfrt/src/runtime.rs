@@ -18,6 +18,9 @@ use crate::untrusted::Untrusted;
 
 mod builder;
 
+/// What every text of a model has.
+const FUNCTION: &str = "func.func";
+
 pub use builder::RuntimeBuilder;
 
 /// A work queue, an allocator and kernels, shared by any number of programs. A counted handle.
@@ -98,7 +101,9 @@ impl Runtime {
     ///
     /// As of [`Model::open`].
     pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
-        self.load_model(&self.read(path)?)
+        let path = path.as_ref();
+        let input = self.read(path);
+        self.load_model(&input.map_err(|error| error.about_model(&path.to_string_lossy()))?)
     }
 
     /// Reads a file, or standard input for `-`, within the limits of the runtime.
@@ -119,6 +124,15 @@ impl Runtime {
     ///
     /// As of [`Model::open`].
     pub fn load_model(&self, input: &Input) -> Result<Model, OpenError> {
+        if let Input::Text(source) = input
+            && !source.text().contains(FUNCTION)
+        {
+            let found = match source.text().trim().is_empty() {
+                true => "an empty file",
+                false => "text that is none of these",
+            };
+            return Err(OpenError::not_a_model(source.name(), found));
+        }
         Model::from_program(self.load(input)?, self)
     }
 

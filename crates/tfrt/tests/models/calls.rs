@@ -164,6 +164,31 @@ fn cancelled_and_overdue_calls_fail() {
 }
 
 #[test]
+fn files_of_other_kinds_are_no_models() {
+    let png = b"\x89PNG\r\n\x1a\n".to_vec();
+    let cases = [
+        (b"Dear reader,\n".to_vec(), "text that is none of these"),
+        (b"{\"a\": 1}".to_vec(), "text that is none of these"),
+        (Vec::new(), "an empty file"),
+        (png, "bytes that are none of these"),
+    ];
+    let path = std::env::temp_dir().join(format!("tfrt-no-model-{}", std::process::id()));
+    let name = path.to_string_lossy().into_owned();
+    for (bytes, found) in cases {
+        std::fs::write(&path, &bytes).unwrap();
+        let opened = [Model::open(&path), Model::from_bytes(&name, bytes)];
+        for error in opened.map(Result::unwrap_err) {
+            let expected = format!(
+                "{name}: error: expected a model: ONNX, MLIR text with a function, or what `tfrt compile` makes of \
+                 these; found {found} [TF1001]"
+            );
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn programs_are_no_models() {
     let runtime = runtime();
     let program = runtime
