@@ -126,3 +126,18 @@ func.func @step() -> !tfrt.chain {
   %a5 = tfrt_dht.print_tensor %w, %a4
   tfrt.return %a5 : !tfrt.chain
 }
+
+// CHECK-LABEL: --- Running 'large_factor':
+func.func @large_factor() -> !tfrt.chain {
+  %c0 = tfrt.new.chain
+  %zero = tfrt.constant.i64 0
+  // 2^53 + 1, which no float of 64 bits is.
+  %large = tfrt.constant.i64 9007199254740993
+  %x = tfrt_dht.create_uninitialized_tensor.i64.2 [1 : i64, 1 : i64]
+  %y = tfrt_dht.create_uninitialized_tensor.i64.2 [1 : i64, 1 : i64]
+  %a0 = tfrt_dht.set_tensor_with_constant_values.i64 %x, %c0 [1 : i64]
+  %a1 = "tfrt_test.matmul.i64.2"(%large, %x, %x, %zero, %y, %a0) : (i64, !t.tensor, !t.tensor, i64, !t.tensor, !tfrt.chain) -> !tfrt.chain
+  // CHECK-NEXT: values = [9007199254740993]
+  %a2 = tfrt_dht.print_tensor %y, %a1
+  tfrt.return %a2 : !tfrt.chain
+}

@@ -123,7 +123,13 @@ pub fn matmul_into(
     with_number!(dtype, T => matmul_of::<T>(execution, scale.rounded(), factors, transpose, out), else Err(Family::Numbers.lacks(dtype)))
 }
 
-fn matmul_of<T: MatmulElement>(
+/// Multiplies dense tensors as [`matmul_into`] does, with factors of their own type of elements: an `i64` may be one
+/// that no `f64` is.
+///
+/// # Errors
+///
+/// See [`matmul_into`]; `InvalidArgument` if the elements are no `T`s.
+pub fn matmul_of<T: MatmulElement>(
     execution: &ExecutionContext,
     scale: Scale<T>,
     [a, b]: [&DenseHostTensor; 2],

@@ -4,7 +4,6 @@ use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext, Value};
 use tfrt_tensor::math::elementwise::expect_same;
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
-use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::pointwise::{Elements, ElementsMut, UnaryFunction, unary};
 use tfrt_tensor::{
     DType, DenseHostTensor, Element, Tensor, TensorMetadata, TensorShape, TensorView, TensorViewMut,
@@ -48,7 +47,7 @@ pub(in crate::tensor) fn register_synchronous(registry: &mut KernelRegistry) {
 /// # Shapes
 ///
 /// `a: [m, k]`, `b: [k, n]`, `c: [m, n]`.
-pub(super) fn product<T: Real + Value + Copy>(
+pub(super) fn product<T: MatmulElement + Value + Copy>(
     alpha: T,
     a: &Tensor,
     b: &Tensor,
@@ -57,12 +56,11 @@ pub(super) fn product<T: Real + Value + Copy>(
     execution: &ExecutionContext,
 ) -> Written {
     let scale = Scale {
-        of_product: alpha.to_f64(),
-        of_result: beta.to_f64(),
+        of_product: alpha,
+        of_result: beta,
     };
-    let [a, b] = both(a, b)?;
-    a.metadata().expect_dtype(T::DTYPE)?;
-    matmul::matmul_into(execution, scale, [a, b], [false, false], c.as_dense()?)
+    let factors = both(a, b)?;
+    matmul::matmul_of(execution, scale, factors, [false, false], c.as_dense()?)
 }
 
 /// `"tfrt_test_sync.matmul.<t>.2"(%alpha, %a, %b, %beta, %c)`, on the calling thread
