@@ -305,11 +305,31 @@ impl Input {
     }
 
     /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
-    /// laid out for an instruction set.
+    /// laid out for an instruction set. `tfrt compile` writes these bytes.
     ///
     /// # Errors
     ///
     /// As of [`compile`](Self::compile).
+    ///
+    /// # Examples
+    ///
+    /// A compiled model is saved, and opened again:
+    ///
+    /// ```
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+    /// use tfrt::Model;
+    /// use tfrt::compiler::CompileOptions;
+    /// use tfrt::input::Input;
+    /// use tfrt::tensor::math::panel::InstructionSet;
+    ///
+    /// let input = Input::read("examples/layer.onnx")?;
+    /// let compiled = input.compile_for(&CompileOptions::default(), InstructionSet::best())?;
+    /// let path = std::env::temp_dir().join(format!("layer-{}.bef", std::process::id()));
+    /// std::fs::write(&path, compiled.as_bytes())?;
+    /// assert_eq!(Model::open(&path)?.inputs()[0].to_string(), "x: f32 [N, 2]");
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn compile_for(
         &self,
         options: &CompileOptions,

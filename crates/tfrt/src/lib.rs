@@ -43,6 +43,7 @@
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
 //! | hand elements to another language, thread or device | [`OwnedReading`], [`OwnedWriting`] |
+//! | save a compiled model, as `tfrt compile` does | [`Input::compile_for`](input::Input::compile_for) |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |
 //! | choose queue, allocator, limits; add kernels, devices, codecs | [`Runtime::builder`] |
 //! | limit the memory of one request, or its time | [`Runtime::context_builder`] |
