@@ -19,6 +19,8 @@ mod pictures;
 mod products;
 #[path = "onnx/reduce.rs"]
 mod reduce;
+#[path = "onnx/rows.rs"]
+mod rows;
 #[path = "onnx/sequences.rs"]
 mod sequences;
 #[path = "onnx/softmax.rs"]

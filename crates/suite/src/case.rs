@@ -167,7 +167,7 @@ fn first(error: &OpenError) -> String {
     }
 }
 
-fn first_of(errors: &Diagnostics) -> String {
+pub(crate) fn first_of(errors: &Diagnostics) -> String {
     let first = errors.iter().next();
     first.map_or_else(String::new, |error| error.message().to_owned())
 }
@@ -177,7 +177,7 @@ fn told(error: Error) -> String {
 }
 
 /// The operations of a module in the dialect `onnx`, each once.
-fn operations(text: &str) -> BTreeSet<String> {
+pub(crate) fn operations(text: &str) -> BTreeSet<String> {
     let names = text
         .split("\"onnx.")
         .skip(1)

@@ -9,6 +9,8 @@
 //! line for each: instruction set, case, and a hash of its outputs' bits. Two such files, compared by `diff`, show
 //! what a change of the arithmetic has changed.
 //!
+//! With `--shapes` nothing is run: what is known of the outputs' types and shapes without running is compared.
+//!
 //! It ends with status 0 if as many pass as are to, and none takes its worker down.
 
 #![forbid(unsafe_code)]
@@ -26,11 +28,12 @@ mod bits;
 mod case;
 mod compare;
 mod report;
+mod shapes;
 mod verdict;
 mod workers;
 
 const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N] \
-                     [--bits FILE]";
+                     [--bits FILE] [--shapes]";
 
 struct Options {
     folder: PathBuf,
@@ -42,6 +45,8 @@ struct Options {
     at_least: usize,
     /// Where the hashes of outputs go.
     bits: Option<PathBuf>,
+    /// Whether shapes are compared, and nothing is run.
+    only_shapes: bool,
 }
 
 fn main() -> ExitCode {
@@ -68,6 +73,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.only_shapes {
+        let is_right = shapes::run(&options.folder, names.into_iter());
+        return ExitCode::from(u8::from(!is_right));
+    }
     let verdicts = run(&options, &names, InstructionSet::best());
     if let Some(path) = &options.bits
         && let Err(error) = write_bits(&options, &names, &verdicts, path)
@@ -122,6 +131,7 @@ fn parse(words: &[&str]) -> Option<Options> {
         n_workers: std::thread::available_parallelism().map_or(1, usize::from),
         at_least: 0,
         bits: None,
+        only_shapes: false,
     };
     loop {
         rest = match rest {
@@ -144,6 +154,10 @@ fn parse(words: &[&str]) -> Option<Options> {
             }
             ["--at-least", number, rest @ ..] => {
                 options.at_least = number.parse().ok()?;
+                rest
+            }
+            ["--shapes", rest @ ..] => {
+                options.only_shapes = true;
                 rest
             }
             ["--bits", path, rest @ ..] => {

@@ -10,7 +10,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("async", &[]),
     ("bef", &[]),
     ("ir", &[]),
-    ("compiler", &["ir", "bef"]),
+    ("ops", &["bef"]),
+    ("compiler", &["ir", "bef", "ops"]),
     ("import", &["ir"]),
     ("host", &["async", "bef"]),
     ("tensor", &["host"]),
@@ -46,7 +47,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "tfrt",
         &[
-            "async", "bef", "ir", "compiler", "import", "host", "tensor", "kernels", "capi",
+            "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels", "capi",
             "corert", "gpu", "dist", "lsp", "run",
         ],
     ),

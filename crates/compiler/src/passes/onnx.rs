@@ -2,6 +2,7 @@
 //!
 //! `docs/models.md` specifies what goes in and what comes out.
 
+mod attrs;
 mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;

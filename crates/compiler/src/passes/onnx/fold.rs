@@ -13,6 +13,8 @@ use tfrt_ir::{
 
 pub(super) mod evaluate;
 
+use tfrt_ops::Traits;
+
 use super::rewrite::{Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, node};
 use crate::onnx::Evaluator;
@@ -122,8 +124,7 @@ fn reshapes(module: &mut Module, block: BlockId) {
 /// Returns what an operation gives that takes a constant and changes its shape alone. Elements are shared.
 fn reshaped(rewrite: &Rewrite<'_>, op: OpId) -> Option<DenseAttribute> {
     let module = &*rewrite.module;
-    let is_view = ["Flatten", "Reshape", "Squeeze", "Unsqueeze"];
-    if !is_view.contains(&node::name(module, op)) {
+    if !node::row(module, op).is_some_and(|row| row.is(Traits::VIEW)) {
         return None;
     }
     let x = node::operand(module, op, 0)?;

@@ -506,11 +506,16 @@ fn lowered(ty: &Type) -> Type {
 
 /// Returns the version of the operator set that an operation belongs to.
 pub(super) fn opset(module: &Module, op: OpId) -> i64 {
+    stated_opset(module, op).unwrap_or(1)
+}
+
+/// Returns that version, if it is stated.
+pub(super) fn stated_opset(module: &Module, op: OpId) -> Option<i64> {
     let data = module.op(op);
     let top = module.op(module.top());
     let own = data.attribute("onnx.opset").and_then(Attribute::as_i64);
     let stated = || top.attribute(&opset_attribute(data.name()))?.as_i64();
-    own.or_else(stated).unwrap_or(1)
+    own.or_else(stated)
 }
 
 /// Returns the attribute of a module that has the version for operations like this.

@@ -6,6 +6,8 @@ use tfrt_ir::{
     types::{FloatKind, IntegerType, Signedness},
 };
 
+use tfrt_ops::{OpDef, names};
+
 use super::{CONSTANT, NO_VALUE};
 
 /// The most elements of a constant that is looked at element by element.
@@ -79,7 +81,11 @@ fn elements(dense: &DenseAttribute) -> Option<impl Iterator<Item = &[u8]>> {
 
 /// Returns the elements of a constant of integers, if there are few.
 pub(super) fn constant_ints(module: &Module, value: ValueId) -> Option<Vec<i64>> {
-    let dense = constant(module, value)?;
+    dense_ints(constant(module, value)?)
+}
+
+/// Returns elements that are integers, if there are few.
+pub(super) fn dense_ints(dense: &DenseAttribute) -> Option<Vec<i64>> {
     let ty = dense.element_type().as_integer()?;
     let of = |bytes: &[u8]| {
         let negative = ty.signedness != Signedness::Unsigned
@@ -90,6 +96,23 @@ pub(super) fn constant_ints(module: &Module, value: ValueId) -> Option<Vec<i64>>
         Some(i64::from_le_bytes(wide))
     };
     elements(dense)?.map(of).collect()
+}
+
+/// Returns elements that are `f32` or `f64`, if there are few.
+pub(super) fn dense_floats(dense: &DenseAttribute) -> Option<Vec<f64>> {
+    let of: fn(&[u8]) -> Option<f64> = match dense.element_type() {
+        Type::Float(FloatKind::F32) => {
+            |bytes| Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?)))
+        }
+        Type::Float(FloatKind::F64) => |bytes| Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+        _ => return None,
+    };
+    elements(dense)?.map(of).collect()
+}
+
+/// Returns the row of an operation, if it has one.
+pub(super) fn row(module: &Module, op: OpId) -> Option<&'static OpDef> {
+    names::onnx::row(module.op(op).name().strip_prefix("onnx.")?)
 }
 
 /// Returns the number that a constant of one element is.

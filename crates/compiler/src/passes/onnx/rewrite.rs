@@ -8,7 +8,9 @@ use tfrt_ir::{
     attributes::{DenseAttribute, DenseElements},
 };
 
-use super::CONSTANT;
+use tfrt_ops::Traits;
+
+use super::{CONSTANT, node};
 
 /// A block that is written anew from its first operation to its last.
 pub(super) struct Rewrite<'m> {
@@ -160,13 +162,15 @@ pub(super) fn is_pure(module: &Module, op: OpId) -> bool {
         .any(|dialect| name.starts_with(dialect))
 }
 
-/// Returns whether equal operands give equal results each time.
+/// Returns whether equal operands give equal results each time. Of an operation without a row that is not known.
 pub(super) fn is_deterministic(module: &Module, op: OpId) -> bool {
-    let name = super::node::name(module, op);
-    let draws = name.starts_with("Random")
-        || ["Bernoulli", "Multinomial", "Dropout"].contains(&name)
-        || name.starts_with("ext.");
-    is_pure(module, op) && !draws && module.op(op).regions().is_empty()
+    let is_kernel = module.op(op).name().starts_with("cpu.");
+    let row = node::row(module, op);
+    let has_trait = row.is_some_and(|row| row.is(Traits::PURE) && !row.is(Traits::RANDOM));
+    let has_none = [super::NO_VALUE, super::EXTERNAL].contains(&module.op(op).name().as_str());
+    is_pure(module, op)
+        && (is_kernel || has_trait || has_none)
+        && module.op(op).regions().is_empty()
 }
 
 /// Returns the attributes of an operation but for notes of passes.

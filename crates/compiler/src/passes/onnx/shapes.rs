@@ -1,27 +1,20 @@
 //! `onnx-shapes`: types and shapes of all values of a graph, with symbolic dimensions.
 //!
-//! Each value gets the most precise type that follows from the inputs' types; what a model states itself
-//! is believed where nothing follows. Dimensions are polynomials of the symbols that inputs have
-//! ([`Extent`]); those that are not plain numbers stand in the attribute `onnx.shapes` of the operation
-//! that makes the value. Integers that are shapes themselves (`Shape`, and what `Gather`, `Concat`, `Mul`
-//! and the like make of it) are followed element by element, so that a `Reshape` that exporters write
-//! comes out as what it does.
+//! What an operation's results are is in its row ([`tfrt_ops`]); this pass goes through the blocks. Each value gets the
+//! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
+//! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
 //!
-//! Nothing is assumed that could be wrong for an input that a call may have: a rule that does not know
-//! gives nothing. Operations in regions are looked at, too, with what is known outside.
+//! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too:
+//! the kernel says what is wrong, if it is ever run.
 
-mod extent;
-mod rules;
-mod spatial;
-mod values;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, types::TensorType};
+use tfrt_ops::{Dim, Fact, Facts, names};
 
-pub(crate) use extent::Extent;
-
-use super::{graphs, node, scope};
+use super::attrs::{self, OpAttrs};
+use super::{graphs, lower, node, scope};
 use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -36,171 +29,241 @@ pub(crate) const PASS: Pass = Pass {
 /// The attribute of operations whose results have symbolic dimensions.
 const SHAPES: &str = "onnx.shapes";
 
+/// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
+const MOST_NESTED: usize = 3;
+
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
     for (function, block) in graphs(module) {
         let mut inference = Inference {
-            known: HashMap::new(),
+            module,
+            facts: HashMap::new(),
+            depth: 0,
         };
-        inference.inputs(module, function, block);
-        inference.block(module, block);
-        let mut signature = module.op(function).attribute("function_type").cloned();
-        if let Some(Attribute::Type(Type::Function(ty))) = &mut signature {
-            let last = module
-                .block(block)
-                .last()
-                .map(|op| module.op(op).operands());
-            let returned = last.unwrap_or_default().iter();
-            let results: Vec<Type> = returned
-                .map(|value| module.value_type(*value).clone())
-                .collect();
-            if results.len() == ty.results.len() {
-                let changed = Type::function(ty.inputs.clone(), results);
-                module.set_attribute(function, "function_type", Attribute::Type(changed));
-            }
+        inference.inputs(function, block);
+        inference.block(block);
+        let facts = inference.facts;
+        write(module, &facts, block);
+        signature(module, function, block);
+    }
+}
+
+/// Returns what a type says.
+fn of_type(ty: &Type) -> Fact {
+    let dim = |size: i64| {
+        if size >= 0 {
+            Dim::Known(size)
+        } else {
+            Dim::Unknown
         }
-    }
+    };
+    let shape = ty
+        .as_shaped()
+        .map(|(shape, _)| shape.into_iter().map(dim).collect());
+    Fact::new(node::element(ty).as_ref().and_then(attrs::dtype), shape)
 }
 
-/// Extents of a tensor, each if it is known.
-pub(super) type Shape = Vec<Option<Extent>>;
-
-/// What is known of a value that is a tensor.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Known {
-    pub(super) element: Option<Type>,
-    pub(super) shape: Option<Shape>,
-    /// The elements, of small tensors of integers, in row-major order.
-    pub(super) values: Option<Shape>,
+/// Goes through the blocks of a graph, and keeps what is known of each value.
+struct Inference<'m> {
+    module: &'m Module,
+    facts: HashMap<ValueId, Fact>,
+    /// In how many operations with regions it is.
+    depth: usize,
 }
 
-impl Known {
-    fn of_type(ty: &Type) -> Known {
-        let of_size = |size: i64| (size >= 0).then(|| Extent::known(size));
-        Known {
-            element: node::element(ty),
-            shape: ty
-                .as_shaped()
-                .map(|(shape, _)| shape.into_iter().map(of_size).collect()),
-            values: None,
-        }
-    }
-
-    /// Adds what another source knows.
-    fn or(mut self, other: Known) -> Known {
-        self.element = self.element.or(other.element);
-        self.shape = match (self.shape, other.shape) {
-            (Some(own), Some(stated)) if own.len() == stated.len() => {
-                let pairs = own.into_iter().zip(stated);
-                let better = |(own, stated): (Option<Extent>, Option<Extent>)| match &own {
-                    Some(extent) if extent.value().is_some() => own,
-                    _ => stated.or(own),
-                };
-                Some(pairs.map(better).collect())
-            }
-            (own, stated) => own.or(stated),
-        };
-        self
-    }
-
-    fn ty(&self, old: &Type) -> Option<Type> {
-        let element = self.element.clone().or_else(|| match old {
-            Type::Tensor(tensor) => Some(tensor.element.clone()),
-            _ => None,
-        })?;
-        let size = |extent: &Option<Extent>| match extent.as_ref().and_then(Extent::value) {
-            Some(size) if size >= 0 => size,
-            _ => tfrt_ir::types::DYNAMIC,
-        };
-        let shape = self.shape.as_ref();
-        Some(Type::Tensor(std::sync::Arc::new(TensorType {
-            shape: shape.map(|shape| shape.iter().map(size).collect()),
-            element,
-            encoding: None,
-        })))
-    }
-}
-
-pub(super) struct Inference {
-    known: HashMap<ValueId, Known>,
-}
-
-impl Inference {
-    fn inputs(&mut self, module: &Module, function: OpId, block: BlockId) {
-        let dimensions = module.op(function).attribute("onnx.input_dims");
+impl Inference<'_> {
+    /// Takes what is known of a graph's inputs: types, and names of dimensions.
+    fn inputs(&mut self, function: OpId, block: BlockId) {
+        let dimensions = self.module.op(function).attribute("onnx.input_dims");
         let dimensions = dimensions.and_then(Attribute::as_array).unwrap_or(&[]);
-        for (position, &argument) in module.block(block).arguments().iter().enumerate() {
-            let mut known = Known::of_type(module.value_type(argument));
-            let stated = dimensions.get(position).and_then(Attribute::as_array);
-            if let (Some(shape), Some(stated)) = (&mut known.shape, stated) {
-                for (extent, name) in shape.iter_mut().zip(stated) {
-                    if let (None, Some(name)) = (&extent, name.as_str())
-                        && !name.is_empty()
-                    {
-                        *extent = Some(Extent::symbol(name));
+        for (index, &argument) in self.module.block(block).arguments().iter().enumerate() {
+            let mut fact = of_type(self.module.value_type(argument));
+            let stated = dimensions.get(index).and_then(Attribute::as_array);
+            if let (Some(dims), Some(stated)) = (&mut fact.dims, stated) {
+                for (dim, name) in dims.iter_mut().zip(stated) {
+                    match name.as_str() {
+                        Some(name) if dim.is_unknown() && !name.is_empty() => {
+                            *dim = Dim::symbol(name)
+                        }
+                        _ => {}
                     }
                 }
             }
-            self.known.insert(argument, known);
+            self.facts.insert(argument, fact);
         }
     }
 
-    pub(super) fn of(&self, module: &Module, value: ValueId) -> Known {
-        match self.known.get(&value) {
-            Some(known) => known.clone(),
-            None => Known::of_type(module.value_type(value)),
+    fn of(&self, value: ValueId) -> Fact {
+        match self.facts.get(&value) {
+            Some(fact) => fact.clone(),
+            None => of_type(self.module.value_type(value)),
         }
     }
 
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
-    fn block(&mut self, module: &mut Module, block: BlockId) {
-        for op in module.block(block).operations().to_vec() {
-            for inner in scope::region_blocks(module, op) {
-                self.block(module, inner);
+    fn block(&mut self, block: BlockId) {
+        let module = self.module;
+        for &op in module.block(block).operations() {
+            let found = self.results(op);
+            for (index, &result) in module.op(op).results().iter().enumerate() {
+                let stated = of_type(module.value_type(result));
+                let fact = match found.get(index) {
+                    Some(found) => found.clone().or(&stated),
+                    None => stated,
+                };
+                self.facts.insert(result, fact);
             }
-            let found = rules::results(module, self, op);
-            let results = module.op(op).results().to_vec();
-            let mut symbolic = Vec::new();
-            for (position, result) in results.into_iter().enumerate() {
-                let old = module.value_type(result).clone();
-                if !matches!(old, Type::Tensor(_)) {
-                    symbolic.push(Attribute::Unit);
-                    continue;
-                }
-                let found = found.get(position).cloned().unwrap_or_default();
-                let values = found.values.clone();
-                let mut known = found.or(Known::of_type(&old));
-                known.values = values;
-                if let Some(ty) = known.ty(&old) {
+        }
+    }
+
+    /// Returns what is known of an operation's results by its row.
+    fn results(&mut self, op: OpId) -> Facts {
+        let module = self.module;
+        let data = module.op(op);
+        let inner = scope::region_blocks(module, op);
+        let (mut visited, mut found) = (HashSet::new(), Facts::new());
+        if let Some(name) = data.name().strip_prefix("onnx.") {
+            let attributes = OpAttrs { module, op };
+            // Where no version is stated, it is the newest.
+            let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
+            if let Some(row) = names::onnx::find(name, version, &attributes) {
+                let inputs = (0..data.operands().len()).map(|index| {
+                    let value = node::operand(module, op, index)?;
+                    Some(self.of(value))
+                });
+                let inputs: Vec<Option<Fact>> = inputs.collect();
+                let attrs = tfrt_ops::Attrs::new(&row.attrs, row.op.attrs);
+                let mut regions = |index: usize, arguments: &[Fact]| {
+                    let Some(&block) = inner.get(index) else {
+                        return Facts::new();
+                    };
+                    if self.depth >= MOST_NESTED {
+                        return Facts::new();
+                    }
+                    visited.insert(block);
+                    self.region(block, arguments)
+                };
+                let n_results = data.results().len();
+                found = tfrt_ops::infer(row.op, &inputs, attrs, n_results, &mut regions)
+                    .unwrap_or_default();
+            }
+        }
+        for block in inner {
+            if !visited.contains(&block) {
+                self.region(block, &[]);
+            }
+        }
+        found
+    }
+
+    /// Returns what is known of the values that a region gives, if its arguments are these.
+    fn region(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
+        let module = self.module;
+        for (index, &argument) in module.block(block).arguments().iter().enumerate() {
+            let stated = of_type(module.value_type(argument));
+            let fact = match arguments.get(index) {
+                Some(fact) => fact.clone().or(&stated),
+                None => stated,
+            };
+            self.facts.insert(argument, fact);
+        }
+        self.depth += 1;
+        self.block(block);
+        self.depth -= 1;
+        let last = module
+            .block(block)
+            .last()
+            .map(|op| module.op(op).operands());
+        last.unwrap_or_default()
+            .iter()
+            .map(|value| self.of(*value))
+            .collect()
+    }
+}
+
+/// Writes what is known into a block, as types and attributes.
+fn write(module: &mut Module, facts: &HashMap<ValueId, Fact>, block: BlockId) {
+    for op in module.block(block).operations().to_vec() {
+        for inner in scope::region_blocks(module, op) {
+            write(module, facts, inner);
+        }
+        let mut symbolic = Vec::new();
+        for result in module.op(op).results().to_vec() {
+            let fact = facts.get(&result);
+            symbolic.push(match (module.value_type(result), fact) {
+                (Type::Tensor(old), Some(fact)) => {
+                    let ty = ty(fact, old);
+                    let dims = symbolic_dims(fact);
                     module.set_value_type(result, ty);
+                    dims
                 }
-                symbolic.push(written(known.shape.as_ref()));
-                self.known.insert(result, known);
-            }
-            match symbolic.iter().all(|shape| *shape == Attribute::Unit) {
-                true => drop(module.remove_attribute(op, SHAPES)),
-                false => module.set_attribute(op, SHAPES, Attribute::array(symbolic)),
-            }
+                _ => Attribute::Unit,
+            });
+        }
+        match symbolic.iter().all(|shape| *shape == Attribute::Unit) {
+            true => drop(module.remove_attribute(op, SHAPES)),
+            false => module.set_attribute(op, SHAPES, Attribute::array(symbolic)),
         }
     }
 }
 
-/// Returns a shape as an attribute, nothing if its type says all of it.
-fn written(shape: Option<&Shape>) -> Attribute {
-    let is_symbolic = |extent: &Option<Extent>| {
-        let extent = extent.as_ref();
-        extent.is_some_and(|extent| extent.value().is_none())
+/// Returns the type that says what is known.
+fn ty(fact: &Fact, old: &TensorType) -> Type {
+    let element = match fact.dtype {
+        Some(dtype) if attrs::dtype(&old.element) != Some(dtype) => attrs::element(dtype),
+        _ => None,
     };
-    let Some(shape) = shape.filter(|shape| shape.iter().any(is_symbolic)) else {
+    let size = |dim: &Dim| {
+        dim.value()
+            .filter(|size| *size >= 0)
+            .unwrap_or(tfrt_ir::types::DYNAMIC)
+    };
+    Type::Tensor(Arc::new(TensorType {
+        shape: fact
+            .dims
+            .as_ref()
+            .map(|dims| dims.iter().map(size).collect()),
+        element: element.unwrap_or_else(|| old.element.clone()),
+        encoding: None,
+    }))
+}
+
+/// Returns extents as an attribute, nothing if the type says all of them.
+fn symbolic_dims(fact: &Fact) -> Attribute {
+    let is_symbolic = |dim: &Dim| matches!(dim, Dim::Symbolic(_));
+    let Some(dims) = fact
+        .dims
+        .as_ref()
+        .filter(|dims| dims.iter().any(is_symbolic))
+    else {
         return Attribute::Unit;
     };
-    let one = |extent: &Option<Extent>| match extent {
-        None => Attribute::string(""),
-        Some(extent) => match extent.value() {
-            Some(size) => Attribute::integer(size, Type::I64),
-            None => Attribute::string(extent.to_string()),
-        },
+    let one = |dim: &Dim| match dim {
+        Dim::Unknown => Attribute::string(""),
+        Dim::Known(size) => Attribute::integer(*size, Type::I64),
+        Dim::Symbolic(_) => Attribute::string(dim.to_string()),
     };
-    Attribute::array(shape.iter().map(one).collect())
+    Attribute::array(dims.iter().map(one).collect())
+}
+
+/// Gives a function's type the results' types.
+fn signature(module: &mut Module, function: OpId, block: BlockId) {
+    let Some(Attribute::Type(Type::Function(ty))) =
+        module.op(function).attribute("function_type").cloned()
+    else {
+        return;
+    };
+    let last = module
+        .block(block)
+        .last()
+        .map(|op| module.op(op).operands());
+    let returned = last.unwrap_or_default().iter();
+    let results: Vec<Type> = returned
+        .map(|value| module.value_type(*value).clone())
+        .collect();
+    if results.len() == ty.results.len() {
+        let changed = Type::function(ty.inputs.clone(), results);
+        module.set_attribute(function, "function_type", Attribute::Type(changed));
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,95 @@
+//! The table of tensor operations: one row for each, with all that may be known of it without running it.
+//!
+//! A row ([`OpDef`]) says the operation's name, operands, results, attributes and traits, and how types and extents of
+//! its results follow ([`Infer`]). The compiler's passes, eager calls, the verifier and the documentation read these
+//! rows; no other list of operations exists. Kernels, which run operations, are elsewhere.
+//!
+//! Rows of the dialect `graph` are what two formats of models need, or a pass looks at: a family is a file. What one
+//! format alone has are library rows, a file or folder for each format. How a format's names and attributes become
+//! rows is in [`names`].
+//!
+//! ```
+//! use tfrt_ops::{Attrs, Dim, Fact, find, infer};
+//!
+//! let relu = find("relu").unwrap();
+//! let x = Fact::new(Some(tfrt_bef::DType::F32), Some([Dim::symbol("N"), Dim::Known(3)].into_iter().collect()));
+//! let y = infer(relu, &[Some(x.clone())], Attrs::new(&(), relu.attrs), 1, &mut |_, _| Default::default());
+//! assert_eq!(y.unwrap()[0], x);
+//! ```
+
+mod attrs;
+mod axes;
+mod control;
+mod def;
+mod dim;
+mod fact;
+mod infer;
+pub mod names;
+mod onnx;
+mod pointwise;
+mod products;
+mod quantized;
+mod structure;
+mod windows;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub use attrs::{AttrSource, AttrValue, Attrs, TensorValue};
+pub use def::{Arity, AttrDef, AttrKind, Cost, Default, Exactness, OpDef, Traits, Types, ValueDef};
+pub use dim::{Dim, Dims, Polynomial};
+pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
+pub use infer::{Infer, InferCall, InferError, Stated, axis_of, broadcast, infer, without};
+
+/// All families, each the list of its rows.
+pub const FAMILIES: &[&[OpDef]] = &[
+    pointwise::OPS,
+    structure::OPS,
+    axes::OPS,
+    products::OPS,
+    windows::OPS,
+    quantized::OPS,
+    control::OPS,
+    onnx::axes::OPS,
+    onnx::elements::OPS,
+    onnx::images::OPS,
+    onnx::losses::OPS,
+    onnx::ml::OPS,
+    onnx::products::OPS,
+    onnx::random::OPS,
+    onnx::sequences::OPS,
+    onnx::signals::OPS,
+    onnx::strings::OPS,
+    onnx::structure::OPS,
+    onnx::training::OPS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDef>> =
+    LazyLock::new(|| all().map(|op| (op.name, op)).collect());
+
+/// Returns all rows.
+pub fn all() -> impl Iterator<Item = &'static OpDef> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// Returns the row of a name.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    BY_NAME.get(name).copied()
+}
+
+/// Types of floating-point numbers.
+pub(crate) const FLOATS: &[tfrt_bef::DType] = {
+    use tfrt_bef::DType as D;
+    &[
+        D::F16,
+        D::Bf16,
+        D::F32,
+        D::F64,
+        D::F8E4M3FN,
+        D::F8E4M3FNUZ,
+        D::F8E5M2,
+        D::F8E5M2FNUZ,
+        D::F8E8M0,
+        D::F4E2M1,
+    ]
+};

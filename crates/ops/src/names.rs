@@ -1,0 +1,89 @@
+//! How operations of formats become rows: names and attributes, as data.
+
+pub mod onnx;
+
+use crate::attrs::{AttrSource, AttrValue};
+use crate::def::OpDef;
+
+/// How one operation of a format becomes a row. Operands and results stay as they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    /// What the format calls it.
+    pub name: &'static str,
+    /// The row.
+    pub row: &'static str,
+    /// The version of the format's operation from which on it means the row.
+    pub since: i64,
+    /// The row's attributes that are called otherwise, or stated by the name alone; all others have the same name.
+    pub attrs: &'static [NameAttr],
+}
+
+/// Where an attribute of a row comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum NameAttr {
+    /// From an attribute that the format calls otherwise: first the row's name.
+    Renamed(&'static str, &'static str),
+    /// Always this text.
+    Text(&'static str, &'static str),
+    /// Always this integer.
+    Int(&'static str, i64),
+    /// From an attribute that is the format's number for a type.
+    Type(&'static str, &'static str),
+}
+
+impl Name {
+    const fn new(name: &'static str, row: &'static str) -> Name {
+        Name {
+            name,
+            row,
+            since: 1,
+            attrs: &[],
+        }
+    }
+
+    const fn attrs(mut self, attrs: &'static [NameAttr]) -> Name {
+        self.attrs = attrs;
+        self
+    }
+
+    const fn since(mut self, version: i64) -> Name {
+        self.since = version;
+        self
+    }
+}
+
+/// The attributes of an operation of a format, as those of its row.
+pub struct Named<'a> {
+    source: &'a dyn AttrSource,
+    attrs: &'static [NameAttr],
+    dtype: fn(i64) -> Option<tfrt_bef::DType>,
+}
+
+impl AttrSource for Named<'_> {
+    fn get(&self, name: &str) -> Option<AttrValue<'_>> {
+        let own = self.attrs.iter().find(|attr| match attr {
+            NameAttr::Renamed(own, _)
+            | NameAttr::Text(own, _)
+            | NameAttr::Int(own, _)
+            | NameAttr::Type(own, _) => *own == name,
+        });
+        match own {
+            None => self.source.get(name),
+            Some(NameAttr::Renamed(_, other)) => self.source.get(other),
+            Some(NameAttr::Text(_, text)) => Some(AttrValue::Bytes(text.as_bytes())),
+            Some(NameAttr::Int(_, value)) => Some(AttrValue::Int(*value)),
+            Some(NameAttr::Type(_, other)) => match self.source.get(other)? {
+                AttrValue::Int(number) => (self.dtype)(number).map(AttrValue::Type),
+                value => Some(value),
+            },
+        }
+    }
+}
+
+/// What an operation of a format is: its row, and its attributes as the row has them.
+pub struct Found<'a> {
+    /// The row.
+    pub op: &'static OpDef,
+    /// Where its attributes are.
+    pub attrs: Named<'a>,
+}

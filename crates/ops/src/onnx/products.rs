@@ -1,0 +1,220 @@
+//! Products of matrices and windows that `graph` has in another form.
+
+use std::collections::BTreeMap;
+
+use tfrt_bef::DType;
+
+use crate::def::{AttrDef, AttrKind, OpDef, ValueDef};
+use crate::dim::{Dim, Dims};
+use crate::fact::Fact;
+use crate::infer::{Infer, InferCall, InferError, broadcast};
+use crate::products::{conv_dims, dot_dims};
+
+pub(crate) const OPS: &[OpDef] = &[
+    OpDef::new("onnx.CausalConvWithState", "A convolution along time that sees what was before, and keeps what it needs for the next call.").inputs(&[ValueDef::var("input", "T"), ValueDef::var("weight", "T"), ValueDef::var("bias", "T").optional(), ValueDef::var("past_state", "T").optional()]).results(&[ValueDef::var("output", "T"), ValueDef::var("present_state", "T")]).attrs(&[AttrDef::text("activation", "none")]).infer(Infer::By(causal_conv)),
+    OpDef::new("onnx.ConvInteger", "A convolution of small integers, summed in 32 bits.").inputs(&[ValueDef::var("x", "T1"), ValueDef::var("w", "T2"), ValueDef::var("x_zero_point", "T1").optional(), ValueDef::var("w_zero_point", "T2").optional()]).results(&[ValueDef::set("y", &[DType::I32]).by_values()]).attrs(&[AttrDef::text("auto_pad", "NOTSET"), AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(conv_integer)),
+    OpDef::new("onnx.DeformConv", "A convolution whose windows are moved by offsets of their own.").inputs(&[ValueDef::var("X", "T"), ValueDef::var("W", "T"), ValueDef::var("offset", "T"), ValueDef::var("B", "T").optional(), ValueDef::var("mask", "T").optional()]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::int("offset_group", 1), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(deform_conv)),
+    OpDef::new("onnx.Det", "The determinant of each square matrix.").inputs(&[ValueDef::var("X", "T")]).results(&[ValueDef::var("Y", "T")]).infer(Infer::By(det)),
+    OpDef::new("onnx.Einsum", "Sums of products along the axes that an equation names.").inputs(&[ValueDef::var("Inputs", "T").rest(1)]).results(&[ValueDef::var("Output", "T")]).attrs(&[AttrDef::new("equation", AttrKind::Text).required()]).infer(Infer::By(einsum)),
+    OpDef::new("onnx.Gemm", "`alpha` times the product of two matrices, plus `beta` times a third operand.").inputs(&[ValueDef::var("A", "T"), ValueDef::var("B", "T"), ValueDef::var("C", "T").optional()]).results(&[ValueDef::var("Y", "T")]).attrs(&[AttrDef::float("alpha", 1.0), AttrDef::float("beta", 1.0), AttrDef::int("transA", 0), AttrDef::int("transB", 0)]).infer(Infer::By(gemm)),
+    OpDef::new("onnx.LinearAttention", "Attention with a state of fixed size in place of keys and values.").inputs(&[ValueDef::var("query", "T"), ValueDef::var("key", "T"), ValueDef::var("value", "T"), ValueDef::var("past_state", "S").optional(), ValueDef::var("decay", "T").optional(), ValueDef::var("beta", "T").optional()]).results(&[ValueDef::var("output", "T"), ValueDef::var("present_state", "S")]).attrs(&[AttrDef::int("chunk_size", 64), AttrDef::new("kv_num_heads", AttrKind::Int).required(), AttrDef::new("q_num_heads", AttrKind::Int).required(), AttrDef::float("scale", 0.0), AttrDef::text("update_rule", "gated_delta")]).infer(Infer::By(linear_attention)),
+    OpDef::new("onnx.MatMulInteger", "A product of matrices of small integers, summed in 32 bits.").inputs(&[ValueDef::var("A", "T1"), ValueDef::var("B", "T2"), ValueDef::var("a_zero_point", "T1").optional(), ValueDef::var("b_zero_point", "T2").optional()]).results(&[ValueDef::set("Y", &[DType::I32])]).infer(Infer::By(mat_mul_integer)),
+    OpDef::new("onnx.QLinearConv", "A convolution of quantised numbers.").inputs(&[ValueDef::var("x", "T1"), ValueDef::set("x_scale", &[DType::F32]), ValueDef::var("x_zero_point", "T1"), ValueDef::var("w", "T2"), ValueDef::set("w_scale", &[DType::F32]), ValueDef::var("w_zero_point", "T2"), ValueDef::set("y_scale", &[DType::F32]), ValueDef::var("y_zero_point", "T3"), ValueDef::set("B", &[DType::I32]).optional()]).results(&[ValueDef::var("y", "T3").by_values()]).attrs(&[AttrDef::text("auto_pad", "NOTSET"), AttrDef::new("dilations", AttrKind::Ints), AttrDef::int("group", 1), AttrDef::new("kernel_shape", AttrKind::Ints), AttrDef::new("pads", AttrKind::Ints), AttrDef::new("strides", AttrKind::Ints)]).infer(Infer::By(qlinear_conv)),
+    OpDef::new("onnx.QLinearMatMul", "A product of matrices of quantised numbers.").inputs(&[ValueDef::var("a", "T1"), ValueDef::var("a_scale", "TS"), ValueDef::var("a_zero_point", "T1"), ValueDef::var("b", "T2"), ValueDef::var("b_scale", "TS"), ValueDef::var("b_zero_point", "T2"), ValueDef::var("y_scale", "TS"), ValueDef::var("y_zero_point", "T3")]).results(&[ValueDef::var("y", "T3")]).infer(Infer::By(qlinear_mat_mul)),
+    OpDef::new("onnx.RotaryEmbedding", "Pairs of elements, turned by angles that grow with the position.").inputs(&[ValueDef::var("X", "T"), ValueDef::var("cos_cache", "T"), ValueDef::var("sin_cache", "T"), ValueDef::set("position_ids", &[DType::I64]).optional()]).results(&[ValueDef::var("Y", "T")]).attrs(&[AttrDef::int("interleaved", 0), AttrDef::new("num_heads", AttrKind::Int), AttrDef::int("rotary_embedding_dim", 0)]),
+    OpDef::new("onnx.preview.FlexAttention", "Attention with functions of a model's own for scores and probabilities.").inputs(&[ValueDef::var("Q", "T1"), ValueDef::var("K", "T1"), ValueDef::var("V", "T1")]).results(&[ValueDef::var("Y", "T1")]).attrs(&[AttrDef::new("scale", AttrKind::Float), AttrDef::new("softmax_precision", AttrKind::Int)]).infer(Infer::By(flex_attention)).regions(&["score_mod", "prob_mod"]),
+];
+
+fn causal_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let (x, filter) = (call.input(0).clone(), call.input(1).clone());
+    if let Some(rank) = x.rank() {
+        call.expect_rank(3, rank)?;
+    }
+    let past = call.input(3).clone();
+    // (batch, channels, length): the state has as many elements as the window sees of the past.
+    let window = &filter.dim(2) - &Dim::Known(1);
+    let state = x
+        .dims
+        .as_ref()
+        .filter(|dims| dims.len() == 3)
+        .map(|dims| Dims::from_iter([dims[0].clone(), dims[1].clone(), window]));
+    call.give(0, x.dtype, x.dims);
+    let state = call.agree(&past, &Fact::new(x.dtype, state))?;
+    call.set(1, state);
+    Ok(())
+}
+
+fn conv_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = conv_dims(call, call.input(0), call.input(1), "group")?;
+    call.give(0, Some(DType::I32), dims);
+    Ok(())
+}
+
+fn deform_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = conv_dims(call, call.input(0), call.input(1), "group")?;
+    let dtype = call.input(0).dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn det(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let x = call.input(0);
+    let dims = match x.dims.as_deref() {
+        Some([batch @ .., _, _]) => Some(batch.into()),
+        Some(dims) => {
+            return Err(call.error(format_args!(
+                "expected matrices, found {} dimensions",
+                dims.len()
+            )));
+        }
+        None => None,
+    };
+    let dtype = x.dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+/// Each letter is an extent, the same wherever it stands; three points stand for dimensions that are broadcast.
+fn einsum(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let equation: String = call
+        .attrs
+        .text("equation")
+        .chars()
+        .filter(|letter| !letter.is_whitespace())
+        .collect();
+    let (left, right) = match equation.split_once("->") {
+        Some((left, right)) => (left, Some(right.to_owned())),
+        None => (&equation[..], None),
+    };
+    let dtype = call.inputs.iter().flatten().find_map(|input| input.dtype);
+    let dims = einsum_dims(call.inputs, left, right);
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn einsum_dims(inputs: &[Option<Fact>], left: &str, right: Option<String>) -> Option<Dims> {
+    let mut letters: BTreeMap<char, Dim> = BTreeMap::new();
+    let mut counts: BTreeMap<char, usize> = BTreeMap::new();
+    let mut batches: Vec<Dims> = Vec::new();
+    let terms: Vec<&str> = left.split(',').collect();
+    for (term, input) in terms.iter().zip(inputs) {
+        let dims = input.as_ref()?.dims.as_ref()?;
+        let (before, after) = match term.split_once("...") {
+            Some((before, after)) => (before, after),
+            None => (*term, ""),
+        };
+        let n_batch = dims
+            .len()
+            .checked_sub(before.chars().count() + after.chars().count())?;
+        let n_before = before.chars().count();
+        batches.push(dims[n_before..n_before + n_batch].into());
+        let own = dims[..n_before].iter().chain(&dims[n_before + n_batch..]);
+        for (letter, dim) in before.chars().chain(after.chars()).zip(own) {
+            *counts.entry(letter).or_default() += 1;
+            let known = letters.entry(letter).or_default();
+            // An extent of 1 is broadcast.
+            let is_number = dim.value().is_some_and(|value| value != 1);
+            if known.is_unknown() || *known == Dim::Known(1) || is_number {
+                known.clone_from(dim);
+            }
+        }
+    }
+    if terms.len() != inputs.len() {
+        return None;
+    }
+    let batches: Vec<&[Dim]> = batches.iter().map(|dims| &dims[..]).collect();
+    let batch = broadcast(&batches).ok()?;
+    let right = right.unwrap_or_else(|| {
+        let once = counts
+            .iter()
+            .filter(|(_, count)| **count == 1)
+            .map(|(letter, _)| *letter);
+        let dots = if left.contains("...") { "..." } else { "" };
+        dots.chars().chain(once).collect()
+    });
+    let of = |text: &str| {
+        text.chars()
+            .map(|letter| letters.get(&letter).cloned())
+            .collect::<Option<Dims>>()
+    };
+    match right.split_once("...") {
+        Some((before, after)) => {
+            let mut dims = of(before)?;
+            dims.extend(batch);
+            dims.extend(of(after)?);
+            Some(dims)
+        }
+        None => of(&right),
+    }
+}
+
+fn gemm(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    call.expect_rank(0, 2)?;
+    call.expect_rank(1, 2)?;
+    let (a, b) = (call.input(0), call.input(1));
+    let flips = ["transA", "transB"].map(|name| call.attrs.flag(name));
+    // Extents that do not fit are an error.
+    dot_dims(call, [a, b], flips)?;
+    let dims = [a.dim(usize::from(flips[0])), b.dim(usize::from(!flips[1]))];
+    let dtype = a.dtype.or(b.dtype);
+    call.give(0, dtype, Some(dims.into_iter().collect()));
+    Ok(())
+}
+
+/// Queries, keys and values are (batch, length, heads * size), the state is (batch, heads, size, size of values).
+fn linear_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let (query, key, value, past) = (
+        call.input(0).clone(),
+        call.input(1).clone(),
+        call.input(2).clone(),
+        call.input(3).clone(),
+    );
+    call.expect_rank(3, 4)?;
+    let heads = |name: &str| call.attrs.int(name).map_or(Dim::Unknown, Dim::Known);
+    let (q_heads, kv_heads) = (heads("q_num_heads"), heads("kv_num_heads"));
+    let v_size = value.dim(2).exact_div(&kv_heads);
+    let k_size = key.dim(2).exact_div(&kv_heads);
+    let dims = Dims::from_iter([query.dim(0), query.dim(1), &q_heads * &v_size]);
+    let state = Dims::from_iter([query.dim(0), kv_heads, k_size, v_size]);
+    call.give(0, query.dtype, Some(dims));
+    let state = call.agree(&past, &Fact::new(query.dtype, Some(state)))?;
+    call.set(1, state);
+    Ok(())
+}
+
+fn mat_mul_integer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = dot_dims(call, [call.input(0), call.input(1)], [false; 2])?;
+    call.give(0, Some(DType::I32), dims);
+    Ok(())
+}
+
+fn qlinear_conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = conv_dims(call, call.input(0), call.input(3), "group")?;
+    let dtype = call.input(7).dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn qlinear_mat_mul(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = dot_dims(call, [call.input(0), call.input(3)], [false; 2])?;
+    let dtype = call.input(7).dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+/// Queries, keys and values are (batch, heads, length, size).
+fn flex_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let (query, value) = (call.input(0), call.input(2));
+    let dims = query.dims.as_ref().filter(|dims| dims.len() == 4);
+    let dims = dims.map(|dims| {
+        Dims::from_iter([
+            dims[0].clone(),
+            dims[1].clone(),
+            dims[2].clone(),
+            value.dim(3),
+        ])
+    });
+    let dtype = query.dtype;
+    call.give(0, dtype, dims);
+    Ok(())
+}

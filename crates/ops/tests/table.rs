@@ -1,0 +1,304 @@
+//! What holds of every row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use tfrt_bef::DType;
+use tfrt_import::onnx::schema::{self, AttributeKind};
+use tfrt_ops::{
+    Arity, AttrKind, AttrValue, Attrs, Default, Dim, Exactness, Fact, Facts, OpDef, Traits, all,
+    find, infer, names,
+};
+
+#[test]
+fn names_are_unique_and_summaries_are_sentences() {
+    let mut seen = BTreeSet::new();
+    for op in all() {
+        assert!(seen.insert(op.name), "{} is there twice", op.name);
+        assert!(op.summary.ends_with('.'), "{}: {}", op.name, op.summary);
+        let attrs: BTreeSet<&str> = op.attrs.iter().map(|attr| attr.name).collect();
+        assert_eq!(
+            attrs.len(),
+            op.attrs.len(),
+            "{}: an attribute is there twice",
+            op.name
+        );
+        assert!(std::ptr::eq(find(op.name).unwrap(), op));
+    }
+}
+
+#[test]
+fn at_most_25_results_depend_on_elements() {
+    let is_data_dependent = |op: &&OpDef| {
+        op.results
+            .iter()
+            .any(|result| result.exactness == Exactness::DataDependent)
+    };
+    let names: Vec<&str> = all().filter(is_data_dependent).map(|op| op.name).collect();
+    let expected = [
+        "nonzero",
+        "unique",
+        "onnx.ImageDecoder",
+        "onnx.NonMaxSuppression",
+        "onnx.ml.CastMap",
+        "onnx.ConcatFromSequence",
+        "onnx.Loop",
+        "onnx.OptionalGetElement",
+        "onnx.SequenceAt",
+        "onnx.StringNormalizer",
+        "onnx.StringSplit",
+        "onnx.Compress",
+        "onnx.training.Gradient",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn pointwise_rows_have_one_result_and_no_regions() {
+    for op in all().filter(|op| op.is(Traits::POINTWISE)) {
+        assert_eq!(op.results.len(), 1, "{}", op.name);
+        assert!(op.regions.is_empty() && op.is(Traits::PURE), "{}", op.name);
+    }
+}
+
+/// The row of each operation of ONNX, with the attributes of its newest form; what is left out has a reason.
+#[test]
+fn rows_have_what_the_newest_forms_have() {
+    for (domain, prefix) in [
+        ("", ""),
+        ("ai.onnx.ml", "ml."),
+        ("ai.onnx.preview", "preview."),
+        ("ai.onnx.preview.training", "training."),
+    ] {
+        let names: BTreeSet<&str> = schema::names(domain).collect();
+        assert!(!names.is_empty());
+        for name in names {
+            let newest = schema::lookup(domain, name, i64::MAX).unwrap();
+            let own = format!("{prefix}{name}");
+            let row = names::onnx::row(&own).unwrap_or_else(|| panic!("{own} has no row"));
+            let renamed = names::onnx::name(&own);
+            if renamed.is_some() {
+                continue;
+            }
+            let inputs: Vec<&str> = newest.inputs.iter().map(|input| input.name).collect();
+            let found: Vec<&str> = row.inputs.iter().map(|input| input.name).collect();
+            // A loop's operands have a name for each of three roles.
+            if name != "Loop" {
+                assert_eq!(found, inputs, "{own}");
+            }
+            assert_eq!(row.results.len(), newest.outputs.len(), "{own}");
+            let graphs = newest
+                .attributes
+                .iter()
+                .filter(|attr| attr.kind == AttributeKind::Graph);
+            assert_eq!(row.regions.len(), graphs.count(), "{own}");
+            for attr in newest
+                .attributes
+                .iter()
+                .filter(|attr| attr.kind != AttributeKind::Graph)
+            {
+                let def = row
+                    .attr(attr.name)
+                    .unwrap_or_else(|| panic!("{own} has no {}", attr.name));
+                assert_eq!(def.kind, kind(attr.kind), "{own}.{}", attr.name);
+                assert_eq!(
+                    def.default == Default::Required,
+                    attr.is_required,
+                    "{own}.{}",
+                    attr.name
+                );
+            }
+        }
+    }
+}
+
+fn kind(kind: AttributeKind) -> AttrKind {
+    match kind {
+        AttributeKind::Float => AttrKind::Float,
+        AttributeKind::Int => AttrKind::Int,
+        AttributeKind::String => AttrKind::Text,
+        AttributeKind::Ints => AttrKind::Ints,
+        AttributeKind::Floats => AttrKind::Floats,
+        AttributeKind::Strings => AttrKind::Texts,
+        AttributeKind::Type => AttrKind::Type,
+        AttributeKind::Graph => AttrKind::Region,
+        _ => AttrKind::Tensor,
+    }
+}
+
+/// Facts of few kinds, so that operands fit each other often.
+fn fact() -> impl Strategy<Value = Fact> {
+    let dim = prop_oneof![
+        1 => Just(Dim::Unknown),
+        1 => Just(Dim::symbol("N")),
+        4 => (0..5_i64).prop_map(Dim::Known),
+    ];
+    let dims = prop::option::weighted(0.9, prop::collection::vec(dim, 0..5));
+    let dtype = prop::sample::select(vec![
+        None,
+        Some(DType::F32),
+        Some(DType::I64),
+        Some(DType::I1),
+    ]);
+    let list = prop::collection::vec(-2..5_i64, 0..5);
+    let values = list.prop_map(|values| Fact {
+        values: Some(values.iter().map(|value| Dim::Known(*value)).collect()),
+        ..Fact::new(
+            Some(DType::I64),
+            Some([Dim::from(values.len())].into_iter().collect()),
+        )
+    });
+    prop_oneof![
+        3 => (dtype, dims).prop_map(|(dtype, dims)| Fact::new(dtype, dims.map(|dims| dims.into_iter().collect()))),
+        1 => values,
+    ]
+}
+
+/// Attributes of the kinds that a row asks for.
+fn attributes(
+    op: &'static OpDef,
+) -> impl Strategy<Value = Vec<(&'static str, AttrValue<'static>)>> {
+    let one = |attr: &'static tfrt_ops::AttrDef| {
+        let value = match attr.kind {
+            AttrKind::Int => (-3..4_i64).prop_map(AttrValue::Int).boxed(),
+            AttrKind::Float => (0..3).prop_map(|n| AttrValue::Float(f64::from(n))).boxed(),
+            AttrKind::Ints => prop::collection::vec(-1..4_i64, 0..5)
+                .prop_map(|list| AttrValue::Ints(list.into()))
+                .boxed(),
+            AttrKind::Type => Just(AttrValue::Type(DType::F16)).boxed(),
+            AttrKind::Text => {
+                let words = vec![
+                    "layer",
+                    "batch",
+                    "lstm",
+                    "SAME_UPPER",
+                    "VALID",
+                    "none",
+                    "ij,jk->ik",
+                    "...i,i",
+                    "sum",
+                    "x",
+                ];
+                prop::sample::select(words)
+                    .prop_map(|word| AttrValue::Bytes(word.as_bytes()))
+                    .boxed()
+            }
+            _ => Just(AttrValue::Other).boxed(),
+        };
+        prop::option::of(value).prop_map(|value| value.map(|value| (attr.name, value)))
+    };
+    let all: Vec<_> = op.attrs.iter().map(one).collect();
+    all.prop_map(|all| all.into_iter().flatten().collect())
+}
+
+fn n_inputs(op: &OpDef) -> std::ops::RangeInclusive<usize> {
+    let least = op
+        .inputs
+        .iter()
+        .filter(|input| input.arity == Arity::One)
+        .count();
+    let has_rest = op
+        .inputs
+        .iter()
+        .any(|input| matches!(input.arity, Arity::Rest(_)));
+    least..=op.inputs.len() + if has_rest { 3 } else { 0 }
+}
+
+/// Rules answer whatever they are asked, and know no less where more is known.
+#[test]
+fn rules_never_panic_and_are_monotone() {
+    let mut wrong = Vec::new();
+    for op in all() {
+        let strategy = (
+            prop::collection::vec(prop::option::weighted(0.9, fact()), n_inputs(op)),
+            attributes(op),
+            any::<u64>(),
+            1..4_usize,
+        );
+        let mut runner = TestRunner::new(Config {
+            cases: 400,
+            failure_persistence: None,
+            ..Config::default()
+        });
+        let outcome = runner.run(&strategy, |(inputs, attrs, forgotten, n_results)| {
+            let ask = |inputs: &[Option<Fact>]| {
+                let source = &attrs[..];
+                let mut regions = |_, arguments: &[Fact]| Facts::from(arguments);
+                infer(op, inputs, Attrs::new(&source, op.attrs), n_results, &mut regions)
+            };
+            let Ok(known) = ask(&inputs) else {
+                return Ok(());
+            };
+            let fewer: Vec<Option<Fact>> = inputs.iter().enumerate().map(|(at, input)| forget(input, forgotten >> (4 * at))).collect();
+            match ask(&fewer) {
+                Ok(less) => {
+                    // Operands that share a type may differ here, which no call survives.
+                    let dtypes: BTreeSet<_> = inputs.iter().flatten().filter_map(|input| input.dtype).collect();
+                    let has_types = dtypes.len() < 2;
+                    for (index, (less, more)) in less.iter().zip(&known).enumerate() {
+                        prop_assert!(is_implied(less, more, has_types), "{} result {index}: {fewer:?} gave {less:?}, but {inputs:?} gave {more:?}", op.name);
+                    }
+                }
+                Err(error) => prop_assert!(false, "{}: {error} for {fewer:?}, but none for {inputs:?}", op.name),
+            }
+            Ok(())
+        });
+        wrong.extend(outcome.err().map(|error| format!("{}: {error}", op.name)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Takes something away of what is known, by bits.
+fn forget(input: &Option<Fact>, bits: u64) -> Option<Fact> {
+    let mut fact = input.clone()?;
+    if bits & 1 != 0 {
+        fact.dtype = None;
+    }
+    if bits & 2 != 0 {
+        fact.values = None;
+    }
+    match (bits >> 2) & 3 {
+        0 => {
+            fact.dims = None;
+            fact.values = None;
+        }
+        1 => {
+            if let Some(first) = fact.dims.as_mut().and_then(|dims| dims.first_mut()) {
+                *first = Dim::Unknown;
+                fact.values = None;
+            }
+        }
+        _ => {}
+    }
+    Some(fact)
+}
+
+/// Returns whether all that is said of less holds of more; symbols are not compared.
+fn is_implied(less: &Fact, more: &Fact, has_types: bool) -> bool {
+    let dim = |(less, more): (&Dim, &Dim)| less.value().is_none() || less == more;
+    let dims = match (&less.dims, &more.dims) {
+        (None, _) => true,
+        (Some(less), Some(more)) => less.len() == more.len() && less.iter().zip(more).all(dim),
+        (Some(_), None) => false,
+    };
+    dims && (!has_types || less.dtype.is_none() || less.dtype == more.dtype)
+}
+
+/// A census for the documentation: how exact the rows are.
+#[test]
+fn rows_by_exactness() {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for op in all() {
+        let worst = op.results.iter().map(|result| match result.exactness {
+            Exactness::Exact => (0, "exact"),
+            Exactness::ByValues => (1, "by values"),
+            Exactness::DataDependent => (2, "data-dependent"),
+        });
+        *counts
+            .entry(worst.max().map_or("no result", |(_, word)| word))
+            .or_default() += 1;
+    }
+    println!("{counts:?}");
+    assert!(counts["exact"] > 150, "{counts:?}");
+}
