@@ -15,36 +15,36 @@ const MOST_STEPS: usize = 4096;
 
 /// Functions of one operand, and what kernels call them.
 const UNARY: &[(&str, &str)] = &[
-    ("Abs", "Abs"),
-    ("Ceil", "Ceil"),
-    ("Cos", "Cos"),
-    ("Erf", "Erf"),
-    ("Exp", "Exp"),
-    ("Floor", "Floor"),
-    ("Log", "Log"),
-    ("Neg", "Negate"),
-    ("Reciprocal", "Reciprocal"),
-    ("Relu", "Relu"),
-    ("Round", "Round"),
-    ("Sigmoid", "Sigmoid"),
-    ("Sign", "Sign"),
-    ("Sin", "Sin"),
-    ("Softplus", "Softplus"),
-    ("Sqrt", "Sqrt"),
-    ("Tan", "Tan"),
-    ("Tanh", "Tanh"),
+    ("Abs", "abs"),
+    ("Ceil", "ceil"),
+    ("Cos", "cos"),
+    ("Erf", "erf"),
+    ("Exp", "exp"),
+    ("Floor", "floor"),
+    ("Log", "log"),
+    ("Neg", "neg"),
+    ("Reciprocal", "reciprocal"),
+    ("Relu", "relu"),
+    ("Round", "round"),
+    ("Sigmoid", "sigmoid"),
+    ("Sign", "sign"),
+    ("Sin", "sin"),
+    ("Softplus", "softplus"),
+    ("Sqrt", "sqrt"),
+    ("Tan", "tan"),
+    ("Tanh", "tanh"),
 ];
 
 /// Functions of two.
 const BINARY: &[(&str, &str)] = &[
-    ("Add", "Add"),
-    ("Div", "Divide"),
-    ("Max", "Maximum"),
-    ("Min", "Minimum"),
-    ("Mul", "Multiply"),
-    ("Pow", "Power"),
-    ("Sub", "Subtract"),
-    ("Sum", "Add"),
+    ("Add", "add"),
+    ("Div", "div"),
+    ("Max", "max"),
+    ("Min", "min"),
+    ("Mul", "mul"),
+    ("Pow", "pow"),
+    ("Sub", "sub"),
+    ("Sum", "add"),
 ];
 
 fn function(name: &str, n_operands: usize) -> Option<&'static str> {
@@ -64,8 +64,8 @@ fn step(module: &Module, op: OpId) -> Option<&'static str> {
         return None;
     };
     let function = match (node::name(module, op), data.operands().len()) {
-        ("Gelu", 1) if node::text(module, op, "approximate") == "tanh" => "GeluTanh",
-        ("Gelu", 1) => "Gelu",
+        ("Gelu", 1) if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
+        ("Gelu", 1) => "gelu",
         (name, n_operands) => function(name, n_operands)?,
     };
     // Before version 7 operands were broadcast in another way.

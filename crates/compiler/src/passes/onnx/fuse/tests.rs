@@ -60,8 +60,8 @@ fn chains_become_programs() {
         expect![[r#"
             func.func private @main.constants() -> (!t.tensor, !cpu.graph.program, !cpu.graph.program) {
               %0 = "cpu.onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> !t.tensor
-              %1 = "cpu.pack.program"() {inputs = 2, steps = ["Divide a0 5e-1", "Erf s0", "Add s1 a1", "Multiply a0 s2"]} : () -> !cpu.graph.program
-              %2 = "cpu.pack.program"() {inputs = 2, steps = ["Tanh a0", "Subtract a1 s0"]} : () -> !cpu.graph.program
+              %1 = "cpu.pack.program"() {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : () -> !cpu.graph.program
+              %2 = "cpu.pack.program"() {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : () -> !cpu.graph.program
               tfrt.return %0, %1, %2 : !t.tensor, !cpu.graph.program, !cpu.graph.program
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {

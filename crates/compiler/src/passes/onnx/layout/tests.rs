@@ -97,25 +97,25 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %6 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %7 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %8 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
-              %9 = "cpu.pack.program"() {inputs = 2, steps = ["Negate a0", "Add a1 s0"]} : () -> !cpu.graph.program
+              %9 = "cpu.pack.program"() {inputs = 2, steps = ["neg a0", "add a1 s0"]} : () -> !cpu.graph.program
               %10 = "cpu.graph.elementwise"(%9, %8, %6) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %11 = "cpu.pack.conv"(%0, %3, %5, %10, %6, %7) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<4x2x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
               %12 = "cpu.graph.conv"(%4, %11) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
               %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %14 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %14 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.graph.program
               %15 = "cpu.graph.elementwise"(%14, %2, %13) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %16 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %17 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %17 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.graph.program
               %18 = "cpu.graph.elementwise"(%17, %3, %13, %16) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %19 = "cpu.pack.conv"(%1, %15, %18, %2, %2) {dilations = [1, 1], epsilon = 1.000000e-03 : f32, groups = 1, strides = [1, 1]} : (tensor<4x4x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
               %20 = "cpu.graph.conv"(%12, %19) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
               %21 = "cpu.graph.pool"(%20) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
               %22:2 = "cpu.pack.norm"(%2, %3, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
               %23 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %24 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %24 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.graph.program
               %25 = "cpu.graph.elementwise"(%24, %22#0, %23) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %26 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %27 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %27 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.graph.program
               %28 = "cpu.graph.elementwise"(%27, %22#1, %23, %26) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %29 = "cpu.graph.scale"(%25, %28, %21) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
               %30 = "cpu.graph.pool"(%29) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
