@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::passes::testing::check;
+use crate::passes::testing::{check, run};
 
 #[test]
 fn convolutions_stay_in_their_layout_until_somebody_cares() {
@@ -161,4 +161,53 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
             }
         "#]],
     );
+}
+
+#[test]
+fn activations_of_any_kind_keep_channels_last() {
+    let activations = [
+        "%h = \"onnx.HardSwish\"(%a) : (T) -> T",
+        "%g = \"onnx.HardSigmoid\"(%a) {alpha = 0.166666667 : f32} : (T) -> T
+         %h = \"onnx.Mul\"(%a, %g) : (T, T) -> T",
+        "%h = \"onnx.Mish\"(%a) : (T) -> T",
+        "%h = \"onnx.Swish\"(%a) : (T) -> T",
+        "%g = \"onnx.Sin\"(%a) : (T) -> T
+         %h = \"onnx.PRelu\"(%g, %p) : (T, tensor<8x1x1xf32>) -> T",
+        "%n = \"onnx.IsNaN\"(%a) : (T) -> B
+         %h = \"onnx.Where\"(%n, %zero, %a) : (B, tensor<f32>, T) -> T",
+        "%n = \"onnx.Cast\"(%a) {to = 10 : i64} : (T) -> tensor<*xf16>
+         %g = \"onnx.Celu\"(%n) : (tensor<*xf16>) -> tensor<*xf16>
+         %h = \"onnx.Cast\"(%g) {to = 1 : i64} : (tensor<*xf16>) -> T",
+    ];
+    for activation in activations {
+        let text = format!(
+            "func.func @main(%x: tensor<1x8x8x8xf32>) -> T attributes {{
+                 onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
+                 onnx.input_dims = [[1 : i64, 8 : i64, 8 : i64, 8 : i64]]}} {{
+               %w = \"onnx.Constant\"() {{value = dense<1.0> : tensor<8x8x1x1xf32>}} : () -> tensor<8x8x1x1xf32>
+               %p = \"onnx.Constant\"() {{value = dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[5.0]], [[6.0]], [[7.0]], [[8.0]]]> : tensor<8x1x1xf32>}} : () -> tensor<8x1x1xf32>
+               %zero = \"onnx.Constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>
+               %a = \"onnx.Conv\"(%x, %w) : (tensor<1x8x8x8xf32>, tensor<8x8x1x1xf32>) -> T
+               {activation}
+               %y = \"onnx.Conv\"(%h, %w) : (T, tensor<8x8x1x1xf32>) -> T
+               tfrt.return %y : T
+             }}"
+        );
+        let text = text
+            .replace("B)", "tensor<*xi1>)")
+            .replace("(B", "(tensor<*xi1>");
+        let text = text.replace("-> B", "-> tensor<*xi1>");
+        let text = text
+            .replace("T)", "tensor<*xf32>)")
+            .replace("T,", "tensor<*xf32>,");
+        let text = text
+            .replace("-> T", "-> tensor<*xf32>")
+            .replace(": T", ": tensor<*xf32>");
+        let text = text.replace("(T", "(tensor<*xf32>");
+        let found = run("onnx-shapes,onnx-layout,onnx-fuse", &text);
+        let count = |word: &str| found.matches(word).count();
+        // One where the image comes in, one where it ends.
+        assert_eq!(count("\"onnx.Transpose\""), 2, "{found}");
+        assert_eq!(count("\"cpu.graph.elementwise\""), 1, "{found}");
+    }
 }
