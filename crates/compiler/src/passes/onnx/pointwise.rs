@@ -8,6 +8,9 @@ use tfrt_ir::{
     types::{FloatKind, IntegerType, Signedness},
 };
 
+use self::Choice::{Integer as Number, Text};
+use self::Parameter::{Float as Attr, Integer as Flag};
+use self::Types::{Any, Float, Integer, Real, RealOrTruth, Truth, Unsigned};
 use super::node;
 
 /// What an operation is by its name.
@@ -26,8 +29,10 @@ pub(super) struct Pointwise {
 pub(super) enum Operands {
     /// One of elements; others, which `Clip` alone has, are of one element.
     One,
-    /// Two, of which one is broadcast to the other.
+    /// Two, which are broadcast to each other.
     Two,
+    /// Two, of which the second is broadcast to the first.
+    Onto,
     /// One or more, which are broadcast to each other.
     Many,
     /// A condition, and two to choose from.
@@ -137,10 +142,6 @@ const fn of(name: &'static str, operands: Operands, types: Types, form: Form) ->
     }
 }
 
-use Choice::{Integer as Number, Text};
-use Parameter::{Float as Attr, Integer as Flag};
-use Types::{Any, Float, Integer, Real, RealOrTruth, Truth, Unsigned};
-
 /// The operations, in the order of their names.
 static TABLE: &[Pointwise] = &[
     one("Abs", "abs", Real),
@@ -224,7 +225,7 @@ static TABLE: &[Pointwise] = &[
     one("Neg", "neg", Real),
     one("Not", "not", Truth),
     two("Or", "or", Truth),
-    two("PRelu", "prelu", Real),
+    of("PRelu", Operands::Onto, Real, Form::Step("prelu", &[])),
     of("Pow", Operands::Two, Real, Form::Power),
     one("Reciprocal", "reciprocal", Float),
     one("Relu", "relu", Real),
@@ -317,11 +318,11 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     let given = operands(module, op)?;
     let fits = match row.operands {
         Operands::One => given.len() == 1 || matches!(row.form, Form::Clip),
-        Operands::Two => given.len() == 2,
+        Operands::Two | Operands::Onto => given.len() == 2,
         Operands::Many => true,
         Operands::Three => given.len() == 3,
     };
-    if !is_new || !fits {
+    if !is_new || !fits || (row.operands == Operands::Onto && !is_onto(module, &given)) {
         return None;
     }
     let element = |value: ValueId| node::element(module.value_type(value));
@@ -350,7 +351,6 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
             .collect::<Vec<_>>()
     };
     match row.form {
-        Form::Step("prelu", _) if !keeps_shape(module, result, &given) => None,
         Form::Step(function, parameters) | Form::Question(function, parameters) => {
             let step = Step::new(function, all());
             let with = |step: Step, parameter: &Parameter| {
@@ -440,19 +440,19 @@ fn value(module: &Module, op: OpId, parameter: Parameter) -> Option<f64> {
     }
 }
 
-/// Returns whether a result has the shape of the first operand for sure.
-fn keeps_shape(module: &Module, result: ValueId, operands: &[ValueId]) -> bool {
-    let shape = |value: ValueId| node::extents(module, value);
-    let has_one = |value: &ValueId| {
-        node::constant(module, *value).is_some_and(|dense| dense.n_elements() == Some(1))
+/// Returns whether the second of two values is broadcast to the first for sure.
+fn is_onto(module: &Module, values: &[ValueId]) -> bool {
+    let &[x, other] = values else {
+        return false;
     };
-    let ranks = operands
-        .iter()
-        .map(|value| node::shape(module, *value).map(|shape| shape.len()));
-    let ranks = ranks.collect::<Option<Vec<usize>>>().unwrap_or_default();
-    let is_small = ranks.first() >= ranks.last() && operands[1..].iter().all(has_one);
-    let is_same = shape(result).is_some() && shape(result) == shape(operands[0]);
-    !ranks.is_empty() && (is_small || is_same)
+    let [Some(own), Some(others)] = [x, other].map(|value| node::shape(module, value)) else {
+        return false;
+    };
+    let are_alike =
+        node::extents(module, x).is_some_and(|own| Some(own) == node::extents(module, other));
+    let mut pairs = own.iter().rev().zip(others.iter().rev());
+    let fits = |(own, other): (&i64, &i64)| *other == 1 || (other == own && *own >= 0);
+    are_alike || (others.len() <= own.len() && pairs.all(fits))
 }
 
 fn folded(function: &'static str, is_mean: bool, given: &[ValueId]) -> Vec<Step> {
