@@ -2,7 +2,7 @@
 //!
 //! Kernels of `cpu.pack` run once, when a model is opened: they lay weights out for the processor, and read
 //! programs. Those of `cpu.graph` make their own outputs, of whatever shape the inputs ask for; images lie
-//! `[batch, height, width, channels]`. All elements are `f32`.
+//! `[batch, height, width, channels]`. All elements are `f32`, but for programs, which take any types.
 //!
 //! | Kernel | Makes |
 //! | --- | --- |

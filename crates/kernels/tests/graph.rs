@@ -11,12 +11,15 @@ use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AnyAsyncValue, ExecutionContext, HostContext, HostContextBuilder, Program, RequestContext,
+    AnyAsyncValue, Error, ExecutionContext, HostContext, HostContextBuilder, Program,
+    RequestContext,
 };
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 #[path = "graph/memory.rs"]
 mod memory;
+#[path = "graph/pointwise.rs"]
+mod pointwise;
 #[path = "graph/recognised.rs"]
 mod recognised;
 
@@ -67,6 +70,21 @@ fn open_changed(
         opened.constants = opened.call("main.constants", Vec::new());
     }
     opened
+}
+
+/// The error of the constants of a program of kernels.
+fn constants_error(text: &str) -> Error {
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    let host = HostContext::builder(registry).build();
+    let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
+    let function = program.function("main.constants").unwrap();
+    let request = RequestContext::new(&host);
+    let results = function.execute(&ExecutionContext::new(&request), Vec::new());
+    host.queue().await_all(&results).unwrap();
+    results[0].error().unwrap().clone()
 }
 
 impl Opened {

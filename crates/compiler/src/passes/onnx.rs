@@ -10,6 +10,7 @@ pub(super) mod layout;
 pub(super) mod lower;
 mod model;
 mod node;
+mod pointwise;
 mod rewrite;
 pub(super) mod shapes;
 pub(super) mod store;

@@ -13,18 +13,19 @@ pub(super) fn output(
     execution: &ExecutionContext,
     extents: &[usize],
 ) -> Result<DenseHostTensor, Error> {
-    output_of(execution, TensorShape::new(extents)?)
+    output_of(execution, DType::F32, TensorShape::new(extents)?)
 }
 
-/// Allocates an `f32` output as [`output`] does, of a shape that is there.
+/// Allocates an output as [`output`] does, of this type and a shape that is there.
 ///
 /// # Errors
 ///
 /// See [`output`] for errors.
 pub(super) fn output_of(
     execution: &ExecutionContext,
+    dtype: DType,
     shape: TensorShape,
 ) -> Result<DenseHostTensor, Error> {
-    let metadata = TensorMetadata::new(DType::F32, shape);
+    let metadata = TensorMetadata::new(dtype, shape);
     DenseHostTensor::unspecified(execution.host().allocator(), metadata)
 }

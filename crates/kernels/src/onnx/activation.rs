@@ -35,7 +35,7 @@ pub(super) const OPERATIONS: &Operations = &[
         parametric!(Selu, "alpha" 1.673_263_2, "gamma" 1.050_701),
     ),
     ("Shrink", parametric!(Shrink, "lambd" 0.5, "bias" 0.0)),
-    ("Softplus", parametric!(LogSoftplus)),
+    ("Softplus", |node| of_one(node, UnaryFunction::Softplus)),
     ("Softsign", parametric!(Softsign)),
     ("Swish", parametric!(Swish, "alpha" 1.0)),
     ("ThresholdedRelu", parametric!(ThresholdedRelu, "alpha" 1.0)),

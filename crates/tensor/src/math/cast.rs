@@ -96,6 +96,15 @@ fn size(dtype: DType) -> usize {
     dtype.size_bytes().unwrap_or(1)
 }
 
+/// Converts elements from one type to another, both of which are [castable](is_castable).
+pub(super) fn cast(from: DType, to: DType, x: &[u8], out: &mut [u8]) {
+    let inputs = x.chunks(STRETCH * size(from));
+    for (x, out) in inputs.zip(out.chunks_mut(STRETCH * size(to))) {
+        let done = convert(Casting::default(), (from, x), (to, out));
+        done.expect("elements of castable types lie where they may");
+    }
+}
+
 /// Converts a stretch of elements.
 fn convert(
     casting: Casting,

@@ -20,6 +20,7 @@
 //! | `input` | how inputs are read as they are broadcast |
 //! | `run` | blocks, which a program makes step by step |
 //! | `tensors` | single functions of tensors |
+//! | `text` | steps as text, by the names of their functions |
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod f16c;
@@ -32,6 +33,7 @@ mod program;
 mod run;
 mod table;
 mod tensors;
+mod text;
 mod view;
 
 pub use formulas::{BinaryFunction, UnaryFunction};

@@ -131,6 +131,46 @@ pub(super) fn constant_number(module: &Module, value: ValueId) -> Option<f64> {
     }
 }
 
+/// Returns the element of a constant that has one alone, of any type of real numbers or truth values, if an `f64` is
+/// exactly that number.
+pub(super) fn element_number(module: &Module, value: ValueId) -> Option<f64> {
+    /// From here on not every integer is an `f64`.
+    const MOST: i64 = 1 << 53;
+    let dense = constant(module, value)?;
+    if dense.n_elements() != Some(1) {
+        return None;
+    }
+    let half = || {
+        let bytes = dense.bytes().get(..2)?;
+        Some(u16::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let number = match dense.element_type() {
+        Type::Float(FloatKind::F16) => of_f16(half()?),
+        Type::Float(FloatKind::BF16) => f64::from(f32::from_bits(u32::from(half()?) << 16)),
+        Type::Integer(ty) => {
+            let one = *constant_ints(module, value)?.first()?;
+            let is_exact = (-MOST..=MOST).contains(&one);
+            let is_itself = one >= 0 || ty.signedness != Signedness::Unsigned;
+            #[allow(clippy::cast_precision_loss, reason = "it was seen that it is exact")]
+            (is_exact && is_itself).then_some(one as f64)?
+        }
+        _ => constant_number(module, value)?,
+    };
+    (!number.is_nan()).then_some(number)
+}
+
+/// Returns the number that the bits of an `f16` are.
+fn of_f16(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    let size = match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2_f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 0 { size } else { -size }
+}
+
 /// Returns the type of elements by its number in the format.
 pub(super) fn element_type(number: i64) -> Option<Type> {
     let signless = |width| Type::signless(width);

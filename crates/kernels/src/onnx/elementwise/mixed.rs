@@ -84,7 +84,7 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         return power_of_all(node, x, y);
     }
     if dtype == y.dtype() {
-        return of_two(node, power_function(dtype));
+        return of_two(node, BinaryFunction::Power);
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
         node.beside
@@ -106,14 +106,6 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         cast_into(&execution, Casting::default(), &powers, &written).into_value()
     });
     Ok(Outputs::later(out, chain))
-}
-
-/// The power of elements of one type.
-fn power_function(dtype: DType) -> BinaryFunction {
-    match dtype.is_integer() {
-        true => BinaryFunction::WholePower,
-        false => BinaryFunction::Power,
-    }
 }
 
 /// The powers of one exponent.

@@ -7,14 +7,15 @@ use crate::math::number::Real;
 use crate::math::vectorized;
 use crate::{Bool, DType, with_floating, with_integer, with_real};
 
-/// `floats! { formulas { Scaled: 1, [alpha, _], |x| alpha * x; } others {} }` makes loops of `Scaled` for `f32` and `f64`, of a
-/// formula that is written once. Parameters are numbers of the type of the elements.
+/// `floats! { formulas { Scaled "scaled" 1: 1, [alpha, _], |x| alpha * x; } others {} }` makes loops of `Scaled`, a function
+/// with one parameter, for `f32` and `f64`, of a formula that is written once. Parameters are numbers of the type of the
+/// elements.
 macro_rules! floats {
     (
-        formulas { $($(#[$doc:meta])* $name:ident: $cost:literal, $parameters:pat, |$x:ident| $body:expr;)* }
-        others { $($(#[$other_doc:meta])* $other:ident: $other_cost:literal, $find:expr;)* }
+        formulas { $($(#[$doc:meta])* $name:ident $word:literal $n:literal: $cost:literal, $parameters:pat, |$x:ident| $body:expr;)* }
+        others { $($(#[$other_doc:meta])* $other:ident $other_word:literal $other_n:literal: $other_cost:literal, $find:expr;)* }
     ) => {
-        /// A function of one element and two parameters, α and β.
+        /// A function of one element and up to two parameters, α and β.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ParametricFunction {
             $($(#[$doc])* $name,)*
@@ -25,6 +26,31 @@ macro_rules! floats {
             /// All functions.
             pub const ALL: &'static [ParametricFunction] =
                 &[$(ParametricFunction::$name,)* $(ParametricFunction::$other,)*];
+
+            /// Its name in the text of programs: that of the operation.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ParametricFunction::$name => $word,)*
+                    $(ParametricFunction::$other => $other_word,)*
+                }
+            }
+
+            /// The function of this name.
+            pub fn from_name(name: &str) -> Option<ParametricFunction> {
+                match name {
+                    $($word => Some(ParametricFunction::$name),)*
+                    $($other_word => Some(ParametricFunction::$other),)*
+                    _ => None,
+                }
+            }
+
+            /// How many parameters it has; those behind are 0.
+            pub fn n_parameters(self) -> usize {
+                match self {
+                    $(ParametricFunction::$name => $n,)*
+                    $(ParametricFunction::$other => $other_n,)*
+                }
+            }
 
             /// About how many additions it costs.
             pub fn cost(self) -> usize {
@@ -56,39 +82,37 @@ macro_rules! floats {
 floats! {
     formulas {
         /// max(0, x) + min(0, α (e^(x/α) - 1))
-        Celu: 24, [alpha, _], |x| x.max(0.0) + (alpha * Float::expm1(x / alpha)).min(0.0);
+        Celu "celu" 1: 24, [alpha, _], |x| x.max(0.0) + (alpha * Float::expm1(x / alpha)).min(0.0);
         /// x, or α (e^x - 1) below 0
-        ScaledElu: 24, [alpha, _], |x| if x < 0.0 { alpha * Float::expm1(x) } else { x };
+        ScaledElu "elu" 1: 24, [alpha, _], |x| if x < 0.0 { alpha * Float::expm1(x) } else { x };
         /// α x + β within 0 and 1
-        HardSigmoid: 2, [alpha, beta], |x| (alpha * x + beta).clamp(0.0, 1.0);
+        HardSigmoid "hard_sigmoid" 2: 2, [alpha, beta], |x| (alpha * x + beta).clamp(0.0, 1.0);
         /// x (x/6 + 1/2), where the second factor is within 0 and 1
-        HardSwish: 2, _, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0);
+        HardSwish "hard_swish" 0: 2, _, |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0);
         /// x, or α x below 0
-        LeakyRelu: 1, [alpha, _], |x| if x < 0.0 { alpha * x } else { x };
+        LeakyRelu "leaky_relu" 1: 1, [alpha, _], |x| if x < 0.0 { alpha * x } else { x };
         /// x tanh(ln(1 + e^x))
-        Mish: 64, _, |x| x * Float::tanh(x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())));
+        Mish "mish" 0: 64, _, |x| x * Float::tanh(x.max(0.0) + Float::ln_1p(Float::exp(-x.abs())));
         /// β x, or β α (e^x - 1) where x is not above 0
-        Selu: 24, [alpha, gamma], |x| gamma * if x > 0.0 { x } else { alpha * Float::expm1(x) };
-        /// ln(1 + e^x), of the logarithm
-        LogSoftplus: 48, _, |x| x.max(0.0) + Float::ln_1p(Float::exp(-x.abs()));
+        Selu "selu" 2: 24, [alpha, gamma], |x| gamma * if x > 0.0 { x } else { alpha * Float::expm1(x) };
         /// x / (1 + |x|)
-        Softsign: 4, _, |x| x / (1.0 + x.abs());
+        Softsign "softsign" 0: 4, _, |x| x / (1.0 + x.abs());
         /// x / (1 + e^-αx)
-        Swish: 24, [alpha, _], |x| x * Float::sigmoid(alpha * x);
+        Swish "swish" 1: 24, [alpha, _], |x| x * Float::sigmoid(alpha * x);
         /// x where it is above α, else 0
-        ThresholdedRelu: 1, [alpha, _], |x| if x > alpha { x } else { 0.0 };
+        ThresholdedRelu "thresholded_relu" 1: 1, [alpha, _], |x| if x > alpha { x } else { 0.0 };
         /// x / α
-        DividedBy: 4, [alpha, _], |x| x / alpha;
+        DividedBy "divided_by" 1: 4, [alpha, _], |x| x / alpha;
     }
     others {
         /// 0 within -α and α, elsewhere β nearer to 0
-        Shrink: 4, shrink;
+        Shrink "shrink" 2: 4, shrink;
         /// x^α, calculated in `f64`
-        PowerOf: 64, power_of;
+        PowerOf "power_of" 1: 64, power_of;
         /// x^n for a whole n, which [`whole`] makes parameters of; integers wrap around
-        WholePowerOf: 16, whole_power_of;
+        WholePowerOf "whole_power_of" 2: 16, whole_power_of;
         /// Whether it is infinite: above 0 if α is not 0, below 0 if β is not 0
-        IsInfinite: 2, is_infinite;
+        IsInfinite "is_inf" 2: 2, is_infinite;
     }
 }
 

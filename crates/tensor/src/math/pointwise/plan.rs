@@ -3,15 +3,19 @@
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
+use super::formulas::UnaryFunction;
 use super::halves;
 use super::program::{Operand, Program, Step};
 use super::table::{self, BinaryLoop, ParametricLoop, SelectLoop, UnaryLoop};
 use crate::DType;
+use crate::math::cast::is_castable;
 
 /// A program for inputs of these types.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) steps: SmallVec<[Planned; 2]>,
+    /// The types of the inputs.
+    pub(super) inputs: SmallVec<[DType; 4]>,
     /// The bytes of an element of each input.
     pub(super) input_sizes: SmallVec<[usize; 4]>,
     pub(super) out_size: usize,
@@ -60,26 +64,25 @@ pub(super) enum Loop {
     Parametric(ParametricLoop, [f64; 2]),
     Binary(BinaryLoop),
     Select(SelectLoop),
+    /// From a type to another.
+    Cast([DType; 2]),
 }
 
 impl Plan {
-    /// Finds the types of the steps, and their loops. The last step gives what `out` says, if that is known.
+    /// Finds the types of the steps, and their loops.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if a step is not defined for its operands, or if the last does not give that type.
-    pub(super) fn new(
-        program: &Program,
-        inputs: &[DType],
-        out: Option<DType>,
-    ) -> Result<Plan, Error> {
-        let is_number = |dtype: &DType| *dtype != DType::I1;
-        // What truth values become where numbers are needed, and constants that stand alone.
-        let number = out.filter(is_number);
-        let number = number.or_else(|| inputs.iter().copied().find(is_number));
-        let number = number.or(out).unwrap_or(DType::I1);
+    /// `InvalidArgument` if there are more or fewer inputs, or if a step is not defined for its operands.
+    pub(super) fn new(program: &Program, inputs: &[DType]) -> Result<Plan, Error> {
+        if inputs.len() != program.n_inputs() {
+            let (wanted, found) = (program.n_inputs(), inputs.len());
+            let message = format!("a program of {wanted} inputs was given {found}");
+            return Err(Error::invalid_argument(message));
+        }
         let mut plan = Plan {
             steps: SmallVec::new(),
+            inputs: SmallVec::from_slice(inputs),
             input_sizes: inputs.iter().map(|dtype| size(*dtype)).collect(),
             out_size: 1,
             most_bytes: 1,
@@ -87,20 +90,8 @@ impl Plan {
             converts: false,
         };
         for step in program.steps() {
-            let planned = plan.step(step, inputs, number)?;
+            let planned = plan.step(step)?;
             plan.steps.push(planned);
-        }
-        let last = plan.steps.last_mut().expect("a program has a step");
-        if let Some(out) = out
-            && out != last.gives
-        {
-            // A half that holds truth values, as numbers.
-            if last.gives != DType::I1 || table::truth_as_number(out).is_none() {
-                let gives = last.gives;
-                let message = format!("expected a result of {gives}, found one of {out}");
-                return Err(Error::invalid_argument(message));
-            }
-            last.gives = out;
         }
         plan.out_size = size(plan.gives());
         let steps = plan.steps.iter();
@@ -124,35 +115,57 @@ impl Plan {
         self.steps.last().map_or(DType::I1, |step| step.gives)
     }
 
+    /// Checks that the result is of this type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is not.
+    pub(super) fn expect_result(&self, out: DType) -> Result<(), Error> {
+        let gives = self.gives();
+        if gives == out {
+            return Ok(());
+        }
+        let message = format!("expected a result of {gives}, found one of {out}");
+        Err(Error::invalid_argument(message))
+    }
+
     /// Finds the types of one step, given those before.
-    fn step(&mut self, step: &Step, inputs: &[DType], number: DType) -> Result<Planned, Error> {
+    fn step(&mut self, step: &Step) -> Result<Planned, Error> {
         let operands = step.operands();
         let stored = |operand: &Operand| match operand {
-            Operand::Input(index) => inputs.get(*index).copied(),
+            Operand::Input(index) => self.inputs.get(*index).copied(),
             Operand::Step(index) => self.steps.get(*index).map(|step| step.gives),
             Operand::Number(_) => None,
         };
-        let values = match step {
-            Step::Select([_, values @ ..]) => values,
-            _ => operands,
+        let (condition, values) = match operands {
+            [condition, values @ ..] if matches!(step, Step::Select(_)) => {
+                (Some(condition), values)
+            }
+            values => (None, values),
         };
-        let types = || values.iter().filter_map(stored);
-        let own = types().find(|dtype| *dtype != DType::I1);
-        let own = own.or_else(|| types().next()).unwrap_or(number);
-        let found = find(step, own, number).ok_or_else(|| {
-            Error::invalid_argument(format!("{} is not defined for {own}", name(step)))
-        })?;
-        if let Some(other) = types().find(|dtype| ![own, DType::I1].contains(dtype)) {
+        let mut types = values.iter().filter_map(stored);
+        let own = types.next().unwrap_or(DType::F32);
+        if let Some(other) = types.find(|dtype| *dtype != own) {
             let message = format!("expected operands of one type, found {own} and {other}");
             return Err(Error::invalid_argument(message));
         }
+        let condition = condition.map(|condition| stored(condition).unwrap_or(DType::I1));
+        if let Some(found) = condition.filter(|found| *found != DType::I1) {
+            let message = format!("expected truth values to select by, found {found}");
+            return Err(Error::invalid_argument(message));
+        }
+        let has_number = values
+            .iter()
+            .any(|value| matches!(value, Operand::Number(_)));
+        if has_number && !table::has_numbers(own) {
+            let message = format!("a number can't be one of {own}");
+            return Err(Error::invalid_argument(message));
+        }
+        let found = find(step, own).ok_or_else(|| {
+            Error::invalid_argument(format!("{} is not defined for {own}", step.name()))
+        })?;
         let mut all = SmallVec::new();
         for (index, operand) in operands.iter().enumerate() {
-            let is_condition = matches!(step, Step::Select(_)) && index == 0;
-            let taken = match is_condition {
-                true => DType::I1,
-                false => found.takes,
-            };
             let from = match *operand {
                 Operand::Input(index) => From::Input(index),
                 Operand::Step(index) => From::Step(index),
@@ -162,19 +175,10 @@ impl Plan {
                 }
             };
             // Numbers are rounded to the type of the elements before they are widened.
-            let stored = stored(operand).unwrap_or(match is_condition {
-                true => DType::I1,
-                false => found.of,
-            });
-            let is_number = matches!(from, From::Number(..));
-            if is_number && stored != DType::I1 && table::is_not_zero(stored).is_none() {
-                let message = format!("a number can't be one of {stored}");
-                return Err(Error::invalid_argument(message));
-            }
-            if !is_convertible(stored, taken) {
-                let message = format!("expected truth values or real numbers, found {stored}");
-                return Err(Error::invalid_argument(message));
-            }
+            let (stored, taken) = match condition {
+                Some(condition) if index == 0 => (condition, condition),
+                _ => (own, found.takes),
+            };
             all.push(Taken {
                 from,
                 stored,
@@ -185,10 +189,7 @@ impl Plan {
             run: found.run,
             operands: all,
             makes: found.makes,
-            gives: match found.makes {
-                DType::I1 => DType::I1,
-                _ => found.of,
-            },
+            gives: found.gives,
         })
     }
 }
@@ -196,43 +197,48 @@ impl Plan {
 /// A loop, and what it is for.
 struct Found {
     run: Loop,
-    /// The type of the step's elements.
-    of: DType,
     /// The type that the loop takes: `f32` for halves.
     takes: DType,
     /// The type that the loop gives.
     makes: DType,
+    /// The type of the step's results.
+    gives: DType,
 }
 
-/// Finds the loop of a step for elements of a type; of truth values, if it has none for them, that for numbers.
-fn find(step: &Step, own: DType, number: DType) -> Option<Found> {
-    let through = |of: DType| {
-        let direct = loop_of(step, of).map(|run| (run, of));
-        direct.or_else(|| match of {
-            DType::F16 | DType::Bf16 => Some((loop_of(step, DType::F32)?, DType::F32)),
-            _ => None,
-        })
-    };
-    let (of, (run, takes)) = match through(own) {
-        Some(found) => (own, found),
-        None if own == DType::I1 => (number, through(number)?),
-        None => return None,
-    };
+/// Finds the loop of a step for elements of a type.
+fn find(step: &Step, own: DType) -> Option<Found> {
+    if let Step::Cast(to, _) = *step {
+        let run = match own == to {
+            true => Loop::Unary(UnaryFunction::Identity.find(own)?),
+            false => Loop::Cast([own, to]),
+        };
+        return (is_castable(own) && is_castable(to)).then_some(Found {
+            run,
+            takes: own,
+            makes: to,
+            gives: to,
+        });
+    }
+    let direct = loop_of(step, own).map(|run| (run, own));
+    let (run, takes) = direct.or_else(|| match own {
+        DType::F16 | DType::Bf16 => Some((loop_of(step, DType::F32)?, DType::F32)),
+        _ => None,
+    })?;
     let is_predicate = match step {
         Step::Unary(function, _) => function.is_predicate(),
         Step::Parametric(function, _, _) => function.is_predicate(),
         Step::Binary(function, _) => function.is_predicate(),
-        Step::Select(_) => false,
+        Step::Select(_) | Step::Cast(..) => false,
     };
-    let makes = match is_predicate {
-        true => DType::I1,
-        false => takes,
+    let (makes, gives) = match is_predicate {
+        true => (DType::I1, DType::I1),
+        false => (takes, own),
     };
     Some(Found {
         run,
-        of,
         takes,
         makes,
+        gives,
     })
 }
 
@@ -245,15 +251,7 @@ fn loop_of(step: &Step, dtype: DType) -> Option<Loop> {
         }
         Step::Binary(function, _) => function.find(dtype).map(Loop::Binary),
         Step::Select(_) => table::select(dtype).map(Loop::Select),
-    }
-}
-
-fn name(step: &Step) -> String {
-    match step {
-        Step::Unary(function, _) => format!("{function:?}"),
-        Step::Parametric(function, _, _) => format!("{function:?}"),
-        Step::Binary(function, _) => format!("{function:?}"),
-        Step::Select(_) => "Select".to_owned(),
+        Step::Cast(..) => None,
     }
 }
 
@@ -261,27 +259,10 @@ pub(super) fn size(dtype: DType) -> usize {
     dtype.size_bytes().unwrap_or(1)
 }
 
-fn is_convertible(from: DType, to: DType) -> bool {
-    match (from, to) {
-        (from, to) if from == to => true,
-        (DType::F16 | DType::Bf16, DType::F32) => true,
-        (from, DType::I1) => table::is_not_zero(from).is_some(),
-        (DType::I1, to) => table::truth_as_number(to).is_some(),
-        _ => false,
-    }
-}
-
-/// Converts elements between the types of steps.
+/// Widens halves to `f32`, or rounds `f32` to halves.
 pub(super) fn convert(from: DType, to: DType, x: &[u8], out: &mut [u8]) {
-    match (from, to) {
-        (DType::F16 | DType::Bf16, DType::F32) => halves::widen(from, x, out),
-        (DType::F32, DType::F16 | DType::Bf16) => halves::narrow(to, x, out),
-        (from, to) => {
-            let found = match to {
-                DType::I1 => table::is_not_zero(from),
-                _ => table::truth_as_number(to),
-            };
-            found.expect("the plan has seen that they convert")(x, out);
-        }
+    match from {
+        DType::F32 => halves::narrow(to, x, out),
+        _ => halves::widen(from, x, out),
     }
 }

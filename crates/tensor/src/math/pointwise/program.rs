@@ -34,15 +34,17 @@ pub enum Step {
     Parametric(ParametricFunction, [f64; 2], Operand),
     /// Of two.
     Binary(BinaryFunction, [Operand; 2]),
-    /// The second operand where the first is true, or not 0, else the third.
+    /// The second operand where the first, a truth value, is true, else the third.
     Select([Operand; 3]),
+    /// The element as one of another type, see [`cast`](crate::math::cast).
+    Cast(DType, Operand),
 }
 
 impl Step {
     /// What the step takes.
     pub fn operands(&self) -> &[Operand] {
         match self {
-            Step::Unary(_, operand) | Step::Parametric(_, _, operand) => {
+            Step::Unary(_, operand) | Step::Parametric(_, _, operand) | Step::Cast(_, operand) => {
                 std::slice::from_ref(operand)
             }
             Step::Binary(_, operands) => operands,
@@ -56,6 +58,7 @@ impl Step {
             Step::Parametric(function, _, _) => function.cost(),
             Step::Binary(function, _) => function.cost(),
             Step::Select(_) => 2,
+            Step::Cast(..) => 4,
         }
     }
 }
@@ -64,8 +67,9 @@ impl Step {
 ///
 /// # Types
 ///
-/// Inputs are of one type, or truth values. Where a step takes numbers, truth values are 1 and 0. Comparisons give truth
-/// values, and so does the program if one is the last, unless its result is to be of numbers. A step of `f16` or `bf16` is
+/// Inputs are of any types. What a step takes is of one type, but for the condition of a selection, which is a truth
+/// value, and of numbers, which are rounded to that type; a step of numbers alone is of `f32`. A step gives the type that
+/// it takes; comparisons and other questions give truth values, conversions what they say. A step of `f16` or `bf16` is
 /// calculated in `f32` and rounded once.
 ///
 /// # Examples
@@ -98,8 +102,8 @@ pub struct Program {
     pub(super) n_blocks: usize,
     /// About how many additions an element costs.
     cost: usize,
-    /// The plan for inputs and a result of `f32`, once there was one: what is run often is mostly that.
-    of_f32: Option<Arc<OnceLock<Arc<Plan>>>>,
+    /// The plan for the types of the first run: what is run often is mostly run for the same.
+    plan: Option<Arc<OnceLock<Arc<Plan>>>>,
 }
 
 impl Program {
@@ -135,7 +139,7 @@ impl Program {
             steps: steps.into(),
             blocks: blocks.into(),
             n_blocks,
-            of_f32: Some(Arc::default()),
+            plan: Some(Arc::default()),
         })
     }
 
@@ -147,7 +151,7 @@ impl Program {
             steps: Arc::new([step]),
             blocks: Arc::new([0]),
             n_blocks: 1,
-            of_f32: None,
+            plan: None,
         }
     }
 
@@ -172,7 +176,29 @@ impl Program {
     ///
     /// `InvalidArgument` if a step is not defined for what it takes.
     pub fn result(&self, inputs: &[DType]) -> Result<DType, Error> {
-        Ok(Plan::new(self, inputs, None)?.gives())
+        match self.kept(inputs) {
+            Some(plan) => Ok(plan.gives()),
+            None => Ok(self.plan(inputs)?.gives()),
+        }
+    }
+
+    /// The plan that was kept, if it is for inputs of these types.
+    fn kept(&self, inputs: &[DType]) -> Option<&Arc<Plan>> {
+        let plan = self.plan.as_ref()?.get()?;
+        (plan.inputs[..] == *inputs).then_some(plan)
+    }
+
+    /// The plan for inputs of these types.
+    fn plan(&self, inputs: &[DType]) -> Result<Arc<Plan>, Error> {
+        if let Some(plan) = self.kept(inputs) {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(Plan::new(self, inputs)?);
+        if let Some(kept) = &self.plan {
+            // A later one, for other types, is not kept.
+            let _ = kept.set(plan.clone());
+        }
+        Ok(plan)
     }
 
     /// Runs the program for each element.
@@ -189,7 +215,8 @@ impl Program {
         let extents: Vec<&[usize]> = inputs.iter().map(Elements::extents).collect();
         self.expect_shapes(&extents, out.extents())?;
         let dtypes: Vec<DType> = inputs.iter().map(Elements::dtype).collect();
-        let plan = Plan::new(self, &dtypes, Some(out.dtype()))?;
+        let plan = self.plan(&dtypes)?;
+        plan.expect_result(out.dtype())?;
         let bound: Vec<Input> = inputs
             .iter()
             .map(|input| Input::new(input.extents(), input.strides(), out.extents()))
@@ -210,7 +237,8 @@ impl Program {
         self.expect_shapes(&extents, target.extents())?;
         let mut dtypes = vec![target.dtype()];
         dtypes.extend(others.iter().map(Elements::dtype));
-        let plan = Plan::new(self, &dtypes, Some(target.dtype()))?;
+        let plan = self.plan(&dtypes)?;
+        plan.expect_result(target.dtype())?;
         let mut bound = vec![Input::Result];
         bound.extend(
             others
@@ -338,17 +366,9 @@ impl Program {
             self.expect_shapes(&extents, &out.shape().to_dims())?;
         }
         let dtypes: SmallVec<[DType; 4]> = inputs.iter().map(|input| input.dtype()).collect();
-        let is_f32 = |dtype: &DType| *dtype == DType::F32;
-        let kept = self.of_f32.as_ref();
-        let kept = kept.filter(|_| is_f32(&out.dtype()) && dtypes.iter().all(is_f32));
-        if let Some(plan) = kept.and_then(|kept| kept.get()) {
-            return Ok(plan.clone());
-        }
-        let plan = Arc::new(Plan::new(self, &dtypes, Some(out.dtype()))?);
-        Ok(match kept {
-            Some(kept) => kept.get_or_init(|| plan).clone(),
-            None => plan,
-        })
+        let plan = self.plan(&dtypes)?;
+        plan.expect_result(out.dtype())?;
+        Ok(plan)
     }
 
     /// Runs the program on this thread, without a word to others: for a few elements those cost more than

@@ -6,6 +6,7 @@ use super::input::Input;
 use super::plan::{From, Loop, Plan, convert, size};
 use super::program::Program;
 use super::table::{fill, repeat};
+use crate::math::cast::cast;
 use crate::{DType, to_bytes_mut};
 
 /// Elements of a block: a few blocks lie in the first cache.
@@ -225,6 +226,7 @@ impl Loop {
             Loop::Parametric(run, parameters) => run(parameters, x, out),
             Loop::Binary(run) => run(x, y, out),
             Loop::Select(run) => run(x, [y, z], out),
+            Loop::Cast([from, to]) => cast(from, to, x, out),
         }
     }
 }

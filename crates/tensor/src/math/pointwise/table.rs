@@ -10,7 +10,8 @@
 //! | `signed_numbers` | integers, `f32`, `f64`, complex numbers |
 //! | `reals` | integers, `f32`, `f64` |
 //! | `floats`, `exact_floats`, `library_floats` | `f32`, `f64` |
-//! | `integers`, `bits`, `unsigned` | integers; those that differ in sign alone share a loop; those without sign |
+//! | `powers` | integers, `f32`, `f64` |
+//! | `bits`, `unsigned` | integers; those that differ in sign alone share a loop; those without sign |
 //! | `truth`, `equalities` | truth values; numbers but complex ones, and truth values |
 //!
 //! `f16` and `bf16` have loops of their own only where these look at bits; else [`Program`](super::Program) takes them
@@ -175,9 +176,10 @@ pub(super) mod binary {
             Ui64 | I64 => plain_binary u64; F32 => fast_binary f32; F64 => fast_binary f64; I1 => plain_binary Bool;
         }
         library_floats { F32 => plain_binary f32; F64 => plain_binary f64; }
-        integers {
+        powers {
             Ui8 => plain_binary u8; Ui16 => plain_binary u16; Ui32 => plain_binary u32; Ui64 => plain_binary u64;
             I8 => plain_binary i8; I16 => plain_binary i16; I32 => plain_binary i32; I64 => plain_binary i64;
+            F32 => plain_binary f32; F64 => plain_binary f64;
         }
         unsigned {
             Ui8 => plain_binary u8; Ui16 => plain_binary u16; Ui32 => plain_binary u32; Ui64 => plain_binary u64;
@@ -238,20 +240,9 @@ fn select_of<T: Element>(condition: &[u8], [x, y]: [&[u8]; 2], out: &mut [u8]) {
     );
 }
 
-/// The loop that makes truth values of real numbers: whether they are not 0.
-pub(super) fn is_not_zero(dtype: DType) -> Option<UnaryLoop> {
-    fn of<T: Real>(x: &[u8], out: &mut [u8]) {
-        map(x, out, |x: T| Bool::from(!x.same(T::ZERO)));
-    }
-    with_real!(dtype, T => Some(of::<T>), else None)
-}
-
-/// The loop that makes real numbers of truth values: 1 and 0.
-pub(super) fn truth_as_number(dtype: DType) -> Option<UnaryLoop> {
-    fn of<T: Real>(x: &[u8], out: &mut [u8]) {
-        map(x, out, |x: Bool| if x.into() { T::ONE } else { T::ZERO });
-    }
-    with_real!(dtype, T => Some(of::<T>), else None)
+/// Whether [`fill`] writes elements of a type.
+pub(super) fn has_numbers(dtype: DType) -> bool {
+    dtype == DType::I1 || with_real!(dtype, T => T::DTYPE == dtype, else false)
 }
 
 /// Writes a number, rounded to a type, to each place for an element of it; a truth value where it is not 0. Returns

@@ -1,80 +1,19 @@
-//! Chains and trees of elementwise functions of `f32` as programs of one kernel.
+//! Chains and trees of pointwise operations as programs of one kernel.
 //!
-//! A function joins those that use its result, if they are all of one program and of the same shape. So
-//! nothing is calculated twice, and no program waits for what it makes itself.
+//! An operation joins those that use its result, if they are all of one program and of the same shape. So
+//! nothing is calculated twice, and no program waits for what it makes itself. An operation that nothing joins becomes a
+//! program only if all it takes and gives is `f32`: else its own kernel says better what is wrong with its operands.
 
 use std::collections::{HashMap, HashSet};
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::node;
+use super::super::pointwise::{self, Operand};
 use super::super::rewrite::Rewrite;
 
-/// The most steps of a program.
+/// The most operations of a program.
 const MOST_STEPS: usize = 4096;
-
-/// Functions of one operand, and what kernels call them.
-const UNARY: &[(&str, &str)] = &[
-    ("Abs", "Abs"),
-    ("Ceil", "Ceil"),
-    ("Cos", "Cos"),
-    ("Erf", "Erf"),
-    ("Exp", "Exp"),
-    ("Floor", "Floor"),
-    ("Log", "Log"),
-    ("Neg", "Negate"),
-    ("Reciprocal", "Reciprocal"),
-    ("Relu", "Relu"),
-    ("Round", "Round"),
-    ("Sigmoid", "Sigmoid"),
-    ("Sign", "Sign"),
-    ("Sin", "Sin"),
-    ("Softplus", "Softplus"),
-    ("Sqrt", "Sqrt"),
-    ("Tan", "Tan"),
-    ("Tanh", "Tanh"),
-];
-
-/// Functions of two.
-const BINARY: &[(&str, &str)] = &[
-    ("Add", "Add"),
-    ("Div", "Divide"),
-    ("Max", "Maximum"),
-    ("Min", "Minimum"),
-    ("Mul", "Multiply"),
-    ("Pow", "Power"),
-    ("Sub", "Subtract"),
-    ("Sum", "Add"),
-];
-
-fn function(name: &str, n_operands: usize) -> Option<&'static str> {
-    let table = match n_operands {
-        1 => UNARY,
-        2 => BINARY,
-        _ => return None,
-    };
-    let mut found = table.iter().filter(|(onnx, _)| *onnx == name);
-    found.next().map(|(_, kernel)| *kernel)
-}
-
-/// Returns the function that an operation is, if it can be a step.
-fn step(module: &Module, op: OpId) -> Option<&'static str> {
-    let data = module.op(op);
-    let &[result] = data.results() else {
-        return None;
-    };
-    let function = match (node::name(module, op), data.operands().len()) {
-        ("Gelu", 1) if node::text(module, op, "approximate") == "tanh" => "GeluTanh",
-        ("Gelu", 1) => "Gelu",
-        (name, n_operands) => function(name, n_operands)?,
-    };
-    // Before version 7 operands were broadcast in another way.
-    let own = node::int(module, op, "onnx.opset", 7);
-    let is_f32 = |value: &ValueId| node::is_f32(module, *value);
-    let fits = own >= 7 && is_f32(&result) && data.operands().iter().all(is_f32);
-    let broadcast = data.attribute("broadcast").is_none() && data.attribute("axis").is_none();
-    (fits && broadcast).then_some(function)
-}
 
 /// Fuses what can be in a block.
 pub(super) fn fuse(module: &mut Module, block: BlockId) {
@@ -83,7 +22,7 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     let mut programs: HashMap<OpId, OpId> = HashMap::new();
     let mut sizes: HashMap<OpId, usize> = HashMap::new();
     for &op in operations.iter().rev() {
-        if step(module, op).is_none() {
+        if pointwise::steps(module, op).is_none() {
             continue;
         }
         let result = module.op(op).results()[0];
@@ -92,15 +31,18 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
             .map(|user| programs.get(&user.op).copied());
         let first = users.next().flatten();
         let joined = first.filter(|root| {
-            let ty = |op: OpId| module.value_type(module.op(op).results()[0]);
+            let shape = |op: OpId| node::shape(module, module.op(op).results()[0]);
             users.all(|other| other == Some(*root))
-                && ty(*root) == ty(op)
+                && shape(*root) == shape(op)
                 && sizes.get(root).is_none_or(|size| *size < MOST_STEPS)
         });
         let root = joined.unwrap_or(op);
         programs.insert(op, root);
         *sizes.entry(root).or_default() += 1;
     }
+    programs.retain(|op, root| {
+        op != root || sizes.get(op).is_some_and(|size| *size > 1) || is_alone(module, *op)
+    });
     if programs.is_empty() {
         return;
     }
@@ -120,52 +62,28 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// Appends the program of steps, of which the last gives the result.
-fn program(rewrite: &mut Rewrite<'_>, steps: &[OpId]) {
-    let mut numbers: HashMap<ValueId, usize> = HashMap::new();
-    let mut inputs: Vec<ValueId> = Vec::new();
-    let mut texts = Vec::with_capacity(steps.len());
-    let module = &*rewrite.module;
-    let last = steps[steps.len() - 1];
-    let rank_of = |value: ValueId| node::shape(module, value).map(|shape| shape.len());
-    let rank = rank_of(module.op(last).results()[0]);
-    let has_shape = has_shape(module, steps);
-    for (number, &op) in steps.iter().enumerate() {
-        let Some(function) = step(module, op) else {
-            return;
-        };
-        let mut text = function.to_owned();
-        for &operand in module.op(op).operands() {
-            if let Some(number) = numbers.get(&operand) {
-                text.push_str(&format!(" s{number}"));
-                continue;
-            }
-            // A number has no dimensions to broadcast others to.
-            let is_small = match (rank_of(operand), rank) {
-                (Some(0), _) => true,
-                (Some(own), Some(rank)) => own <= rank && module.op(op).operands().len() == 2,
-                _ => false,
-            };
-            let constant = node::constant_number(module, operand)
-                .filter(|number| is_small && number.is_finite() && has_one(module, operand));
-            if let Some(constant) = constant.filter(|_| has_shape) {
-                text.push_str(&format!(" {constant:e}"));
-                continue;
-            }
-            let index = inputs.iter().position(|input| *input == operand);
-            let index = index.unwrap_or_else(|| {
-                inputs.push(operand);
-                inputs.len() - 1
-            });
-            text.push_str(&format!(" a{index}"));
-        }
-        numbers.insert(module.op(op).results()[0], number);
-        texts.push(Attribute::string(text));
+/// Returns whether an operation that nothing joins becomes a program.
+fn is_alone(module: &Module, op: OpId) -> bool {
+    let data = module.op(op);
+    let mut values = data.operands().iter().chain(data.results());
+    node::name(module, op) != "Identity" && values.all(|value| node::is_f32(module, *value))
+}
+
+/// Appends the program of operations, of which the last gives the result.
+fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
+    let mut texts = Texts {
+        has_shape: has_shape(rewrite.module, operations),
+        ..Texts::default()
+    };
+    for &op in operations {
+        texts.operation(rewrite.module, op);
     }
+    let Texts { inputs, steps, .. } = texts;
+    let last = operations[operations.len() - 1];
     let n_inputs = i64::try_from(inputs.len()).unwrap_or(i64::MAX);
     let pack = OpState::new("cpu.pack.program")
         .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
-        .attribute("steps", Attribute::array(texts))
+        .attribute("steps", Attribute::array(steps))
         .result(Type::dialect("!cpu.graph.program"));
     let packed = rewrite.add(pack, last);
     let result = rewrite.module.op(last).results()[0];
@@ -179,6 +97,86 @@ fn program(rewrite: &mut Rewrite<'_>, steps: &[OpId]) {
     }
     let made = rewrite.add(state, last);
     rewrite.values.insert(result, made);
+}
+
+/// The text of a program, and what it takes.
+#[derive(Default)]
+struct Texts {
+    /// Whether what it takes gives it its shape without constants of one element.
+    has_shape: bool,
+    inputs: Vec<ValueId>,
+    steps: Vec<Attribute>,
+    /// The step that makes each value.
+    made: HashMap<ValueId, usize>,
+}
+
+impl Texts {
+    /// Appends the steps of an operation.
+    fn operation(&mut self, module: &Module, op: OpId) {
+        for step in pointwise::steps(module, op).unwrap_or_default() {
+            let mut text = step.function.to_owned();
+            for index in 0..step.operands.len() {
+                text.push(' ');
+                text.push_str(&self.operand(module, &step.operands, index));
+            }
+            text.push_str(&step.parameters);
+            self.steps.push(Attribute::string(text));
+        }
+        let result = module.op(op).results()[0];
+        self.made.insert(result, self.steps.len().saturating_sub(1));
+    }
+
+    fn operand(&mut self, module: &Module, all: &[Operand], index: usize) -> String {
+        let value = match all[index] {
+            Operand::Before => return format!("s{}", self.steps.len().saturating_sub(1)),
+            Operand::Number(number) => return format!("{number:e}"),
+            Operand::Value(value) => value,
+        };
+        if let Some(step) = self.made.get(&value) {
+            return format!("s{step}");
+        }
+        if self.has_shape
+            && let Some(number) = number(module, all, index, value)
+        {
+            return format!("{number:e}");
+        }
+        let found = self.inputs.iter().position(|input| *input == value);
+        let found = found.unwrap_or_else(|| {
+            self.inputs.push(value);
+            self.inputs.len() - 1
+        });
+        format!("a{found}")
+    }
+}
+
+/// Returns the number that stands for an operand of a step: another operand has its type, and as many dimensions.
+fn number(module: &Module, all: &[Operand], index: usize, value: ValueId) -> Option<f64> {
+    let number = node::element_number(module, value)?;
+    let rank = node::shape(module, value)?.len();
+    // Of a selection, whose condition is of another type, the two others.
+    let first = usize::from(all.len() == 3);
+    let others = all
+        .iter()
+        .enumerate()
+        .skip(first)
+        .filter(|(other, _)| *other != index);
+    let mut is_typed = false;
+    let mut has_rank = rank == 0;
+    for (other, operand) in others {
+        let is_number = match operand {
+            Operand::Value(value) => {
+                let own = node::shape(module, *value);
+                let is_number = node::element_number(module, *value).is_some();
+                has_rank |= !is_number && own.is_some_and(|own| own.len() >= rank);
+                is_number
+            }
+            Operand::Before => false,
+            Operand::Number(_) => true,
+        };
+        // Of two numbers the first stays an operand.
+        is_typed |= !is_number || other < index;
+    }
+    (index >= first && is_typed && has_rank).then_some(number)
 }
 
 /// Returns whether a constant has one element alone.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::passes::testing::check;
+use crate::passes::testing::{check, run};
 
 mod recognised;
 
@@ -60,8 +60,8 @@ fn chains_become_programs() {
         expect![[r#"
             func.func private @main.constants() -> (!t.tensor, !cpu.graph.program, !cpu.graph.program) {
               %0 = "cpu.onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> !t.tensor
-              %1 = "cpu.pack.program"() {inputs = 2, steps = ["Divide a0 5e-1", "Erf s0", "Add s1 a1", "Multiply a0 s2"]} : () -> !cpu.graph.program
-              %2 = "cpu.pack.program"() {inputs = 2, steps = ["Tanh a0", "Subtract a1 s0"]} : () -> !cpu.graph.program
+              %1 = "cpu.pack.program"() {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : () -> !cpu.graph.program
+              %2 = "cpu.pack.program"() {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : () -> !cpu.graph.program
               tfrt.return %0, %1, %2 : !t.tensor, !cpu.graph.program, !cpu.graph.program
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
@@ -118,4 +118,151 @@ fn joined_images_are_read_where_they_are() {
             }
         "#]],
     );
+}
+
+/// Returns the steps of programs, and operations that are none, of a graph of `%x` and `%y` of a type, and `%c`; the last
+/// line makes `%r`.
+fn programs(ty: &str, lines: &str) -> Vec<String> {
+    let (_, made) = lines.rsplit_once("-> ").unwrap();
+    let text = format!(
+        "func.func @main(%x: tensor<4x{ty}>, %y: tensor<4x{ty}>, %c: tensor<4xi1>) -> {made} attributes {{
+             onnx.inputs = [\"x\", \"y\", \"c\"], onnx.outputs = [\"r\"],
+             onnx.input_dims = [[4 : i64], [4 : i64], [4 : i64]]}} {{
+           {lines}
+           tfrt.return %r : {made}
+         }}"
+    );
+    let found = run("onnx-fuse", &text);
+    assert!(found.starts_with("func.func"), "{found}");
+    let operations = found.lines().filter_map(|line| {
+        let line = line.trim();
+        match line.split_once("steps = ") {
+            Some((_, steps)) => Some(steps.split_once('}')?.0.to_owned()),
+            None => {
+                let (_, operation) = line.split_once("\"onnx.")?;
+                Some(operation.split_once('"')?.0.to_owned())
+            }
+        }
+    });
+    operations
+        .filter(|operation| operation != "Constant")
+        .collect()
+}
+
+#[test]
+fn operations_become_steps_with_their_types_and_parameters() {
+    let found = programs(
+        "f16",
+        "%two = \"onnx.Constant\"() {value = dense<2.0> : tensor<f16>} : () -> tensor<f16>
+         %k = \"onnx.Constant\"() {value = dense<3> : tensor<1xi64>} : () -> tensor<1xi64>
+         %0 = \"onnx.LeakyRelu\"(%x) {alpha = 0.25 : f32} : (tensor<4xf16>) -> tensor<4xf16>
+         %1 = \"onnx.Sum\"(%0, %y, %two) : (tensor<4xf16>, tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+         %2 = \"onnx.Pow\"(%1, %k) : (tensor<4xf16>, tensor<1xi64>) -> tensor<4xf16>
+         %3 = \"onnx.Cast\"(%2) {to = 1 : i64} : (tensor<4xf16>) -> tensor<4xf32>
+         %4 = \"onnx.Cast\"(%y) {to = 1 : i64} : (tensor<4xf16>) -> tensor<4xf32>
+         %r = \"onnx.Where\"(%c, %3, %4) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+    );
+    let steps = "[\"leaky_relu a0 2.5e-1\", \"add s0 a1\", \"add s1 2e0\", \"power_of s2 3e0\", \"cast s3 f32\", \
+                 \"cast a1 f32\", \"select a2 s4 s5\"]";
+    assert_eq!(found, [steps]);
+}
+
+#[test]
+fn numbers_leave_a_value_that_says_of_which_type_and_shape_they_are() {
+    let found = programs(
+        "i64",
+        "%k = \"onnx.Constant\"() {value = dense<7> : tensor<i64>} : () -> tensor<i64>
+         %l = \"onnx.Constant\"() {value = dense<9007199254740993> : tensor<i64>} : () -> tensor<i64>
+         %m = \"onnx.Constant\"() {value = dense<5> : tensor<1xi64>} : () -> tensor<1xi64>
+         %n = \"onnx.Constant\"() {value = dense<5> : tensor<1x1xi64>} : () -> tensor<1x1xi64>
+         %0 = \"onnx.Where\"(%c, %k, %m) : (tensor<4xi1>, tensor<i64>, tensor<1xi64>) -> tensor<4xi64>
+         %1 = \"onnx.Mul\"(%0, %l) : (tensor<4xi64>, tensor<i64>) -> tensor<4xi64>
+         %2 = \"onnx.Add\"(%1, %m) : (tensor<4xi64>, tensor<1xi64>) -> tensor<4xi64>
+         %3 = \"onnx.Neg\"(%2) : (tensor<4xi64>) -> tensor<4xi64>
+         %4 = \"onnx.Add\"(%x, %n) : (tensor<4xi64>, tensor<1x1xi64>) -> tensor<1x4xi64>
+         %5 = \"onnx.Neg\"(%4) : (tensor<1x4xi64>) -> tensor<1x4xi64>
+         %r = \"onnx.Concat\"(%3, %5) {axis = 0 : i64} : (tensor<4xi64>, tensor<1x4xi64>) -> tensor<*xf32>",
+    );
+    assert_eq!(
+        found,
+        [
+            // Both are numbers: the first says of which type. No `f64` is the factor.
+            "[\"select a0 a1 a2\", \"mul s0 a3\", \"add s1 5e0\", \"neg s2\"]",
+            // It gives the result a dimension.
+            "[\"add a0 a1\", \"neg s0\"]",
+            "Concat",
+        ]
+    );
+}
+
+#[test]
+fn an_operation_that_nothing_joins_is_a_program_of_f32_alone() {
+    let one = |ty: &str, line: &str| programs(ty, line).remove(0);
+    let mish = |ty: &str| {
+        one(
+            ty,
+            &format!("%r = \"onnx.Mish\"(%x) : (tensor<4x{ty}>) -> tensor<4x{ty}>"),
+        )
+    };
+    assert_eq!(
+        (mish("f32"), mish("f64")),
+        ("[\"mish a0\"]".to_owned(), "Mish".to_owned())
+    );
+    let less = "%r = \"onnx.Less\"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>";
+    assert_eq!(one("f32", less), "Less");
+    let identity = "%r = \"onnx.Identity\"(%x) : (tensor<4xf32>) -> tensor<4xf32>";
+    assert_eq!(one("f32", identity), "Identity");
+}
+
+#[test]
+fn what_may_fail_or_is_of_other_types_stays_as_it_is() {
+    for (line, wanted) in [
+        (
+            "%r = \"onnx.Gelu\"(%t) {approximate = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
+            "Gelu",
+        ),
+        (
+            "%r = \"onnx.Elu\"(%t) {alpha = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
+            "Elu",
+        ),
+        (
+            "%r = \"onnx.Add\"(%t, %t) {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+            "Add",
+        ),
+        (
+            "%r = \"onnx.Clip\"(%t, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+            "Clip",
+        ),
+        (
+            "%r = \"onnx.Cast\"(%t) {to = 8 : i64} : (tensor<4xf32>) -> tensor<4x!onnx.string>",
+            "Cast",
+        ),
+        (
+            "%r = \"onnx.Cast\"(%t) {to = 17 : i64} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>",
+            "Cast",
+        ),
+        // One exponent is calculated with in another way than many.
+        (
+            "%r = \"onnx.Pow\"(%t, %e) : (tensor<4xf32>, tensor<?xf32>) -> tensor<4xf32>",
+            "Pow",
+        ),
+        // It may have more dimensions than the elements.
+        (
+            "%r = \"onnx.PRelu\"(%t, %e) : (tensor<4xf32>, tensor<?xf32>) -> tensor<?xf32>",
+            "PRelu",
+        ),
+        (
+            "%r = \"onnx.Tanh\"(%u) : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>",
+            "Tanh",
+        ),
+    ] {
+        let line = format!(
+            "%t = \"onnx.Sign\"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+             %e = \"onnx.Compress\"(%x, %c) : (tensor<4xf32>, tensor<4xi1>) -> tensor<?xf32>
+             %u = \"onnx.ext.a.B\"(%x) : (tensor<4xf32>) -> tensor<*x!onnx.unknown>
+             {line}"
+        );
+        let found = programs("f32", &line);
+        assert!(found.iter().any(|one| one == wanted), "{wanted}: {found:?}");
+    }
 }

@@ -5,42 +5,11 @@ use tfrt_ir::{
 };
 
 use super::super::node;
+use super::super::pointwise::{self, Operands};
 use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
 use super::affine;
 use super::images::{Images, LAST, permuted};
-
-/// Functions of elements, of one operand.
-const UNARY: &[&str] = &[
-    "Abs",
-    "Ceil",
-    "Clip",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "Log",
-    "Mish",
-    "Neg",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Sigmoid",
-    "Sign",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Tanh",
-    "ThresholdedRelu",
-];
-
-/// Functions of elements, of operands that are broadcast.
-const BROADCAST: &[&str] = &["Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Sum"];
 
 /// Goes through a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
@@ -79,6 +48,7 @@ fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
 fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
     let name = node::name(rewrite.module, op).to_owned();
     let first = node::operand(rewrite.module, op, 0)?;
+    let operands = pointwise::of_name(&name).map(|row| row.operands);
     match name.as_str() {
         "Conv" => convolution(rewrite, images, op),
         "BatchNormalization" if images.is_native(first) => {
@@ -93,7 +63,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
         "Concat" => concat(rewrite, images, op),
         "Transpose" if images.is_native(first) => transpose(rewrite, images, op),
         "Reshape" if images.is_native(first) => shuffle(rewrite, images, op),
-        _ if UNARY.contains(&name.as_str()) && images.is_native(first) => {
+        _ if operands == Some(Operands::One) && images.is_native(first) => {
             let module = &*rewrite.module;
             let operands = module.op(op).operands().to_vec();
             let x = images.last(rewrite, first, op);
@@ -102,7 +72,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
             like(rewrite, images, op, all);
             Some(())
         }
-        _ if BROADCAST.contains(&name.as_str()) => {
+        _ if operands.is_some_and(|operands| operands != Operands::One) => {
             affine::scaling(rewrite, images, op, &name).or_else(|| broadcast(rewrite, images, op))
         }
         _ => None,

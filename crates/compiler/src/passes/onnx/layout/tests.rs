@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::passes::testing::check;
+use crate::passes::testing::{check, run};
 
 #[test]
 fn convolutions_stay_in_their_layout_until_somebody_cares() {
@@ -97,25 +97,25 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %6 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %7 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %8 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
-              %9 = "cpu.pack.program"() {inputs = 2, steps = ["Negate a0", "Add a1 s0"]} : () -> !cpu.graph.program
+              %9 = "cpu.pack.program"() {inputs = 2, steps = ["neg a0", "add a1 s0"]} : () -> !cpu.graph.program
               %10 = "cpu.graph.elementwise"(%9, %8, %6) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %11 = "cpu.pack.conv"(%0, %3, %5, %10, %6, %7) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<4x2x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
               %12 = "cpu.graph.conv"(%4, %11) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
               %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %14 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %14 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.graph.program
               %15 = "cpu.graph.elementwise"(%14, %2, %13) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %16 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %17 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %17 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.graph.program
               %18 = "cpu.graph.elementwise"(%17, %3, %13, %16) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %19 = "cpu.pack.conv"(%1, %15, %18, %2, %2) {dilations = [1, 1], epsilon = 1.000000e-03 : f32, groups = 1, strides = [1, 1]} : (tensor<4x4x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.graph.filter
               %20 = "cpu.graph.conv"(%12, %19) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, !cpu.graph.filter) -> tensor<?x8x8x4xf32>
               %21 = "cpu.graph.pool"(%20) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
               %22:2 = "cpu.pack.norm"(%2, %3, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
               %23 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %24 = "cpu.pack.program"() {inputs = 2, steps = ["Multiply a0 a1"]} : () -> !cpu.graph.program
+              %24 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.graph.program
               %25 = "cpu.graph.elementwise"(%24, %22#0, %23) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %26 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %27 = "cpu.pack.program"() {inputs = 3, steps = ["Multiply a0 a1", "Add s0 a2"]} : () -> !cpu.graph.program
+              %27 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.graph.program
               %28 = "cpu.graph.elementwise"(%27, %22#1, %23, %26) : (!cpu.graph.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %29 = "cpu.graph.scale"(%25, %28, %21) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
               %30 = "cpu.graph.pool"(%29) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
@@ -161,4 +161,53 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
             }
         "#]],
     );
+}
+
+#[test]
+fn activations_of_any_kind_keep_channels_last() {
+    let activations = [
+        "%h = \"onnx.HardSwish\"(%a) : (T) -> T",
+        "%g = \"onnx.HardSigmoid\"(%a) {alpha = 0.166666667 : f32} : (T) -> T
+         %h = \"onnx.Mul\"(%a, %g) : (T, T) -> T",
+        "%h = \"onnx.Mish\"(%a) : (T) -> T",
+        "%h = \"onnx.Swish\"(%a) : (T) -> T",
+        "%g = \"onnx.Sin\"(%a) : (T) -> T
+         %h = \"onnx.PRelu\"(%g, %p) : (T, tensor<8x1x1xf32>) -> T",
+        "%n = \"onnx.IsNaN\"(%a) : (T) -> B
+         %h = \"onnx.Where\"(%n, %zero, %a) : (B, tensor<f32>, T) -> T",
+        "%n = \"onnx.Cast\"(%a) {to = 10 : i64} : (T) -> tensor<*xf16>
+         %g = \"onnx.Celu\"(%n) : (tensor<*xf16>) -> tensor<*xf16>
+         %h = \"onnx.Cast\"(%g) {to = 1 : i64} : (tensor<*xf16>) -> T",
+    ];
+    for activation in activations {
+        let text = format!(
+            "func.func @main(%x: tensor<1x8x8x8xf32>) -> T attributes {{
+                 onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
+                 onnx.input_dims = [[1 : i64, 8 : i64, 8 : i64, 8 : i64]]}} {{
+               %w = \"onnx.Constant\"() {{value = dense<1.0> : tensor<8x8x1x1xf32>}} : () -> tensor<8x8x1x1xf32>
+               %p = \"onnx.Constant\"() {{value = dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[5.0]], [[6.0]], [[7.0]], [[8.0]]]> : tensor<8x1x1xf32>}} : () -> tensor<8x1x1xf32>
+               %zero = \"onnx.Constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>
+               %a = \"onnx.Conv\"(%x, %w) : (tensor<1x8x8x8xf32>, tensor<8x8x1x1xf32>) -> T
+               {activation}
+               %y = \"onnx.Conv\"(%h, %w) : (T, tensor<8x8x1x1xf32>) -> T
+               tfrt.return %y : T
+             }}"
+        );
+        let text = text
+            .replace("B)", "tensor<*xi1>)")
+            .replace("(B", "(tensor<*xi1>");
+        let text = text.replace("-> B", "-> tensor<*xi1>");
+        let text = text
+            .replace("T)", "tensor<*xf32>)")
+            .replace("T,", "tensor<*xf32>,");
+        let text = text
+            .replace("-> T", "-> tensor<*xf32>")
+            .replace(": T", ": tensor<*xf32>");
+        let text = text.replace("(T", "(tensor<*xf32>");
+        let found = run("onnx-shapes,onnx-layout,onnx-fuse", &text);
+        let count = |word: &str| found.matches(word).count();
+        // One where the image comes in, one where it ends.
+        assert_eq!(count("\"onnx.Transpose\""), 2, "{found}");
+        assert_eq!(count("\"cpu.graph.elementwise\""), 1, "{found}");
+    }
 }
