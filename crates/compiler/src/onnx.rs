@@ -59,7 +59,7 @@ impl Default for Options {
 
 /// The passes, in order.
 const OPTIMIZED: &str =
-    "onnx-upgrade,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-onnx";
+    "onnx-upgrade,legalize,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-onnx";
 
 /// Makes a program of a graph.
 ///

@@ -23,6 +23,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &dce::PASS,
     &fold::PASS,
     &inline::PASS,
+    &onnx::legalize::PASS,
     &onnx::lower::PASS,
     &merge_chains::PASS,
     &onnx::fold::PASS,

@@ -14,6 +14,10 @@ pub struct Name {
     pub row: &'static str,
     /// The version of the format's operation from which on it means the row.
     pub since: i64,
+    /// Attributes that older forms have which mean something else; without them an older form means the row, too.
+    pub unless: &'static [&'static str],
+    /// The version from which on its results have the row's types and extents, whatever their elements are.
+    pub shapes_since: i64,
     /// The row's attributes that are called otherwise, or stated by the name alone; all others have the same name.
     pub attrs: &'static [NameAttr],
 }
@@ -37,6 +41,8 @@ impl Name {
             name,
             row,
             since: 1,
+            unless: &[],
+            shapes_since: 1,
             attrs: &[],
         }
     }
@@ -48,7 +54,46 @@ impl Name {
 
     const fn since(mut self, version: i64) -> Name {
         self.since = version;
+        self.shapes_since = version;
         self
+    }
+
+    /// An older form means the row unless it states one of these attributes.
+    const fn unless(mut self, attrs: &'static [&'static str]) -> Name {
+        self.unless = attrs;
+        self
+    }
+
+    /// Older forms have the row's types and extents.
+    const fn same_shapes(mut self) -> Name {
+        self.shapes_since = 1;
+        self
+    }
+
+    /// Returns whether an operation of a version and with these attributes is the row.
+    pub fn is_row(&self, version: i64, attrs: &dyn AttrSource) -> bool {
+        let has_none = || self.unless.iter().all(|name| attrs.get(name).is_none());
+        version >= self.since || (!self.unless.is_empty() && has_none())
+    }
+}
+
+impl NameAttr {
+    /// Returns what the row calls it.
+    pub fn row(&self) -> &'static str {
+        match self {
+            NameAttr::Renamed(row, _)
+            | NameAttr::Text(row, _)
+            | NameAttr::Int(row, _)
+            | NameAttr::Type(row, _) => row,
+        }
+    }
+
+    /// Returns what the format calls it; nothing of what the name states.
+    pub fn source(&self) -> Option<&'static str> {
+        match self {
+            NameAttr::Renamed(_, name) | NameAttr::Type(_, name) => Some(name),
+            NameAttr::Text(..) | NameAttr::Int(..) => None,
+        }
     }
 }
 
@@ -61,12 +106,7 @@ pub struct Named<'a> {
 
 impl AttrSource for Named<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
-        let own = self.attrs.iter().find(|attr| match attr {
-            NameAttr::Renamed(own, _)
-            | NameAttr::Text(own, _)
-            | NameAttr::Int(own, _)
-            | NameAttr::Type(own, _) => *own == name,
-        });
+        let own = self.attrs.iter().find(|attr| attr.row() == name);
         match own {
             None => self.source.get(name),
             Some(NameAttr::Renamed(_, other)) => self.source.get(other),
@@ -86,4 +126,16 @@ pub struct Found<'a> {
     pub op: &'static OpDef,
     /// Where its attributes are.
     pub attrs: Named<'a>,
+}
+
+impl<'a> Found<'a> {
+    /// An operation of `graph`, whose attributes are the row's.
+    pub fn of(op: &'static OpDef, attrs: &'a dyn AttrSource) -> Found<'a> {
+        let attrs = Named {
+            source: attrs,
+            attrs: &[],
+            dtype: |_| None,
+        };
+        Found { op, attrs }
+    }
 }

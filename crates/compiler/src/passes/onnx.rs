@@ -7,6 +7,7 @@ mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;
 pub(super) mod layout;
+pub(super) mod legalize;
 pub(super) mod lower;
 mod model;
 mod node;
@@ -39,7 +40,10 @@ fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
         [block] => Some((op, block)),
         _ => None,
     });
-    let is_ours = |op: &OpId| module.op(*op).name().starts_with("onnx.");
+    let is_ours = |op: &OpId| {
+        let name = module.op(*op).name();
+        name.starts_with("onnx.") || name.starts_with("graph.")
+    };
     let has_ours = |(op, block): &(OpId, BlockId)| {
         module.op(*op).attribute("onnx.inputs").is_some()
             || module.block(*block).operations().iter().any(is_ours)

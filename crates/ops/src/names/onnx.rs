@@ -15,8 +15,12 @@ pub const NAMES: &[Name] = &[
     Name::new("Abs", "abs"),
     Name::new("Acos", "acos"),
     Name::new("Acosh", "acosh"),
-    Name::new("Add", "add").since(7),
-    Name::new("And", "and").since(7),
+    Name::new("Add", "add")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
+    Name::new("And", "and")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("ArgMax", "arg").attrs(&[
         Text("kind", "max"),
         Renamed("keep", "keepdims"),
@@ -51,9 +55,13 @@ pub const NAMES: &[Name] = &[
     Name::new("CumProd", "cumulative").attrs(&[Text("kind", "prod")]),
     Name::new("CumSum", "cumulative").attrs(&[Text("kind", "sum")]),
     Name::new("DequantizeLinear", "dequantize").attrs(&[Type("to", "output_dtype")]),
-    Name::new("Div", "div").since(7),
+    Name::new("Div", "div")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("Elu", "elu"),
-    Name::new("Equal", "eq").since(7),
+    Name::new("Equal", "eq")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("Erf", "erf"),
     Name::new("Exp", "exp"),
     Name::new("Expand", "broadcast"),
@@ -68,7 +76,9 @@ pub const NAMES: &[Name] = &[
     Name::new("GlobalAveragePool", "pool").attrs(&[Text("kind", "mean"), Int("whole", 1)]),
     Name::new("GlobalLpPool", "pool").attrs(&[Text("kind", "lp"), Int("whole", 1)]),
     Name::new("GlobalMaxPool", "pool").attrs(&[Text("kind", "max"), Int("whole", 1)]),
-    Name::new("Greater", "gt").since(7),
+    Name::new("Greater", "gt")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("GreaterOrEqual", "ge"),
     Name::new("GroupNormalization", "norm")
         .attrs(&[Text("kind", "group"), Renamed("groups", "num_groups")]),
@@ -87,22 +97,33 @@ pub const NAMES: &[Name] = &[
         .since(7),
     Name::new("LayerNormalization", "norm").attrs(&[Text("kind", "layer")]),
     Name::new("LeakyRelu", "leaky_relu"),
-    Name::new("Less", "lt").since(7),
+    Name::new("Less", "lt")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("LessOrEqual", "le"),
     Name::new("Log", "log"),
-    Name::new("LogSoftmax", "softmax").attrs(&[Int("log", 1)]),
+    Name::new("LogSoftmax", "softmax")
+        .attrs(&[Int("log", 1)])
+        .since(13)
+        .same_shapes(),
     Name::new("LpPool", "pool").attrs(&[Text("kind", "lp")]),
     Name::new("MatMul", "dot"),
     Name::new("MaxPool", "pool").attrs(&[Text("kind", "max")]),
     Name::new("Mod", "rem").attrs(&[Renamed("truncated", "fmod")]),
-    Name::new("Mul", "mul").since(7),
+    Name::new("Mul", "mul")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("Neg", "neg"),
     Name::new("NonZero", "nonzero"),
     Name::new("Not", "not"),
     Name::new("OneHot", "one_hot"),
-    Name::new("Or", "or").since(7),
+    Name::new("Or", "or")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("Pad", "pad").since(11),
-    Name::new("Pow", "pow").since(7),
+    Name::new("Pow", "pow")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("QuantizeLinear", "quantize").attrs(&[Type("to", "output_dtype")]),
     Name::new("RMSNormalization", "norm").attrs(&[Text("kind", "rms")]),
     Name::new("RNN", "rnn")
@@ -183,11 +204,13 @@ pub const NAMES: &[Name] = &[
     Name::new("Sin", "sin"),
     Name::new("Sinh", "sinh"),
     Name::new("Slice", "slice").since(10),
-    Name::new("Softmax", "softmax"),
+    Name::new("Softmax", "softmax").since(13).same_shapes(),
     Name::new("Softplus", "softplus"),
     Name::new("Split", "split").attrs(&[Renamed("n", "num_outputs"), Renamed("sizes", "split")]),
     Name::new("Sqrt", "sqrt"),
-    Name::new("Sub", "sub").since(7),
+    Name::new("Sub", "sub")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
     Name::new("Tan", "tan"),
     Name::new("Tanh", "tanh"),
     Name::new("Tile", "tile").since(6),
@@ -195,7 +218,9 @@ pub const NAMES: &[Name] = &[
     Name::new("Transpose", "transpose"),
     Name::new("Unique", "unique"),
     Name::new("Where", "select"),
-    Name::new("Xor", "xor").since(7),
+    Name::new("Xor", "xor")
+        .since(7)
+        .unless(&["axis", "broadcast"]),
 ];
 
 /// Returns the name of an operation of the default domain that is a row of `graph`.
@@ -215,7 +240,7 @@ pub fn row(name: &str) -> Option<&'static OpDef> {
 /// Returns what an operation is, of a `version` of its operator set. Nothing is known of forms older than the row's.
 pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<Found<'a>> {
     let own = self::name(name);
-    if own.is_some_and(|own| version < own.since) {
+    if own.is_some_and(|own| version < own.shapes_since && !own.is_row(version, attrs)) {
         return None;
     }
     let attrs = Named {
@@ -227,6 +252,11 @@ pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<F
         op: row(name)?,
         attrs,
     })
+}
+
+/// Returns the number that stands for a type in the format.
+pub fn number(of: DType) -> Option<i64> {
+    (1..=26).find(|number| dtype(*number) == Some(of))
 }
 
 /// Returns the type that has a number in the format.

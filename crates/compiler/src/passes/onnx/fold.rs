@@ -67,23 +67,22 @@ fn same(module: &Module, op: OpId) -> Option<ValueId> {
     };
     let n_operands = module.op(op).operands().len();
     let is_same = match node::name(module, op) {
-        "Identity" => true,
-        "Dropout" => {
+        "identity" => true,
+        "onnx.Dropout" => {
             let trains = node::operand(module, op, 2);
             trains.is_none_or(|value| node::constant_ints(module, value) == Some(vec![0]))
         }
-        "Cast" => {
+        "cast" => {
             let element = node::element(from);
-            element.is_some() && element == node::element_type(node::int(module, op, "to", 0))
+            element.is_some() && element.as_ref() == node::ty(module, op, "to")
         }
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Expand" | "Slice" | "Pad" => {
-            from == to && is_static(from) && keeps_elements(module, op)
-        }
-        "Transpose" => {
+        "reshape" | "onnx.Flatten" | "onnx.Squeeze" | "onnx.Unsqueeze" | "broadcast" | "slice"
+        | "pad" => from == to && is_static(from) && keeps_elements(module, op),
+        "transpose" => {
             let order = node::ints(module, op, "perm")?;
             order.iter().copied().eq(0..order.len() as i64)
         }
-        "Concat" | "Sum" | "Max" | "Min" | "Mean" => n_operands == 1,
+        "concat" | "onnx.Sum" | "onnx.Max" | "onnx.Min" | "onnx.Mean" => n_operands == 1,
         _ => false,
     };
     is_same.then_some(x)
@@ -96,11 +95,11 @@ fn keeps_elements(module: &Module, op: OpId) -> bool {
         node::constant_ints(module, value)
     };
     match node::name(module, op) {
-        "Slice" => match node::operand(module, op, 4) {
+        "slice" => match node::operand(module, op, 4) {
             None => true,
             Some(_) => ints(4).is_some_and(|steps| steps.iter().all(|step| *step > 0)),
         },
-        "Pad" => ints(1).is_some_and(|pads| pads.iter().all(|pad| *pad == 0)),
+        "pad" => ints(1).is_some_and(|pads| pads.iter().all(|pad| *pad == 0)),
         _ => true,
     }
 }

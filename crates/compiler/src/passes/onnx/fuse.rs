@@ -14,7 +14,7 @@ mod layer_norm;
 mod product;
 mod scaled;
 
-use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
+use tfrt_ir::{Diagnostics, Module, OpId, OpState};
 
 use super::graphs;
 use super::rewrite::Rewrite;
@@ -45,14 +45,10 @@ pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
     }
 }
 
-/// Appends an operation in the place of another one's only result. `opset` is the version of the operator set that
-/// it is of, if it is one of the format's.
-fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState, opset: i64) {
+/// Appends an operation in the place of another one's only result.
+fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = state.result(rewrite.module.value_type(result).clone());
-    if opset > 0 {
-        state = state.attribute("onnx.opset", Attribute::integer(opset, Type::I64));
-    }
     if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
         state = state.attribute("onnx.shapes", shapes.clone());
     }

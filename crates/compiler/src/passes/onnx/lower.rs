@@ -12,7 +12,9 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
 };
 
-use super::{CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, model, rewrite};
+use super::{
+    CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, legalize, model, rewrite,
+};
 use crate::codes;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -138,6 +140,9 @@ fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
     known.extend(left_out);
     known
 }
+
+/// A version of ONNX's operator set in which each operation means its row.
+const NEWEST: i64 = 26;
 
 /// The values of the program by those of the graph.
 type Values = HashMap<ValueId, ValueId>;
@@ -321,6 +326,9 @@ impl Lowering<'_, '_> {
     ) -> Option<OpState> {
         let name = self.module.op(op).name().clone();
         let types = self.result_types(op);
+        if name.starts_with("graph.") {
+            return self.row(op, operands);
+        }
         let Some(short) = name.strip_prefix("onnx.") else {
             return self.kept(op, operands);
         };
@@ -343,7 +351,7 @@ impl Lowering<'_, '_> {
                 state = state.attribute(name, Attribute::symbol(function));
             }
         }
-        list.append(&mut attributes(self.module, op));
+        list.append(&mut attributes(self.module.op(op).attributes()));
         let state = state
             .operands(operands)
             .attribute("attributes", Attribute::array(list))
@@ -351,6 +359,20 @@ impl Lowering<'_, '_> {
                 "opset",
                 Attribute::integer(opset(self.module, op), Type::I64),
             );
+        Some(state)
+    }
+
+    /// Returns the kernel of an operation of dialect `graph`.
+    fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
+        let Some((name, stated)) = legalize::restored(self.module, op) else {
+            self.error(op, "has no kernel");
+            return None;
+        };
+        let state = OpState::new(format!("cpu.onnx.{name}"))
+            .results(self.result_types(op))
+            .operands(operands)
+            .attribute("attributes", Attribute::array(attributes(&stated)))
+            .attribute("opset", Attribute::integer(NEWEST, Type::I64));
         Some(state)
     }
 
@@ -466,9 +488,9 @@ pub(super) fn function(module: &Module, name: &str, region: RegionId, body: Bloc
 }
 
 /// Returns the attributes of an operation as kernels have them: names and values in turn.
-pub(super) fn attributes(module: &Module, op: OpId) -> Vec<Attribute> {
+pub(super) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribute> {
     let mut list = Vec::new();
-    for (name, value) in module.op(op).attributes() {
+    for (name, value) in stated {
         if name.starts_with("onnx.") {
             continue;
         }

@@ -48,13 +48,17 @@ pub(super) fn operand(module: &Module, op: OpId, index: usize) -> Option<ValueId
     (!is_left_out).then_some(value)
 }
 
-/// Returns the name of an operation of the default domain that has results, without the dialect.
+/// Returns the name of the row of an operation that has results: `relu`, `onnx.Clip`; empty if it has none.
 pub(super) fn name(module: &Module, op: OpId) -> &str {
     if module.op(op).results().is_empty() {
         return "";
     }
     let name = module.op(op).name().as_str();
-    name.strip_prefix("onnx.").unwrap_or("")
+    match name.strip_prefix("graph.") {
+        Some(row) => row,
+        None if name.starts_with("onnx.") => name,
+        None => "",
+    }
 }
 
 /// Returns the elements of a value that is a constant tensor.
@@ -112,7 +116,16 @@ pub(super) fn dense_floats(dense: &DenseAttribute) -> Option<Vec<f64>> {
 
 /// Returns the row of an operation, if it has one.
 pub(super) fn row(module: &Module, op: OpId) -> Option<&'static OpDef> {
-    names::onnx::row(module.op(op).name().strip_prefix("onnx.")?)
+    let name = module.op(op).name();
+    match name.strip_prefix("graph.") {
+        Some(row) => tfrt_ops::find(row),
+        None => names::onnx::row(name.strip_prefix("onnx.")?),
+    }
+}
+
+/// Returns the type of elements that an attribute is.
+pub(super) fn ty<'m>(module: &'m Module, op: OpId, name: &str) -> Option<&'m Type> {
+    module.op(op).attribute(name).and_then(Attribute::as_type)
 }
 
 /// Returns the number that a constant of one element is.
@@ -290,8 +303,8 @@ pub(super) fn product(module: &Module, op: OpId, rank: usize) -> Option<Product>
         };
         let mut factors = vec![left];
         match name(module, op) {
-            "Mul" => factors.push(right),
-            "Div" => product.factor /= number(module, right, rank)?,
+            "mul" => factors.push(right),
+            "div" => product.factor /= number(module, right, rank)?,
             _ => return None,
         }
         for value in factors {
@@ -299,8 +312,8 @@ pub(super) fn product(module: &Module, op: OpId, rank: usize) -> Option<Product>
                 product.factor *= number;
                 continue;
             }
-            let inner = only_for_one(module, value, "Mul").or_else(|| {
-                let op = only_for_one(module, value, "Div")?;
+            let inner = only_for_one(module, value, "mul").or_else(|| {
+                let op = only_for_one(module, value, "div")?;
                 number(module, module.op(op).operands()[1], rank).map(|_| op)
             });
             match inner {

@@ -1,4 +1,4 @@
-//! The pointwise operations of ONNX: those that make each element of their result of the elements at the same place.
+//! The pointwise operations: those that make each element of their result of the elements at the same place.
 //!
 //! [`TABLE`] has a row for each: which steps of a program (`cpu.pack.program`) it is, and for which types. The passes that
 //! fuse and lay out ask it.
@@ -16,7 +16,7 @@ use super::node;
 /// What an operation is by its name.
 #[derive(Debug)]
 pub(super) struct Pointwise {
-    /// The name without the dialect.
+    /// The name of its row.
     name: &'static str,
     pub(super) operands: Operands,
     /// The types of its operands; of `Where` those that it chooses from, of `Pow` the base.
@@ -144,42 +144,32 @@ const fn of(name: &'static str, operands: Operands, types: Types, form: Form) ->
 
 /// The operations, in the order of their names.
 static TABLE: &[Pointwise] = &[
-    one("Abs", "abs", Real),
-    one("Acos", "acos", Float),
-    one("Acosh", "acosh", Float),
-    two("Add", "add", Real),
-    two("And", "and", Truth),
-    one("Asin", "asin", Float),
-    one("Asinh", "asinh", Float),
-    one("Atan", "atan", Float),
-    one("Atanh", "atanh", Float),
+    one("abs", "abs", Real),
+    one("acos", "acos", Float),
+    one("acosh", "acosh", Float),
+    two("add", "add", Real),
+    two("and", "and", Truth),
+    one("asin", "asin", Float),
+    one("asinh", "asinh", Float),
+    one("atan", "atan", Float),
+    one("atanh", "atanh", Float),
+    two("bit_and", "bit_and", Integer),
+    one("bit_not", "bit_not", Integer),
+    two("bit_or", "bit_or", Integer),
+    two("bit_xor", "bit_xor", Integer),
+    of("cast", Operands::One, Any, Form::Cast),
+    one("ceil", "ceil", Float),
+    one("cos", "cos", Float),
+    one("cosh", "cosh", Float),
+    two("div", "div", Real),
+    with("elu", "elu", Float, &[Attr("alpha", 1.0)]),
+    compared("eq", "eq", RealOrTruth),
+    one("erf", "erf", Float),
+    one("exp", "exp", Float),
+    one("floor", "floor", Float),
+    compared("ge", "ge", Real),
     of(
-        "BitShift",
-        Operands::Two,
-        Unsigned,
-        Form::Stated(
-            "direction",
-            &[(Text("LEFT"), "shift_left"), (Text("RIGHT"), "shift_right")],
-        ),
-    ),
-    two("BitwiseAnd", "bit_and", Integer),
-    one("BitwiseNot", "bit_not", Integer),
-    two("BitwiseOr", "bit_or", Integer),
-    two("BitwiseXor", "bit_xor", Integer),
-    of("Cast", Operands::One, Any, Form::Cast),
-    one("Ceil", "ceil", Float),
-    with("Celu", "celu", Float, &[Attr("alpha", 1.0)]),
-    of("Clip", Operands::One, Real, Form::Clip),
-    one("Cos", "cos", Float),
-    one("Cosh", "cosh", Float),
-    two("Div", "div", Real),
-    with("Elu", "elu", Float, &[Attr("alpha", 1.0)]),
-    compared("Equal", "eq", RealOrTruth),
-    one("Erf", "erf", Float),
-    one("Exp", "exp", Float),
-    one("Floor", "floor", Float),
-    of(
-        "Gelu",
+        "gelu",
         Operands::One,
         Float,
         Form::Choice(
@@ -187,84 +177,96 @@ static TABLE: &[Pointwise] = &[
             &[(Text("none"), "gelu"), (Text("tanh"), "gelu_tanh")],
         ),
     ),
-    compared("Greater", "gt", Real),
-    compared("GreaterOrEqual", "ge", Real),
+    compared("gt", "gt", Real),
     with(
-        "HardSigmoid",
+        "hard_sigmoid",
         "hard_sigmoid",
         Float,
         &[Attr("alpha", 0.2), Attr("beta", 0.5)],
     ),
-    one("HardSwish", "hard_swish", Float),
-    one("Identity", "identity", Any),
+    one("identity", "identity", Any),
     of(
-        "IsInf",
+        "is_inf",
         Operands::One,
         Float,
-        Form::Question(
-            "is_inf",
-            &[Flag("detect_positive", 1), Flag("detect_negative", 1)],
+        Form::Question("is_inf", &[Flag("positive", 1), Flag("negative", 1)]),
+    ),
+    of(
+        "is_nan",
+        Operands::One,
+        Float,
+        Form::Question("is_nan", &[]),
+    ),
+    compared("le", "le", Real),
+    with("leaky_relu", "leaky_relu", Float, &[Attr("alpha", 0.01)]),
+    one("log", "log", Float),
+    compared("lt", "lt", Real),
+    two("mul", "mul", Real),
+    one("neg", "neg", Real),
+    one("not", "not", Truth),
+    of(
+        "onnx.BitShift",
+        Operands::Two,
+        Unsigned,
+        Form::Stated(
+            "direction",
+            &[(Text("LEFT"), "shift_left"), (Text("RIGHT"), "shift_right")],
         ),
     ),
-    of("IsNaN", Operands::One, Float, Form::Question("is_nan", &[])),
-    with("LeakyRelu", "leaky_relu", Float, &[Attr("alpha", 0.01)]),
-    compared("Less", "lt", Real),
-    compared("LessOrEqual", "le", Real),
-    one("Log", "log", Float),
-    many("Max", "max", Real, false),
-    many("Mean", "add", Float, true),
-    many("Min", "min", Real, false),
-    one("Mish", "mish", Float),
-    of(
-        "Mod",
-        Operands::Two,
-        Real,
-        Form::Choice("fmod", &[(Number(0), "mod"), (Number(1), "rem")]),
-    ),
-    two("Mul", "mul", Real),
-    one("Neg", "neg", Real),
-    one("Not", "not", Truth),
-    two("Or", "or", Truth),
-    of("PRelu", Operands::Onto, Real, Form::Step("prelu", &[])),
-    of("Pow", Operands::Two, Real, Form::Power),
-    one("Reciprocal", "reciprocal", Float),
-    one("Relu", "relu", Real),
-    one("Round", "round", Float),
+    with("onnx.Celu", "celu", Float, &[Attr("alpha", 1.0)]),
+    of("onnx.Clip", Operands::One, Real, Form::Clip),
+    one("onnx.HardSwish", "hard_swish", Float),
+    many("onnx.Max", "max", Real, false),
+    many("onnx.Mean", "add", Float, true),
+    many("onnx.Min", "min", Real, false),
+    one("onnx.Mish", "mish", Float),
+    of("onnx.PRelu", Operands::Onto, Real, Form::Step("prelu", &[])),
     with(
-        "Selu",
+        "onnx.Selu",
         "selu",
         Float,
         &[Attr("alpha", 1.673_263_2), Attr("gamma", 1.050_701)],
     ),
     with(
-        "Shrink",
+        "onnx.Shrink",
         "shrink",
         Real,
         &[Attr("lambd", 0.5), Attr("bias", 0.0)],
     ),
-    one("Sigmoid", "sigmoid", Float),
-    one("Sign", "sign", Real),
-    one("Sin", "sin", Float),
-    one("Sinh", "sinh", Float),
-    one("Softplus", "softplus", Float),
-    one("Softsign", "softsign", Float),
-    one("Sqrt", "sqrt", Float),
-    two("Sub", "sub", Real),
-    many("Sum", "add", Real, false),
-    with("Swish", "swish", Float, &[Attr("alpha", 1.0)]),
-    one("Tan", "tan", Float),
-    one("Tanh", "tanh", Float),
+    one("onnx.Softsign", "softsign", Float),
+    many("onnx.Sum", "add", Real, false),
+    with("onnx.Swish", "swish", Float, &[Attr("alpha", 1.0)]),
     with(
-        "ThresholdedRelu",
+        "onnx.ThresholdedRelu",
         "thresholded_relu",
         Float,
         &[Attr("alpha", 1.0)],
     ),
-    of("Where", Operands::Three, Any, Form::Step("select", &[])),
-    two("Xor", "xor", Truth),
+    two("or", "or", Truth),
+    of("pow", Operands::Two, Real, Form::Power),
+    one("reciprocal", "reciprocal", Float),
+    one("relu", "relu", Real),
+    of(
+        "rem",
+        Operands::Two,
+        Real,
+        Form::Choice("truncated", &[(Number(0), "mod"), (Number(1), "rem")]),
+    ),
+    one("round", "round", Float),
+    of("select", Operands::Three, Any, Form::Step("select", &[])),
+    one("sigmoid", "sigmoid", Float),
+    one("sign", "sign", Real),
+    one("sin", "sin", Float),
+    one("sinh", "sinh", Float),
+    one("softplus", "softplus", Float),
+    one("sqrt", "sqrt", Float),
+    two("sub", "sub", Real),
+    one("tan", "tan", Float),
+    one("tanh", "tanh", Float),
+    two("xor", "xor", Truth),
 ];
 
-/// Returns what an operation of this name is, without the dialect, if it is pointwise.
+/// Returns what an operation of this row is, if it is pointwise.
 pub(super) fn of_name(name: &str) -> Option<&'static Pointwise> {
     let index = TABLE.binary_search_by_key(&name, |row| row.name).ok()?;
     TABLE.get(index)
@@ -311,10 +313,6 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     let &[result] = data.results() else {
         return None;
     };
-    // Before version 7 operands were broadcast in another way.
-    let is_new = node::int(module, op, "onnx.opset", 7) >= 7
-        && data.attribute("broadcast").is_none()
-        && data.attribute("axis").is_none();
     let given = operands(module, op)?;
     let fits = match row.operands {
         Operands::One => given.len() == 1 || matches!(row.form, Form::Clip),
@@ -322,7 +320,7 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
         Operands::Many => true,
         Operands::Three => given.len() == 3,
     };
-    if !is_new || !fits || (row.operands == Operands::Onto && !is_onto(module, &given)) {
+    if !fits || (row.operands == Operands::Onto && !is_onto(module, &given)) {
         return None;
     }
     let element = |value: ValueId| node::element(module.value_type(value));
@@ -374,10 +372,10 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
         Form::Clip => clip(module, op),
         Form::Power => power(module, &given, &own),
         Form::Cast => {
-            let to = node::element_type(node::int(module, op, "to", 0))?;
+            let to = node::ty(module, op, "to")?;
             let mut step = Step::new("cast", all());
             step.parameters = format!(" {to}");
-            (to == made).then_some(vec![step])
+            (*to == made).then_some(vec![step])
         }
     }
 }
@@ -385,7 +383,7 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
 /// Returns the operands, all of which must be there; those of `Clip` behind the first are left to [`clip`].
 fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
     let n_operands = match node::name(module, op) {
-        "Clip" => 1,
+        "onnx.Clip" => 1,
         _ => module.op(op).operands().len(),
     };
     (0..n_operands)
@@ -550,6 +548,6 @@ mod tests {
         for row in TABLE {
             assert!(std::ptr::eq(of_name(row.name).unwrap(), row));
         }
-        assert!(of_name("Softmax").is_none() && of_name("").is_none());
+        assert!(of_name("softmax").is_none() && of_name("").is_none());
     }
 }

@@ -121,31 +121,35 @@ impl Inference<'_> {
         let data = module.op(op);
         let inner = scope::region_blocks(module, op);
         let (mut visited, mut found) = (HashSet::new(), Facts::new());
-        if let Some(name) = data.name().strip_prefix("onnx.") {
-            let attributes = OpAttrs { module, op };
-            // Where no version is stated, it is the newest.
-            let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
-            if let Some(row) = names::onnx::find(name, version, &attributes) {
-                let inputs = (0..data.operands().len()).map(|index| {
-                    let value = node::operand(module, op, index)?;
-                    Some(self.of(value))
-                });
-                let inputs: Vec<Option<Fact>> = inputs.collect();
-                let attrs = tfrt_ops::Attrs::new(&row.attrs, row.op.attrs);
-                let mut regions = |index: usize, arguments: &[Fact]| {
-                    let Some(&block) = inner.get(index) else {
-                        return Facts::new();
-                    };
-                    if self.depth >= MOST_NESTED {
-                        return Facts::new();
-                    }
-                    visited.insert(block);
-                    self.region(block, arguments)
-                };
-                let n_results = data.results().len();
-                found = tfrt_ops::infer(row.op, &inputs, attrs, n_results, &mut regions)
-                    .unwrap_or_default();
+        let attributes = OpAttrs { module, op };
+        let row = match data.name().strip_prefix("onnx.") {
+            Some(name) => {
+                // Where no version is stated, it is the newest.
+                let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
+                names::onnx::find(name, version, &attributes)
             }
+            None => node::row(module, op).map(|row| names::Found::of(row, &attributes)),
+        };
+        if let Some(row) = row {
+            let inputs = (0..data.operands().len()).map(|index| {
+                let value = node::operand(module, op, index)?;
+                Some(self.of(value))
+            });
+            let inputs: Vec<Option<Fact>> = inputs.collect();
+            let attrs = tfrt_ops::Attrs::new(&row.attrs, row.op.attrs);
+            let mut regions = |index: usize, arguments: &[Fact]| {
+                let Some(&block) = inner.get(index) else {
+                    return Facts::new();
+                };
+                if self.depth >= MOST_NESTED {
+                    return Facts::new();
+                }
+                visited.insert(block);
+                self.region(block, arguments)
+            };
+            let n_results = data.results().len();
+            let results = tfrt_ops::infer(row.op, &inputs, attrs, n_results, &mut regions);
+            found = results.unwrap_or_default();
         }
         for block in inner {
             if !visited.contains(&block) {

@@ -14,6 +14,7 @@
 //! | `Scatter` | all | `ScatterElements` |
 //! | `Dropout` | 12 | `Identity`, where nobody asks for the mask |
 //! | `BatchNormalization` | 14 | without `spatial`, where only the result is asked for |
+//! | `Softmax`, `LogSoftmax` | 13 | the same, where the axis is the last one |
 //! | `RoiAlign` | 16 | with the coordinates that it had |
 //! | `GridSample` | 20 | `linear` and `cubic` for what was called otherwise |
 //!
@@ -231,6 +232,11 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
             change.n_results = 1;
             (!is_training && is_spatial).then(|| change.without(&["spatial"]))
         }
+        "Softmax" | "LogSoftmax" => {
+            // Of the last dimension both forms say the same.
+            let is_last = data.attribute("axis").and_then(Attribute::as_i64) == Some(-1);
+            is_last.then(|| change(13))
+        }
         "RoiAlign" => Some(change(16).with("coordinate_transformation_mode", "output_half_pixel")),
         "GridSample" => match data.attribute("mode").map(|mode| mode.as_str()) {
             None | Some(Some("bilinear")) => Some(change(20).with("mode", "linear")),
@@ -243,7 +249,9 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
 }
 
 /// Operations with the version from which on they stay as they are.
-const RULES: [(i64, &str); 25] = [
+const RULES: [(i64, &str); 27] = [
+    (13, "LogSoftmax"),
+    (13, "Softmax"),
     (13, "Squeeze"),
     (13, "Unsqueeze"),
     (13, "ReduceSum"),

@@ -7,7 +7,7 @@ use crate::passes::testing::check;
 #[test]
 fn constants_are_written_with_the_shape_that_they_are_used_with() {
     check(
-        "onnx-upgrade,onnx-shapes,onnx-fold",
+        "onnx-upgrade,legalize,onnx-shapes,onnx-fold",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<2x3x4x4xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[2 : i64, 3 : i64, 4 : i64, 4 : i64]]} {
@@ -29,9 +29,9 @@ fn constants_are_written_with_the_shape_that_they_are_used_with() {
               %0 = "onnx.Constant"() {value = dense<[0, 0, -1]> : tensor<3xi64>} : () -> tensor<3xi64>
               %1 = "onnx.Constant"() {value = dense<[[[1.000000e+00]], [[2.000000e+00]], [[3.000000e+00]]]> : tensor<3x1x1xf32>} : () -> tensor<3x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x3x1x1xf32>} : () -> tensor<2x3x1x1xf32>
-              %3 = "onnx.Mul"(%arg0, %1) : (tensor<2x3x4x4xf32>, tensor<3x1x1xf32>) -> tensor<2x3x4x4xf32>
-              %4 = "onnx.Add"(%3, %2) : (tensor<2x3x4x4xf32>, tensor<2x3x1x1xf32>) -> tensor<2x3x4x4xf32>
-              %5 = "onnx.Reshape"(%4, %0) : (tensor<2x3x4x4xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
+              %3 = "graph.mul"(%arg0, %1) : (tensor<2x3x4x4xf32>, tensor<3x1x1xf32>) -> tensor<2x3x4x4xf32>
+              %4 = "graph.add"(%3, %2) : (tensor<2x3x4x4xf32>, tensor<2x3x1x1xf32>) -> tensor<2x3x4x4xf32>
+              %5 = "graph.reshape"(%4, %0) : (tensor<2x3x4x4xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
               tfrt.return %5 : tensor<2x3x16xf32>
             }
         "#]],

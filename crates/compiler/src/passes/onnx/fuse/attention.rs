@@ -11,8 +11,8 @@
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
+use super::super::node;
 use super::super::rewrite::Rewrite;
-use super::super::{lower, node};
 
 /// Puts the kernel in the place of what it does.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
@@ -32,7 +32,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
                     .operands(inputs)
                     .attribute("heads", Attribute::integer(found.heads, Type::I64))
                     .attribute("scale", Attribute::f32(scale));
-                super::replace(&mut rewrite, op, state, 0);
+                super::replace(&mut rewrite, op, state);
             }
         }
     }
@@ -49,21 +49,13 @@ struct Found {
 
 /// Returns the attention that ends with an operation, which lays heads side by side.
 fn attention(module: &Module, op: OpId) -> Option<Found> {
-    if node::name(module, op) != "Reshape" {
+    if node::name(module, op) != "reshape" {
         return None;
     }
     let turned = node::operand(module, op, 0)?;
     let mixed = transposed(module, turned, &[0, 2, 1, 3])?;
     let [weights, values] = product(module, mixed)?;
-    let softmax = node::only_for_one(module, weights, "Softmax")?;
-    let default = if lower::opset(module, softmax) < 13 {
-        1
-    } else {
-        -1
-    };
-    if ![-1, 3].contains(&node::int(module, softmax, "axis", default)) {
-        return None;
-    }
+    let softmax = softmax(module, weights)?;
     let masked = node::operand(module, softmax, 0)?;
     let (scores, scale, mask) = scores(module, masked)?;
     let [queries, keys] = product(module, scores)?;
@@ -93,22 +85,36 @@ fn attention(module: &Module, op: OpId) -> Option<Found> {
     .filter(|_| scale.is_finite())
 }
 
+/// Returns the softmax along the last of four dimensions that makes a value for one user alone.
+fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
+    let last = [-1, 3];
+    if let Some(op) = node::only_for_one(module, value, "softmax") {
+        let fits = last.contains(&node::int(module, op, "axis", -1))
+            && node::int(module, op, "log", 0) == 0;
+        return fits.then_some(op);
+    }
+    // Before version 13 it went over all dimensions from the axis on, which is the same for the last one.
+    let op = node::only_for_one(module, value, "onnx.Softmax")?;
+    last.contains(&node::int(module, op, "axis", 1))
+        .then_some(op)
+}
+
 /// Returns what a transposition of this order is of.
 fn operand_of(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
     let op = module.defining_op(value)?;
-    let is_it = node::name(module, op) == "Transpose" && node::ints(module, op, "perm")? == order;
+    let is_it = node::name(module, op) == "transpose" && node::ints(module, op, "perm")? == order;
     is_it.then(|| node::operand(module, op, 0))?
 }
 
 /// The same, if the result has one user.
 fn transposed(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
-    node::only_for_one(module, value, "Transpose")?;
+    node::only_for_one(module, value, "transpose")?;
     operand_of(module, value, order)
 }
 
 /// Returns the factors of a product of matrices of `f32` that has one user, both of four dimensions.
 fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
-    let op = node::only_for_one(module, value, "MatMul")?;
+    let op = node::only_for_one(module, value, "dot")?;
     let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
     let fits = |value: &ValueId| {
         node::is_f32(module, *value)
@@ -128,7 +134,7 @@ fn columns(module: &Module, value: ValueId) -> Option<ValueId> {
 /// Returns what is multiplied by a number, and the number.
 fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
     let of = |name| node::only_for_one(module, value, name);
-    let product = of("Mul").or_else(|| of("Div"));
+    let product = of("mul").or_else(|| of("div"));
     match product.and_then(|op| node::product(module, op, 4)) {
         Some(product) if product.values.len() == 1 => (product.values[0], product.factor),
         _ => (value, 1.0),
@@ -137,7 +143,7 @@ fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
 
 /// Returns scores, their factor, and what is added to them.
 fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<ValueId>)> {
-    let Some(op) = node::only_for_one(module, value, "Add") else {
+    let Some(op) = node::only_for_one(module, value, "add") else {
         let (scores, scale) = unscaled(module, value);
         return Some((scores, scale, None));
     };
@@ -157,7 +163,7 @@ fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<Value
 /// Returns what is cut into heads, how many there are, and how wide they are.
 fn parted(module: &Module, value: ValueId) -> Option<(ValueId, [i64; 2])> {
     let op = module.defining_op(value)?;
-    if node::name(module, op) != "Reshape" {
+    if node::name(module, op) != "reshape" {
         return None;
     }
     let whole = node::operand(module, op, 0)?;
@@ -185,7 +191,7 @@ fn keeps_rows(module: &Module, op: OpId, value: ValueId, rank: usize) -> bool {
         return false;
     }
     let wanted = node::operand(module, op, 1).and_then(|shape| node::constant_ints(module, shape));
-    let copies = node::int(module, op, "allowzero", 0) == 0;
+    let copies = node::int(module, op, "allow_zero", 0) == 0;
     if copies && wanted.is_some_and(|wanted| wanted.starts_with(&[0, 0])) {
         return true;
     }

@@ -66,7 +66,7 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
 fn is_alone(module: &Module, op: OpId) -> bool {
     let data = module.op(op);
     let mut values = data.operands().iter().chain(data.results());
-    node::name(module, op) != "Identity" && values.all(|value| node::is_f32(module, *value))
+    node::name(module, op) != "identity" && values.all(|value| node::is_f32(module, *value))
 }
 
 /// Appends the program of operations, of which the last gives the result.

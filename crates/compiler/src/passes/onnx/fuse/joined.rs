@@ -34,7 +34,7 @@ fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
     let shape = node::shape(module, *parts.first()?)?;
     let own = *shape.last()?;
     let ty = |value: ValueId| module.value_type(value);
-    let fits = node::name(module, concat) == "Concat"
+    let fits = node::name(module, concat) == "concat"
         && [3, -1].contains(&node::int(module, concat, "axis", 0))
         && module.users(image).count() == 1
         && (2..=MOST_PARTS).contains(&parts.len())
@@ -75,7 +75,7 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
         }
         pooled.push(rewrite.add(state.result(own_type.clone()), op));
     }
-    let mut state = OpState::new("onnx.Concat").operands(pooled).result(ty);
+    let mut state = OpState::new("graph.concat").operands(pooled).result(ty);
     for (name, value) in stated(rewrite.module, concat) {
         state = state.attribute(name, value);
     }

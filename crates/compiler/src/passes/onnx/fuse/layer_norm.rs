@@ -20,11 +20,12 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
                     reason = "it was a number of this type"
                 )]
                 let epsilon = found.epsilon as f32;
-                let state = OpState::new("onnx.LayerNormalization")
+                let state = OpState::new("graph.norm")
                     .operands(operands)
+                    .attribute("kind", Attribute::string("layer"))
                     .attribute("axis", Attribute::integer(-1, Type::I64))
                     .attribute("epsilon", Attribute::f32(epsilon));
-                super::replace(&mut rewrite, op, state, 17);
+                super::replace(&mut rewrite, op, state);
             }
         }
     }
@@ -51,24 +52,24 @@ fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
         return None;
     }
     match node::name(module, op) {
-        "Add" => node::pairs(module, op)
+        "add" => node::pairs(module, op)
             .into_iter()
             .flatten()
             .find_map(|(product, shift)| {
                 let shift = per_column(shift)?;
-                let op = node::only_for_one(module, product, "Mul")?;
+                let op = node::only_for_one(module, product, "mul")?;
                 let found = scaled(module, op, &per_column)?;
                 Some(Found {
                     shift: Some(shift),
                     ..found
                 })
             }),
-        "Mul" => {
+        "mul" => {
             let found = scaled(module, op, &per_column)?;
             let mut users = module.users(result);
             let is_shifted = |user: OpId| {
                 let mut operands = module.op(user).operands().iter();
-                node::name(module, user) == "Add"
+                node::name(module, user) == "add"
                     && operands.any(|value| per_column(*value).is_some())
             };
             let only = users.next().filter(|_| users.next().is_none());
@@ -102,12 +103,12 @@ fn scaled(
 
 /// Returns x and ε of `(x - mean) / √(variance + ε)`.
 fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
-    let quotient = node::only_for_one(module, value, "Div")?;
+    let quotient = node::only_for_one(module, value, "div")?;
     let &[centred, root] = module.op(quotient).operands() else {
         return None;
     };
-    let root = node::only_for_one(module, root, "Sqrt")?;
-    let sum = node::only_for_one(module, node::operand(module, root, 0)?, "Add")?;
+    let root = node::only_for_one(module, root, "sqrt")?;
+    let sum = node::only_for_one(module, node::operand(module, root, 0)?, "add")?;
     let rank = node::shape(module, value)?.len();
     let (variance, epsilon) =
         node::pairs(module, sum)
@@ -119,8 +120,8 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
             })?;
     let squares = mean_of(module, variance, rank)?;
     let n_users = match (
-        node::only_for_one(module, squares, "Pow"),
-        node::only_for_one(module, squares, "Mul"),
+        node::only_for_one(module, squares, "pow"),
+        node::only_for_one(module, squares, "mul"),
     ) {
         (Some(power), _) => {
             let &[base, exponent] = module.op(power).operands() else {
@@ -139,7 +140,7 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
     let &[x, mean] = module.op(difference).operands() else {
         return None;
     };
-    let is_centred = node::name(module, difference) == "Sub"
+    let is_centred = node::name(module, difference) == "sub"
         && mean_of(module, mean, rank) == Some(x)
         && node::is_f32(module, x)
         && node::shape(module, x)?.len() == rank;
@@ -148,12 +149,14 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
 
 /// Returns the value whose mean over the last dimension, which is kept, another one is for one user alone.
 fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
-    let op = node::only_for_one(module, value, "ReduceMean")?;
+    let op = node::only_for_one(module, value, "reduce")?;
     let axes = match node::operand(module, op, 1) {
         Some(axes) => node::constant_ints(module, axes)?,
         None => node::ints(module, op, "axes")?,
     };
     let last = i64::try_from(rank).ok()?.checked_sub(1)?;
     let is_last = axes == [-1] || axes == [last];
-    (is_last && node::int(module, op, "keepdims", 1) == 1).then(|| node::operand(module, op, 0))?
+    let is_mean = node::text(module, op, "kind") == "mean";
+    (is_last && is_mean && node::int(module, op, "keep", 1) == 1)
+        .then(|| node::operand(module, op, 0))?
 }

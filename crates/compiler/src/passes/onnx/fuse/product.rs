@@ -10,8 +10,8 @@ pub(super) fn pack(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         let made = match node::name(rewrite.module, op) {
-            "MatMul" => matmul(&mut rewrite, op),
-            "Gemm" => gemm(&mut rewrite, op),
+            "dot" => matmul(&mut rewrite, op),
+            "onnx.Gemm" => gemm(&mut rewrite, op),
             _ => None,
         };
         if made.is_none() {
@@ -32,6 +32,10 @@ fn matmul(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (left, right) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
     matrix(module, right)?;
+    let is_turned = |name| node::int(module, op, name, 0) != 0;
+    if is_turned("transpose_a") || is_turned("transpose_b") {
+        return None;
+    }
     // A list on the left would have a dimension less in the result.
     let rank = node::shape(module, left)?.len();
     if rank < 2 || !node::is_f32(module, left) {
@@ -113,8 +117,8 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
     for op in module.block(block).operations().to_vec() {
         let done = match node::name(module, op) {
             // Of more or fewer operands it is neither.
-            "Add" | "Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
-            "Relu" | "Clip" | "Gelu" => activation(module, op),
+            "add" | "onnx.Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
+            "relu" | "onnx.Clip" | "gelu" => activation(module, op),
             _ => None,
         };
         match done {
@@ -205,9 +209,9 @@ fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
     let value = node::operand(module, op, 0)?;
     let made = open_product(module, value)?;
     let name = match node::name(module, op) {
-        "Relu" => "relu",
-        "Gelu" if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
-        "Gelu" => "gelu",
+        "relu" => "relu",
+        "gelu" if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
+        "gelu" => "gelu",
         _ => {
             let bound =
                 |index: usize| node::constant_number(module, node::operand(module, op, index)?);

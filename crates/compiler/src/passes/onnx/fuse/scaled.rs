@@ -64,14 +64,14 @@ struct Found {
 }
 
 fn found(module: &Module, product: OpId) -> Option<Found> {
-    let (image, factors) = scaled(module, product, "Mul")?;
+    let (image, factors) = scaled(module, product, "mul")?;
     let sum = only_user(module, product)?;
-    let (_, summands) = scaled(module, sum, "Add")?;
+    let (_, summands) = scaled(module, sum, "add")?;
     let channels = |list: ValueId| node::shape(module, list);
     if channels(factors) != channels(summands) {
         return None;
     }
-    let relu = only_user(module, sum).filter(|op| node::name(module, *op) == "Relu");
+    let relu = only_user(module, sum).filter(|op| node::name(module, *op) == "relu");
     Some(Found {
         image,
         lists: [factors, summands],
@@ -93,8 +93,7 @@ fn scaled(module: &Module, op: OpId, name: &str) -> Option<(ValueId, ValueId)> {
         && shape.len() == 4
         && lens.len() == 1
         && lens[0] > 0
-        && shape[3] == lens[0]
-        && node::int(module, op, "onnx.opset", 7) >= 7;
+        && shape[3] == lens[0];
     fits.then_some((image, list))
 }
 
@@ -113,7 +112,7 @@ fn join(module: &Module, image: ValueId, parts: &mut Vec<ValueId>) {
     let mut left = vec![image];
     while let Some(value) = left.pop() {
         let joined = module.defining_op(value).filter(|op| {
-            node::name(module, *op) == "Concat"
+            node::name(module, *op) == "concat"
                 && [3, -1].contains(&node::int(module, *op, "axis", 0))
                 && parts.len() + left.len() + module.op(*op).operands().len() <= MOST_PARTS
         });

@@ -9,7 +9,7 @@ mod recognised;
 #[test]
 fn layers_become_one_product_each() {
     check(
-        "onnx-shapes,onnx-fuse,lower-onnx",
+        "legalize,onnx-shapes,onnx-fuse,lower-onnx",
         r#"func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
@@ -42,7 +42,7 @@ fn layers_become_one_product_each() {
 #[test]
 fn chains_become_programs() {
     check(
-        "onnx-shapes,onnx-fuse,lower-onnx",
+        "legalize,onnx-shapes,onnx-fuse,lower-onnx",
         r#"func.func @main(%x: tensor<?x4xf32>, %n: tensor<4xi64>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
                onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["N", 4 : i64], [4 : i64]]} {
              %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
@@ -66,7 +66,7 @@ fn chains_become_programs() {
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
               %0 = "cpu.graph.elementwise"(%arg3, %arg0, %arg2) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
-              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 1} : (!t.tensor) -> !t.tensor
+              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 26} : (!t.tensor) -> !t.tensor
               %2 = "cpu.graph.elementwise"(%arg4, %0, %1) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
               tfrt.return %2, %1 : !t.tensor, !t.tensor
             }
@@ -77,7 +77,7 @@ fn chains_become_programs() {
 #[test]
 fn joined_images_are_read_where_they_are() {
     check(
-        "onnx-shapes,onnx-layout,onnx-fuse",
+        "legalize,onnx-shapes,onnx-layout,onnx-fuse",
         r#"func.func @main(%x: tensor<1x32x8x8xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y", "z"], onnx.input_dims = [[1 : i64, 32 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
@@ -101,7 +101,7 @@ fn joined_images_are_read_where_they_are() {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
-              %3 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
+              %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
               %4 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
               %5 = "cpu.graph.conv"(%3, %4) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.graph.filter) -> tensor<1x8x8x32xf32>
               %6 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
@@ -112,8 +112,8 @@ fn joined_images_are_read_where_they_are() {
               %11 = "cpu.graph.joined"(%10, %8, %9) {activation = "none"} : (!cpu.graph.filter, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
               %12:2 = "cpu.pack.norm"(%2, %2, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>) -> (tensor<96xf32>, tensor<96xf32>)
               %13 = "cpu.graph.scale"(%12#0, %12#1, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
-              %14 = "onnx.Transpose"(%11) {onnx.opset = 13, perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
-              %15 = "onnx.Transpose"(%13) {onnx.opset = 13, perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
+              %14 = "graph.transpose"(%11) {perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
+              %15 = "graph.transpose"(%13) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
               tfrt.return %14, %15 : tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>
             }
         "#]],
@@ -132,20 +132,21 @@ fn programs(ty: &str, lines: &str) -> Vec<String> {
            tfrt.return %r : {made}
          }}"
     );
-    let found = run("onnx-fuse", &text);
+    let found = run("legalize,onnx-fuse", &text);
     assert!(found.starts_with("func.func"), "{found}");
     let operations = found.lines().filter_map(|line| {
         let line = line.trim();
         match line.split_once("steps = ") {
             Some((_, steps)) => Some(steps.split_once('}')?.0.to_owned()),
             None => {
-                let (_, operation) = line.split_once("\"onnx.")?;
-                Some(operation.split_once('"')?.0.to_owned())
+                let is_operation = line.contains("= \"graph.") || line.contains("= \"onnx.");
+                let name = line.split('"').nth(1).filter(|_| is_operation)?;
+                Some(name.trim_start_matches("graph.").to_owned())
             }
         }
     });
     operations
-        .filter(|operation| operation != "Constant")
+        .filter(|operation| operation != "onnx.Constant")
         .collect()
 }
 
@@ -190,7 +191,7 @@ fn numbers_leave_a_value_that_says_of_which_type_and_shape_they_are() {
             "[\"select a0 a1 a2\", \"mul s0 a3\", \"add s1 5e0\", \"neg s2\"]",
             // It gives the result a dimension.
             "[\"add a0 a1\", \"neg s0\"]",
-            "Concat",
+            "concat",
         ]
     );
 }
@@ -206,12 +207,12 @@ fn an_operation_that_nothing_joins_is_a_program_of_f32_alone() {
     };
     assert_eq!(
         (mish("f32"), mish("f64")),
-        ("[\"mish a0\"]".to_owned(), "Mish".to_owned())
+        ("[\"mish a0\"]".to_owned(), "onnx.Mish".to_owned())
     );
     let less = "%r = \"onnx.Less\"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>";
-    assert_eq!(one("f32", less), "Less");
+    assert_eq!(one("f32", less), "lt");
     let identity = "%r = \"onnx.Identity\"(%x) : (tensor<4xf32>) -> tensor<4xf32>";
-    assert_eq!(one("f32", identity), "Identity");
+    assert_eq!(one("f32", identity), "identity");
 }
 
 #[test]
@@ -219,41 +220,41 @@ fn what_may_fail_or_is_of_other_types_stays_as_it_is() {
     for (line, wanted) in [
         (
             "%r = \"onnx.Gelu\"(%t) {approximate = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
-            "Gelu",
+            "gelu",
         ),
         (
             "%r = \"onnx.Elu\"(%t) {alpha = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
-            "Elu",
+            "elu",
         ),
         (
-            "%r = \"onnx.Add\"(%t, %t) {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
-            "Add",
+            "%r = \"onnx.Add\"(%t, %t) {axis = 0 : i64, onnx.opset = 6 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+            "onnx.Add",
         ),
         (
             "%r = \"onnx.Clip\"(%t, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
-            "Clip",
+            "onnx.Clip",
         ),
         (
             "%r = \"onnx.Cast\"(%t) {to = 8 : i64} : (tensor<4xf32>) -> tensor<4x!onnx.string>",
-            "Cast",
+            "cast",
         ),
         (
             "%r = \"onnx.Cast\"(%t) {to = 17 : i64} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>",
-            "Cast",
+            "cast",
         ),
         // One exponent is calculated with in another way than many.
         (
             "%r = \"onnx.Pow\"(%t, %e) : (tensor<4xf32>, tensor<?xf32>) -> tensor<4xf32>",
-            "Pow",
+            "pow",
         ),
         // It may have more dimensions than the elements.
         (
             "%r = \"onnx.PRelu\"(%t, %e) : (tensor<4xf32>, tensor<?xf32>) -> tensor<?xf32>",
-            "PRelu",
+            "onnx.PRelu",
         ),
         (
             "%r = \"onnx.Tanh\"(%u) : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>",
-            "Tanh",
+            "tanh",
         ),
     ] {
         let line = format!(

@@ -17,7 +17,7 @@ pub(super) fn normalisation(
     op: OpId,
 ) -> Option<()> {
     let module = &*rewrite.module;
-    let is_plain = node::int(module, op, "training_mode", 0) == 0
+    let is_plain = node::int(module, op, "training", 0) == 0
         && node::int(module, op, "spatial", 1) != 0
         && module.op(op).results().len() == 1;
     if !is_plain {
@@ -73,16 +73,14 @@ pub(super) fn scaling(
     let (x, constant) = match node::constant(module, right) {
         Some(constant) => (left, constant),
         // A constant minus an image is no image plus something.
-        None if name == "Sub" => return None,
+        None if name == "sub" => return None,
         None => (right, node::constant(module, left)?),
     };
     let shape = node::shape(module, x)?;
     let &[_, channels, _, _] = &shape[..] else {
         return None;
     };
-    // Before version 7 operands were broadcast in another way.
-    let fits = ["Add", "Mul", "Sub", "Sum"].contains(&name)
-        && node::int(module, op, "onnx.opset", 7) >= 7
+    let fits = ["add", "mul", "sub", "onnx.Sum"].contains(&name)
         && images.is_native(x)
         && channels > 0
         && node::is_f32(module, x)
@@ -99,14 +97,11 @@ pub(super) fn scaling(
     };
     let list = rewrite.constant(list, op);
     let steps = match name {
-        "Mul" => [Some(list), None],
-        "Sub" => {
+        "mul" => [Some(list), None],
+        "sub" => {
             let ty = rewrite.module.value_type(list).clone();
-            let negative = OpState::new("onnx.Neg").operand(list).result(ty);
-            [
-                None,
-                Some(rewrite.add(negative.attribute("onnx.opset", opset()), op)),
-            ]
+            let negative = OpState::new("graph.neg").operand(list).result(ty);
+            [None, Some(rewrite.add(negative, op))]
         }
         _ => [None, Some(list)],
     };
@@ -169,19 +164,16 @@ fn scale(
         next = after(rewrite, before, next, op);
     }
     let ty = permuted(rewrite.module.value_type(result), LAST);
-    let step = |name: &str, left: ValueId, right: ValueId| {
-        OpState::new(name)
-            .operands([left, right])
-            .attribute("onnx.opset", opset())
-    };
+    let step =
+        |name: &str, left: ValueId, right: ValueId| OpState::new(name).operands([left, right]);
     let state = match (next.factors, next.summands) {
         (Some(factors), Some(summands)) => {
-            let product = step("onnx.Mul", next.image, factors).result(ty);
+            let product = step("graph.mul", next.image, factors).result(ty);
             let product = rewrite.add(product, op);
-            step("onnx.Add", product, summands)
+            step("graph.add", product, summands)
         }
-        (Some(factors), None) => step("onnx.Mul", next.image, factors),
-        (None, Some(summands)) => step("onnx.Add", next.image, summands),
+        (Some(factors), None) => step("graph.mul", next.image, factors),
+        (None, Some(summands)) => step("graph.add", next.image, summands),
         (None, None) => return,
     };
     finish(rewrite, images, op, result, state);
@@ -195,15 +187,15 @@ fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -
         (Some(left), Some(right)) => Some(both(rewrite, name, [left, right], like)),
         (left, right) => left.or(right),
     };
-    let factors = with("onnx.Mul", first.factors, second.factors);
+    let factors = with("graph.mul", first.factors, second.factors);
     let summands = match (first.summands, second.factors) {
-        (Some(summands), Some(factors)) => with("onnx.Mul", Some(summands), Some(factors)),
+        (Some(summands), Some(factors)) => with("graph.mul", Some(summands), Some(factors)),
         (summands, _) => summands,
     };
     Scaled {
         image: first.image,
         factors,
-        summands: with("onnx.Add", summands, second.summands),
+        summands: with("graph.add", summands, second.summands),
     }
 }
 
@@ -228,13 +220,13 @@ fn into_filter(
         let [.., scale, shift, _, _] = &mut operands[..] else {
             return;
         };
-        *scale = both(rewrite, "onnx.Mul", [*scale, factors], like);
-        *shift = both(rewrite, "onnx.Mul", [*shift, factors], like);
+        *scale = both(rewrite, "graph.mul", [*scale, factors], like);
+        *shift = both(rewrite, "graph.mul", [*shift, factors], like);
     }
     if let Some(summands) = summands {
         match (&mut operands[..], has_norm) {
             ([.., shift, _, _], true) | ([_, shift], false) => {
-                *shift = both(rewrite, "onnx.Add", [*shift, summands], like);
+                *shift = both(rewrite, "graph.add", [*shift, summands], like);
             }
             _ => operands.push(summands),
         }
@@ -255,12 +247,6 @@ fn of_one(rewrite: &mut Rewrite<'_>, number: f32, other: ValueId, like: OpId) ->
 /// Appends a function of two lists.
 fn both(rewrite: &mut Rewrite<'_>, name: &str, lists: [ValueId; 2], like: OpId) -> ValueId {
     let ty = rewrite.module.value_type(lists[0]).clone();
-    let state = OpState::new(name)
-        .operands(lists)
-        .attribute("onnx.opset", opset());
+    let state = OpState::new(name).operands(lists);
     rewrite.add(state.result(ty), like)
-}
-
-fn opset() -> Attribute {
-    Attribute::integer(14, Type::I64)
 }

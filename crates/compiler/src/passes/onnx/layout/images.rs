@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tfrt_ir::{Attribute, OpId, OpState, Type, ValueId};
+use tfrt_ir::{OpId, OpState, Type, ValueId};
 
 use super::super::node;
 use super::super::rewrite::{self, Rewrite};
@@ -92,9 +92,8 @@ impl Images {
             // Elements lie the same.
             [_, channels, 1, 1] if channels > 0 => {
                 let to = rewrite.integers(&[0, channels, 1, 1], like);
-                let state = OpState::new("onnx.Reshape")
+                let state = OpState::new("graph.reshape")
                     .operands([made, to])
-                    .attribute("onnx.opset", Attribute::integer(13, Type::I64))
                     .result(ty);
                 rewrite.add(state, like)
             }
@@ -112,10 +111,9 @@ fn transpose(
     ty: Type,
     like: OpId,
 ) -> ValueId {
-    let state = OpState::new("onnx.Transpose")
+    let state = OpState::new("graph.transpose")
         .operand(value)
         .attribute("perm", rewrite::list(&order.map(|at| at as i64)))
-        .attribute("onnx.opset", Attribute::integer(13, Type::I64))
         .result(ty);
     rewrite.add(state, like)
 }

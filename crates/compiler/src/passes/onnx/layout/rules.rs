@@ -50,19 +50,15 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     let first = node::operand(rewrite.module, op, 0)?;
     let operands = pointwise::of_name(&name).map(|row| row.operands);
     match name.as_str() {
-        "Conv" => convolution(rewrite, images, op),
-        "BatchNormalization" if images.is_native(first) => {
+        "conv" => convolution(rewrite, images, op),
+        "norm" if images.is_native(first) && node::text(rewrite.module, op, "kind") == "batch" => {
             affine::normalisation(rewrite, images, op)
         }
-        "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool"
-            if images.is_native(first) =>
-        {
-            pool(rewrite, images, op, &name)
-        }
-        "LRN" if images.is_native(first) => near(rewrite, images, op),
-        "Concat" => concat(rewrite, images, op),
-        "Transpose" if images.is_native(first) => transpose(rewrite, images, op),
-        "Reshape" if images.is_native(first) => shuffle(rewrite, images, op),
+        "pool" if images.is_native(first) => pool(rewrite, images, op),
+        "lrn" if images.is_native(first) => near(rewrite, images, op),
+        "concat" => concat(rewrite, images, op),
+        "transpose" if images.is_native(first) => transpose(rewrite, images, op),
+        "reshape" if images.is_native(first) => shuffle(rewrite, images, op),
         _ if operands == Some(Operands::One) && images.is_native(first) => {
             let module = &*rewrite.module;
             let operands = module.op(op).operands().to_vec();
@@ -137,6 +133,9 @@ fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
 
 fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
+    if node::int(module, op, "transposed", 0) != 0 {
+        return None;
+    }
     let (x, w) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
     let bias = node::operand(module, op, 2);
     let filter = node::constant(module, w)?;
@@ -151,7 +150,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
         return None;
     }
     let [dilations, pads, strides] = placement(module, op)?;
-    let groups = node::int(module, op, "group", 1);
+    let groups = node::int(module, op, "groups", 1);
     let pack = OpState::new("cpu.pack.conv")
         .operand(rewrite.now(w))
         .operands(bias.map(|bias| rewrite.now(bias)))
@@ -173,14 +172,14 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     Some(())
 }
 
-fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) -> Option<()> {
+fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
     if results[1..].iter().any(|result| !module.is_unused(*result)) || !node::is_f32(module, x) {
         return None;
     }
     let result = results[0];
-    let is_global = name.starts_with("Global");
+    let is_global = node::int(module, op, "whole", 0) != 0;
     let (kernel, [dilations, pads, strides]) = match is_global {
         true => (vec![0, 0], [vec![1, 1], vec![0; 4], vec![1, 1]]),
         false => (
@@ -191,10 +190,11 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, name: &str) ->
     if kernel.len() != 2 || node::int(module, op, "ceil_mode", 0) != 0 {
         return None;
     }
-    let kind = match name {
-        "MaxPool" | "GlobalMaxPool" => "max",
-        "AveragePool" if node::int(module, op, "count_include_pad", 0) != 0 => "mean_with_padding",
-        _ => "mean",
+    let kind = match node::text(module, op, "kind") {
+        "max" => "max",
+        "mean" if node::int(module, op, "count_include_pad", 0) != 0 => "mean_with_padding",
+        "mean" => "mean",
+        _ => return None,
     };
     let image = images.last(rewrite, x, op);
     let state = OpState::new("cpu.graph.pool")
@@ -244,7 +244,7 @@ fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()
         .map(|value| images.last(rewrite, value, op))
         .collect();
     let result = rewrite.module.op(op).results()[0];
-    let mut state = OpState::new("onnx.Concat").operands(operands);
+    let mut state = OpState::new("graph.concat").operands(operands);
     for (name, value) in rewrite::stated(rewrite.module, op) {
         state = state.attribute(name, value);
     }
@@ -316,8 +316,8 @@ fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<(
         let user = users.next()?.op;
         users.next().is_none().then_some(user)
     };
-    let transpose = only_user(op).filter(|op| node::name(module, *op) == "Transpose")?;
-    let last = only_user(transpose).filter(|op| node::name(module, *op) == "Reshape")?;
+    let transpose = only_user(op).filter(|op| node::name(module, *op) == "transpose")?;
+    let last = only_user(transpose).filter(|op| node::name(module, *op) == "reshape")?;
     let extents = |op: OpId| node::shape(module, module.op(op).results()[0]);
     let (split, joined) = (extents(op)?, extents(last)?);
     let x = node::operand(module, op, 0)?;

@@ -7,7 +7,7 @@ use crate::passes::testing::{check, run};
 #[test]
 fn convolutions_stay_in_their_layout_until_somebody_cares() {
     check(
-        "onnx-shapes,onnx-layout,onnx-fuse",
+        "legalize,onnx-shapes,onnx-layout,onnx-fuse",
         r#"func.func @main(%x: tensor<?x3x8x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 3 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<16x3x3x3xf32>} : () -> tensor<16x3x3x3xf32>
@@ -35,16 +35,16 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
               %1 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16x16x1x1xf32>} : () -> tensor<16x16x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %3 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
-              %4 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
+              %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
               %5 = "cpu.pack.conv"(%0, %2, %3, %3, %2) {dilations = [1, 1], epsilon = 1.000000e-05 : f32, groups = 1, strides = [1, 1]} : (tensor<16x3x3x3xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> !cpu.graph.filter
               %6 = "cpu.graph.conv"(%4, %5) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, !cpu.graph.filter) -> tensor<?x8x8x16xf32>
               %7 = "cpu.pack.conv"(%1, %3) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<16x16x1x1xf32>, tensor<16xf32>) -> !cpu.graph.filter
               %8 = "cpu.graph.conv"(%6, %7, %6) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, !cpu.graph.filter, tensor<?x8x8x16xf32>) -> tensor<?x8x8x16xf32>
-              %9 = "onnx.Concat"(%6, %8) {axis = 3, onnx.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
+              %9 = "graph.concat"(%6, %8) {axis = 3, onnx.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
               %10 = "cpu.graph.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
               %11 = "cpu.graph.pool"(%10) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 32]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x32xf32>) -> tensor<?x1x1x32xf32>
               %12 = "onnx.Constant"() {value = dense<[0, 32, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
-              %13 = "onnx.Reshape"(%11, %12) {onnx.opset = 13} : (tensor<?x1x1x32xf32>, tensor<4xi64>) -> tensor<?x32x1x1xf32>
+              %13 = "graph.reshape"(%11, %12) : (tensor<?x1x1x32xf32>, tensor<4xi64>) -> tensor<?x32x1x1xf32>
               %14 = "onnx.Flatten"(%13) {onnx.shapes = [["N", 32]]} : (tensor<?x32x1x1xf32>) -> tensor<?x32xf32>
               tfrt.return %14 : tensor<?x32xf32>
             }
@@ -55,7 +55,7 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
 #[test]
 fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
     check(
-        "onnx-upgrade,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse",
+        "onnx-upgrade,legalize,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<?x2x8x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 2 : i64, 8 : i64, 8 : i64]]} {
@@ -92,7 +92,7 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<4x4x1x1xf32>} : () -> tensor<4x4x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %3 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %4 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
+              %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
               %5 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %6 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %7 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
@@ -120,7 +120,7 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %29 = "cpu.graph.scale"(%25, %28, %21) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
               %30 = "cpu.graph.pool"(%29) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
               %31 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
-              %32 = "onnx.Reshape"(%30, %31) {onnx.opset = 13} : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
+              %32 = "graph.reshape"(%30, %31) : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
               tfrt.return %32 : tensor<?x4x1x1xf32>
             }
         "#]],
@@ -130,7 +130,7 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
 #[test]
 fn channels_are_dealt_out_and_divided_where_they_lie() {
     check(
-        "onnx-shapes,onnx-layout",
+        "legalize,onnx-shapes,onnx-layout",
         r#"func.func @main(%x: tensor<1x4x2x2xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[1 : i64, 4 : i64, 2 : i64, 2 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
@@ -149,14 +149,14 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
         expect![[r#"
             func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {onnx.input_dims = [[1, 4, 2, 2]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
-              %1 = "onnx.Transpose"(%arg0) {onnx.opset = 13, perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
+              %1 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
               %2 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 2, strides = [1, 1]} : (tensor<6x2x1x1xf32>) -> !cpu.graph.filter
               %3 = "cpu.graph.conv"(%1, %2) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, !cpu.graph.filter) -> tensor<1x2x2x6xf32>
               %4 = "cpu.graph.near"(%3) {alpha = 1.000000e-03 : f32, beta = 7.500000e-01 : f32, bias = 1.000000e+00 : f32, size = 3} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %5 = "cpu.graph.shuffle"(%4) {groups = 2} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %6 = "cpu.graph.pool"(%5) {dilations = [1, 1], kernel = [0, 0], kind = "max", pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x6xf32>) -> tensor<1x1x1x6xf32>
               %7 = "onnx.Constant"() {value = dense<[0, 6, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
-              %8 = "onnx.Reshape"(%6, %7) {onnx.opset = 13} : (tensor<1x1x1x6xf32>, tensor<4xi64>) -> tensor<1x6x1x1xf32>
+              %8 = "graph.reshape"(%6, %7) : (tensor<1x1x1x6xf32>, tensor<4xi64>) -> tensor<1x6x1x1xf32>
               tfrt.return %8 : tensor<1x6x1x1xf32>
             }
         "#]],
@@ -204,10 +204,10 @@ fn activations_of_any_kind_keep_channels_last() {
             .replace("-> T", "-> tensor<*xf32>")
             .replace(": T", ": tensor<*xf32>");
         let text = text.replace("(T", "(tensor<*xf32>");
-        let found = run("onnx-shapes,onnx-layout,onnx-fuse", &text);
+        let found = run("legalize,onnx-shapes,onnx-layout,onnx-fuse", &text);
         let count = |word: &str| found.matches(word).count();
         // One where the image comes in, one where it ends.
-        assert_eq!(count("\"onnx.Transpose\""), 2, "{found}");
+        assert_eq!(count("\"graph.transpose\""), 2, "{found}");
         assert_eq!(count("\"cpu.graph.elementwise\""), 1, "{found}");
     }
 }

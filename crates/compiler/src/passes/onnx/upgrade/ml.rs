@@ -83,7 +83,7 @@ fn learned(here: &mut Expansion<'_>, name: &str) -> Option<Vec<ValueId>> {
     }
     let opset = || integer(lower::opset(here.module, here.like));
     let (of_pack, of_run) = (opset(), opset());
-    let list = lower::attributes(here.module, here.like);
+    let list = lower::attributes(here.module.op(here.like).attributes());
     let pack = OpState::new("cpu.pack.learned")
         .attribute("attributes", Attribute::array(list))
         .attribute("operator", Attribute::string(name))

@@ -61,7 +61,7 @@ fn rows(lines: &[&str]) -> String {
         written.concat(),
         operations(lines, &types)
     );
-    run("onnx-shapes,onnx-fuse", &text)
+    run("legalize,onnx-shapes,onnx-fuse", &text)
 }
 
 #[test]
@@ -226,16 +226,16 @@ fn layer_normalization_is_found() {
         func.func @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {onnx.input_dims = [[2, 4]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
           %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
           %1 = "onnx.Constant"() {value = dense<[4.000000e+00, 3.000000e+00, 2.000000e+00, 1.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-          %2 = "onnx.LayerNormalization"(%arg0, %0, %1) {axis = -1, epsilon = 1.000000e-05 : f32, onnx.opset = 17} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+          %2 = "graph.norm"(%arg0, %0, %1) {axis = -1, epsilon = 1.000000e-05 : f32, kind = "layer"} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
           tfrt.return %2 : tensor<2x4xf32>
         }
     "#]]
     .assert_eq(&rows(&NORM));
     let mut product = NORM;
     product[2] = "q Mul d d";
-    assert!(rows(&product).contains("onnx.LayerNormalization"));
+    assert!(rows(&product).contains("graph.norm"));
     let unshifted = [&NORM[..7], &["y Mul scale n"]].concat();
-    assert!(rows(&unshifted).contains("onnx.LayerNormalization"));
+    assert!(rows(&unshifted).contains("graph.norm"));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn what_is_not_quite_layer_normalization_stays() {
         let is_shifted = (place, 8) == (8, place);
         // Without its own shift it is one all the same, but the mean has another user.
         assert!(
-            !found.contains("LayerNormalization"),
+            !found.contains("graph.norm"),
             "{place} {is_shifted}: {found}"
         );
     }
@@ -319,7 +319,7 @@ fn attention(lines: &[&str]) -> String {
         written.concat(),
         operations(&lines, &types)
     );
-    run("onnx-shapes,onnx-fuse", &text)
+    run("legalize,onnx-shapes,onnx-fuse", &text)
 }
 
 #[test]
