@@ -35,6 +35,7 @@ pub mod kernels;
 mod op;
 pub mod ops;
 mod record;
+mod rows;
 mod runtime;
 mod telling;
 mod transfer;
@@ -54,4 +55,5 @@ pub use handler::{
 pub use inputs::{Inputs, IntoInputs};
 pub use op::{CoreRuntimeOp, Handles, Op, OpCall, Short};
 pub use record::{Recording, Trace, TracedCall};
+pub use rows::{FindKernel, RowOpHandler};
 pub use runtime::CoreRuntime;

@@ -49,6 +49,8 @@ struct Shared {
     id: RuntimeId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
     cpu: OnceLock<Arc<dyn OpHandler>>,
+    /// What is asked for operations that are not of this crate.
+    next: OnceLock<Arc<dyn OpHandler>>,
 }
 
 /// The next number of a runtime: a statistic, which tells them apart.
@@ -62,6 +64,7 @@ impl CoreRuntime {
             id: RuntimeId(NEXT.fetch_add(1, Ordering::Relaxed)),
             handlers: RwLock::default(),
             cpu: OnceLock::new(),
+            next: OnceLock::new(),
         });
         CoreRuntime {
             host: host.clone(),
@@ -110,6 +113,12 @@ impl CoreRuntime {
         Context::new(self.clone(), request.clone())
     }
 
+    /// Lets the handler of the processor ask another one for operations that it does not know. Told once, before the
+    /// first operation is looked for; later calls change nothing.
+    pub fn extend(&self, next: Arc<dyn OpHandler>) {
+        let _ = self.shared.next.set(next);
+    }
+
     /// The handler of the operations that come with this crate ([`ops::registry`]), on the host's device.
     pub fn cpu(&self) -> Arc<dyn OpHandler> {
         let make = || -> Arc<dyn OpHandler> {
@@ -117,7 +126,7 @@ impl CoreRuntime {
                 DeviceKind::CPU.name(),
                 ops::registry(),
                 DeviceId::HOST,
-                None,
+                self.shared.next.get().cloned(),
             ))
         };
         self.shared.cpu.get_or_init(make).clone()

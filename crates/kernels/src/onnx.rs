@@ -47,6 +47,7 @@ mod quantize;
 mod random;
 mod reduce;
 mod rnn;
+mod rows;
 mod scatter;
 mod sequence;
 mod shape;
@@ -62,6 +63,7 @@ pub use beside::Beside;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
+pub use rows::kernel_of;
 pub use weight_files::WeightFiles;
 
 use dispatch::{with_floating, with_real};

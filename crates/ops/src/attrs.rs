@@ -91,6 +91,11 @@ impl<'a> Attrs<'a> {
         self.source.get(name).is_some()
     }
 
+    /// Returns an attribute, if it is stated.
+    pub fn stated(&self, name: &str) -> Option<AttrValue<'a>> {
+        self.source.get(name)
+    }
+
     /// Returns an attribute as it is stated, or the default of the row.
     pub fn get(&self, name: &str) -> Option<AttrValue<'a>> {
         if let Some(value) = self.source.get(name) {

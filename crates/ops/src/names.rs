@@ -1,6 +1,7 @@
 //! How operations of formats become rows: names and attributes, as data.
 
 pub mod onnx;
+pub mod tf;
 
 use crate::attrs::{AttrSource, AttrValue};
 use crate::def::OpDef;
@@ -33,6 +34,12 @@ pub enum NameAttr {
     Int(&'static str, i64),
     /// From an attribute that is the format's number for a type.
     Type(&'static str, &'static str),
+    /// From an attribute of this name, or this integer: where the row's default is another one.
+    IntOr(&'static str, &'static str, i64),
+    /// The same of a floating-point number.
+    FloatOr(&'static str, &'static str, f64),
+    /// The integers of the operand at an index, which the row does not take.
+    Operand(&'static str, usize),
 }
 
 impl Name {
@@ -84,15 +91,21 @@ impl NameAttr {
             NameAttr::Renamed(row, _)
             | NameAttr::Text(row, _)
             | NameAttr::Int(row, _)
-            | NameAttr::Type(row, _) => row,
+            | NameAttr::Type(row, _)
+            | NameAttr::IntOr(row, ..)
+            | NameAttr::FloatOr(row, ..)
+            | NameAttr::Operand(row, _) => row,
         }
     }
 
     /// Returns what the format calls it; nothing of what the name states.
     pub fn source(&self) -> Option<&'static str> {
         match self {
-            NameAttr::Renamed(_, name) | NameAttr::Type(_, name) => Some(name),
-            NameAttr::Text(..) | NameAttr::Int(..) => None,
+            NameAttr::Renamed(_, name)
+            | NameAttr::Type(_, name)
+            | NameAttr::IntOr(_, name, _)
+            | NameAttr::FloatOr(_, name, _) => Some(name),
+            NameAttr::Text(..) | NameAttr::Int(..) | NameAttr::Operand(..) => None,
         }
     }
 }
@@ -112,6 +125,13 @@ impl AttrSource for Named<'_> {
             Some(NameAttr::Renamed(_, other)) => self.source.get(other),
             Some(NameAttr::Text(_, text)) => Some(AttrValue::Bytes(text.as_bytes())),
             Some(NameAttr::Int(_, value)) => Some(AttrValue::Int(*value)),
+            Some(NameAttr::IntOr(_, other, default)) => {
+                Some(self.source.get(other).unwrap_or(AttrValue::Int(*default)))
+            }
+            Some(NameAttr::FloatOr(_, other, default)) => {
+                Some(self.source.get(other).unwrap_or(AttrValue::Float(*default)))
+            }
+            Some(NameAttr::Operand(..)) => None,
             Some(NameAttr::Type(_, other)) => match self.source.get(other)? {
                 AttrValue::Int(number) => (self.dtype)(number).map(AttrValue::Type),
                 value => Some(value),
@@ -126,6 +146,17 @@ pub struct Found<'a> {
     pub op: &'static OpDef,
     /// Where its attributes are.
     pub attrs: Named<'a>,
+}
+
+impl<'a> Named<'a> {
+    /// Takes the attributes of a row from those of a format by a name.
+    pub fn new(name: &Name, source: &'a dyn AttrSource) -> Named<'a> {
+        Named {
+            source,
+            attrs: name.attrs,
+            dtype: |_| None,
+        }
+    }
 }
 
 impl<'a> Found<'a> {

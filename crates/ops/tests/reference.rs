@@ -28,8 +28,16 @@ fn the_page_is_what_the_rows_say() {
             entry(&mut text, op);
         }
     }
-    text.push_str("## Names of ONNX\n\nOperations of ONNX that are rows under another name; with attributes that the name states, or that are called otherwise.\n\n| ONNX | Row |\n| --- | --- |\n");
-    for name in names::onnx::NAMES {
+    text.push_str("## Names of ONNX\n\nOperations of ONNX that are rows; with attributes that the name states, or that are called otherwise.\n\n");
+    table(&mut text, names::onnx::NAMES);
+    text.push_str("\n## Names of TensorFlow\n\nOperations of TensorFlow that are rows: `tf.NAME` in eager calls.\n\n");
+    table(&mut text, names::tf::NAMES);
+    expect_file!["../../../docs/graph.md"].assert_eq(&text);
+}
+
+fn table(text: &mut String, all: &[names::Name]) {
+    text.push_str("| Name | Row |\n| --- | --- |\n");
+    for name in all {
         let attrs: Vec<String> = name.attrs.iter().map(attr_of_name).collect();
         let attrs = if attrs.is_empty() {
             String::new()
@@ -43,16 +51,19 @@ fn the_page_is_what_the_rows_say() {
         };
         writeln!(text, "| {}{since} | `{}`{attrs} |", name.name, name.row).unwrap();
     }
-    expect_file!["../../../docs/graph.md"].assert_eq(&text);
 }
 
 fn attr_of_name(attr: &names::NameAttr) -> String {
+    let row = attr.row();
     match attr {
-        names::NameAttr::Renamed(own, other) | names::NameAttr::Type(own, other) => {
-            format!("{own}: its {other}")
+        names::NameAttr::Text(_, text) => format!("{row} = {text}"),
+        names::NameAttr::Int(_, value) => format!("{row} = {value}"),
+        names::NameAttr::IntOr(_, name, default) => format!("{row}: its {name}, or {default}"),
+        names::NameAttr::FloatOr(_, name, default) => format!("{row}: its {name}, or {default}"),
+        names::NameAttr::Operand(_, index) => format!("{row}: its operand {index}"),
+        names::NameAttr::Renamed(_, name) | names::NameAttr::Type(_, name) => {
+            format!("{row}: its {name}")
         }
-        names::NameAttr::Text(own, text) => format!("{own} = {text}"),
-        names::NameAttr::Int(own, value) => format!("{own} = {value}"),
     }
 }
 

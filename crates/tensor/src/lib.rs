@@ -46,6 +46,7 @@ pub mod math;
 mod metadata;
 pub mod npy;
 pub mod npz;
+pub mod op;
 pub mod safetensors;
 mod scalar;
 mod shape;

@@ -1,5 +1,8 @@
 //! Tensors with methods: what they give, what they say, and programs made of calls.
 
+#[path = "eager/rows.rs"]
+mod rows;
+
 use std::sync::Arc;
 
 use tfrt::corert::OpAttrs;

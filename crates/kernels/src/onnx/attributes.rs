@@ -6,11 +6,97 @@ use tfrt_host::kernel::{AggregateView, AttributeView};
 use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
-/// The attributes of an operation: only those that the model states.
+/// The attributes of an operation: only those that the model, or a caller, states.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
     operation: &'static str,
-    list: AggregateView<'a>,
+    source: Source<'a>,
+}
+
+/// Where attributes are.
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    /// In a program: names and values alternately.
+    Program(AggregateView<'a>),
+    /// In the memory of a caller.
+    Stated(&'a [(&'static str, Stated)]),
+}
+
+/// An attribute that a caller states.
+#[derive(Clone, Debug)]
+pub(crate) enum Stated {
+    Integer(i64),
+    Float(f32),
+    Text(Vec<u8>),
+    Integers(Vec<i64>),
+    Floats(Vec<f32>),
+    Texts(Vec<Vec<u8>>),
+}
+
+/// An attribute, wherever it is.
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Program(AttributeView<'a>),
+    Stated(&'a Stated),
+}
+
+impl<'a> Value<'a> {
+    fn integer(self) -> Option<i64> {
+        match self {
+            Value::Program(view) => view.as_i64(),
+            Value::Stated(Stated::Integer(value)) => Some(*value),
+            Value::Stated(_) => None,
+        }
+    }
+
+    fn float(self) -> Option<f32> {
+        match self {
+            Value::Program(view) => view.as_f32(),
+            Value::Stated(Stated::Float(value)) => Some(*value),
+            Value::Stated(_) => None,
+        }
+    }
+
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Value::Program(view) => view.as_str(),
+            Value::Stated(Stated::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            Value::Stated(_) => None,
+        }
+    }
+
+    fn integers(self) -> Option<&'a [i64]> {
+        match self {
+            Value::Program(view) if is_empty(view) => Some(&[]),
+            Value::Program(view) => view.array(),
+            Value::Stated(Stated::Integers(list)) => Some(list),
+            Value::Stated(_) => None,
+        }
+    }
+
+    fn floats(self) -> Option<&'a [f32]> {
+        match self {
+            Value::Program(view) if is_empty(view) => Some(&[]),
+            Value::Program(view) => view.array(),
+            Value::Stated(Stated::Floats(list)) => Some(list),
+            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(&[]),
+            Value::Stated(_) => None,
+        }
+    }
+
+    fn texts(self) -> Option<Vec<&'a [u8]>> {
+        match self {
+            Value::Program(view) => {
+                let list = view.aggregate()?;
+                (0..list.len())
+                    .map(|index| list.get(index)?.as_bytes())
+                    .collect()
+            }
+            Value::Stated(Stated::Texts(list)) => Some(list.iter().map(|text| &text[..]).collect()),
+            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(Vec::new()),
+            Value::Stated(_) => None,
+        }
+    }
 }
 
 impl<'a> Attributes<'a> {
@@ -20,26 +106,44 @@ impl<'a> Attributes<'a> {
             let message = "attributes are expected to be names and values alternately";
             Error::invalid_argument(format!("{operation}: {message}"))
         })?;
-        Ok(Attributes { operation, list })
+        let source = Source::Program(list);
+        Ok(Attributes { operation, source })
     }
 
-    /// The attribute, if the model states it.
-    pub fn get(&self, name: &str) -> Option<AttributeView<'a>> {
-        let mut names = (0..self.list.len()).step_by(2);
-        let is_named = |index: &usize| {
-            let found = self.list.get(*index).and_then(|view| view.as_str());
-            found == Some(name)
-        };
-        names
-            .find(is_named)
-            .and_then(|index| self.list.get(index + 1))
+    /// Attributes that a caller states.
+    pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated)]) -> Self {
+        let source = Source::Stated(list);
+        Attributes { operation, source }
+    }
+
+    /// Whether an attribute is stated.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'a>> {
+        match self.source {
+            Source::Program(list) => {
+                let mut names = (0..list.len()).step_by(2);
+                let is_named = |index: &usize| {
+                    let found = list.get(*index).and_then(|view| view.as_str());
+                    found == Some(name)
+                };
+                let index = names.find(is_named)?;
+                list.get(index + 1).map(Value::Program)
+            }
+            Source::Stated(list) => {
+                let found = list.iter().find(|(own, _)| *own == name);
+                found.map(|(_, value)| Value::Stated(value))
+            }
+        }
     }
 
     fn read<T>(
         &self,
         name: &str,
         expected: &str,
-        read: impl FnOnce(AttributeView<'a>) -> Option<T>,
+        read: impl FnOnce(Value<'a>) -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let Some(view) = self.get(name) else {
             return Ok(None);
@@ -67,7 +171,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn integer(&self, name: &str) -> Result<Option<i64>, Error> {
-        self.read(name, "an integer", |view| view.as_i64())
+        self.read(name, "an integer", Value::integer)
     }
 
     /// An integer, or another if it is not stated.
@@ -112,7 +216,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn float(&self, name: &str) -> Result<Option<f32>, Error> {
-        self.read(name, "a float", |view| view.as_f32())
+        self.read(name, "a float", Value::float)
     }
 
     /// A float, or another if it is not stated.
@@ -130,7 +234,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn string(&self, name: &str) -> Result<Option<&'a str>, Error> {
-        self.read(name, "a string", |view| view.as_str())
+        self.read(name, "a string", Value::text)
     }
 
     /// A string, or another if it is not stated.
@@ -148,10 +252,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn integers(&self, name: &str) -> Result<Option<&'a [i64]>, Error> {
-        self.read(name, "a list of integers", |view| match is_empty(view) {
-            true => Some(&[][..]),
-            false => view.array(),
-        })
+        self.read(name, "a list of integers", Value::integers)
     }
 
     /// A list of floats.
@@ -160,10 +261,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn floats(&self, name: &str) -> Result<Option<&'a [f32]>, Error> {
-        self.read(name, "a list of floats", |view| match is_empty(view) {
-            true => Some(&[][..]),
-            false => view.array(),
-        })
+        self.read(name, "a list of floats", Value::floats)
     }
 
     /// A list of strings, which need not be UTF-8.
@@ -172,12 +270,7 @@ impl<'a> Attributes<'a> {
     ///
     /// `InvalidArgument` if it is stated as something else.
     pub fn strings(&self, name: &str) -> Result<Option<Vec<&'a [u8]>>, Error> {
-        self.read(name, "a list of strings", |view| {
-            let list = view.aggregate()?;
-            (0..list.len())
-                .map(|index| list.get(index)?.as_bytes())
-                .collect()
-        })
+        self.read(name, "a list of strings", Value::texts)
     }
 
     /// A tensor, copied; a list of strings is one of one dimension.
@@ -190,10 +283,12 @@ impl<'a> Attributes<'a> {
         name: &str,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<Option<Tensor>, Error> {
-        let Some(view) = self.get(name) else {
+        let Some(value) = self.get(name) else {
             return Ok(None);
         };
-        if let Some(tensor) = dense(view, allocator)? {
+        if let Value::Program(view) = value
+            && let Some(tensor) = dense(view, allocator)?
+        {
             return Ok(Some(tensor.into()));
         }
         let strings = self.strings(name).ok().flatten();

@@ -76,28 +76,44 @@ fn multiply(
     node: &Node<'_>,
     shapes: &Shapes,
     [a, b]: [&DenseHostTensor; 2],
+    flips: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let (a, b) = (seen(a, &shapes.factors[0])?, seen(b, &shapes.factors[1])?);
     let out = seen(out, &shapes.product)?;
-    matmul_into(
-        node.execution,
-        Scale::default(),
-        [&a, &b],
-        [false, false],
-        &out,
-    )
-    .map_err(|error| node.told(&error))
+    matmul_into(node.execution, Scale::default(), [&a, &b], flips, &out)
+        .map_err(|error| node.told(&error))
 }
 
-/// `MatMul`, as NumPy has it
+/// `MatMul`, as NumPy has it; the row `dot` may have matrices transposed, too.
 fn product(node: &Node<'_>) -> Result<Outputs, Error> {
     let (a, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = a.dtype();
-    let shapes = Shapes::of(node, &a.shape().to_dims(), &b.shape().to_dims())?;
+    let flips = [
+        node.attributes.flag("transpose_a", false)?,
+        node.attributes.flag("transpose_b", false)?,
+    ];
+    let mut extents = [a.shape().to_dims(), b.shape().to_dims()];
+    // A vector has nothing to exchange.
+    let flips = [0, 1].map(|index| flips[index] && extents[index].len() > 1);
+    for (extents, _) in extents.iter_mut().zip(flips).filter(|(_, flips)| *flips) {
+        let rank = extents.len();
+        extents.swap(rank - 2, rank - 1);
+    }
+    let mut shapes = Shapes::of(node, &extents[0], &extents[1])?;
+    // The factors lie as they are.
+    for (extents, _) in shapes
+        .factors
+        .iter_mut()
+        .zip(flips)
+        .filter(|(_, flips)| *flips)
+    {
+        let rank = extents.len();
+        extents.swap(rank - 2, rank - 1);
+    }
     let out = node.output(dtype, &shapes.result)?;
     node.inputs.expect(0, Family::Reals)?;
-    let chain = multiply(node, &shapes, [a, b], &out)?;
+    let chain = multiply(node, &shapes, [a, b], flips, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -53,7 +53,7 @@ impl<'a> Spatial<'a> {
             }
         };
         let kernel = match filter {
-            Some(filter) if node.attributes.get("kernel_shape").is_none() => filter.to_vec(),
+            Some(filter) if !node.attributes.has("kernel_shape") => filter.to_vec(),
             _ => list("kernel_shape", None)?,
         };
         if filter.is_some_and(|filter| filter != kernel) {

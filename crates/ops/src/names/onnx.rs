@@ -6,7 +6,7 @@
 use tfrt_bef::DType;
 
 use super::{Found, Name, NameAttr, Named};
-use crate::attrs::AttrSource;
+use crate::attrs::{AttrSource, AttrValue};
 use crate::def::OpDef;
 use NameAttr::{Int, Renamed, Text, Type};
 
@@ -252,6 +252,26 @@ pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<F
         op: row(name)?,
         attrs,
     })
+}
+
+/// Returns the name by which a row with these attributes is found in ONNX: of several whose fixed attributes it has, the
+/// one with the most.
+pub fn restored(row: &str, attrs: &dyn AttrSource) -> Option<&'static Name> {
+    let is_fixed = |attr: &NameAttr| match attr {
+        Text(name, text) => attrs.get(name) == Some(AttrValue::Bytes(text.as_bytes())),
+        Int(name, value) => attrs.get(name) == Some(AttrValue::Int(*value)),
+        _ => true,
+    };
+    let n_fixed = |name: &&Name| {
+        name.attrs
+            .iter()
+            .filter(|attr| attr.source().is_none())
+            .count()
+    };
+    let all = NAMES
+        .iter()
+        .filter(|name| name.row == row && name.attrs.iter().all(is_fixed));
+    all.max_by_key(n_fixed)
 }
 
 /// Returns the number that stands for a type in the format.

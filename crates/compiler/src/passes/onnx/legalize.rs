@@ -5,10 +5,10 @@
 //! rows; [`restored`] is the way back, for kernels, which have ONNX's names.
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name as Word, OpId, OpState, Type};
-use tfrt_ops::names::{Name, NameAttr, onnx};
+use tfrt_ops::names::{NameAttr, onnx};
 
 use super::attrs::{self, OpAttrs};
-use super::{graphs, lower, node, scope};
+use super::{graphs, lower, scope};
 use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -94,7 +94,7 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
             NameAttr::Int(row, value) => {
                 state = state.attribute(*row, Attribute::integer(*value, Type::I64))
             }
-            NameAttr::Renamed(..) | NameAttr::Type(..) => {}
+            _ => {}
         }
     }
     Some(state)
@@ -105,7 +105,8 @@ pub(super) fn restored(
     module: &Module,
     op: OpId,
 ) -> Option<(&'static str, Vec<(Word, Attribute)>)> {
-    let own = onnx_name(module, op)?;
+    let row = module.op(op).name().strip_prefix("graph.")?;
+    let own = onnx::restored(row, &OpAttrs { module, op })?;
     let mut all = Vec::new();
     for (stated, value) in module.op(op).attributes() {
         match own.attrs.iter().find(|attr| attr.row() == stated.as_str()) {
@@ -118,28 +119,8 @@ pub(super) fn restored(
                 };
                 all.push(((*name).into(), Attribute::integer(number?, Type::I64)));
             }
-            Some(NameAttr::Text(..) | NameAttr::Int(..)) => {}
+            Some(_) => {}
         }
     }
     Some((own.name, all))
-}
-
-/// Returns the name whose attributes with fixed values an operation has, of several that with the most.
-fn onnx_name(module: &Module, op: OpId) -> Option<&'static Name> {
-    let row = module.op(op).name().strip_prefix("graph.")?;
-    let is_it = |name: &&Name| {
-        name.row == row
-            && name.attrs.iter().all(|attr| match attr {
-                NameAttr::Text(attr, text) => node::text(module, op, attr) == *text,
-                NameAttr::Int(attr, value) => node::int(module, op, attr, 0) == *value,
-                NameAttr::Renamed(..) | NameAttr::Type(..) => true,
-            })
-    };
-    let n_fixed = |name: &&Name| {
-        name.attrs
-            .iter()
-            .filter(|attr| attr.source().is_none())
-            .count()
-    };
-    onnx::NAMES.iter().filter(is_it).max_by_key(n_fixed)
 }
