@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DType, DeviceId, Error};
 use tfrt_ops::names::{Name, NameAttr, Named, tf};
 use tfrt_ops::{
-    Arity, AttrSource, AttrValue as RowValue, Attrs, Dim, Fact, MOST_VALUES, OpDef, Traits, infer,
+    Arity, AttrSource, AttrValue as RowValue, Attrs, Dim, Fact, MOST_VALUES, OpDef, Traits, Types,
+    infer,
 };
 use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
 use tfrt_tensor::op::{OpCall as RowCall, OpKernel};
@@ -104,7 +105,9 @@ impl Row {
     /// Returns what makes the operation of an eager call, if something runs it.
     fn definition(self, find: FindKernel) -> Option<OpDefinition> {
         let op = self.op;
-        if op.is(Traits::CONTROL) || !op.regions.is_empty() {
+        let mut values = op.inputs.iter().chain(op.results);
+        let has_object = values.any(|value| value.types == Types::Object);
+        if op.is(Traits::CONTROL) || !op.regions.is_empty() || has_object {
             return None;
         }
         let name: Cow<'static, str> = match self.name {
@@ -146,7 +149,7 @@ impl Row {
         definition = definition
             .summary(op.summary)
             .inputs_from(n_required + n_operands..=most);
-        for attr in op.attrs {
+        for attr in op.attrs.iter().filter(|attr| attr.name != "n") {
             let own = self.names().iter().find(|own| own.row() == attr.name);
             let stated = match own {
                 None => attr.name,
@@ -166,24 +169,14 @@ impl Row {
                 definition = definition.attribute(name, AttrKind::Type, "");
             }
         }
-        let has_many = op
-            .results
-            .iter()
-            .any(|result| matches!(result.arity, Arity::Rest(_)));
-        let n_results = op
-            .results
-            .iter()
-            .filter(|result| result.arity == Arity::One)
-            .count();
-        definition = match has_many {
-            true => definition.results_by(if self.name.is_some() {
-                "num_split"
-            } else {
-                "n"
-            }),
-            // All are optional: of a recurrent network all states and the last one.
-            false if n_results == 0 => definition.results(op.results.len().min(2)),
-            false => definition.results(n_results),
+        definition = match self.n_results() {
+            Some(n) => definition.results(n),
+            None => {
+                let name = self.count();
+                definition
+                    .attribute(name, AttrKind::Integer, "how many results")
+                    .results_by(name)
+            }
         };
         if op.is(Traits::PURE) && !op.is(Traits::RANDOM) {
             definition = definition.pure();
@@ -192,25 +185,43 @@ impl Row {
             string: true,
             ..Formats::DENSE
         };
-        let n = if has_many {
-            None
-        } else {
-            Some(n_results.max(1))
-        };
         Some(
             definition
                 .formats(formats)
-                .metadata(move |call| self.metadata(call, n)),
+                .metadata(move |call| self.metadata(call)),
         )
     }
 
+    /// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
+    /// network, which may leave out any, all states and the last one.
+    fn n_results(self) -> Option<usize> {
+        let results = self.op.results;
+        if results
+            .iter()
+            .any(|result| matches!(result.arity, Arity::Rest(_)))
+        {
+            return None;
+        }
+        let required = results
+            .iter()
+            .filter(|result| result.arity == Arity::One)
+            .count();
+        Some(if required == 0 {
+            results.len().min(2)
+        } else {
+            required
+        })
+    }
+
+    /// Returns the attribute that says how many results a call gives.
+    fn count(self) -> &'static str {
+        let named = self.names().iter().find(|attr| attr.row() == "n");
+        named.and_then(NameAttr::source).unwrap_or("n")
+    }
+
     /// Returns what the results will be, if that follows.
-    fn metadata(
-        self,
-        call: &MetadataCall<'_>,
-        n_results: Option<usize>,
-    ) -> Result<ResultMetadata, Error> {
-        let Some(n_results) = n_results else {
+    fn metadata(self, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+        let Some(n_results) = self.n_results() else {
             return Ok(ResultMetadata::new());
         };
         let facts = call.inputs.iter().enumerate().map(|(index, metadata)| {
@@ -254,32 +265,11 @@ impl Row {
         for index in (0..call.n_inputs()).filter(|index| !self.is_taken(*index)) {
             inputs.push(AnyAsyncValue::new::<Tensor>(call.tensor(index)?.clone()));
         }
-        let n_results = match call.attrs().integer(if self.name.is_some() {
-            "num_split"
-        } else {
-            "n"
-        })? {
-            Some(n)
-                if self
-                    .op
-                    .results
-                    .iter()
-                    .any(|result| matches!(result.arity, Arity::Rest(_))) =>
-            {
-                usize::try_from(n).unwrap_or(0)
-            }
-            _ => {
-                let required = self
-                    .op
-                    .results
-                    .iter()
-                    .filter(|result| result.arity == Arity::One)
-                    .count();
-                if required == 0 {
-                    self.op.results.len().min(2)
-                } else {
-                    required
-                }
+        let n_results = match self.n_results() {
+            Some(n) => n,
+            None => {
+                let stated = call.attrs().integer(self.count())?;
+                stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
             }
         };
         let source = RowAttrs {

@@ -50,8 +50,10 @@ pub struct ValueDef {
 /// The types that elements may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
-    /// Any; no tensor either, maybe.
+    /// Any; of control flow what is no tensor, too.
     Any,
+    /// No tensor: a sequence, a map, an optional value.
+    Object,
     /// One type, shared by the operands and results that name it.
     Var(&'static str),
     /// Any of these.
@@ -295,6 +297,14 @@ impl ValueDef {
             types: Types::Any,
             arity: Arity::One,
             exactness: Exactness::Exact,
+        }
+    }
+
+    /// Makes one value that is no tensor.
+    pub const fn object(name: &'static str) -> ValueDef {
+        ValueDef {
+            types: Types::Object,
+            ..ValueDef::any(name)
         }
     }
 

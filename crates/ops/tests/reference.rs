@@ -106,6 +106,7 @@ fn value(value: &ValueDef) -> String {
     };
     let types = match value.types {
         Types::Any => String::new(),
+        Types::Object => ": no tensor".to_owned(),
         Types::Var(name) => format!(": {name}"),
         Types::Set(types) => {
             let names: Vec<&str> = types.iter().map(|dtype| dtype.mlir_name()).collect();

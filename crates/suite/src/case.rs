@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tfrt::compiler::onnx::{self as passes, NoEvaluator};
+use tfrt::compiler::pipeline::Pipeline;
 use tfrt::compiler::{CompileOptions, compile};
 use tfrt::import::onnx::data::{Data, Kind};
 use tfrt::import::onnx::{ElementType, Tensor as Read, TensorData};
@@ -19,8 +20,8 @@ use tfrt::tensor::{
 use tfrt::{Error, HostAllocator, Model, OpenError, Runtime};
 
 use crate::bits::Bits;
-use crate::compare;
 use crate::verdict::{Ending, Stage, Verdict};
+use crate::{compare, eager};
 
 /// Cases whose outputs are random by their definition: type and shape are compared.
 const RANDOM: &[&str] = &[
@@ -49,6 +50,8 @@ pub enum Road {
     Whole,
     /// Without the passes that make it faster: what fails on the other road alone fails by them.
     Bare,
+    /// As eager calls, those that are one row.
+    Eager,
 }
 
 type Stopped = (Stage, String);
@@ -79,6 +82,7 @@ impl Runner {
         let model = match self.road {
             Road::Whole => self.runtime.open_model(&path),
             Road::Bare => self.open_bare(module),
+            Road::Eager => return self.call_eagerly(folder, module, verdict),
         };
         let model = model.map_err(opening)?;
         let values = model.inputs().iter().chain(model.outputs());
@@ -104,6 +108,41 @@ impl Runner {
         }
         verdict.bits = Some(bits.finish()).filter(|_| !is_random);
         different.map_or(Ok(()), Err)
+    }
+
+    /// Calls the only row of a case.
+    fn call_eagerly(
+        &self,
+        folder: &Path,
+        mut module: Module,
+        verdict: &mut Verdict,
+    ) -> Result<(), Stopped> {
+        let no_row = || (Stage::Open, eager::NO_ROW.to_owned());
+        let passes = Pipeline::parse("onnx-upgrade,legalize").expect("they are passes");
+        passes
+            .run(&mut module)
+            .map_err(|errors| (Stage::Open, first_of(&errors)))?;
+        let call = eager::Call::of(&self.runtime, &module).ok_or_else(no_row)?;
+        // Types of inputs and outputs are a model's.
+        let path = folder.join("model.onnx");
+        let model = self
+            .runtime
+            .open_model(&path)
+            .map_err(|error| (Stage::Open, first(&error)))?;
+        let set = folder.join("test_data_set_0");
+        let mut inputs = Vec::new();
+        for (index, input) in model.inputs().iter().enumerate() {
+            inputs.push(self.read(&set, &format!("input_{index}.pb"), &input.kind)?);
+        }
+        let found = call
+            .run(&self.runtime, &inputs)
+            .map_err(|error| (Stage::Call, told(error)))?;
+        let is_random = RANDOM.contains(&verdict.name.as_str());
+        let mut bits = Bits::new();
+        let hashed = found.iter().try_for_each(|output| bits.add(output));
+        hashed.map_err(|reason| (Stage::Compare, reason))?;
+        verdict.bits = Some(bits.finish()).filter(|_| !is_random);
+        self.compare(&set, &model, &found, is_random)
     }
 
     fn open_bare(&self, mut module: Module) -> Result<Model, OpenError> {

@@ -9,6 +9,8 @@
 //! line for each: instruction set, case, and a hash of its outputs' bits. Two such files, compared by `diff`, show
 //! what a change of the arithmetic has changed.
 //!
+//! With `--eager` those of one operation are called without a model, by the name of the operation's row.
+//!
 //! With `--shapes` nothing is run: what is known of the outputs' types and shapes without running is compared.
 //!
 //! It ends with status 0 if as many pass as are to, and none takes its worker down.
@@ -27,13 +29,14 @@ use workers::Setting;
 mod bits;
 mod case;
 mod compare;
+mod eager;
 mod report;
 mod shapes;
 mod verdict;
 mod workers;
 
 const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N] \
-                     [--bits FILE] [--shapes]";
+                     [--bits FILE] [--shapes] [--eager]";
 
 struct Options {
     folder: PathBuf,
@@ -142,6 +145,10 @@ fn parse(words: &[&str]) -> Option<Options> {
             }
             ["--bare", rest @ ..] => {
                 options.road = Road::Bare;
+                rest
+            }
+            ["--eager", rest @ ..] => {
+                options.road = Road::Eager;
                 rest
             }
             ["--filter", word, rest @ ..] => {

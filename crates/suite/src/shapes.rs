@@ -146,7 +146,7 @@ fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> Known {
 }
 
 /// Returns the function of a graph, and its block.
-fn main(module: &Module) -> Option<(OpId, BlockId)> {
+pub fn main(module: &Module) -> Option<(OpId, BlockId)> {
     let operations = module.block(module.body()).operations().iter();
     let mut functions = operations.filter(|op| module.op(**op).attribute("onnx.inputs").is_some());
     let function = *functions.next()?;

@@ -20,6 +20,8 @@ use crate::verdict::{Ending, Verdict};
 pub const WORKER: &str = "--worker";
 /// The word for [`Road::Whole`].
 const WHOLE: &str = "whole";
+/// The word for [`Road::Eager`].
+const EAGER: &str = "eager";
 /// The word for [`Road::Bare`].
 const BARE: &str = "bare";
 
@@ -38,6 +40,7 @@ impl Setting {
         let road = match self.road {
             Road::Whole => WHOLE,
             Road::Bare => BARE,
+            Road::Eager => EAGER,
         };
         [road, self.instructions.name()]
     }
@@ -47,6 +50,7 @@ impl Setting {
         let road = match road {
             WHOLE => Road::Whole,
             BARE => Road::Bare,
+            EAGER => Road::Eager,
             _ => return None,
         };
         let instructions = InstructionSet::from_name(instructions)?;

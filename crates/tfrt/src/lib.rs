@@ -103,6 +103,7 @@ pub use tfrt_host as host;
 pub use tfrt_import as import;
 pub use tfrt_ir as ir;
 pub use tfrt_kernels as kernels;
+pub use tfrt_ops as ops;
 pub use tfrt_run::report;
 pub use tfrt_tensor as tensor;
 

@@ -24,7 +24,7 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.ml.CastMap",
         "The values of a map, in the order of their keys.",
     )
-    .inputs(&[ValueDef::any("X")])
+    .inputs(&[ValueDef::object("X")])
     .results(&[ValueDef::var("Y", "T2").data_dependent()])
     .attrs(&[
         AttrDef::text("cast_to", "TO_FLOAT"),
@@ -49,7 +49,7 @@ pub(crate) const OPS: &[OpDef] = &[
         "onnx.ml.DictVectorizer",
         "The values of a map, in the order of a vocabulary.",
     )
-    .inputs(&[ValueDef::any("X")])
+    .inputs(&[ValueDef::object("X")])
     .results(&[ValueDef::var("Y", "T2")])
     .attrs(&[
         AttrDef::new("int64_vocabulary", AttrKind::Ints),
@@ -271,7 +271,7 @@ pub(crate) const OPS: &[OpDef] = &[
         "For each row a map from classes to scores.",
     )
     .inputs(&[ValueDef::set("X", &[DType::F32])])
-    .results(&[ValueDef::any("Z")])
+    .results(&[ValueDef::object("Z")])
     .attrs(&[
         AttrDef::new("classlabels_int64s", AttrKind::Ints),
         AttrDef::new("classlabels_strings", AttrKind::Texts),
