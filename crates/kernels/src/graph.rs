@@ -33,6 +33,7 @@ mod elementwise;
 mod memory;
 mod pool;
 mod product;
+mod shared;
 pub mod stored;
 
 /// Adds the kernels.

@@ -12,6 +12,8 @@ use tfrt::{
 
 #[path = "runtime/twice.rs"]
 mod twice;
+#[path = "runtime/weights.rs"]
+mod weights;
 
 use twice::twice;
 

@@ -10,7 +10,7 @@ use tfrt_tensor::math::conv::{
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
-use super::{Made, Placement, activation, dense, made, memory, stored};
+use super::{Made, Placement, activation, dense, made, memory, shared, stored};
 
 /// A filter, and what is added to each of its sums.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ pub(super) fn pack(
             let mut convolution = Convolution::new(&placement.windows(&[rows, columns])?);
             convolution.groups = groups;
             let packed = PackedFilter::pack_best(allocator, &convolution, &reading.view()?)?;
-            Elements::Packed(packed)
+            Elements::Packed(packed.map_elements(|elements| shared::share(host, elements)))
         }
     };
     let shift = match summands {

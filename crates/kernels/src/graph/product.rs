@@ -7,7 +7,7 @@ use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 
-use super::{Made, activation, dense, made, memory, stored};
+use super::{Made, activation, dense, made, memory, shared, stored};
 
 /// A packed right side, and what is added to each row.
 #[derive(Clone, Debug)]
@@ -79,6 +79,7 @@ pub(super) fn pack(
         0 => PackedRight::pack(host.allocator(), &view)?,
         _ => PackedRight::pack(host.allocator(), &view.permute(&[1, 0])?)?,
     };
+    let packed = packed.map_elements(|elements| shared::share(host, elements));
     let [_, n] = packed.extents();
     let shift = match operands.len() {
         1 => None,

@@ -256,6 +256,16 @@ impl PackedFilter {
         self.method
     }
 
+    /// Puts an equal tensor in the place of the elements, so that several filters share one.
+    #[must_use]
+    pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
+        let elements = of(self.elements.clone());
+        if elements.metadata() == self.elements.metadata() {
+            self.elements = elements;
+        }
+        self
+    }
+
     /// Returns the elements as they are laid out.
     pub fn elements(&self) -> &DenseHostTensor {
         &self.elements

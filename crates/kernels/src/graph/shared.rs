@@ -1,0 +1,81 @@
+//! Packed weights that several models of a host hold once.
+//!
+//! What is packed is compared with what live models of the host hold, so that two sessions of one model, or two models
+//! with the same layers, keep one copy. Nothing is calculated of weights that nobody else could have: only the extent
+//! and some samples are looked at first.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tfrt_host::HostContext;
+use tfrt_host::memory::{HostBuffer, OwnedReading};
+use tfrt_tensor::DenseHostTensor;
+
+/// Weights of fewer bytes are not worth a look.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// How many samples are compared first.
+const N_SAMPLES: usize = 64;
+
+/// The number of bytes, and a hash of some of them.
+type Key = (usize, u64);
+
+/// What live models hold.
+type Held = HashMap<Key, Vec<Weak<OwnedReading>>>;
+
+#[derive(Default)]
+struct SharedWeights(Mutex<Held>);
+
+/// Bytes that are held as long as a tensor sees them.
+struct Owner(Arc<OwnedReading>);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Returns a tensor of the same elements: one that a live model of the host holds already, if there is one.
+pub(super) fn share(host: &HostContext, tensor: DenseHostTensor) -> DenseHostTensor {
+    let metadata = tensor.metadata().clone();
+    if tensor.buffer().len_bytes() < LEAST_BYTES {
+        return tensor;
+    }
+    let Ok(reading) = tensor.buffer().clone().read_owned() else {
+        return tensor;
+    };
+    let weights = host.shared(|_| SharedWeights::default());
+    let held = weights.held(Arc::new(reading));
+    DenseHostTensor::new(metadata, HostBuffer::from_owner(Owner(held))).unwrap_or(tensor)
+}
+
+impl SharedWeights {
+    /// Returns equal bytes that somebody holds; from now on these ones, if nobody does.
+    fn held(&self, own: Arc<OwnedReading>) -> Arc<OwnedReading> {
+        let key = (own.len(), samples(&own));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, held| {
+            held.retain(|held| held.strong_count() > 0);
+            !held.is_empty()
+        });
+        let alike = all.entry(key).or_default();
+        let found = alike
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|held| held[..] == own[..]);
+        found.unwrap_or_else(|| {
+            alike.push(Arc::downgrade(&own));
+            own
+        })
+    }
+}
+
+fn samples(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for index in 0..N_SAMPLES {
+        let at = bytes.len() / N_SAMPLES * index;
+        bytes.get(at..at + 16).hash(&mut hasher);
+    }
+    hasher.finish()
+}
