@@ -229,6 +229,22 @@ pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<F
     })
 }
 
+/// The version of the operator set whose operations the rows are.
+pub const NEWEST: i64 = 27;
+
+/// Returns the name of an operation of the default domain that is a row with these attributes: the way back from
+/// [`find`]. Nothing stands for a row that ONNX has no operation for, or not with these attributes.
+pub fn of_row(op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
+    super::of_row(NAMES, op, attrs)
+}
+
+/// Returns the number that a type has in the format.
+pub fn number(dtype: DType) -> Option<i64> {
+    (1..=MOST_TYPES).find(|number| self::dtype(*number) == Some(dtype))
+}
+
+const MOST_TYPES: i64 = 26;
+
 /// Returns the type that has a number in the format.
 pub fn dtype(number: i64) -> Option<DType> {
     Some(match number {
