@@ -5,6 +5,7 @@ mod cse;
 mod dce;
 mod fold;
 mod inline;
+mod legalize;
 mod merge_chains;
 mod onnx;
 mod scope;
@@ -23,11 +24,14 @@ pub(crate) const ALL: &[&Pass] = &[
     &dce::PASS,
     &fold::PASS,
     &inline::PASS,
+    &legalize::PASS,
+    &onnx::lower_graph::PASS,
     &onnx::lower::PASS,
     &merge_chains::PASS,
     &onnx::fold::PASS,
     &onnx::fuse::PASS,
     &onnx::layout::PASS,
+    &onnx::names::PASS,
     &onnx::shapes::PASS,
     &onnx::store::PASS,
     &onnx::upgrade::PASS,

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use tfrt::compiler::legalize::Context;
 use tfrt::compiler::onnx::{self as passes, NoEvaluator};
 use tfrt::compiler::{CompileOptions, compile};
 use tfrt::import::onnx::data::{Data, Kind};
@@ -111,7 +112,8 @@ impl Runner {
             optimize: false,
             ..passes::Options::default()
         };
-        passes::pipeline(&mut module, &options, &NoEvaluator).map_err(OpenError::Text)?;
+        passes::pipeline(&mut module, &options, &Context::new(&NoEvaluator))
+            .map_err(OpenError::Text)?;
         let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
         self.runtime.load_model(&Input::Bytes {
             name: "model.onnx".to_owned(),

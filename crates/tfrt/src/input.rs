@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_compiler::CompileOptions;
+use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
 use tfrt_ir::{Diagnostics, Module, Source};
@@ -495,7 +496,7 @@ fn lower_with(
     evaluator: &HostEvaluator,
 ) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
-        onnx::pipeline(&mut module, options, evaluator)?;
+        onnx::pipeline(&mut module, options, &Context::new(evaluator))?;
     }
     Ok(module)
 }
