@@ -1,7 +1,8 @@
-//! From a module in dialect `onnx` to a module of kernels, all passes at once.
+//! From a graph to a module of kernels, all passes at once.
 
 use tfrt_ir::{Attribute, Diagnostics, Module, Name};
 
+use crate::legalize::Context;
 use crate::pipeline::Pipeline;
 
 /// Runs kernels while a graph is compiled.
@@ -58,8 +59,7 @@ impl Default for Options {
 }
 
 /// The passes, in order.
-const OPTIMIZED: &str =
-    "onnx-upgrade,legalize,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-onnx";
+const OPTIMIZED: &str = "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-graph,lower-onnx";
 
 /// Makes a program of a graph.
 ///
@@ -70,6 +70,7 @@ const OPTIMIZED: &str =
 /// # Examples
 ///
 /// ```
+/// use tfrt_compiler::legalize::Context;
 /// use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 /// use tfrt_ir::{Source, parse};
 ///
@@ -78,20 +79,20 @@ const OPTIMIZED: &str =
 ///   tfrt.return %y : tensor<2xi8>
 /// }"#;
 /// let mut module = parse(&Source::new("relu.mlir", text))?;
-/// pipeline(&mut module, &Options::default(), &NoEvaluator)?;
+/// pipeline(&mut module, &Options::default(), &Context::new(&NoEvaluator))?;
 /// assert!(module.to_string().contains("cpu.onnx.Relu"));
 /// # Ok::<(), tfrt_ir::Diagnostics>(())
 /// ```
 pub fn pipeline(
     module: &mut Module,
     options: &Options,
-    evaluator: &dyn Evaluator,
+    context: &Context<'_>,
 ) -> Result<Diagnostics, Diagnostics> {
     let names = match options.optimize {
         true => OPTIMIZED,
-        false => "onnx-upgrade,lower-onnx",
+        false => "legalize,onnx-names,onnx-upgrade,lower-graph,lower-onnx",
     };
     let store = if options.store { ",onnx-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");
-    passes.run_with(module, evaluator, &mut |_, _| {})
+    passes.run_with(module, context, &mut |_, _| {})
 }

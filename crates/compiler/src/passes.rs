@@ -5,6 +5,7 @@ mod cse;
 mod dce;
 mod fold;
 mod inline;
+mod legalize;
 mod merge_chains;
 mod onnx;
 mod scope;
@@ -23,14 +24,17 @@ pub(crate) const ALL: &[&Pass] = &[
     &dce::PASS,
     &fold::PASS,
     &inline::PASS,
-    &onnx::legalize::PASS,
+    &legalize::PASS,
+    &onnx::lower_graph::PASS,
     &onnx::lower::PASS,
     &merge_chains::PASS,
     &onnx::fold::PASS,
     &onnx::fuse::PASS,
     &onnx::layout::PASS,
+    &onnx::names::PASS,
     &onnx::shapes::PASS,
     &onnx::store::PASS,
+    &onnx::to_graph::PASS,
     &onnx::upgrade::PASS,
     &streams::PRINT,
     &sequence::PASS,

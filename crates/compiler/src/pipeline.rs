@@ -16,7 +16,8 @@ use std::{
 
 use tfrt_ir::{Diagnostics, Module, similar, verifier::verify_unsequenced, verify};
 
-use crate::onnx::{Evaluator, NoEvaluator};
+use crate::legalize::Context;
+use crate::onnx::NoEvaluator;
 use crate::passes;
 
 /// A change of modules, or a look at them.
@@ -41,8 +42,8 @@ pub struct Pass {
 pub enum Run {
     /// By the module alone.
     Alone(fn(&mut Module, &mut Diagnostics)),
-    /// With somebody who runs kernels.
-    Evaluating(fn(&mut Module, &dyn Evaluator, &mut Diagnostics)),
+    /// With somebody who runs kernels, and with what operations may be.
+    With(fn(&mut Module, &Context<'_>, &mut Diagnostics)),
 }
 
 /// What a module may have beyond being correct.
@@ -234,16 +235,16 @@ impl Pipeline {
         }
     }
 
-    /// Runs all passes, without kernels; returns the remarks that they made.
+    /// Runs all passes, without kernels, on the built-in dialects; returns the remarks that they made.
     ///
     /// # Errors
     ///
     /// The errors of the first pass that had any, or of the verifier.
     pub fn run(&self, module: &mut Module) -> Result<Diagnostics, Diagnostics> {
-        self.run_with(module, &NoEvaluator, &mut |_, _| {})
+        self.run_with(module, &Context::new(&NoEvaluator), &mut |_, _| {})
     }
 
-    /// Runs all passes with somebody who runs kernels, and tells of each when it is
+    /// Runs all passes in a context, and tells of each when it is
     /// done.
     ///
     /// # Errors
@@ -252,7 +253,7 @@ impl Pipeline {
     pub fn run_with(
         &self,
         module: &mut Module,
-        evaluator: &dyn Evaluator,
+        context: &Context<'_>,
         tell: &mut dyn FnMut(Ran, &Module),
     ) -> Result<Diagnostics, Diagnostics> {
         self.verify(module)?;
@@ -262,7 +263,7 @@ impl Pipeline {
             let begin = Instant::now();
             match pass.run {
                 Run::Alone(run) => run(module, &mut diagnostics),
-                Run::Evaluating(run) => run(module, evaluator, &mut diagnostics),
+                Run::With(run) => run(module, context, &mut diagnostics),
             }
             let time = begin.elapsed();
             if diagnostics.has_errors() {

@@ -2,6 +2,7 @@
 //!
 //! | To know                                   | Read                  |
 //! |-------------------------------------------|-----------------------|
+//! | how a format is added                     | [`FrontEnd`]          |
 //! | how an ONNX model becomes a module        | [`onnx`]              |
 //! | tensors of ONNX files by themselves       | [`onnx::data`]        |
 //! | what operators take and give              | [`onnx::schema`]      |
@@ -13,4 +14,12 @@
 #![forbid(unsafe_code)]
 
 pub mod codes;
+mod front_end;
 pub mod onnx;
+mod signature;
+
+pub use front_end::{
+    FRONT_ENDS, FrontEnd, Head, ImportFn, Imported, ModelBytes, ReadLimits, Source, SurveyFn,
+};
+pub use onnx::{Folder, Given, Outside, SharedBytes, Survey};
+pub use signature::{Extent, Signature};

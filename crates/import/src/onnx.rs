@@ -41,7 +41,7 @@ use std::path::Path;
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
 
-use crate::codes;
+use crate::{FrontEnd, Head, ReadLimits, codes};
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
@@ -58,6 +58,8 @@ pub struct Options {
     pub name: String,
     /// Where elements outside of the model may lie.
     pub outside: Outside,
+    /// What reading the model may take.
+    pub limits: ReadLimits,
 }
 
 impl Options {
@@ -66,6 +68,16 @@ impl Options {
         Options {
             name: name.into(),
             outside: Outside::Unknown,
+            limits: ReadLimits::default(),
+        }
+    }
+
+    /// Makes options for a model that is read as one of the formats.
+    fn of(source: &crate::Source<'_>, limits: &ReadLimits) -> Options {
+        Options {
+            name: source.name.to_owned(),
+            outside: source.outside.clone(),
+            limits: *limits,
         }
     }
 
@@ -74,9 +86,22 @@ impl Options {
         Options {
             name: path.display().to_string(),
             outside: Outside::In(Folder::of(path)),
+            limits: ReadLimits::default(),
         }
     }
 }
+
+/// ONNX as one of the formats.
+pub(crate) const FRONT_END: FrontEnd = FrontEnd {
+    name: "ONNX",
+    suffixes: &["onnx"],
+    recognises: |head: &Head<'_>| !head.is_folder && looks_like_model(head.bytes),
+    import: |source, limits| {
+        let options = Options::of(source, limits);
+        import(source.bytes.clone(), &options).map(Into::into)
+    },
+    survey: Some(|source, limits| survey(source.bytes.clone(), &Options::of(source, limits))),
+};
 
 /// Makes a module of a model.
 ///

@@ -17,7 +17,7 @@ use std::{
 
 use expect_test::expect_file;
 use tfrt_import::{
-    codes,
+    FRONT_ENDS, Head, ModelBytes, ReadLimits, codes,
     onnx::{Folder, Options, Outside, import},
 };
 use tfrt_ir::Diagnostics;
@@ -45,8 +45,8 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
     let options = Options {
-        name: "model.onnx".to_owned(),
         outside: Outside::In(Folder::new(folder)),
+        ..Options::new("model.onnx")
     };
     let run = move || {
         let start = Instant::now();
@@ -95,8 +95,8 @@ fn folder_knows_which_of_its_files_were_read() {
     let folder = Folder::new(&*FOLDER);
     let read = |entries: &[(&str, &str)]| {
         let options = Options {
-            name: "model.onnx".to_owned(),
             outside: Outside::In(folder.clone()),
+            ..Options::new("model.onnx")
         };
         let model = wire::with_initializer(wire::external(entries));
         let _ = import(model.0, &options);
@@ -110,13 +110,64 @@ fn folder_knows_which_of_its_files_were_read() {
 #[test]
 fn files_beside_the_model_of_a_stranger_are_refused() {
     let options = Options {
-        name: "model.onnx".to_owned(),
         outside: Outside::Refused,
+        ..Options::new("model.onnx")
     };
     let model = wire::with_initializer(wire::external(&[("location", "w.bin")]));
     let errors = import(model.0, &options).unwrap_err().to_string();
     let expected = "has its elements in another file, which is refused to programs of strangers";
     assert!(errors.contains(expected), "{errors}");
+}
+
+#[test]
+fn models_beyond_the_limits_of_the_reader_are_refused() {
+    let relu = |from, to| wire::node("Relu", &[from], &[to]);
+    let model = wire::model(wire::graph([relu("x", "a"), relu("a", "y")], "y")).0;
+    let read = |nodes: usize| {
+        let source = tfrt_import::Source {
+            name: "model.onnx",
+            bytes: ModelBytes::from(model.clone()),
+            path: None,
+            outside: &Outside::Unknown,
+        };
+        let limits = ReadLimits {
+            nodes,
+            ..ReadLimits::default()
+        };
+        (FRONT_ENDS[0].import)(&source, &limits)
+    };
+    assert!(read(2).is_ok());
+    let expected =
+        "model.onnx: error: node 'a_node' (Relu): expected at most 1 nodes in all [TF1003]";
+    assert_eq!(read(1).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn formats_are_told_by_names_and_by_first_bytes() {
+    let onnx = &FRONT_ENDS[0];
+    assert!(onnx.has_suffix(Path::new("a/b.onnx")) && !onnx.has_suffix(Path::new("onnx")));
+    let recognised = |bytes, is_folder| {
+        let path = None;
+        (onnx.recognises)(&Head {
+            bytes,
+            path,
+            is_folder,
+        })
+    };
+    assert!(recognised(&[0x08, 0x08][..], false));
+    assert!(!recognised(&[0x08, 0x08][..], true) && !recognised(b"func.func", false));
+}
+
+#[test]
+fn other_files_of_a_model_are_read_from_its_folder_alone() {
+    let beside = Outside::In(Folder::new(&*FOLDER));
+    assert_eq!(beside.read("w.bin", 8).unwrap(), [0; 8]);
+    let refused = |outside: &Outside, name| outside.read(name, 7).unwrap_err();
+    let long = "'w.bin' has 8 bytes, expected at most 7";
+    assert_eq!(refused(&beside, "w.bin"), long);
+    let out = "names the file '../secret.bin', expected one in the model's folder";
+    assert_eq!(refused(&beside, "../secret.bin"), out);
+    assert!(refused(&Outside::Refused, "w.bin").contains("refused"));
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
         outside: Outside::In(Folder::new(FOLDER.clone())),
+        ..Options::new("")
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::BefFile;
+use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
@@ -55,7 +56,7 @@ fn open_changed(
             optimize,
             ..Options::default()
         },
-        &NoEvaluator,
+        &Context::new(&NoEvaluator),
     )
     .unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();

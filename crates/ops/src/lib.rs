@@ -2,7 +2,7 @@
 //!
 //! A row ([`OpDef`]) says the operation's name, operands, results, attributes and traits, and how types and extents of
 //! its results follow ([`Infer`]). The compiler's passes, eager calls, the verifier and the documentation read these
-//! rows; no other list of operations exists. Kernels, which run operations, are elsewhere.
+//! rows; no other list of operations exists. A [`Table`] has them and those that a program adds. Kernels, which run operations, are elsewhere.
 //!
 //! Rows of the dialect `graph` are what two formats of models need, or a pass looks at: a family is a file. What one
 //! format alone has are library rows, a file or folder for each format. How a format's names and attributes become
@@ -30,6 +30,7 @@ mod pointwise;
 mod products;
 mod quantized;
 mod structure;
+mod table;
 mod windows;
 
 use std::collections::HashMap;
@@ -40,6 +41,7 @@ pub use def::{Arity, AttrDef, AttrKind, Cost, Default, Exactness, OpDef, Traits,
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
 pub use infer::{Infer, InferCall, InferError, Stated, axis_of, broadcast, infer, without};
+pub use table::{AddError, AddedRows, Table, intern};
 
 /// All families, each the list of its rows.
 pub const FAMILIES: &[&[OpDef]] = &[

@@ -3,7 +3,7 @@
 pub mod onnx;
 pub mod tf;
 
-use crate::attrs::{AttrSource, AttrValue};
+use crate::attrs::{AttrSource, AttrValue, Attrs};
 use crate::def::OpDef;
 
 /// How one operation of a format becomes a row. Operands and results stay as they are.
@@ -43,7 +43,8 @@ pub enum NameAttr {
 }
 
 impl Name {
-    const fn new(name: &'static str, row: &'static str) -> Name {
+    /// Says that an operation is a row, with the attributes of the same names, in any version.
+    pub const fn new(name: &'static str, row: &'static str) -> Name {
         Name {
             name,
             row,
@@ -54,12 +55,14 @@ impl Name {
         }
     }
 
-    const fn attrs(mut self, attrs: &'static [NameAttr]) -> Name {
+    /// Sets the attributes that are called otherwise, or stated by the name alone.
+    pub const fn attrs(mut self, attrs: &'static [NameAttr]) -> Name {
         self.attrs = attrs;
         self
     }
 
-    const fn since(mut self, version: i64) -> Name {
+    /// Sets the version of the format's operation from which on it means the row.
+    pub const fn since(mut self, version: i64) -> Name {
         self.since = version;
         self.shapes_since = version;
         self
@@ -110,6 +113,35 @@ impl NameAttr {
     }
 }
 
+impl NameAttr {
+    /// Returns what the attribute always is, if the name states it.
+    pub const fn fixed(&self) -> Option<AttrValue<'static>> {
+        match self {
+            NameAttr::Text(_, text) => Some(AttrValue::Bytes(text.as_bytes())),
+            NameAttr::Int(_, value) => Some(AttrValue::Int(*value)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns which of the names of a format stands for a row with these attributes. Attributes that are stated by names
+/// alone decide: each is what the name says, or is not stated by it and has the row's default.
+pub fn of_row(names: &'static [Name], op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
+    let attrs = Attrs::new(attrs, op.attrs);
+    let unstated = Attrs::new(&(), op.attrs);
+    let own = || names.iter().filter(|name| name.row == op.name);
+    let fixed = |name: &'static Name| name.attrs.iter().filter(|attr| attr.fixed().is_some());
+    let fits = |name: &&'static Name| {
+        own().flat_map(fixed).all(|attr| {
+            let key = attr.row();
+            let mut stated = name.attrs.iter().filter(|attr| attr.row() == key);
+            let value = stated.find_map(NameAttr::fixed);
+            attrs.get(key) == value.or_else(|| unstated.get(key))
+        })
+    };
+    own().find(fits)
+}
+
 /// The attributes of an operation of a format, as those of its row.
 pub struct Named<'a> {
     source: &'a dyn AttrSource,
@@ -156,17 +188,5 @@ impl<'a> Named<'a> {
             attrs: name.attrs,
             dtype: |_| None,
         }
-    }
-}
-
-impl<'a> Found<'a> {
-    /// An operation of `graph`, whose attributes are the row's.
-    pub fn of(op: &'static OpDef, attrs: &'a dyn AttrSource) -> Found<'a> {
-        let attrs = Named {
-            source: attrs,
-            attrs: &[],
-            dtype: |_| None,
-        };
-        Found { op, attrs }
     }
 }

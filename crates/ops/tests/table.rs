@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Default, Dim, Exactness, Fact, Facts, OpDef, Traits, all,
-    find, infer, names,
+    Arity, AttrKind, AttrValue, Attrs, Default, Dim, Exactness, Fact, Facts, OpDef, Table, Traits,
+    all, find, infer, names,
 };
 
 #[test]
@@ -111,6 +111,78 @@ fn rows_have_what_the_newest_forms_have() {
             }
         }
     }
+}
+
+/// Each name becomes a row and its attributes, and these become the name again.
+#[test]
+fn names_of_onnx_go_there_and_back() {
+    for name in names::onnx::NAMES {
+        let found = names::onnx::find(name.name, i64::MAX, &()).unwrap();
+        let back = names::onnx::of_row(found.op, &found.attrs).map(|name| name.name);
+        assert_eq!(back, Some(name.name));
+    }
+    for number in (1..40).filter(|number| names::onnx::dtype(*number).is_some()) {
+        let dtype = names::onnx::dtype(number).unwrap();
+        assert_eq!(names::onnx::number(dtype), Some(number));
+    }
+}
+
+#[test]
+fn rows_with_attributes_that_no_name_states_have_none() {
+    let of = |row: &str, attrs: &[(&str, AttrValue<'_>)]| {
+        names::onnx::of_row(find(row).unwrap(), &attrs).map(|name| name.name)
+    };
+    let text = |text: &'static str| AttrValue::Bytes(text.as_bytes());
+    assert_eq!(of("conv", &[]), Some("Conv"));
+    assert_eq!(
+        of("conv", &[("transposed", AttrValue::Int(0))]),
+        Some("Conv")
+    );
+    assert_eq!(
+        of("conv", &[("transposed", AttrValue::Int(1))]),
+        Some("ConvTranspose")
+    );
+    assert_eq!(of("conv", &[("transposed", AttrValue::Int(2))]), None);
+    assert_eq!(of("pool", &[("kind", text("mean"))]), Some("AveragePool"));
+    let whole = [("kind", text("mean")), ("whole", AttrValue::Int(1))];
+    assert_eq!(of("pool", &whole), Some("GlobalAveragePool"));
+    assert_eq!(of("reduce", &[("kind", text("any"))]), None);
+    assert_eq!(of("reduce", &[]), None);
+    assert_eq!(of("rsqrt", &[]), None);
+}
+
+#[test]
+fn rows_are_added_all_or_none_and_go_with_their_handle() {
+    let row = |name: &str| OpDef::new(tfrt_ops::intern(name), "One.");
+    let table = Table::default();
+    let first = table.add(&[row("my.a"), row("my.b")]).unwrap();
+    for (name, message) in [
+        ("my.a", "there is a row 'my.a' already"),
+        (
+            "relu",
+            "expected a row called DIALECT.NAME in a dialect of its own, found 'relu'",
+        ),
+        (
+            "graph.x",
+            "expected a row called DIALECT.NAME in a dialect of its own, found 'graph.x'",
+        ),
+        (
+            "my.\n",
+            "expected a row called DIALECT.NAME in a dialect of its own, found 'my.\\n'",
+        ),
+    ] {
+        let error = table.add(&[row("my.c"), row(name)]).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert!(table.find("my.c").is_none());
+    }
+    assert_eq!(table.clone().find("my.b").unwrap().name, "my.b");
+    assert!(Table::default().find("my.b").is_none());
+    drop(first);
+    assert!(table.find("my.a").is_none());
+    assert!(std::ptr::eq(
+        tfrt_ops::intern("my.a"),
+        tfrt_ops::intern(&format!("my.{}", "a"))
+    ));
 }
 
 fn kind(kind: AttributeKind) -> AttrKind {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use tfrt::compiler::legalize::Context;
 use tfrt::compiler::onnx::{self as passes, NoEvaluator};
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::compiler::{CompileOptions, compile};
@@ -118,7 +119,7 @@ impl Runner {
         verdict: &mut Verdict,
     ) -> Result<(), Stopped> {
         let no_row = || (Stage::Open, eager::NO_ROW.to_owned());
-        let passes = Pipeline::parse("onnx-upgrade,legalize").expect("they are passes");
+        let passes = Pipeline::parse("onnx-upgrade,onnx-to-graph").expect("they are passes");
         passes
             .run(&mut module)
             .map_err(|errors| (Stage::Open, first_of(&errors)))?;
@@ -150,7 +151,8 @@ impl Runner {
             optimize: false,
             ..passes::Options::default()
         };
-        passes::pipeline(&mut module, &options, &NoEvaluator).map_err(OpenError::Text)?;
+        passes::pipeline(&mut module, &options, &Context::new(&NoEvaluator))
+            .map_err(OpenError::Text)?;
         let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
         self.runtime.load_model(&Input::Bytes {
             name: "model.onnx".to_owned(),

@@ -8,6 +8,8 @@ use tfrt_host::{Error, LoadError};
 use tfrt_ir::{Diagnostic, Diagnostics, Location};
 pub use tfrt_run::report::error_message;
 
+use crate::formats::Formats;
+
 mod problem;
 
 pub use problem::Problem;
@@ -70,9 +72,10 @@ impl OpenError {
     }
 
     /// The error of a file that was to be opened as a model, and is something else.
-    pub(crate) fn not_a_model(name: &str, found: &str) -> OpenError {
+    pub(crate) fn not_a_model(name: &str, found: &str, formats: &Formats) -> OpenError {
         let message = format!(
-            "expected a model: ONNX, MLIR text with a function, or what `tfrt compile` makes of these; found {found}"
+            "expected a model: {}, MLIR text with a function, or what `tfrt compile` makes of these; found {found}",
+            formats.names()
         );
         let place = Location::FileLineCol {
             file: name.into(),
@@ -84,14 +87,14 @@ impl OpenError {
     }
 
     /// Says of bytes that are no text that no model was found either.
-    pub(crate) fn about_model(self, name: &str) -> OpenError {
+    pub(crate) fn about_model(self, name: &str, formats: &Formats) -> OpenError {
         match &self {
             OpenError::Text(wrong)
                 if wrong
                     .iter()
                     .any(|wrong| wrong.code() == Some(tfrt_ir::codes::NOT_UTF8)) =>
             {
-                OpenError::not_a_model(name, "bytes that are none of these")
+                OpenError::not_a_model(name, "bytes that are none of these", formats)
             }
             _ => self,
         }

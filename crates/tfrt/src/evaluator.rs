@@ -31,6 +31,7 @@ const MAIN: &str = "main";
 ///
 /// ```
 /// use tfrt::HostEvaluator;
+/// use tfrt::compiler::legalize::Context;
 /// use tfrt::compiler::pipeline::Pipeline;
 /// use tfrt::ir::{Source, parse};
 ///
@@ -43,7 +44,7 @@ const MAIN: &str = "main";
 /// }"#;
 /// let mut module = parse(&Source::new("main.mlir", text))?;
 /// let passes = Pipeline::parse("onnx-fold").unwrap();
-/// passes.run_with(&mut module, &HostEvaluator::default(), &mut |_, _| {})?;
+/// passes.run_with(&mut module, &Context::new(&HostEvaluator::default()), &mut |_, _| {})?;
 /// assert!(module.to_string().contains("dense<[2, 4]>"));
 /// # Ok::<(), tfrt::ir::Diagnostics>(())
 /// ```

@@ -1,20 +1,21 @@
-//! Programs and models as they come in: text, compiled bytes or ONNX, told apart by their first bytes.
+//! Programs and models as they come in: text, compiled bytes or a format of models, told apart by name and first bytes.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_compiler::CompileOptions;
+use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
+use tfrt_import::{Head, Imported, ModelBytes, ReadLimits};
 use tfrt_ir::{Diagnostics, Module, Source};
 use tfrt_tensor::math::panel::InstructionSet;
 
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
+use crate::formats::{Format, Formats};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod weights;
@@ -47,31 +48,21 @@ pub enum Input {
         /// The bytes.
         bytes: BefBuffer,
     },
-    /// An ONNX model.
-    Model {
-        /// What to call it in messages.
-        name: String,
-        /// Where elements may lie that have files of their own.
-        outside: importer::Outside,
-        /// The bytes.
-        bytes: ModelBytes,
-    },
+    /// A model, in a format that was told by its name or its first bytes.
+    Model(Box<ModelInput>),
 }
 
-/// The bytes of a model. A counted handle.
-#[derive(Clone)]
-pub struct ModelBytes(Arc<Vec<u8>>);
-
-impl AsRef<[u8]> for ModelBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ModelBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
+/// A model that was read, but not yet looked at.
+#[derive(Clone, Debug)]
+pub struct ModelInput {
+    name: String,
+    path: Option<PathBuf>,
+    outside: importer::Outside,
+    bytes: ModelBytes,
+    format: Format,
+    /// Those that it was read by: its format is one of them.
+    formats: Formats,
+    limits: ReadLimits,
 }
 
 impl Input {
@@ -110,38 +101,47 @@ impl Input {
         })
     }
 
-    /// Reads a file, or standard input for `-`.
+    /// Reads a file, or standard input for `-`, by the built-in formats.
     ///
     /// # Errors
     ///
     /// `Unreadable`; `Text` if the bytes begin like text and are not UTF-8.
     pub fn read(path: impl AsRef<Path>) -> Result<Input, OpenError> {
-        Input::read_within(path, u64::MAX)
+        Input::read_with(path, &Formats::builtin(), &ReadLimits::default())
     }
 
-    /// As [`read`](Self::read), of no more than so many bytes.
+    /// As [`read`](Self::read), by any formats, within limits.
     ///
     /// # Errors
     ///
-    /// As of [`read`](Self::read); `Unreadable` for a longer file.
-    pub fn read_within(path: impl AsRef<Path>, max_bytes: u64) -> Result<Input, OpenError> {
+    /// As of [`read`](Self::read); `Unreadable` for a file of more bytes than the limit.
+    pub fn read_with(
+        path: impl AsRef<Path>,
+        formats: &Formats,
+        limits: &ReadLimits,
+    ) -> Result<Input, OpenError> {
         let path = path.as_ref();
         let unreadable = |reason| OpenError::Unreadable {
             path: path.to_owned(),
             reason,
         };
         let name = path.to_string_lossy();
-        if let Some(bytes) = read_compiled(path, max_bytes).map_err(unreadable)? {
+        let reader = Reader {
+            path: Some(path).filter(|path| *path != Path::new(STANDARD_INPUT)),
+            formats,
+            limits,
+        };
+        if let Some(folder) = reader.folder() {
+            return Ok(folder);
+        }
+        if let Some(bytes) = read_compiled(path, limits.bytes).map_err(unreadable)? {
             return Ok(Input::Bytes {
                 name: name.into_owned(),
                 outside: beside(path),
                 bytes,
             });
         }
-        let bytes = read_bytes(path, max_bytes).map_err(unreadable)?;
-        let has_name = path
-            .extension()
-            .is_some_and(|extension| extension == "onnx");
+        let bytes = reader.read().map_err(unreadable)?;
         if lost_its_magic(path, &bytes) {
             return Ok(Input::Bytes {
                 name: name.into_owned(),
@@ -149,22 +149,31 @@ impl Input {
                 bytes: BefBuffer::from_vec(bytes),
             });
         }
-        if !has_name && !is_model(&bytes) {
-            return Input::from_bytes(&name, bytes);
+        match reader.format(&bytes) {
+            Some(format) => Ok(reader.model(&name, bytes, beside(path), format)),
+            None => Input::from_bytes_with(&name, bytes, formats),
         }
-        Ok(Input::Model {
-            name: name.into_owned(),
-            outside: beside(path),
-            bytes: ModelBytes(Arc::new(bytes)),
-        })
     }
 
-    /// Takes bytes for what they are.
+    /// Takes bytes for what they are, by the built-in formats.
     ///
     /// # Errors
     ///
     /// `Text` if the bytes begin like text and are not UTF-8.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, OpenError> {
+        Input::from_bytes_with(name, bytes, &Formats::builtin())
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), by any formats.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_bytes`](Self::from_bytes).
+    pub fn from_bytes_with(
+        name: &str,
+        bytes: Vec<u8>,
+        formats: &Formats,
+    ) -> Result<Input, OpenError> {
         if bytes.starts_with(&layout::MAGIC) {
             return Ok(Input::Bytes {
                 name: name.to_owned(),
@@ -172,12 +181,13 @@ impl Input {
                 bytes: BefBuffer::from_vec(bytes),
             });
         }
-        if is_model(&bytes) {
-            return Ok(Input::Model {
-                name: name.to_owned(),
-                outside: importer::Outside::Unknown,
-                bytes: ModelBytes(Arc::new(bytes)),
-            });
+        let reader = Reader {
+            path: None,
+            formats,
+            limits: &ReadLimits::default(),
+        };
+        if let Some(format) = reader.format(&bytes) {
+            return Ok(reader.model(name, bytes, importer::Outside::Unknown, format));
         }
         let source = Source::from_bytes(name, bytes).map_err(OpenError::Text)?;
         Ok(Input::Text(source))
@@ -187,7 +197,8 @@ impl Input {
     pub fn name(&self) -> &str {
         match self {
             Input::Text(source) => source.name(),
-            Input::Bytes { name, .. } | Input::Model { name, .. } => name,
+            Input::Bytes { name, .. } => name,
+            Input::Model(model) => &model.name,
         }
     }
 
@@ -196,7 +207,7 @@ impl Input {
         match self {
             Input::Text(source) => source.text().len(),
             Input::Bytes { bytes, .. } => bytes.len_bytes(),
-            Input::Model { bytes, .. } => bytes.0.len(),
+            Input::Model(model) => model.bytes.as_ref().len(),
         }
     }
 
@@ -215,8 +226,10 @@ impl Input {
     }
 
     fn with_outside(mut self, other: importer::Outside) -> Input {
-        if let Input::Model { outside, .. } | Input::Bytes { outside, .. } = &mut self {
-            *outside = other;
+        match &mut self {
+            Input::Text(_) => {}
+            Input::Bytes { outside, .. } => *outside = other,
+            Input::Model(model) => model.outside = other,
         }
         self
     }
@@ -225,7 +238,8 @@ impl Input {
     fn outside(&self) -> &importer::Outside {
         match self {
             Input::Text(_) => &importer::Outside::Unknown,
-            Input::Model { outside, .. } | Input::Bytes { outside, .. } => outside,
+            Input::Bytes { outside, .. } => outside,
+            Input::Model(model) => &model.outside,
         }
     }
 
@@ -244,29 +258,40 @@ impl Input {
     ///
     /// All that is wrong with it.
     pub fn module(&self) -> Result<Option<Module>, Diagnostics> {
+        Ok(self.imported()?.map(|imported| imported.module))
+    }
+
+    /// As [`module`](Self::module), with warnings and remarks.
+    ///
+    /// # Errors
+    ///
+    /// As of [`module`](Self::module).
+    pub fn imported(&self) -> Result<Option<Imported>, Diagnostics> {
         match self {
-            Input::Text(source) => parse(source).map(Some),
+            Input::Text(source) => Ok(Some(parse(source)?.into())),
             Input::Bytes { .. } => Ok(None),
-            Input::Model { bytes, .. } => {
-                let module = importer::import(bytes.clone(), &self.importing())?;
-                tfrt_ir::verify(&module)?;
-                Ok(Some(module))
+            Input::Model(model) => {
+                let imported = model.import()?;
+                tfrt_ir::verify(&imported.module)?;
+                Ok(Some(imported))
             }
         }
     }
 
-    /// Says all there is to say of an ONNX model, also of one that can't be imported; `None` of what is none.
+    /// Says all there is to say of a model, also of one that can't be imported; `None` of what is none.
     pub fn survey(&self) -> Option<Result<importer::Survey, Diagnostics>> {
         match self {
-            Input::Model { bytes, .. } => Some(importer::survey(bytes.clone(), &self.importing())),
+            Input::Model(model) => Some(model.survey()),
             _ => None,
         }
     }
 
-    fn importing(&self) -> importer::Options {
-        let mut options = importer::Options::new(self.name());
-        options.outside.clone_from(self.outside());
-        options
+    /// The formats whose dialects a module of the input may have: those that it was read by.
+    fn formats(&self) -> Option<&Formats> {
+        match self {
+            Input::Model(model) => Some(&model.formats),
+            _ => None,
+        }
     }
 
     /// Returns the bytes of the program, compiled if it is text, accepted by the gate.
@@ -276,17 +301,23 @@ impl Input {
     /// `Text` with all that is wrong with a text; `Bytes` with the first thing that is wrong with
     /// bytes.
     pub fn open(&self) -> Result<BefFile, OpenError> {
-        self.open_with(&HostEvaluator::default())
+        self.open_with(&Formats::builtin(), &HostEvaluator::default())
     }
 
-    /// As [`open`](Self::open), with an evaluator for the constants of models.
+    /// As [`open`](Self::open), with an evaluator for the constants of models, and formats for the dialects of a text; a
+    /// model is in one of those that it was read by.
     ///
     /// # Errors
     ///
     /// As of [`open`](Self::open).
-    pub fn open_with(&self, evaluator: &HostEvaluator) -> Result<BefFile, OpenError> {
+    pub fn open_with(
+        &self,
+        formats: &Formats,
+        evaluator: &HostEvaluator,
+    ) -> Result<BefFile, OpenError> {
+        let formats = self.formats().unwrap_or(formats);
         let bytes = self.compiled(&CompileOptions::default(), |module| {
-            lower_with(module, &onnx::Options::default(), evaluator)
+            lower_with(module, formats, &onnx::Options::default(), evaluator)
         });
         let bytes = bytes.map_err(OpenError::Text)?;
         BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
@@ -301,7 +332,11 @@ impl Input {
     ///
     /// All that is wrong with a text or a model, as far as the first stage that refuses it can tell.
     pub fn compile(&self, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
-        self.compiled(options, lower)
+        let formats = self.formats().cloned().unwrap_or_default();
+        let (passes, evaluator) = (onnx::Options::default(), HostEvaluator::default());
+        self.compiled(options, |module| {
+            lower_with(module, &formats, &passes, &evaluator)
+        })
     }
 
     /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
@@ -335,7 +370,7 @@ impl Input {
         options: &CompileOptions,
         set: InstructionSet,
     ) -> Result<BefBuffer, Diagnostics> {
-        self.compiled(options, |module| lower_for(module, set))
+        self.compiled(options, |module| self.lower_for(module, set))
     }
 
     /// As [`compile_for`](Self::compile_for), with the weights that stay in files, if there are any, copied to one file that
@@ -355,12 +390,23 @@ impl Input {
         let Some(module) = self.module()? else {
             return Ok(self.compile(options)?);
         };
-        let mut module = lower_for(module, set)?;
+        let mut module = self.lower_for(module, set)?;
         if let Some(apart) = ApartWeights::of(&module, self.outside()) {
             let id = write(&apart)?;
             apart.place(&mut module, file, &id);
         }
         Ok(tfrt_compiler::compile(&module, options)?)
+    }
+
+    /// Makes a program for a file, with weights that are packed for an instruction set.
+    fn lower_for(&self, module: Module, set: InstructionSet) -> Result<Module, Diagnostics> {
+        let formats = self.formats().cloned().unwrap_or_default();
+        let passes = onnx::Options {
+            store: true,
+            ..onnx::Options::default()
+        };
+        let evaluator = HostEvaluator::default().for_instruction_set(set);
+        lower_with(module, &formats, &passes, &evaluator)
     }
 
     fn compiled(
@@ -406,40 +452,117 @@ fn read_compiled(path: &Path, max_bytes: u64) -> io::Result<Option<BefBuffer>> {
     BefBuffer::read_from(&mut file).map(Some)
 }
 
-fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    if path == Path::new(STANDARD_INPUT) {
-        return read_within_limits(io::stdin().lock(), max_bytes);
-    }
-    read_within_limits(File::open(path)?, max_bytes)
+/// Tells formats apart.
+struct Reader<'a> {
+    path: Option<&'a Path>,
+    formats: &'a Formats,
+    limits: &'a ReadLimits,
 }
 
-/// Reads all there is, unless it is more than any program has, or than `max_bytes`: a device may never end.
-fn read_within_limits(mut from: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let first = MAX_TEXT_BYTES.min(max_bytes);
-    from.by_ref().take(first).read_to_end(&mut bytes)?;
-    let of_kind = match bytes.starts_with(&layout::MAGIC) {
-        true => MAX_BEF_BYTES,
-        false if bytes.first() == Some(&FIRST_OF_MODEL) => MAX_MODEL_BYTES,
-        false => MAX_TEXT_BYTES,
-    };
-    let max_bytes = max_bytes.min(of_kind);
-    // Of what fits there is one byte more at most: that which does not.
-    let left = max_bytes - bytes.len() as u64 + 1;
-    from.take(left).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max_bytes {
-        let message = format!("it is larger than the limit of {max_bytes} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+impl Reader<'_> {
+    /// Returns the model that a folder is, if it is one.
+    fn folder(&self) -> Option<Input> {
+        let path = self.path.filter(|path| path.is_dir())?;
+        let format = self.formats.recognise(&Head {
+            bytes: &[],
+            path: self.path,
+            is_folder: true,
+        })?;
+        let outside = importer::Outside::In(importer::Folder::new(path));
+        Some(self.model(&path.to_string_lossy(), Vec::new(), outside, format))
     }
-    Ok(bytes)
+
+    /// Returns the format of a file that begins with these bytes, if it is a model.
+    fn format(&self, bytes: &[u8]) -> Option<&Format> {
+        let named = self.path.and_then(|path| self.formats.of_name(path));
+        let head = Head {
+            bytes,
+            path: self.path,
+            is_folder: false,
+        };
+        named.or_else(|| self.formats.recognise(&head))
+    }
+
+    fn model(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+        outside: importer::Outside,
+        format: &Format,
+    ) -> Input {
+        Input::Model(Box::new(ModelInput {
+            name: name.to_owned(),
+            path: self.path.map(Path::to_owned),
+            outside,
+            bytes: bytes.into(),
+            format: *format,
+            formats: self.formats.clone(),
+            limits: *self.limits,
+        }))
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        match self.path {
+            Some(path) => self.read_from(File::open(path)?),
+            None => self.read_from(io::stdin().lock()),
+        }
+    }
+
+    /// Reads all there is, unless it is more than any program has, or than the limit: a device may never end.
+    fn read_from(&self, mut from: impl Read) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let max_bytes = self.limits.bytes;
+        let first = MAX_TEXT_BYTES.min(max_bytes);
+        from.by_ref().take(first).read_to_end(&mut bytes)?;
+        let of_kind = match bytes.starts_with(&layout::MAGIC) {
+            true => MAX_BEF_BYTES,
+            // Of a shorter file it makes no difference.
+            false if bytes.len() as u64 == first && self.format(&bytes).is_some() => {
+                MAX_MODEL_BYTES
+            }
+            false => MAX_TEXT_BYTES,
+        };
+        let max_bytes = max_bytes.min(of_kind);
+        // Of what fits there is one byte more at most: that which does not.
+        let left = max_bytes - bytes.len() as u64 + 1;
+        from.take(left).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            let message = format!("it is larger than the limit of {max_bytes} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(bytes)
+    }
 }
 
-/// What models begin with, and texts never do.
-const FIRST_OF_MODEL: u8 = 0x08;
+impl ModelInput {
+    /// Returns the format that the model is in.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
 
-/// Tells whether bytes are to be taken for a model, even if they turn out to be a broken one.
-fn is_model(bytes: &[u8]) -> bool {
-    !bytes.starts_with(&layout::MAGIC) && importer::looks_like_model(bytes)
+    fn source(&self) -> tfrt_import::Source<'_> {
+        tfrt_import::Source {
+            name: &self.name,
+            bytes: self.bytes.clone(),
+            path: self.path.as_deref(),
+            outside: &self.outside,
+        }
+    }
+
+    fn import(&self) -> Result<Imported, Diagnostics> {
+        (self.format.front_end.import)(&self.source(), &self.limits)
+    }
+
+    fn survey(&self) -> Result<importer::Survey, Diagnostics> {
+        match self.format.front_end.survey {
+            Some(survey) => survey(&self.source(), &self.limits),
+            None => Ok(importer::Survey {
+                module: self.import()?.module,
+                problems: Diagnostics::default(),
+                unknown: Vec::new(),
+            }),
+        }
+    }
 }
 
 /// Tells whether these are the bytes of a file that its name says was compiled, and that lost even its first bytes:
@@ -468,39 +591,32 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, D
     tfrt_compiler::compile(&lower(parse(source)?)?, options)
 }
 
-/// Makes a program of a module, if it is a graph in dialect `onnx`.
+/// Makes a program of a module, if it is a graph in the dialect of a built-in format.
 ///
 /// # Errors
 ///
 /// All that keeps it from becoming one.
 pub fn lower(module: Module) -> Result<Module, Diagnostics> {
-    lower_with(module, &onnx::Options::default(), &HostEvaluator::default())
-}
-
-/// Makes a program for a file, with weights that are packed for an instruction set.
-fn lower_for(module: Module, set: InstructionSet) -> Result<Module, Diagnostics> {
-    let passes = onnx::Options {
-        store: true,
-        ..onnx::Options::default()
-    };
-    let evaluator = HostEvaluator::default().for_instruction_set(set);
-    lower_with(module, &passes, &evaluator)
+    let (passes, evaluator) = (onnx::Options::default(), HostEvaluator::default());
+    lower_with(module, &Formats::builtin(), &passes, &evaluator)
 }
 
 /// As [`lower`], by passes with these options. With `store` the program is for a file: what packs weights is run
 /// now, and not when the model is opened.
 fn lower_with(
     mut module: Module,
+    formats: &Formats,
     options: &onnx::Options,
     evaluator: &HostEvaluator,
 ) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
-        onnx::pipeline(&mut module, options, evaluator)?;
+        let context = Context::new(evaluator).dialects(formats.dialects());
+        onnx::pipeline(&mut module, options, &context)?;
     }
     Ok(module)
 }
 
-/// Tells whether a module has a function that is a graph in dialect `onnx`, and not a program yet.
+/// Tells whether a module has a function that is a graph of a model, and not a program yet.
 pub fn is_graph(module: &Module) -> bool {
     let mut functions = module.children(module.top());
     functions.any(|function| module.op(function).attribute("onnx.inputs").is_some())

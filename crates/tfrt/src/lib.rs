@@ -56,6 +56,7 @@
 //! | catch what programs print | [`RuntimeBuilder::output`] |
 //! | calculate with tensors, one operation at a time | [`eager`] |
 //! | write a kernel | [`kernel`] |
+//! | read models of a format of your own | [`Format`], [`RuntimeBuilder::formats`] |
 //!
 //! # Kernels of your own
 //!
@@ -89,7 +90,7 @@
 //! # The layers below
 //!
 //! The crates that this one stands on are re-exported whole, for those who need more: [`asynchronous`],
-//! [`bef`], [`compiler`], [`corert`], [`host`], [`import`], [`ir`], [`kernels`] and
+//! [`bef`], [`compiler`], [`corert`], [`host`], [`import`], [`ir`], [`kernels`], [`ops`] and
 //! [`tensor`]. Only what stands at the root of this
 //! crate is a promise.
 
@@ -159,6 +160,7 @@ mod context;
 pub mod eager;
 mod error;
 mod evaluator;
+mod formats;
 mod host_tensor;
 pub mod input;
 pub mod model;
@@ -175,6 +177,7 @@ pub use call::{Call, CallFuture, Values};
 pub use context::{Context, ContextBuilder};
 pub use error::{AnyError, OpenError, Problem, error_message};
 pub use evaluator::HostEvaluator;
+pub use formats::{Format, Formats};
 pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
 #[doc(inline)]
 pub use model::Model;

@@ -13,6 +13,7 @@ use tfrt_host::{AnyAsyncValue, Error};
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::OpenError;
+use crate::formats::Formats;
 use crate::input;
 use crate::program::{Function, Program};
 use crate::runtime::Runtime;
@@ -101,8 +102,8 @@ impl Model {
     /// assert_eq!(error.code(), Some("TF1001"));
     /// ```
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Model, OpenError> {
-        let input =
-            input::Input::from_bytes(name, bytes).map_err(|error| error.about_model(name))?;
+        let input = input::Input::from_bytes(name, bytes)
+            .map_err(|error| error.about_model(name, &Formats::builtin()))?;
         Runtime::shared().load_model(&input)
     }
 
@@ -142,8 +143,8 @@ impl Model {
         bytes: Vec<u8>,
         give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static,
     ) -> Result<Model, OpenError> {
-        let input =
-            input::Input::from_bytes(name, bytes).map_err(|error| error.about_model(name))?;
+        let input = input::Input::from_bytes(name, bytes)
+            .map_err(|error| error.about_model(name, &Formats::builtin()))?;
         Runtime::shared().load_model(&input.with_files(give))
     }
 

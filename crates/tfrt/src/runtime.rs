@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, Error, HostContext};
+use tfrt_import::ReadLimits;
 use tfrt_ir::Source;
 
 use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
+use crate::evaluator::HostEvaluator;
+use crate::formats::Formats;
 use crate::input::Input;
 use crate::model::Model;
 use crate::program::Program;
@@ -51,6 +54,7 @@ pub use builder::RuntimeBuilder;
 pub struct Runtime {
     host: HostContext,
     untrusted: Option<Untrusted>,
+    formats: Formats,
 }
 
 impl Runtime {
@@ -75,7 +79,8 @@ impl Runtime {
         SHARED.get_or_init(Runtime::new)
     }
 
-    /// Opens the program in a file: MLIR text or BEF bytes, told apart by content.
+    /// Opens the program in a file: MLIR text, BEF bytes or a model in one of the runtime's formats, told apart by name and
+    /// content.
     ///
     /// # Errors
     ///
@@ -94,8 +99,8 @@ impl Runtime {
         self.load(&Input::Text(Source::new(name, text)))
     }
 
-    /// Opens the model in a file: ONNX, MLIR text in the dialect `onnx`, or what `tfrt compile` has made
-    /// of these; told apart by content.
+    /// Opens the model in a file: in one of the runtime's [formats](RuntimeBuilder::formats), as ONNX is; MLIR text in the
+    /// dialect of one; or what `tfrt compile` has made of these. Told apart by name and content.
     ///
     /// # Errors
     ///
@@ -103,18 +108,20 @@ impl Runtime {
     pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
         let path = path.as_ref();
         let input = self.read(path);
-        self.load_model(&input.map_err(|error| error.about_model(&path.to_string_lossy()))?)
+        self.load_model(
+            &input.map_err(|error| error.about_model(&path.to_string_lossy(), &self.formats))?,
+        )
     }
 
     /// Reads a file, or standard input for `-`, within the limits of the runtime.
     ///
     /// # Errors
     ///
-    /// As of [`Input::read`].
+    /// As of [`Input::read_with`].
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Input, OpenError> {
         match &self.untrusted {
-            Some(untrusted) => untrusted.read(path),
-            None => Input::read(path),
+            Some(untrusted) => untrusted.read(path, &self.formats),
+            None => Input::read_with(path, &self.formats, &ReadLimits::default()),
         }
     }
 
@@ -131,7 +138,7 @@ impl Runtime {
                 true => "an empty file",
                 false => "text that is none of these",
             };
-            return Err(OpenError::not_a_model(source.name(), found));
+            return Err(OpenError::not_a_model(source.name(), found, &self.formats));
         }
         Model::from_program(self.load(input)?, self)
     }
@@ -143,8 +150,14 @@ impl Runtime {
     /// As [`open`](Self::open).
     pub fn load(&self, input: &Input) -> Result<Program, OpenError> {
         let (file, weights) = match &self.untrusted {
-            Some(untrusted) => (untrusted.open(input)?, input.clone().alone().weights()),
-            None => (input.open()?, input.weights()),
+            Some(untrusted) => (
+                untrusted.open(input, &self.formats)?,
+                input.clone().alone().weights(),
+            ),
+            None => (
+                input.open_with(&self.formats, &HostEvaluator::default())?,
+                input.weights(),
+            ),
         };
         Ok(Program::from_file(file, self)?.with_weights(weights))
     }
@@ -183,6 +196,11 @@ impl Runtime {
             .queue()
             .quiesce()
             .map_err(|refused| Error::failed_precondition(refused.to_string()))
+    }
+
+    /// The formats that models are read by.
+    pub fn formats(&self) -> &Formats {
+        &self.formats
     }
 
     /// The host context below.

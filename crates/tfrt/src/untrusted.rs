@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use tfrt_bef::BefFile;
 use tfrt_host::Limits;
+use tfrt_import::ReadLimits;
 
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
+use crate::formats::Formats;
 use crate::input::Input;
 
 /// What a program, or a model, that nobody vouches for may use; `docs/limits.md` says what else bounds it.
@@ -61,17 +63,22 @@ impl Untrusted {
     ///
     /// # Errors
     ///
-    /// As of [`Input::read_within`].
-    pub fn read(&self, path: impl AsRef<Path>) -> Result<Input, OpenError> {
-        Ok(Input::read_within(path, self.max_file_bytes)?.alone())
+    /// As of [`Input::read_with`].
+    pub fn read(&self, path: impl AsRef<Path>, formats: &Formats) -> Result<Input, OpenError> {
+        let limits = ReadLimits {
+            bytes: self.max_file_bytes,
+            ..ReadLimits::default()
+        };
+        Ok(Input::read_with(path, formats, &limits)?.alone())
     }
 
-    /// Returns the program that an input is, compiled if it is text, accepted by the gate.
+    /// Returns the program that an input is, compiled if it is text or a model, accepted by the gate. The formats are
+    /// those whose dialects a text may have.
     ///
     /// # Errors
     ///
-    /// As of [`Input::open`]; `Unreadable` for an input that is too long.
-    pub fn open(&self, input: &Input) -> Result<BefFile, OpenError> {
+    /// As of [`Input::open_with`]; `Unreadable` for an input that is too long.
+    pub fn open(&self, input: &Input, formats: &Formats) -> Result<BefFile, OpenError> {
         if input.len_bytes() as u64 > self.max_file_bytes {
             let message = format!(
                 "it is larger than the limit of {} bytes",
@@ -82,7 +89,7 @@ impl Untrusted {
                 reason: io::Error::new(io::ErrorKind::FileTooLarge, message),
             });
         }
-        input.clone().alone().open_with(&self.evaluator())
+        input.clone().alone().open_with(formats, &self.evaluator())
     }
 
     /// An evaluator for the constants of one model.

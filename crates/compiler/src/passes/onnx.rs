@@ -7,14 +7,16 @@ mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;
 pub(super) mod layout;
-pub(super) mod legalize;
 pub(super) mod lower;
+pub(super) mod lower_graph;
 mod model;
+pub(super) mod names;
 mod node;
 mod pointwise;
 mod rewrite;
 pub(super) mod shapes;
 pub(super) mod store;
+pub(super) mod to_graph;
 pub(super) mod upgrade;
 
 use tfrt_ir::{BlockId, Module, OpId};

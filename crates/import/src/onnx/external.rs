@@ -149,6 +149,8 @@ fn check_location(location: &str) -> Result<(), String> {
 /// The files beside a model.
 pub(super) struct ExternalFiles {
     outside: Outside,
+    /// The most bytes that are read.
+    max_bytes: u64,
     /// Whether large elements stay where they are.
     is_large: bool,
     /// The file that was read last: most models have one.
@@ -189,14 +191,21 @@ impl ExternalFiles {
     pub(super) fn new(outside: &Outside) -> ExternalFiles {
         ExternalFiles {
             outside: outside.clone(),
+            max_bytes: MAX_READ_BYTES,
             is_large: false,
             open: None,
         }
     }
 
+    /// Lets no more bytes be read than this.
+    pub(super) fn within(mut self, max_bytes: u64) -> ExternalFiles {
+        self.max_bytes = self.max_bytes.min(max_bytes);
+        self
+    }
+
     /// Takes the number of bytes that the model has in other files.
     pub(super) fn expect(&mut self, len_bytes: u64) {
-        self.is_large = len_bytes > MAX_READ_BYTES;
+        self.is_large = len_bytes > self.max_bytes;
     }
 
     /// Returns where the elements of a tensor lie, which take `len_bytes`, if they are to stay there.
@@ -288,32 +297,66 @@ impl ExternalFiles {
     }
 
     fn open(&mut self, location: &str) -> Result<(Opened, u64), Problem> {
-        check_location(location).map_err(error)?;
-        let of_other = |why: &str| error(format!("has its elements in another file, {why}"));
-        let folder = match &self.outside {
+        self.outside
+            .open(location)
+            .map_err(|problem| match problem {
+                (message, Some(help)) => error(message).help(help),
+                (message, None) => error(message),
+            })
+    }
+}
+
+impl Outside {
+    /// Reads a file of the model's, named relative to its folder, of so many bytes at most.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the name, or with the file.
+    pub fn read(&self, location: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
+        let (opened, len) = self.open(location).map_err(|(message, _)| message)?;
+        let name = shown(location);
+        if len > max_bytes {
+            return Err(format!(
+                "'{name}' has {len} bytes, expected at most {max_bytes}"
+            ));
+        }
+        let mut bytes = Vec::new();
+        match opened {
+            Opened::Given(given) => bytes.extend_from_slice((*given).as_ref()),
+            Opened::File(file) => {
+                let read = file.take(max_bytes).read_to_end(&mut bytes);
+                read.map_err(|cause| format!("cannot read '{name}': {cause}"))?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Opens a file, and returns its length; what is wrong with it, and what to do, if not.
+    fn open(&self, location: &str) -> Result<(Opened, u64), (String, Option<&'static str>)> {
+        let plain = |message: String| (message, None);
+        check_location(location).map_err(plain)?;
+        let folder = match self {
             Outside::In(folder) => folder,
             Outside::Given(given) => {
-                let nothing = || {
-                    error(format!(
-                        "has its elements in '{}', which is not given",
-                        shown(location)
-                    ))
-                };
+                let name = shown(location);
+                let nothing = || plain(format!("has its elements in '{name}', which is not given"));
                 let bytes = given.file(location).ok_or_else(nothing)?;
                 let len = (*bytes).as_ref().len() as u64;
                 return Ok((Opened::Given(bytes), len));
             }
             Outside::Unknown => {
-                let problem = of_other("but the model's folder is unknown");
-                return Err(problem.help("open the model by its path"));
+                let message = "has its elements in another file, but the model's folder is unknown";
+                return Err((message.to_owned(), Some("open the model by its path")));
             }
             Outside::Refused => {
-                return Err(of_other("which is refused to programs of strangers"));
+                let message =
+                    "has its elements in another file, which is refused to programs of strangers";
+                return Err(plain(message.to_owned()));
             }
         };
-        let path = folder.find(location).map_err(error)?;
+        let path = folder.find(location).map_err(plain)?;
         let cannot =
-            |cause: std::io::Error| error(format!("cannot read '{}': {cause}", shown(location)));
+            |cause: std::io::Error| plain(format!("cannot read '{}': {cause}", shown(location)));
         let file = File::open(path).map_err(cannot)?;
         let len = file.metadata().map_err(cannot)?.len();
         Ok((Opened::File(file), len))

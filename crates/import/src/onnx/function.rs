@@ -289,9 +289,10 @@ impl<'m> Importer<'m> {
                 ));
             }
         };
-        if at.level + depth > MAX_LEVELS {
+        let max_levels = MAX_LEVELS.min(self.limits.depth);
+        if at.level + depth > max_levels {
             let message = format!(
-                "leads to functions that call each other {depth} deep, expected at most {MAX_LEVELS}"
+                "leads to functions that call each other {depth} deep, expected at most {max_levels}"
             );
             return Some(Problem::new(codes::MODEL_TOO_DEEP, message));
         }

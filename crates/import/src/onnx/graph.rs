@@ -26,7 +26,7 @@ use super::{
     tensor::{self, Apart, Tensor, TensorData},
     types,
 };
-use crate::codes;
+use crate::{ReadLimits, codes};
 
 /// Subgraphs and calls within one another, at most.
 pub(super) const MAX_LEVELS: usize = 64;
@@ -52,6 +52,10 @@ pub(super) struct Importer<'m> {
     pub names: HashMap<(&'m str, &'m str, i64), Known>,
     /// Nodes of functions that were expanded.
     pub n_expanded: usize,
+    /// What reading the model may take.
+    pub limits: ReadLimits,
+    /// Nodes that were read.
+    pub n_nodes: usize,
 }
 
 /// What is known of the operator of a node.
@@ -275,6 +279,13 @@ impl<'m> Importer<'m> {
 
     /// Reads nodes, in an order in which each finds what it takes.
     pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &Stated<'m>, at: Context<'_>) {
+        self.n_nodes = self.n_nodes.saturating_add(nodes.len());
+        if let (true, Some(first)) = (self.n_nodes > self.limits.nodes, nodes.first()) {
+            let place = self.place(first, 0, at);
+            let message = format!("expected at most {} nodes in all", self.limits.nodes);
+            let problem = Problem::new(codes::MODEL_TOO_LARGE, message).of(&place.label);
+            return self.refuse(nodes, problem, at, place.location);
+        }
         match order::sorted(nodes) {
             Ok(None) => {
                 for (index, node) in nodes.iter().enumerate() {
@@ -308,6 +319,11 @@ impl<'m> Importer<'m> {
         };
         let problem = Problem::new(codes::MODEL_CYCLE, message).of(&places[0].label);
         let location = places[0].location.clone();
+        self.refuse(nodes, problem, at, location);
+    }
+
+    /// Tells what is wrong with all nodes of a graph.
+    fn refuse(&mut self, nodes: &'m [Node], problem: Problem, at: Context<'_>, location: Location) {
         self.errors.push(problem.at(location.clone()));
         // So that nothing else is said of what they would make.
         let unknown = self.no_value(at.block, location);
@@ -597,8 +613,9 @@ impl<'m> Importer<'m> {
         at: Context<'_>,
         place: &Place,
     ) -> Result<RegionId, Problem> {
-        if at.level >= MAX_LEVELS {
-            let message = format!("subgraphs nest more than {MAX_LEVELS} deep");
+        let max_levels = MAX_LEVELS.min(self.limits.depth);
+        if at.level >= max_levels {
+            let message = format!("subgraphs nest more than {max_levels} deep");
             return Err(Problem::new(codes::MODEL_TOO_DEEP, message));
         }
         let region = self.module.create_region();

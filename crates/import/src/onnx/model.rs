@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tfrt_ir::{Attribute, Diagnostics, Location, Module, Name, OpState, Type, ValueId};
+use tfrt_ir::{Attribute, Diagnostics, Location, Module, Name, OpState, Type};
 
 use super::{
     OPSETS, Options, Survey, UnknownOperator,
@@ -12,7 +12,7 @@ use super::{
     problem::{Problem, shown},
     proto, sparse, tensor, types, whole,
 };
-use crate::codes;
+use crate::{Signature, codes};
 
 /// Versions of operator sets by domain; the default one is `""`.
 pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
@@ -49,7 +49,9 @@ fn importer<'m>(
         errors: Diagnostics::default(),
         unknown,
         file: Name::from(options.name.as_str()),
-        files: ExternalFiles::new(&options.outside),
+        files: ExternalFiles::new(&options.outside).within(options.limits.bytes),
+        limits: options.limits,
+        n_nodes: 0,
         budget: sparse::Budget::default(),
         functions: Functions::default(),
         scopes: Vec::new(),
@@ -171,8 +173,7 @@ impl<'m> Importer<'m> {
             column: 0,
         };
         let has_value = self.initializers(graph, at);
-        let mut inputs = Vec::new();
-        let mut dimensions = Vec::new();
+        let mut signature = Signature::default();
         for input in &graph.input {
             let name = input.name.as_deref().unwrap_or("");
             // An input with a value is one that a caller may leave out, and a constant here.
@@ -187,8 +188,7 @@ impl<'m> Importer<'m> {
             let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
             self.define(name, value, at.scope, &Place::of_input(name, &place));
-            inputs.push(Attribute::string(name));
-            dimensions.push(types::dimensions(input.ty.as_deref()));
+            signature.add_input(name, types::dimensions(input.ty.as_deref()));
         }
         self.nodes(&graph.node, &stated_by(graph), at);
         let outputs = self.outputs(graph, at);
@@ -202,40 +202,18 @@ impl<'m> Importer<'m> {
                 self.errors.push(problem.at(place.clone()));
             }
         }
-        let types_of = |module: &Module, values: &[ValueId]| -> Vec<Type> {
-            let types = values.iter().map(|&value| module.value_type(value).clone());
-            types.collect()
-        };
-        let arguments = self.module.block(block).arguments().to_vec();
-        let ty = Type::function(
-            types_of(&self.module, &arguments),
-            types_of(&self.module, &outputs),
-        );
         let last = OpState::new("func.return").operands(outputs);
         let last = self.module.create(last.location(place.clone()));
         self.module.append(block, last);
-        let names = graph.output.iter();
-        let names = names.map(|output| Attribute::string(output.name.as_deref().unwrap_or("")));
-        let output_dimensions = graph.output.iter();
-        let output_dimensions =
-            output_dimensions.map(|output| types::dimensions(output.ty.as_deref()));
-        let main = OpState::new("func.func")
-            .attribute("sym_name", Attribute::string("main"))
-            .attribute("function_type", Attribute::Type(ty))
-            .attribute("onnx.inputs", Attribute::array(inputs))
-            .attribute("onnx.input_dims", Attribute::array(dimensions))
-            .attribute("onnx.outputs", Attribute::array(names.collect()))
-            .attribute(
-                "onnx.output_dims",
-                Attribute::array(output_dimensions.collect()),
-            )
-            .region(region)
-            .location(match graph.name.as_deref() {
-                None | Some("") => place,
-                Some(name) => Location::named(&*shown(name), Some(place)),
-            });
-        let main = self.module.create(main);
-        self.module.append(self.module.body(), main);
+        for output in &graph.output {
+            let name = output.name.as_deref().unwrap_or("");
+            signature.add_output(name, types::dimensions(output.ty.as_deref()));
+        }
+        let location = match graph.name.as_deref() {
+            None | Some("") => place,
+            Some(name) => Location::named(&*shown(name), Some(place)),
+        };
+        signature.function(&mut self.module, region, location);
     }
 }
 

@@ -421,6 +421,23 @@ impl Module {
         data.nested = None;
     }
 
+    /// Makes an operation one of another name. What it has stays: the caller knows that it fits.
+    pub fn set_name(&mut self, op: OpId, name: impl Into<Name>) {
+        let name = name.into();
+        let data = &mut self.ops[op.index()];
+        data.definition = dialect::lookup(&name);
+        data.name = name;
+    }
+
+    /// Exchanges two regions of an operation, if it has both.
+    pub fn swap_regions(&mut self, op: OpId, one: usize, other: usize) {
+        if let Some(nested) = &mut self.ops[op.index()].nested
+            && one.max(other) < nested.regions.len()
+        {
+            nested.regions.swap(one, other);
+        }
+    }
+
     /// Takes an operation out of its block; takes time in the number of
     /// operations there.
     pub fn remove_from_block(&mut self, op: OpId) {

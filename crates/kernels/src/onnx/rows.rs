@@ -11,9 +11,6 @@ use tfrt_tensor::op::{OpCall, OpKernel, OpResults};
 use super::attributes::Stated;
 use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation};
 
-/// A version of the operator set in which each operation means its row.
-const NEWEST: i64 = 26;
-
 static BY_NAME: LazyLock<HashMap<&'static str, (&'static str, Operation)>> = LazyLock::new(|| {
     let all = OPERATIONS.iter().copied().flatten();
     all.map(|(name, operation)| (*name, (*name, *operation)))
@@ -55,7 +52,7 @@ fn run(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (name, renamed): (&str, &[NameAttr]) = match op.name.strip_prefix("onnx.") {
         Some(name) => (name, &[]),
         None => {
-            let found: Option<&Name> = onnx::restored(op.name, &Defaulted(call.attrs));
+            let found: Option<&Name> = onnx::of_row(op, &Defaulted(call.attrs));
             found.map(|name| (name.name, name.attrs)).ok_or_else(none)?
         }
     };
@@ -84,7 +81,7 @@ fn run(call: &OpCall<'_>) -> Result<OpResults, Error> {
         name,
         inputs: Inputs::new(name, call.inputs, &beside),
         attributes: Attributes::stated(name, &list),
-        opset: NEWEST,
+        opset: onnx::NEWEST,
         n_results: call.n_results,
         execution: call.execution,
         beside: &beside,

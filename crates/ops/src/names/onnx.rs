@@ -6,7 +6,7 @@
 use tfrt_bef::DType;
 
 use super::{Found, Name, NameAttr, Named};
-use crate::attrs::{AttrSource, AttrValue};
+use crate::attrs::AttrSource;
 use crate::def::OpDef;
 use NameAttr::{Int, Renamed, Text, Type};
 
@@ -254,30 +254,21 @@ pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<F
     })
 }
 
-/// Returns the name by which a row with these attributes is found in ONNX: of several whose fixed attributes it has, the
-/// one with the most.
-pub fn restored(row: &str, attrs: &dyn AttrSource) -> Option<&'static Name> {
-    let is_fixed = |attr: &NameAttr| match attr {
-        Text(name, text) => attrs.get(name) == Some(AttrValue::Bytes(text.as_bytes())),
-        Int(name, value) => attrs.get(name) == Some(AttrValue::Int(*value)),
-        _ => true,
-    };
-    let n_fixed = |name: &&Name| {
-        name.attrs
-            .iter()
-            .filter(|attr| attr.source().is_none())
-            .count()
-    };
-    let all = NAMES
-        .iter()
-        .filter(|name| name.row == row && name.attrs.iter().all(is_fixed));
-    all.max_by_key(n_fixed)
+/// The version of the operator set whose operations the rows are.
+pub const NEWEST: i64 = 27;
+
+/// Returns the name of an operation of the default domain that is a row with these attributes: the way back from
+/// [`find`]. Nothing stands for a row that ONNX has no operation for, or not with these attributes.
+pub fn of_row(op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
+    super::of_row(NAMES, op, attrs)
 }
 
-/// Returns the number that stands for a type in the format.
-pub fn number(of: DType) -> Option<i64> {
-    (1..=26).find(|number| dtype(*number) == Some(of))
+/// Returns the number that a type has in the format.
+pub fn number(dtype: DType) -> Option<i64> {
+    (1..=MOST_TYPES).find(|number| self::dtype(*number) == Some(dtype))
 }
+
+const MOST_TYPES: i64 = 26;
 
 /// Returns the type that has a number in the format.
 pub fn dtype(number: i64) -> Option<DType> {

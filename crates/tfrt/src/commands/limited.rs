@@ -1,9 +1,12 @@
 //! What the flags of [`LimitOptions`] do: to files, to runtimes, to calls; and which of them is behind an error.
 
 use tfrt::bef::BefFile;
+use tfrt::import::ReadLimits;
 use tfrt::input::Input;
 use tfrt::kernels::onnx::WeightFiles;
-use tfrt::{Context, Error, ErrorCode, HostContext, OpenError, Runtime, RuntimeBuilder, Untrusted};
+use tfrt::{
+    Context, Error, ErrorCode, Formats, HostContext, OpenError, Runtime, RuntimeBuilder, Untrusted,
+};
 
 use super::mapped;
 use crate::failure::Failure;
@@ -15,11 +18,17 @@ impl LimitOptions {
     ///
     /// # Errors
     ///
-    /// As of [`Input::read_within`].
+    /// As of [`Input::read_with`].
     pub fn read(&self, file: &std::path::Path, is_mapped: bool) -> Result<Input, OpenError> {
         match is_mapped {
             true => mapped::read(file, true),
-            false => Input::read_within(file, self.max_file_bytes()),
+            false => {
+                let limits = ReadLimits {
+                    bytes: self.max_file_bytes(),
+                    ..ReadLimits::default()
+                };
+                Input::read_with(file, &Formats::builtin(), &limits)
+            }
         }
     }
 
@@ -30,7 +39,7 @@ impl LimitOptions {
     /// As of [`Input::open`].
     pub fn open(&self, input: &Input) -> Result<BefFile, OpenError> {
         match self.untrusted() {
-            Some(untrusted) => untrusted.open(input),
+            Some(untrusted) => untrusted.open(input, &Formats::builtin()),
             None => input.open(),
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tfrt::HostEvaluator;
 use tfrt::input::Input;
 use tfrt::ir::{Diagnostics, Module, PrintOptions, parse, print};
+use tfrt_compiler::legalize::Context;
 use tfrt_compiler::pipeline::{self, Property, Ran};
 
 use super::compile::no_text;
@@ -90,7 +91,7 @@ fn transform(
     let mut passes = Vec::new();
     let remarks = pipeline.run_with(
         &mut module,
-        &HostEvaluator::default(),
+        &Context::new(&HostEvaluator::default()),
         &mut |ran, module| {
             if options.print_after {
                 talk.say(&format!("// after {}\n{module}", ran.pass.name));

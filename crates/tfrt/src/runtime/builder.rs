@@ -17,6 +17,7 @@ use tfrt_host::{
 };
 
 use super::Runtime;
+use crate::formats::Formats;
 use crate::untrusted::{Untrusted, is_refused};
 
 /// Puts a [`Runtime`] together.
@@ -40,6 +41,7 @@ pub struct RuntimeBuilder {
     registry: KernelRegistry,
     settings: Box<dyn FnOnce(HostContextBuilder) -> HostContextBuilder>,
     untrusted: Option<Untrusted>,
+    formats: Formats,
 }
 
 impl RuntimeBuilder {
@@ -48,6 +50,7 @@ impl RuntimeBuilder {
             registry,
             settings: Box::new(|builder| builder),
             untrusted: None,
+            formats: Formats::builtin(),
         }
     }
 
@@ -64,6 +67,22 @@ impl RuntimeBuilder {
     /// If there is a kernel of the same name already.
     pub fn kernels(mut self, register: impl FnOnce(&mut KernelRegistry)) -> Self {
         register(&mut self.registry);
+        self
+    }
+
+    /// Sets the formats that models are read by. Default: the built-in ones. The kernels of rows that a format has of its
+    /// own are added by [`kernels`](Self::kernels).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::{Formats, Runtime};
+    ///
+    /// let runtime = Runtime::builder().formats(Formats::builtin()).build();
+    /// assert_eq!(runtime.formats().names(), "ONNX");
+    /// ```
+    pub fn formats(mut self, formats: Formats) -> Self {
+        self.formats = formats;
         self
     }
 
@@ -221,6 +240,7 @@ impl RuntimeBuilder {
         Runtime {
             host,
             untrusted: self.untrusted,
+            formats: self.formats,
         }
     }
 

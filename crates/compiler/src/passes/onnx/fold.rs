@@ -17,7 +17,7 @@ use tfrt_ops::Traits;
 
 use super::rewrite::{Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, node};
-use crate::onnx::Evaluator;
+use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -26,13 +26,14 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::Evaluating(run),
+    run: Run::With(run),
 };
 
 /// Constants with more bytes are not compared with others.
 const MOST_COMPARED_BYTES: usize = 1 << 16;
 
-fn run(module: &mut Module, evaluator: &dyn Evaluator, _: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    let evaluator = context.evaluator;
     for (_, block) in graphs(module) {
         identities(module, block);
         reshapes(module, block);

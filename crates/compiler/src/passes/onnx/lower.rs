@@ -12,10 +12,13 @@ use tfrt_ir::{
     Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
 };
 
+use tfrt_ops::{Table, names};
+
 use super::{
-    CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, legalize, model, rewrite,
+    CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, model, rewrite, to_graph,
 };
 use crate::codes;
+use crate::legalize::Context;
 use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -24,10 +27,10 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: Run::With(run),
 };
 
-fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     let all = graphs(module);
     if all.is_empty() {
         return;
@@ -40,6 +43,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             name: module.symbol_name(function).unwrap_or("main").to_owned(),
             module,
             diagnostics,
+            rows: context.dialects.rows.clone(),
             made: Vec::new(),
             n_control: 0,
             ahead: HashSet::new(),
@@ -141,9 +145,6 @@ fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
     known
 }
 
-/// A version of ONNX's operator set in which each operation means its row.
-const NEWEST: i64 = 26;
-
 /// The values of the program by those of the graph.
 type Values = HashMap<ValueId, ValueId>;
 
@@ -153,6 +154,8 @@ type Functions = Vec<(&'static str, String)>;
 struct Lowering<'m, 'd> {
     module: &'m mut Module,
     diagnostics: &'d mut Diagnostics,
+    /// Operations that are rows of a format's own become kernels of the same name.
+    rows: Table,
     /// The name of the function that is lowered.
     name: String,
     /// The functions made so far.
@@ -364,19 +367,20 @@ impl Lowering<'_, '_> {
 
     /// Returns the kernel of an operation of dialect `graph`.
     fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
-        let Some((name, stated)) = legalize::restored(self.module, op) else {
-            self.error(op, "has no kernel");
+        let Some((name, stated)) = to_graph::restored(self.module, op) else {
+            self.error(op, super::lower_graph::NO_KERNEL);
             return None;
         };
         let state = OpState::new(format!("cpu.onnx.{name}"))
             .results(self.result_types(op))
             .operands(operands)
             .attribute("attributes", Attribute::array(attributes(&stated)))
-            .attribute("opset", Attribute::integer(NEWEST, Type::I64));
+            .attribute("opset", Attribute::integer(names::onnx::NEWEST, Type::I64));
         Some(state)
     }
 
-    /// Returns an operation that is a kernel already, with other operands.
+    /// Returns an operation that is a kernel already, or has a row of its own, with other operands and the attributes as
+    /// they are written.
     fn kept(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let data = self.module.op(op);
         if !data.regions().is_empty() {
@@ -387,9 +391,11 @@ impl Lowering<'_, '_> {
             return None;
         }
         let types = self.result_types(op);
-        let mut state = OpState::new(data.name().clone())
-            .operands(operands)
-            .results(types);
+        let name = match self.rows.find_added(data.name()) {
+            Some(row) => format!("cpu.{}", row.name).into(),
+            None => data.name().clone(),
+        };
+        let mut state = OpState::new(name).operands(operands).results(types);
         for (name, value) in rewrite::stated(self.module, op) {
             state = state.attribute(name, value);
         }

@@ -11,10 +11,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, types::TensorType};
-use tfrt_ops::{Dim, Fact, Facts, names};
+use tfrt_ops::{AttrSource, Dim, Fact, Facts, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
-use super::{graphs, lower, node, scope};
+use super::{graphs, lower, lower_graph, node, scope};
+use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -23,7 +24,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::Alone(run),
+    run: Run::With(run),
 };
 
 /// The attribute of operations whose results have symbolic dimensions.
@@ -32,10 +33,11 @@ const SHAPES: &str = "onnx.shapes";
 /// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
 const MOST_NESTED: usize = 3;
 
-pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     for (function, block) in graphs(module) {
         let mut inference = Inference {
             module,
+            rows: &context.dialects.rows,
             facts: HashMap::new(),
             depth: 0,
         };
@@ -65,6 +67,7 @@ fn of_type(ty: &Type) -> Fact {
 /// Goes through the blocks of a graph, and keeps what is known of each value.
 struct Inference<'m> {
     module: &'m Module,
+    rows: &'m Table,
     facts: HashMap<ValueId, Fact>,
     /// In how many operations with regions it is.
     depth: usize,
@@ -118,45 +121,61 @@ impl Inference<'_> {
     /// Returns what is known of an operation's results by its row.
     fn results(&mut self, op: OpId) -> Facts {
         let module = self.module;
-        let data = module.op(op);
-        let inner = scope::region_blocks(module, op);
-        let (mut visited, mut found) = (HashSet::new(), Facts::new());
+        let name = module.op(op).name();
         let attributes = OpAttrs { module, op };
-        let row = match data.name().strip_prefix("onnx.") {
-            Some(name) => {
-                // Where no version is stated, it is the newest.
-                let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
-                names::onnx::find(name, version, &attributes)
+        let (mut visited, mut found) = (HashSet::new(), Facts::new());
+        if let Some(name) = name.strip_prefix("onnx.") {
+            // Where no version is stated, it is the newest.
+            let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
+            if let Some(row) = names::onnx::find(name, version, &attributes) {
+                found = self.by_row(op, row.op, &row.attrs, &mut visited);
             }
-            None => node::row(module, op).map(|row| names::Found::of(row, &attributes)),
-        };
-        if let Some(row) = row {
-            let inputs = (0..data.operands().len()).map(|index| {
-                let value = node::operand(module, op, index)?;
-                Some(self.of(value))
-            });
-            let inputs: Vec<Option<Fact>> = inputs.collect();
-            let attrs = tfrt_ops::Attrs::new(&row.attrs, row.op.attrs);
-            let mut regions = |index: usize, arguments: &[Fact]| {
-                let Some(&block) = inner.get(index) else {
-                    return Facts::new();
-                };
-                if self.depth >= MOST_NESTED {
-                    return Facts::new();
-                }
-                visited.insert(block);
-                self.region(block, arguments)
+        } else {
+            let row = match name.strip_prefix(lower_graph::PREFIX) {
+                Some(name) => self.rows.find(name),
+                None => self.rows.find_added(name),
             };
-            let n_results = data.results().len();
-            let results = tfrt_ops::infer(row.op, &inputs, attrs, n_results, &mut regions);
-            found = results.unwrap_or_default();
+            if let Some(row) = row {
+                found = self.by_row(op, &row, &attributes, &mut visited);
+            }
         }
-        for block in inner {
+        for block in scope::region_blocks(module, op) {
             if !visited.contains(&block) {
                 self.region(block, &[]);
             }
         }
         found
+    }
+
+    /// Asks the row; says which regions were gone through.
+    fn by_row(
+        &mut self,
+        op: OpId,
+        row: &OpDef,
+        attributes: &dyn AttrSource,
+        visited: &mut HashSet<BlockId>,
+    ) -> Facts {
+        let module = self.module;
+        let data = module.op(op);
+        let inner = scope::region_blocks(module, op);
+        let inputs = (0..data.operands().len()).map(|index| {
+            let value = node::operand(module, op, index)?;
+            Some(self.of(value))
+        });
+        let inputs: Vec<Option<Fact>> = inputs.collect();
+        let attrs = tfrt_ops::Attrs::new(attributes, row.attrs);
+        let mut regions = |index: usize, arguments: &[Fact]| {
+            let Some(&block) = inner.get(index) else {
+                return Facts::new();
+            };
+            if self.depth >= MOST_NESTED {
+                return Facts::new();
+            }
+            visited.insert(block);
+            self.region(block, arguments)
+        };
+        let n_results = data.results().len();
+        tfrt_ops::infer(row, &inputs, attrs, n_results, &mut regions).unwrap_or_default()
     }
 
     /// Returns what is known of the values that a region gives, if its arguments are these.

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
 
 use super::scope;
+use crate::legalize::Context;
 use crate::onnx::{Evaluated, Evaluator};
 use crate::pipeline::{Pass, Run};
 
@@ -20,7 +21,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::Evaluating(run),
+    run: Run::With(run),
 };
 
 /// The kernel that makes a constant.
@@ -41,7 +42,8 @@ const SMALL_BYTES: u64 = 1 << 16;
 /// How many times larger than its constants a tensor may be that is kept.
 const MOST_GROWTH: u64 = 2;
 
-fn run(module: &mut Module, evaluator: &dyn Evaluator, _: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    let evaluator = context.evaluator;
     for function in scope::functions(module) {
         let name = module.symbol_name(function).unwrap_or_default();
         let makes_constants = name.strip_suffix(".constants").map(str::to_owned);

@@ -7,7 +7,7 @@ use crate::passes::testing::check;
 #[test]
 fn constants_are_written_with_the_shape_that_they_are_used_with() {
     check(
-        "onnx-upgrade,legalize,onnx-shapes,onnx-fold",
+        "onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fold",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<2x3x4x4xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[2 : i64, 3 : i64, 4 : i64, 4 : i64]]} {

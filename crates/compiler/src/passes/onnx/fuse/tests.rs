@@ -9,7 +9,7 @@ mod recognised;
 #[test]
 fn layers_become_one_product_each() {
     check(
-        "legalize,onnx-shapes,onnx-fuse,lower-onnx",
+        "onnx-to-graph,onnx-shapes,onnx-fuse,lower-onnx",
         r#"func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
@@ -42,7 +42,7 @@ fn layers_become_one_product_each() {
 #[test]
 fn chains_become_programs() {
     check(
-        "legalize,onnx-shapes,onnx-fuse,lower-onnx",
+        "onnx-to-graph,onnx-shapes,onnx-fuse,lower-onnx",
         r#"func.func @main(%x: tensor<?x4xf32>, %n: tensor<4xi64>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
                onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["N", 4 : i64], [4 : i64]]} {
              %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
@@ -66,7 +66,7 @@ fn chains_become_programs() {
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
               %0 = "cpu.graph.elementwise"(%arg3, %arg0, %arg2) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
-              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 26} : (!t.tensor) -> !t.tensor
+              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 27} : (!t.tensor) -> !t.tensor
               %2 = "cpu.graph.elementwise"(%arg4, %0, %1) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
               tfrt.return %2, %1 : !t.tensor, !t.tensor
             }
@@ -77,7 +77,7 @@ fn chains_become_programs() {
 #[test]
 fn joined_images_are_read_where_they_are() {
     check(
-        "legalize,onnx-shapes,onnx-layout,onnx-fuse",
+        "onnx-to-graph,onnx-shapes,onnx-layout,onnx-fuse",
         r#"func.func @main(%x: tensor<1x32x8x8xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y", "z"], onnx.input_dims = [[1 : i64, 32 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
@@ -132,7 +132,7 @@ fn programs(ty: &str, lines: &str) -> Vec<String> {
            tfrt.return %r : {made}
          }}"
     );
-    let found = run("legalize,onnx-fuse", &text);
+    let found = run("onnx-to-graph,onnx-fuse", &text);
     assert!(found.starts_with("func.func"), "{found}");
     let operations = found.lines().filter_map(|line| {
         let line = line.trim();

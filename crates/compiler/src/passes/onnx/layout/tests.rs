@@ -7,7 +7,7 @@ use crate::passes::testing::{check, run};
 #[test]
 fn convolutions_stay_in_their_layout_until_somebody_cares() {
     check(
-        "legalize,onnx-shapes,onnx-layout,onnx-fuse",
+        "onnx-to-graph,onnx-shapes,onnx-layout,onnx-fuse",
         r#"func.func @main(%x: tensor<?x3x8x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 3 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<16x3x3x3xf32>} : () -> tensor<16x3x3x3xf32>
@@ -55,7 +55,7 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
 #[test]
 fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
     check(
-        "onnx-upgrade,legalize,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse",
+        "onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<?x2x8x8xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 2 : i64, 8 : i64, 8 : i64]]} {
@@ -130,7 +130,7 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
 #[test]
 fn channels_are_dealt_out_and_divided_where_they_lie() {
     check(
-        "legalize,onnx-shapes,onnx-layout",
+        "onnx-to-graph,onnx-shapes,onnx-layout",
         r#"func.func @main(%x: tensor<1x4x2x2xf32>) -> tensor<*xf32> attributes {
                onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[1 : i64, 4 : i64, 2 : i64, 2 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
@@ -204,7 +204,7 @@ fn activations_of_any_kind_keep_channels_last() {
             .replace("-> T", "-> tensor<*xf32>")
             .replace(": T", ": tensor<*xf32>");
         let text = text.replace("(T", "(tensor<*xf32>");
-        let found = run("legalize,onnx-shapes,onnx-layout,onnx-fuse", &text);
+        let found = run("onnx-to-graph,onnx-shapes,onnx-layout,onnx-fuse", &text);
         let count = |word: &str| found.matches(word).count();
         // One where the image comes in, one where it ends.
         assert_eq!(count("\"graph.transpose\""), 2, "{found}");

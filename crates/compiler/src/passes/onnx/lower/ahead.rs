@@ -20,6 +20,7 @@ pub(in super::super) fn program(
         name: String::new(),
         module,
         diagnostics: &mut diagnostics,
+        rows: tfrt_ops::Table::default(),
         made: Vec::new(),
         n_control: 0,
         ahead: HashSet::new(),

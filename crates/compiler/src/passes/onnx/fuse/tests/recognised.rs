@@ -61,7 +61,7 @@ fn rows(lines: &[&str]) -> String {
         written.concat(),
         operations(lines, &types)
     );
-    run("legalize,onnx-shapes,onnx-fuse", &text)
+    run("onnx-to-graph,onnx-shapes,onnx-fuse", &text)
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn attention(lines: &[&str]) -> String {
         written.concat(),
         operations(&lines, &types)
     );
-    run("legalize,onnx-shapes,onnx-fuse", &text)
+    run("onnx-to-graph,onnx-shapes,onnx-fuse", &text)
 }
 
 #[test]

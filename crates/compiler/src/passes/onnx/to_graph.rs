@@ -1,4 +1,4 @@
-//! `legalize`: operations of dialect `onnx` that are rows of the table become operations of dialect `graph`.
+//! `onnx-to-graph`: operations of dialect `onnx` that are rows of the table become operations of dialect `graph`.
 //!
 //! Names and attributes are data ([`tfrt_ops::names::onnx`]). What has no row of `graph` stays as it is: library
 //! operations, control flow, constants, and forms so old that they mean something else. Passes behind this one look at
@@ -8,11 +8,11 @@ use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name as Word, OpId, OpSta
 use tfrt_ops::names::{NameAttr, onnx};
 
 use super::attrs::{self, OpAttrs};
-use super::{graphs, lower, scope};
+use super::{graphs, lower, node, scope};
 use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
-    name: "legalize",
+    name: "onnx-to-graph",
     summary: "Makes operations of dialect graph of those of dialect onnx that are rows",
     needs: &[],
     gives: &[],
@@ -105,8 +105,8 @@ pub(super) fn restored(
     module: &Module,
     op: OpId,
 ) -> Option<(&'static str, Vec<(Word, Attribute)>)> {
-    let row = module.op(op).name().strip_prefix("graph.")?;
-    let own = onnx::restored(row, &OpAttrs { module, op })?;
+    let row = node::row(module, op).filter(|row| row.dialect() == "graph")?;
+    let own = onnx::of_row(row, &OpAttrs { module, op })?;
     let mut all = Vec::new();
     for (stated, value) in module.op(op).attributes() {
         match own.attrs.iter().find(|attr| attr.row() == stated.as_str()) {

@@ -1,0 +1,169 @@
+//! [`Legalize`]: what the operations of a format of models are, as data; and [`Dialects`], those that are known.
+//!
+//! An importer takes a model as it is written, in a dialect of the format's own. The pass `legalize` makes operations of
+//! graphs of it: by name, where an operation is a row of [`tfrt_ops`], by a function that puts several in its place where
+//! it is not. What the format has a row of its own for stays, and becomes the kernel `cpu.DIALECT.ROW`.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use tfrt_ir::{Attribute, Module, Name, OpId, OpState, Type, ValueId};
+use tfrt_ops::{Table, names};
+
+use crate::onnx::Evaluator;
+
+/// What the operations of a format are.
+#[derive(Clone, Copy, Debug)]
+pub struct Legalize {
+    /// The format's dialect: its operations are called `DIALECT.NAME`.
+    pub dialect: &'static str,
+    /// Operations that are rows. The names are without the dialect.
+    pub names: &'static [names::Name],
+    /// Operations that stand for several, and the functions that put these there.
+    pub expand: &'static [(&'static str, ExpandFn)],
+}
+
+/// Puts operations in the place of one; returns a value for each of its results, or what is wrong with it.
+pub type ExpandFn = fn(&mut Expansion<'_>) -> Result<Vec<ValueId>, String>;
+
+/// ONNX. The passes behind `legalize` look through its names themselves, so its operations stay as they are written.
+pub const ONNX: Legalize = Legalize {
+    dialect: "onnx",
+    names: names::onnx::NAMES,
+    expand: &[],
+};
+
+/// The dialects of formats, and the rows that operations may be.
+#[derive(Clone, Debug)]
+pub struct Dialects {
+    /// The formats'.
+    pub formats: Vec<Legalize>,
+    /// Built-in rows, and added ones.
+    pub rows: Table,
+}
+
+impl Default for Dialects {
+    /// The built-in ones.
+    fn default() -> Dialects {
+        Dialects {
+            formats: vec![ONNX],
+            rows: Table::default(),
+        }
+    }
+}
+
+static BUILTIN: LazyLock<Dialects> = LazyLock::new(Dialects::default);
+
+/// What passes know beside the module.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Runs kernels.
+    pub evaluator: &'a dyn Evaluator,
+    /// What operations may be.
+    pub dialects: &'a Dialects,
+}
+
+impl<'a> Context<'a> {
+    /// Makes a context with the built-in dialects.
+    pub fn new(evaluator: &'a dyn Evaluator) -> Context<'a> {
+        Context {
+            evaluator,
+            dialects: &BUILTIN,
+        }
+    }
+
+    /// Sets what operations may be.
+    #[must_use]
+    pub fn dialects(self, dialects: &'a Dialects) -> Context<'a> {
+        Context { dialects, ..self }
+    }
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("dialects", &self.dialects)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Operations that are put in the place of one.
+pub struct Expansion<'m> {
+    module: &'m mut Module,
+    op: OpId,
+    made: Vec<OpId>,
+}
+
+impl<'m> Expansion<'m> {
+    pub(crate) fn new(module: &'m mut Module, op: OpId) -> Expansion<'m> {
+        Expansion {
+            module,
+            op,
+            made: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Vec<OpId> {
+        self.made
+    }
+
+    /// Returns the module, for types and constants.
+    pub fn module(&self) -> &Module {
+        self.module
+    }
+
+    /// Returns the operation that is replaced.
+    pub fn op(&self) -> OpId {
+        self.op
+    }
+
+    /// Returns an operand of the operation.
+    ///
+    /// # Errors
+    ///
+    /// If it has fewer.
+    pub fn operand(&self, index: usize) -> Result<ValueId, String> {
+        let operands = self.module.op(self.op).operands();
+        let found = operands.len();
+        let missing = || format!("expected an operand {index}, found {found} operands");
+        operands.get(index).copied().ok_or_else(missing)
+    }
+
+    /// Returns an attribute of the operation.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.module.op(self.op).attribute(name)
+    }
+
+    /// Appends an operation with one result, whose type is found by inference.
+    pub fn add(
+        &mut self,
+        name: &str,
+        operands: &[ValueId],
+        attributes: &[(&str, Attribute)],
+    ) -> ValueId {
+        let mut state = OpState::new(name).operands(operands.iter().copied());
+        for (name, value) in attributes {
+            state = state.attribute(Name::from(*name), value.clone());
+        }
+        let location = self.module.op(self.op).location().clone();
+        let op = self
+            .module
+            .create(state.result(unknown()).location(location));
+        self.made.push(op);
+        self.module.op(op).results()[0]
+    }
+
+    /// Appends a tensor that is known.
+    pub fn constant(&mut self, value: Attribute) -> ValueId {
+        self.add("graph.constant", &[], &[("value", value)])
+    }
+}
+
+/// The type of a tensor of which nothing is known.
+pub(crate) fn unknown() -> Type {
+    Type::Tensor(std::sync::Arc::new(tfrt_ir::types::TensorType {
+        shape: None,
+        element: Type::dialect("!onnx.unknown"),
+        encoding: None,
+    }))
+}

@@ -1,0 +1,227 @@
+//! `legalize`: what the operations of a format's dialect are.
+//!
+//! An operation whose name is that of a row becomes `graph.ROW`, with the row's attributes. One that stands for several
+//! is replaced by them. One that has a row of its own stays. Of any other the format's dialect has none, which is an
+//! error; operations of dialects that no format has are nobody's business here.
+
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
+use tfrt_ops::names::{Name, NameAttr};
+use tfrt_ops::{Arity, Default as DefaultValue, OpDef, Table, ValueDef};
+
+use super::scope;
+use crate::codes;
+use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
+use crate::pipeline::{Pass, Property, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "legalize",
+    summary: "Makes operations of graphs of those of a format's dialect",
+    needs: &[],
+    gives: &[],
+    breaks: &[Property::Streams],
+    run: Run::With(run),
+};
+
+/// The dialect of rows that several formats have.
+const GRAPH: &str = "graph";
+
+/// The dialect that the passes behind look through themselves.
+const ONNX: &str = "onnx";
+
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    let formats = &context.dialects.formats;
+    for block in scope::blocks(module) {
+        let operations = module.block(block).operations().to_vec();
+        let format_of = |module: &Module, op: OpId| {
+            let (dialect, _) = module.op(op).name().split_once('.')?;
+            let found = formats.iter().find(|format| format.dialect == dialect);
+            found.filter(|_| dialect != ONNX)
+        };
+        if !operations.iter().any(|op| format_of(module, *op).is_some()) {
+            continue;
+        }
+        let (mut kept, mut gone) = (Vec::with_capacity(operations.len()), Vec::new());
+        for op in operations {
+            let Some(format) = format_of(module, op) else {
+                kept.push(op);
+                continue;
+            };
+            match legalize(module, op, format, &context.dialects.rows, &mut kept) {
+                Ok(true) => kept.push(op),
+                Ok(false) => gone.push(op),
+                Err(message) => {
+                    kept.push(op);
+                    diagnostics.push(module.op_error(codes::GRAPH, op, message));
+                }
+            }
+        }
+        finish(module, block, kept, gone);
+    }
+}
+
+/// Puts operations into a block, and erases those that are gone from it.
+pub(super) fn finish(module: &mut Module, block: BlockId, kept: Vec<OpId>, gone: Vec<OpId>) {
+    module.set_operations(block, kept);
+    for op in gone.into_iter().rev() {
+        module.erase(op);
+    }
+}
+
+/// Makes an operation what it is; returns whether it stays where it is. What takes its place stands in `kept`.
+fn legalize(
+    module: &mut Module,
+    op: OpId,
+    format: &Legalize,
+    rows: &Table,
+    kept: &mut Vec<OpId>,
+) -> Result<bool, String> {
+    let full = module.op(op).name().clone();
+    let name = full.split_once('.').map_or("", |(_, name)| name);
+    if let Some(name) = format.names.iter().find(|own| own.name == name) {
+        let row = tfrt_ops::find(name.row).ok_or_else(|| no_row(name.row))?;
+        let named = rename(module, op, name).and_then(|()| check(module, op, row));
+        return match named {
+            Ok(()) => Ok(true),
+            Err(message) => {
+                // Messages call it what the format does.
+                module.set_name(op, full);
+                Err(message)
+            }
+        };
+    }
+    if let Some((_, make)) = format.expand.iter().find(|(own, _)| *own == name) {
+        expand(module, op, *make, kept)?;
+        return Ok(false);
+    }
+    if let Some(row) = rows.find_added(&full) {
+        check(module, op, &row)?;
+        return Ok(true);
+    }
+    let names = format.names.iter().map(|own| own.name);
+    let known = names.chain(format.expand.iter().map(|(own, _)| *own));
+    Err(match similar::nearest(name, known) {
+        Some(other) => format!("is no operation of this format; did you mean '{other}'?"),
+        None => "is no operation of this format".to_owned(),
+    })
+}
+
+pub(super) fn no_row(row: &str) -> String {
+    let names = tfrt_ops::all().map(|row| row.name);
+    match similar::nearest(row, names.filter(|name| !name.contains('.'))) {
+        Some(other) => format!("is no operation of graphs; did you mean '{GRAPH}.{other}'?"),
+        None => "is no operation of graphs".to_owned(),
+    }
+}
+
+/// Calls an operation as its row, and so its attributes.
+fn rename(module: &mut Module, op: OpId, name: &Name) -> Result<(), String> {
+    module.set_name(op, format!("{GRAPH}.{}", name.row));
+    // All are taken first: two may have each other's names.
+    let taken = |module: &mut Module, other: &str| module.remove_attribute(op, other);
+    let mut set = Vec::new();
+    for attr in name.attrs {
+        match attr {
+            NameAttr::Renamed(own, other) | NameAttr::Type(own, other) => {
+                set.extend(taken(module, other).map(|value| (*own, value)));
+            }
+            NameAttr::Text(own, text) => set.push((own, Attribute::string(text))),
+            NameAttr::Int(own, value) => set.push((own, Attribute::integer(*value, Type::I64))),
+            _ => {}
+        }
+    }
+    for (own, value) in set {
+        if module.op(op).attribute(own).is_some() {
+            return Err(format!("has an attribute '{own}', which its name states"));
+        }
+        module.set_attribute(op, own, value);
+    }
+    Ok(())
+}
+
+/// Puts what `make` makes in the place of an operation.
+fn expand(
+    module: &mut Module,
+    op: OpId,
+    make: ExpandFn,
+    kept: &mut Vec<OpId>,
+) -> Result<(), String> {
+    let n_results = module.op(op).results().len();
+    let mut expansion = Expansion::new(module, op);
+    let made = make(&mut expansion);
+    let operations = expansion.finish();
+    let values = match made {
+        Ok(values) if values.len() == n_results => values,
+        failed => {
+            let found = failed.map(|values| values.len());
+            finish_unused(module, operations);
+            let n_found = found?;
+            return Err(format!(
+                "has {n_results} results, expected {n_found} by what stands for it"
+            ));
+        }
+    };
+    for (index, value) in values.iter().enumerate() {
+        let stated = module.value_type(module.op(op).results()[index]).clone();
+        let is_made = module
+            .defining_op(*value)
+            .is_some_and(|maker| operations.contains(&maker));
+        if is_made {
+            module.set_value_type(*value, stated);
+        }
+    }
+    kept.extend(operations);
+    scope::replace(module, op, &values);
+    Ok(())
+}
+
+/// Erases operations that nothing uses but they themselves.
+fn finish_unused(module: &mut Module, operations: Vec<OpId>) {
+    for op in operations.into_iter().rev() {
+        module.erase(op);
+    }
+}
+
+/// Checks that an operation has the operands, results and attributes of its row.
+pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String> {
+    let data = module.op(op);
+    count("operands", data.operands().len(), row.inputs)?;
+    count("results", data.results().len(), row.results)?;
+    for attr in row.attrs {
+        if attr.default == DefaultValue::Required && data.attribute(attr.name).is_none() {
+            return Err(format!("expected an attribute '{}', found none", attr.name));
+        }
+    }
+    for (name, _) in data.attributes() {
+        // Those of passes have a dialect.
+        if row.attr(name).is_none() && !name.contains('.') {
+            let names = row.attrs.iter().map(|attr| attr.name);
+            return Err(match similar::nearest(name, names) {
+                Some(other) => format!("has no attribute '{name}'; did you mean '{other}'?"),
+                None => format!("has no attribute '{name}'"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn count(what: &str, found: usize, defs: &[ValueDef]) -> Result<(), String> {
+    let least = |def: &ValueDef| match def.arity {
+        Arity::One => 1,
+        Arity::Optional => 0,
+        Arity::Rest(n) => n,
+    };
+    let least: usize = defs.iter().map(least).sum();
+    let has_rest = defs.iter().any(|def| matches!(def.arity, Arity::Rest(_)));
+    let most = if has_rest { usize::MAX } else { defs.len() };
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(match (least, most) {
+        (least, usize::MAX) => format!("expected {least} {what} or more, found {found}"),
+        (least, most) if least == most => format!("expected {most} {what}, found {found}"),
+        (least, most) => format!("expected {least} to {most} {what}, found {found}"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! Operations of a small format, and what becomes of them.
+
+use expect_test::{Expect, expect};
+use tfrt_ir::{Source, parse};
+use tfrt_ops::names::{Name, NameAttr};
+use tfrt_ops::{AttrDef, Infer, OpDef, Table};
+
+use crate::legalize::{Context, Dialects, Legalize};
+use crate::onnx::NoEvaluator;
+use crate::passes::testing;
+use crate::pipeline::Pipeline;
+
+const TOY: Legalize = Legalize {
+    dialect: "toy",
+    names: &[
+        Name::new("Plus", "add"),
+        Name::new("Total", "reduce").attrs(&[
+            NameAttr::Text("kind", "sum"),
+            NameAttr::Renamed("axes", "over"),
+        ]),
+        Name::new("Convert", "cast").attrs(&[NameAttr::Type("to", "type")]),
+        Name::new("Root", "rsqrt"),
+        Name::new("Sort", "sort"),
+    ],
+    expand: &[("Twice", |expansion| {
+        let x = expansion.operand(0)?;
+        Ok(vec![expansion.add("graph.add", &[x, x], &[])])
+    })],
+};
+
+const ROWS: &[OpDef] = &[OpDef::new("toy.Wave", "A wave.")
+    .attrs(&[AttrDef::int("height", 1)])
+    .infer(Infer::SameAsFirst)];
+
+fn run(passes: &str, body: &str) -> String {
+    let dialects = Dialects {
+        formats: vec![TOY],
+        rows: Table::default(),
+    };
+    let _added = dialects.rows.add(ROWS).unwrap();
+    let text = format!(
+        r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {{
+             onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 4]]}} {{
+             {body}
+             tfrt.return %y : tensor<*xf32>
+           }}"#
+    );
+    let mut module = parse(&Source::new("toy.mlir", text)).unwrap();
+    let mut passes = Pipeline::parse(passes).unwrap();
+    passes.verify_each = true;
+    let context = Context::new(&NoEvaluator).dialects(&dialects);
+    match passes.run_with(&mut module, &context, &mut |_, _| {}) {
+        Ok(_) => {
+            let text = module.to_string();
+            let lines = text.lines().filter(|line| line.contains(" = "));
+            let lines = lines.filter(|line| !line.contains("func.func"));
+            lines.map(|line| format!("{}\n", line.trim())).collect()
+        }
+        Err(wrong) => wrong
+            .iter()
+            .map(|wrong| format!("{}\n", wrong.message()))
+            .collect(),
+    }
+}
+
+fn check(passes: &str, body: &str, expected: Expect) {
+    expected.assert_eq(&run(passes, body));
+}
+
+#[test]
+fn operations_of_a_format_become_rows_and_then_operations_of_onnx() {
+    let body = r#"%a = "toy.Plus"(%x, %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<*xf32>
+        %b = "toy.Total"(%a) {over = [1], keep = 0} : (tensor<*xf32>) -> tensor<*xf32>
+        %c = "toy.Twice"(%b) : (tensor<*xf32>) -> tensor<*xf32>
+        %d = "toy.Wave"(%c) {height = 3} : (tensor<*xf32>) -> tensor<*xf32>
+        %e = "toy.Root"(%d) : (tensor<*xf32>) -> tensor<*xf32>
+        %y = "toy.Convert"(%e) {type = f16} : (tensor<*xf32>) -> tensor<*xf32>"#;
+    check(
+        "legalize",
+        body,
+        expect![[r#"
+        %0 = "graph.add"(%arg0, %arg0) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<*xf32>
+        %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum"} : (tensor<*xf32>) -> tensor<*xf32>
+        %2 = "graph.add"(%1, %1) : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+        %3 = "toy.Wave"(%2) {height = 3} : (tensor<*xf32>) -> tensor<*xf32>
+        %4 = "graph.rsqrt"(%3) : (tensor<*xf32>) -> tensor<*xf32>
+        %5 = "graph.cast"(%4) {to = f16} : (tensor<*xf32>) -> tensor<*xf32>
+    "#]],
+    );
+    check(
+        "legalize,onnx-names",
+        body,
+        expect![[r#"
+        %0 = "onnx.Add"(%arg0, %arg0) {onnx.opset = 27} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<*xf32>
+        %1 = "onnx.ReduceSum"(%0) {axes = [1], keepdims = 0, onnx.opset = 11} : (tensor<*xf32>) -> tensor<*xf32>
+        %2 = "onnx.Add"(%1, %1) {onnx.opset = 27} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+        %3 = "toy.Wave"(%2) {height = 3} : (tensor<*xf32>) -> tensor<*xf32>
+        %4 = "graph.rsqrt"(%3) : (tensor<*xf32>) -> tensor<*xf32>
+        %5 = "onnx.Cast"(%4) {onnx.opset = 27, to = 10} : (tensor<*xf32>) -> tensor<*xf32>
+    "#]],
+    );
+    check(
+        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes",
+        body,
+        expect![[r#"
+            %0 = "graph.add"(%arg0, %arg0) {onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+            %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %2 = "graph.reduce"(%0, %1) {keep = 0, kind = "sum", onnx.shapes = [["N"]]} : (tensor<?x4xf32>, tensor<1xi64>) -> tensor<?xf32>
+            %3 = "graph.add"(%2, %2) {onnx.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+            %4 = "toy.Wave"(%3) {height = 3, onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %5 = "graph.rsqrt"(%4) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %6 = "graph.cast"(%5) {onnx.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
+        "#]],
+    );
+    check(
+        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fuse,lower-graph,lower-onnx",
+        body,
+        expect![[r#"
+            %0 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.graph.program
+            %1 = "cpu.onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> !t.tensor
+            %2 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.graph.program
+            %3 = "cpu.pack.program"() {inputs = 1, steps = ["rsqrt a0", "cast s0 f16"]} : () -> !cpu.graph.program
+            %0 = "cpu.graph.elementwise"(%arg1, %arg0) : (!cpu.graph.program, !t.tensor) -> !t.tensor
+            %1 = "cpu.onnx.ReduceSum"(%0, %arg2) {attributes = ["keepdims", 0], opset = 27} : (!t.tensor, !t.tensor) -> !t.tensor
+            %2 = "cpu.graph.elementwise"(%arg3, %1) : (!cpu.graph.program, !t.tensor) -> !t.tensor
+            %3 = "cpu.toy.Wave"(%2) {height = 3} : (!t.tensor) -> !t.tensor
+            %4 = "cpu.graph.elementwise"(%arg4, %3) : (!cpu.graph.program, !t.tensor) -> !t.tensor
+        "#]],
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let body = |name: &str, rest: &str| {
+        format!(r#"%y = "{name}"(%x) {rest} : (tensor<?x4xf32>) -> tensor<*xf32>"#)
+    };
+    for (name, rest, expected) in [
+        (
+            "toy.Pluss",
+            "",
+            "'toy.Pluss' op is no operation of this format; did you mean 'Plus'?\n",
+        ),
+        (
+            "toy.Wavy",
+            "",
+            "'toy.Wavy' op is no operation of this format\n",
+        ),
+        (
+            "toy.Plus",
+            "",
+            "'toy.Plus' op expected 2 operands, found 1\n",
+        ),
+        (
+            "toy.Wave",
+            "{heigth = 1}",
+            "'toy.Wave' op has no attribute 'heigth'; did you mean 'height'?\n",
+        ),
+        (
+            "toy.Total",
+            r#"{kind = "max"}"#,
+            "'toy.Total' op has an attribute 'kind', which its name states\n",
+        ),
+        (
+            "toy.Convert",
+            "",
+            "'toy.Convert' op expected an attribute 'to', found none\n",
+        ),
+        (
+            "toy.Sort",
+            "",
+            "'graph.sort' op has no kernel with these attributes\n",
+        ),
+        (
+            "graph.rellu",
+            "",
+            "'graph.rellu' op is no operation of graphs; did you mean 'graph.relu'?\n",
+        ),
+        (
+            "graph.reduce",
+            r#"{kind = "any"}"#,
+            "'graph.reduce' op has no kernel with these attributes\n",
+        ),
+        (
+            "graph.cast",
+            "{to = 3}",
+            "'graph.cast' op attribute 'to': expected the type of elements, found 3\n",
+        ),
+    ] {
+        assert_eq!(run("legalize,onnx-names", &body(name, rest)), expected);
+    }
+    // What no format has is a kernel of somebody's.
+    let other = run(
+        "legalize,onnx-names,onnx-shapes,lower-onnx",
+        &body("my.own", ""),
+    );
+    assert!(other.contains(r#""my.own"(%arg0)"#), "{other}");
+}
+
+#[test]
+fn rows_that_onnx_spells_out_become_two_operations() {
+    testing::check(
+        "onnx-names,onnx-shapes",
+        r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {onnx.inputs = ["x"]} {
+             %a = "graph.shift_left"(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
+             %y = "graph.ne"(%a, %x) : (tensor<*x!onnx.unknown>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
+             %z = "graph.if"(%y) ({
+               "graph.yield"(%a) : (tensor<*x!onnx.unknown>) -> ()
+             }, {
+               "graph.yield"(%x) : (tensor<4xui8>) -> ()
+             }) : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+             tfrt.return %z : tensor<*x!onnx.unknown>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {onnx.inputs = ["x"]} {
+              %0 = "onnx.BitShift"(%arg0, %arg0) {direction = "LEFT", onnx.opset = 27} : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+              %1 = "onnx.Equal"(%0, %arg0) {onnx.opset = 27} : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
+              %2 = "onnx.Not"(%1) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xi1>
+              %3 = "onnx.If"(%2) ({
+                "onnx.Yield"(%arg0) : (tensor<4xui8>) -> ()
+              }, {
+                "onnx.Yield"(%0) : (tensor<4xui8>) -> ()
+              }) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xui8>
+              tfrt.return %3 : tensor<4xui8>
+            }
+        "#]],
+    );
+}
