@@ -19,8 +19,8 @@ pub struct FrontEnd {
     pub name: &'static str,
     /// Endings of the names of its files, without the point: `onnx`.
     pub suffixes: &'static [&'static str],
-    /// Returns whether a file whose name says nothing looks like one of the format's: enough to tell kinds of files
-    /// apart, not to trust them.
+    /// Returns whether a folder, or a file whose name says nothing, looks like one of the format's: enough to tell kinds of
+    /// files apart, not to trust them.
     pub recognises: fn(&Head<'_>) -> bool,
     /// Makes a module of a model.
     pub import: ImportFn,

@@ -18,7 +18,8 @@ use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 /// module.append(block, last);
 ///
 /// let extents = [Extent::Named("N"), Extent::Known(3)];
-/// let signature = Signature::default().input("x", Some(&extents)).output("y", Some(&extents));
+/// let mut signature = Signature::default();
+/// signature.input("x", Some(&extents)).output("y", Some(&extents));
 /// signature.function(&mut module, region, Location::Unknown);
 /// assert!(module.to_string().contains("@main(%arg0: tensor<?x3xf32>) -> tensor<?x3xf32>"));
 /// ```
@@ -43,15 +44,13 @@ pub enum Extent<'a> {
 
 impl Signature {
     /// Adds an input, with its extents if its rank is known.
-    #[must_use]
-    pub fn input(mut self, name: &str, extents: Option<&[Extent<'_>]>) -> Signature {
+    pub fn input(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
         self.add_input(name, dims(extents));
         self
     }
 
     /// Adds an output, with its extents if its rank is known.
-    #[must_use]
-    pub fn output(mut self, name: &str, extents: Option<&[Extent<'_>]>) -> Signature {
+    pub fn output(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
         self.add_output(name, dims(extents));
         self
     }

@@ -6,6 +6,10 @@ mod calls;
 mod command;
 #[path = "models/concurrency.rs"]
 mod concurrency;
+#[path = "models/formats.rs"]
+mod formats;
+#[path = "models/graph.rs"]
+mod graph;
 #[path = "models/hostile.rs"]
 mod hostile;
 #[path = "models/learned.rs"]

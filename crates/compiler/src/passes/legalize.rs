@@ -6,7 +6,7 @@
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
 use tfrt_ops::names::{Name, NameAttr};
-use tfrt_ops::{Arity, Default as DefaultValue, OpDef, Table, ValueDef};
+use tfrt_ops::{Arity, AttrDef, AttrKind, Default as DefaultValue, OpDef, Table, ValueDef};
 
 use super::scope;
 use crate::codes;
@@ -191,9 +191,13 @@ pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String
             return Err(format!("expected an attribute '{}', found none", attr.name));
         }
     }
-    for (name, _) in data.attributes() {
+    for (name, value) in data.attributes() {
+        if let Some(attr) = row.attr(name) {
+            kind(attr, value)?;
+            continue;
+        }
         // Those of passes have a dialect.
-        if row.attr(name).is_none() && !name.contains('.') {
+        if !name.contains('.') {
             let names = row.attrs.iter().map(|attr| attr.name);
             return Err(match similar::nearest(name, names) {
                 Some(other) => format!("has no attribute '{name}'; did you mean '{other}'?"),
@@ -202,6 +206,32 @@ pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// Checks that an attribute is of its kind, as far as the kinds of text tell.
+fn kind(attr: &AttrDef, value: &Attribute) -> Result<(), String> {
+    let all = |is_one: fn(&Attribute) -> bool| {
+        value.as_array().is_some_and(|list| list.iter().all(is_one))
+    };
+    let (is_one, what) = match attr.kind {
+        AttrKind::Int => (value.as_i64().is_some(), "an integer"),
+        AttrKind::Float => (is_float(value), "a floating-point number"),
+        AttrKind::Text => (value.as_str().is_some(), "a text"),
+        AttrKind::Ints => (all(|one| one.as_i64().is_some()), "a list of integers"),
+        AttrKind::Floats => (all(is_float), "a list of floating-point numbers"),
+        AttrKind::Texts | AttrKind::Type | AttrKind::Tensor | AttrKind::Region => return Ok(()),
+    };
+    match is_one {
+        true => Ok(()),
+        false => Err(format!(
+            "attribute '{}': expected {what}, found {value}",
+            attr.name
+        )),
+    }
+}
+
+fn is_float(value: &Attribute) -> bool {
+    matches!(value, Attribute::Float(_))
 }
 
 fn count(what: &str, found: usize, defs: &[ValueDef]) -> Result<(), String> {

@@ -161,6 +161,11 @@ fn what_does_not_fit_is_told() {
             "'toy.Total' op has an attribute 'kind', which its name states\n",
         ),
         (
+            "toy.Wave",
+            "{height = 1.5 : f32}",
+            "'toy.Wave' op attribute 'height': expected an integer, found 1.500000e+00 : f32\n",
+        ),
+        (
             "toy.Convert",
             "",
             "'toy.Convert' op expected an attribute 'to', found none\n",

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use tfrt_bef::DType;
 use tfrt_ir::{
-    Attribute, Module, OpId, Type,
+    Attribute, Module, Name, OpId, Type,
     attributes::DenseAttribute,
     types::{FloatKind, IntegerType, Signedness},
 };
-use tfrt_ops::{AttrSource, AttrValue, MOST_VALUES, TensorValue};
+use tfrt_ops::{AttrDef, AttrKind, AttrSource, AttrValue, Default, MOST_VALUES, TensorValue};
 
-use super::node;
+use super::{node, rewrite};
 
 /// The attributes of one operation of a module.
 pub(super) struct OpAttrs<'m> {
@@ -22,6 +22,46 @@ impl AttrSource for OpAttrs<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         self.module.op(self.op).attribute(name).map(value)
     }
+}
+
+/// Gives each attribute that a row has and nobody states its default, and numbers one type: `i64` and `f32`. So a kernel
+/// has the same attributes in each call.
+pub(super) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[AttrDef]) {
+    for def in defs {
+        let own = stated.iter_mut().find(|(name, _)| *name == def.name);
+        let value = match (own, def.default) {
+            (Some((_, value)), _) => {
+                *value = of_kind(value, def.kind);
+                continue;
+            }
+            (None, Default::Required | Default::Absent) => continue,
+            (None, Default::Int(value)) => Attribute::integer(value, Type::I64),
+            (None, Default::Float(value)) => Attribute::f32(narrowed(value)),
+            (None, Default::Text(text)) => Attribute::string(text),
+            (None, Default::Ints(list)) => rewrite::list(list),
+            (None, Default::Type(dtype)) => match element(dtype) {
+                Some(ty) => Attribute::Type(ty),
+                None => continue,
+            },
+        };
+        stated.push((def.name.into(), value));
+    }
+}
+
+fn of_kind(value: &Attribute, kind: AttrKind) -> Attribute {
+    match (kind, value) {
+        (AttrKind::Int, Attribute::Integer(_)) => value.as_i64().map_or_else(
+            || value.clone(),
+            |value| Attribute::integer(value, Type::I64),
+        ),
+        (AttrKind::Float, Attribute::Float(float)) => Attribute::f32(narrowed(float.value())),
+        _ => value.clone(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "attributes have 32 bits")]
+fn narrowed(value: f64) -> f32 {
+    value as f32
 }
 
 fn value(attribute: &Attribute) -> AttrValue<'_> {

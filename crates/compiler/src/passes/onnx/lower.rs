@@ -15,7 +15,7 @@ use tfrt_ir::{
 use tfrt_ops::{Table, names};
 
 use super::{
-    CONSTANT, EXTERNAL, NO_VALUE, constant, graphs, is_terminator, model, rewrite, to_graph,
+    CONSTANT, EXTERNAL, NO_VALUE, attrs, constant, graphs, is_terminator, model, rewrite, to_graph,
 };
 use crate::codes;
 use crate::legalize::Context;
@@ -379,8 +379,8 @@ impl Lowering<'_, '_> {
         Some(state)
     }
 
-    /// Returns an operation that is a kernel already, or has a row of its own, with other operands and the attributes as
-    /// they are written.
+    /// Returns an operation that is a kernel already, or has a row of its own, with other operands. The kernel of a row gets
+    /// all attributes of the row.
     fn kept(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let data = self.module.op(op);
         if !data.regions().is_empty() {
@@ -391,12 +391,18 @@ impl Lowering<'_, '_> {
             return None;
         }
         let types = self.result_types(op);
-        let name = match self.rows.find_added(data.name()) {
+        let row = self.rows.find_added(data.name());
+        let name = match &row {
             Some(row) => format!("cpu.{}", row.name).into(),
             None => data.name().clone(),
         };
         let mut state = OpState::new(name).operands(operands).results(types);
-        for (name, value) in rewrite::stated(self.module, op) {
+        let mut stated = rewrite::stated(self.module, op);
+        if let Some(row) = row {
+            stated.retain(|(name, _)| !name.starts_with("onnx."));
+            attrs::complete(&mut stated, row.attrs);
+        }
+        for (name, value) in stated {
             state = state.attribute(name, value);
         }
         Some(state)

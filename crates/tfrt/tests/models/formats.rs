@@ -1,0 +1,156 @@
+//! Formats that are added: files, folders, limits.
+
+use std::path::Path;
+
+use tfrt::compiler::legalize::Legalize;
+use tfrt::import::{FrontEnd, Imported, ReadLimits, Signature, Source};
+use tfrt::input::Input;
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpState, Type};
+use tfrt::ops::OpDef;
+use tfrt::ops::names::Name;
+use tfrt::{Format, Formats, Runtime, Tensor, Untrusted};
+
+/// Models are folders with a file `chain`, whose words are functions that are applied one after the other.
+const CHAIN: Format = Format {
+    front_end: FrontEnd {
+        name: "chain",
+        suffixes: &[],
+        recognises: |head| {
+            head.is_folder && head.path.is_some_and(|path| path.join("chain").is_file())
+        },
+        import,
+        survey: None,
+    },
+    legalize: Legalize {
+        dialect: "chain",
+        names: &[Name::new("relu", "relu"), Name::new("neg", "neg")],
+        expand: &[
+            ("twice", |here| {
+                let x = here.operand(0)?;
+                Ok(vec![here.add("graph.add", &[x, x], &[])])
+            }),
+            ("never", |_| Err("is never right".to_owned())),
+            ("none", |_| Ok(Vec::new())),
+        ],
+    },
+    rows: &[],
+};
+
+fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnostics> {
+    let wrong = |message: String| {
+        let place = Location::FileLineCol {
+            file: source.name.into(),
+            line: 0,
+            column: 0,
+        };
+        Diagnostics::from(Diagnostic::error("CHAIN", message).at_location(place))
+    };
+    let text = source.outside.read("chain", limits.bytes).map_err(wrong)?;
+    let ty = Type::tensor(vec![-1], Type::F32);
+    let mut module = Module::new();
+    let region = module.create_region();
+    let block = module.create_block(region);
+    let mut value = module.add_argument(block, ty.clone(), Location::Unknown);
+    for word in String::from_utf8_lossy(&text).split_whitespace() {
+        let state = OpState::new(format!("chain.{word}"));
+        let op = module.create(state.operand(value).result(ty.clone()));
+        module.append(block, op);
+        value = module.op(op).results()[0];
+    }
+    let last = module.create(OpState::new("tfrt.return").operand(value));
+    module.append(block, last);
+    let mut signature = Signature::default();
+    signature.input("x", None).output("y", None);
+    signature.function(&mut module, region, Location::Unknown);
+    let mut imported = Imported::from(module);
+    imported.notes.push(Diagnostic::remark("CHAIN", "a chain"));
+    Ok(imported)
+}
+
+fn folder(name: &str, text: &str) -> std::path::PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("formats")
+        .join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("chain"), text).unwrap();
+    folder
+}
+
+fn formats() -> Formats {
+    Formats::builtin().with(CHAIN)
+}
+
+#[test]
+fn folders_may_be_models() {
+    let path = folder("fine", "relu twice neg");
+    let runtime = Runtime::builder().formats(formats()).build();
+    let model = runtime.open_model(&path).unwrap();
+    let x = Tensor::from_slice(&[3], &[1.0_f32, -2.0, 3.5]).unwrap();
+    let outputs = model.call(&runtime.context(), [("x", x)]).wait().unwrap();
+    let y: Vec<f32> = outputs.tensor("y").unwrap().to_vec().unwrap();
+    assert_eq!(y, [-2.0, -0.0, -7.0]);
+
+    let input = Input::read_with(&path, &formats(), &ReadLimits::default()).unwrap();
+    let notes = input.imported().unwrap().unwrap().notes;
+    assert_eq!(notes.iter().next().unwrap().message(), "a chain");
+    assert_eq!(
+        input.files_beside(),
+        [std::fs::canonicalize(path.join("chain")).unwrap()]
+    );
+    assert!(input.survey().unwrap().unwrap().unknown.is_empty());
+    // To nobody else is it one.
+    assert!(Runtime::new().open_model(&path).is_err());
+}
+
+#[test]
+fn what_a_function_of_a_format_refuses_is_told() {
+    let runtime = Runtime::builder().formats(formats()).build();
+    for (text, expected) in [
+        ("relu never", "'chain.never' op is never right [TF0516]"),
+        (
+            "none",
+            "'chain.none' op has 1 results, expected 0 by what stands for it [TF0516]",
+        ),
+    ] {
+        let error = runtime.open_model(folder("refused", text)).unwrap_err();
+        assert_eq!(error.to_string(), format!("error: {expected}"));
+    }
+}
+
+#[test]
+fn limits_hold_for_other_formats_too() {
+    let path = folder("long", &"relu ".repeat(100));
+    let limits = ReadLimits {
+        bytes: 10,
+        ..ReadLimits::default()
+    };
+    let input = Input::read_with(&path, &formats(), &limits).unwrap();
+    let error = input.module().unwrap_err().to_string();
+    let expected = "error: 'chain' has 500 bytes, expected at most 10 [CHAIN]";
+    assert!(error.ends_with(expected), "{error}");
+    let runtime = Runtime::builder().formats(formats());
+    let untrusted = runtime.untrusted(Untrusted::default()).build();
+    let error = untrusted.open_model(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("refused to programs of strangers"),
+        "{error}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "there is a format of dialect 'chain' already")]
+fn a_dialect_has_one_format() {
+    let _twice = formats().with(CHAIN);
+}
+
+#[test]
+#[should_panic(
+    expected = "expected a row called DIALECT.NAME in a dialect of its own, found 'relu'"
+)]
+fn rows_of_a_format_have_its_dialect() {
+    const ROWS: &[OpDef] = &[OpDef::new("relu", "Relu.")];
+    let _bad = Formats::builtin().with(Format {
+        rows: ROWS,
+        ..CHAIN
+    });
+}

@@ -1,0 +1,181 @@
+//! Operations of graphs by the names of rows, as text.
+
+use tfrt::compiler::onnx::{NoEvaluator, Options, pipeline};
+use tfrt::compiler::{CompileOptions, compile, legalize::Context};
+use tfrt::input::{Input, parse};
+use tfrt::ir::Source;
+use tfrt::{Model, Runtime, Tensor};
+
+/// The text of a model of one operation.
+fn text(operation: &str, types: &str) -> String {
+    let n_inputs = types.split(',').count();
+    let names: Vec<String> = (0..n_inputs).map(|index| format!("%a{index}")).collect();
+    let arguments: Vec<String> = names
+        .iter()
+        .zip(types.split(','))
+        .map(|(name, ty)| format!("{name}: {}", ty.trim()))
+        .collect();
+    let (name, rest) = operation.split_once(' ').unwrap_or((operation, ""));
+    format!(
+        r#"func.func @main({}) -> tensor<*x!onnx.unknown> attributes {{onnx.inputs = ["{}"], onnx.outputs = ["y"]}} {{
+  %y = "graph.{name}"({}) {rest} : ({types}) -> tensor<*x!onnx.unknown>
+  tfrt.return %y : tensor<*x!onnx.unknown>
+}}"#,
+        arguments.join(", "),
+        names.join("\", \"").replace('%', ""),
+        names.join(", "),
+    )
+}
+
+/// Calls a model as it is, and made by no passes but those that it needs.
+fn called(runtime: &Runtime, operation: &str, types: &str, inputs: &[Tensor]) -> [Tensor; 2] {
+    let text = text(operation, types);
+    let model = runtime.load_model(&Input::Text(Source::new("row.mlir", &text)));
+    let model = model.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut module = parse(&Source::new("row.mlir", &text)).unwrap();
+    let options = Options {
+        optimize: false,
+        ..Options::default()
+    };
+    pipeline(&mut module, &options, &Context::new(&NoEvaluator)).unwrap();
+    let bytes = compile(&module, &CompileOptions::default()).unwrap();
+    let bytes = bytes.as_bytes().to_vec();
+    let bare = runtime.load_model(&Input::from_bytes("bare", bytes).unwrap());
+    [model, bare.unwrap()].map(|model: Model| {
+        let call = model.call(&runtime.context(), inputs.to_vec());
+        let outputs = call.wait();
+        let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        outputs.tensor("y").unwrap()
+    })
+}
+
+fn floats(elements: &[f32]) -> Tensor {
+    Tensor::from_slice(&[elements.len()], elements).unwrap()
+}
+
+#[test]
+fn pointwise_rows_that_onnx_has_no_name_for_run() {
+    let runtime = super::Runtime::new();
+    let x = [0.25_f32, 2.5, -0.0625, 9.0];
+    let y = [1.0_f32, -2.0, 0.5, 9.0];
+    type One = fn(f64) -> f64;
+    let ones: [(&str, One); 5] = [
+        ("square", |x| x * x),
+        ("rsqrt", |x| 1.0 / x.sqrt()),
+        ("expm1", f64::exp_m1),
+        ("log1p", f64::ln_1p),
+        ("trunc", f64::trunc),
+    ];
+    let close = |found: &Tensor, expected: &[f64], name: &str| {
+        let found: Vec<f32> = found.to_vec().unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (found, expected) in found.iter().zip(expected) {
+            let found = f64::from(*found);
+            let is_same = (found.is_nan() && expected.is_nan())
+                || (found - expected).abs() <= 1e-6 * expected.abs().max(1.0);
+            assert!(is_same, "{name}: {found} is not {expected}");
+        }
+    };
+    for (name, function) in ones {
+        let expected: Vec<f64> = x.iter().map(|x| function(f64::from(*x))).collect();
+        for found in called(&runtime, name, "tensor<?xf32>", &[floats(&x)]) {
+            close(&found, &expected, name);
+        }
+    }
+    type Two = fn(f64, f64) -> f64;
+    let twos: [(&str, Two); 2] = [
+        ("atan2", f64::atan2),
+        ("squared_difference", |x, y| (x - y) * (x - y)),
+    ];
+    for (name, function) in twos {
+        let pairs = x.iter().zip(&y);
+        let expected: Vec<f64> = pairs
+            .map(|(x, y)| function((*x).into(), (*y).into()))
+            .collect();
+        let types = "tensor<?xf32>, tensor<?xf32>";
+        for found in called(&runtime, name, types, &[floats(&x), floats(&y)]) {
+            close(&found, &expected, name);
+        }
+    }
+    let types = "tensor<?xf32>, tensor<?xf32>";
+    for found in called(&runtime, "ne", types, &[floats(&x), floats(&y)]) {
+        let found: Vec<tfrt::Bool> = found.to_vec().unwrap();
+        assert_eq!(
+            found.iter().map(|it| bool::from(*it)).collect::<Vec<_>>(),
+            [true, true, true, false]
+        );
+    }
+    let words = Tensor::from_slice(&[2], &[1_u8, 0x81]).unwrap();
+    let by = Tensor::from_slice(&[2], &[3_u8, 1]).unwrap();
+    for (name, expected) in [("shift_left", [8_u8, 2]), ("shift_right", [0, 0x40])] {
+        let types = "tensor<2xui8>, tensor<2xui8>";
+        for found in called(&runtime, name, types, &[words.clone(), by.clone()]) {
+            assert_eq!(found.to_vec::<u8>().unwrap(), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn rows_run_with_the_attributes_of_rows() {
+    let runtime = super::Runtime::new();
+    let x = Tensor::from_slice(&[2, 3], &[1.0_f32, -2.0, 3.0, 0.5, 0.0, -1.0]).unwrap();
+    for (operation, expected) in [
+        (
+            r#"reduce {kind = "sum", axes = [1], keep = 0}"#,
+            vec![2.0_f32, -0.5],
+        ),
+        (r#"reduce {kind = "max"}"#, vec![3.0]),
+        (r#"cast {to = f32}"#, vec![1.0, -2.0, 3.0, 0.5, 0.0, -1.0]),
+        (
+            "transpose {perm = [1, 0]}",
+            vec![1.0, 0.5, -2.0, 0.0, 3.0, -1.0],
+        ),
+        (
+            "leaky_relu {alpha = 0.5 : f32}",
+            vec![1.0, -1.0, 3.0, 0.5, 0.0, -0.5],
+        ),
+        ("relu", vec![1.0, 0.0, 3.0, 0.5, 0.0, 0.0]),
+    ] {
+        for found in called(
+            &runtime,
+            operation,
+            "tensor<?x3xf32>",
+            std::slice::from_ref(&x),
+        ) {
+            assert_eq!(found.to_vec::<f32>().unwrap(), expected, "{operation}");
+        }
+    }
+    let operation = r#"arg {kind = "min", axis = 1, keep = 0}"#;
+    for found in called(
+        &runtime,
+        operation,
+        "tensor<?x3xf32>",
+        std::slice::from_ref(&x),
+    ) {
+        assert_eq!(found.to_vec::<i64>().unwrap(), [1, 2]);
+    }
+}
+
+#[test]
+fn rows_without_a_kernel_are_told() {
+    let runtime = super::Runtime::new();
+    for (operation, expected) in [
+        (
+            "sort",
+            "row.mlir:2:8: error: 'graph.sort' op has no kernel with these attributes",
+        ),
+        (
+            "reverse {axes = [0]}",
+            "row.mlir:2:8: error: 'graph.reverse' op has no kernel with these attributes",
+        ),
+        (
+            "relo",
+            "row.mlir:2:8: error: 'graph.relo' op is no operation of graphs; did you mean 'graph.relu'?",
+        ),
+    ] {
+        let text = text(operation, "tensor<?xf32>");
+        let error = runtime.load_model(&Input::Text(Source::new("row.mlir", text)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

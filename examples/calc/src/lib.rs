@@ -1,0 +1,237 @@
+//! A format of models of one's own: `.calc`, a line for each operation.
+//!
+//! ```text
+//! # Comments go to the end of the line.
+//! input x f32[N,4]
+//! y = gelu(x)
+//! z = wave(y, height=2.0)
+//! output z
+//! ```
+//!
+//! Nothing of the runtime knows it. [`FORMAT`] says how a file becomes a module in the dialect `calc`, and what the names
+//! in it are: rows of the table of operations, several of them (`silu`), or a row of the format's own, `wave`, whose
+//! kernel [`kernels`] adds.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+
+use tfrt::compiler::legalize::Legalize;
+use tfrt::host::kernel::{Attr, KernelRegistry};
+use tfrt::import::{Extent, FrontEnd, Head, Imported, ReadLimits, Signature, Source};
+use tfrt::ir::{
+    Attribute, Diagnostic, Diagnostics, Location, Module, OpState, Span, Type, ValueId,
+};
+use tfrt::ops::names::{Name, NameAttr};
+use tfrt::ops::{AttrDef, OpDef};
+use tfrt::tensor::{DenseHostTensor, Tensor};
+use tfrt::{Error, ExecutionContext, Format};
+
+/// The format.
+pub const FORMAT: Format = Format {
+    front_end: FrontEnd {
+        name: "calc",
+        suffixes: &["calc"],
+        recognises: |head: &Head<'_>| !head.is_folder && head.bytes.starts_with(b"input "),
+        import,
+        survey: None,
+    },
+    legalize: Legalize {
+        dialect: "calc",
+        names: &[
+            Name::new("add", "add"),
+            Name::new("gelu", "gelu"),
+            Name::new("matmul", "dot"),
+            Name::new("mul", "mul"),
+            Name::new("rsqrt", "rsqrt"),
+            Name::new("softmax", "softmax"),
+            Name::new("sum", "reduce").attrs(&[
+                NameAttr::Text("kind", "sum"),
+                NameAttr::Renamed("axes", "over"),
+            ]),
+        ],
+        expand: &[("silu", |here| {
+            let x = here.operand(0)?;
+            let y = here.add("graph.sigmoid", &[x], &[]);
+            Ok(vec![here.add("graph.mul", &[x, y], &[])])
+        })],
+    },
+    rows: &[OpDef::new(
+        "calc.wave",
+        "A triangle from 0 to `height` and back for each two units.",
+    )
+    .attrs(&[AttrDef::float("height", 1.0)])],
+};
+
+/// Adds the kernels of the format's own rows.
+pub fn kernels(registry: &mut KernelRegistry) {
+    registry.add("cpu.calc.wave", wave);
+}
+
+/// Gets all attributes that the row has, those that a file leaves out as well.
+fn wave(x: &Tensor, height: Attr<f32>, execution: &ExecutionContext) -> Result<Tensor, Error> {
+    let (x, height) = (x.as_dense()?, *height);
+    let one = |x: &f32| height * (1.0 - (x.rem_euclid(2.0) - 1.0).abs());
+    let y: Vec<f32> = x.read()?.elements::<f32>()?.iter().map(one).collect();
+    let allocator = execution.host().allocator();
+    Ok(DenseHostTensor::from_slice(allocator, &x.shape().to_dims(), &y)?.into())
+}
+
+/// The code of all mistakes in a file.
+const CODE: &str = "CALC1";
+
+/// What is known while a file is read.
+struct Reader<'s> {
+    text: &'s tfrt::ir::Source,
+    module: Module,
+    block: tfrt::ir::BlockId,
+    values: HashMap<&'s str, ValueId>,
+    signature: Signature,
+    outputs: Vec<ValueId>,
+}
+
+fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnostics> {
+    let text = tfrt::ir::Source::from_bytes(source.name, source.bytes.as_ref().to_vec())?;
+    let mut module = Module::new();
+    let region = module.create_region();
+    let block = module.create_block(region);
+    let mut reader = Reader {
+        text: &text,
+        module,
+        block,
+        values: HashMap::new(),
+        signature: Signature::default(),
+        outputs: Vec::new(),
+    };
+    let mut errors = Diagnostics::default();
+    for (number, line) in text.text().lines().enumerate() {
+        let code = line.split('#').next().unwrap_or_default().trim();
+        let read = match number < limits.nodes {
+            true => reader.line(code),
+            false => Err((code, format!("expected at most {} lines", limits.nodes))),
+        };
+        if let Err((part, message)) = read {
+            errors.push(Diagnostic::error(CODE, message).at(&text, reader.span(part)));
+        }
+    }
+    errors.into_result()?;
+    let Reader {
+        mut module,
+        signature,
+        outputs,
+        ..
+    } = reader;
+    let last = module.create(OpState::new("tfrt.return").operands(outputs));
+    module.append(block, last);
+    signature.function(&mut module, region, Location::Unknown);
+    Ok(module.into())
+}
+
+/// What is wrong with a part of the text.
+type Wrong<'s> = (&'s str, String);
+
+impl<'s> Reader<'s> {
+    /// Returns where a part of the text is.
+    fn span(&self, part: &str) -> Span {
+        let start = part.as_ptr().addr() - self.text.text().as_ptr().addr();
+        Span::new(start, start + part.len())
+    }
+
+    fn line(&mut self, line: &'s str) -> Result<(), Wrong<'s>> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        if let Some(rest) = line.strip_prefix("input ") {
+            let (name, ty) = rest
+                .trim()
+                .split_once(' ')
+                .ok_or_else(|| (rest, "expected a name and a type".to_owned()))?;
+            return self.input(name, ty.trim());
+        }
+        if let Some(name) = line.strip_prefix("output ") {
+            let value = self.value(name.trim())?;
+            self.signature.output(name.trim(), None);
+            self.outputs.push(value);
+            return Ok(());
+        }
+        let parts = line.split_once('=').and_then(|(name, call)| {
+            Some((name.trim(), call.trim().strip_suffix(')')?.split_once('(')?))
+        });
+        let (name, (operation, operands)) = parts.ok_or_else(|| {
+            (
+                line,
+                "expected 'input', 'output' or NAME = OPERATION(..)".to_owned(),
+            )
+        })?;
+        let mut state = OpState::new(format!("calc.{operation}"))
+            .result(tensor(None))
+            .location(self.location(operation));
+        for operand in operands.split(',').map(str::trim) {
+            state = match operand.split_once('=') {
+                Some((key, number)) => state.attribute(key.trim(), attribute(number.trim())?),
+                None => state.operand(self.value(operand)?),
+            };
+        }
+        let op = self.module.create(state);
+        self.module.append(self.block, op);
+        self.values.insert(name, self.module.op(op).results()[0]);
+        Ok(())
+    }
+
+    /// `x f32[N,4]`
+    fn input(&mut self, name: &'s str, ty: &'s str) -> Result<(), Wrong<'s>> {
+        let extents = ty
+            .strip_prefix("f32[")
+            .and_then(|rest| rest.strip_suffix(']'));
+        let extents =
+            extents.ok_or_else(|| (ty, format!("expected f32[EXTENT, ..], found '{ty}'")))?;
+        let extents: Vec<Extent<'_>> = extents
+            .split(',')
+            .map(str::trim)
+            .map(|extent| extent.parse().map_or(Extent::Named(extent), Extent::Known))
+            .collect();
+        let location = self.location(name);
+        let value = self
+            .module
+            .add_argument(self.block, tensor(Some(&extents)), location);
+        self.signature.input(name, Some(&extents));
+        self.values.insert(name, value);
+        Ok(())
+    }
+
+    fn value(&self, name: &'s str) -> Result<ValueId, Wrong<'s>> {
+        self.values.get(name).copied().ok_or_else(|| {
+            (
+                name,
+                format!("expected a value of a line before, found '{name}'"),
+            )
+        })
+    }
+
+    fn location(&self, part: &str) -> Location {
+        self.text.location(self.span(part).range().start)
+    }
+}
+
+fn attribute(number: &str) -> Result<Attribute, Wrong<'_>> {
+    if let Ok(integer) = number.parse::<i64>() {
+        return Ok(Attribute::integer(integer, Type::I64));
+    }
+    let float = number
+        .parse::<f32>()
+        .map_err(|_| (number, format!("expected a number, found '{number}'")))?;
+    Ok(Attribute::f32(float))
+}
+
+fn tensor(extents: Option<&[Extent<'_>]>) -> Type {
+    let size = |extent: &Extent<'_>| match extent {
+        Extent::Known(size) => *size,
+        _ => tfrt::ir::types::DYNAMIC,
+    };
+    let shape = extents.map(|extents| extents.iter().map(size).collect());
+    Type::Tensor(std::sync::Arc::new(tfrt::ir::types::TensorType {
+        shape,
+        element: Type::F32,
+        encoding: None,
+    }))
+}
