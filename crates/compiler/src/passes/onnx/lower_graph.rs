@@ -52,16 +52,26 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
                 kept.push(op);
                 continue;
             };
-            let Some(function) = step(row) else {
-                diagnostics.push(module.op_error(codes::GRAPH, op, NO_KERNEL));
-                kept.push(op);
-                continue;
-            };
-            kept.extend(program(module, op, function));
-            gone.push(op);
+            match function(module, op, row) {
+                Ok(function) => {
+                    kept.extend(program(module, op, function));
+                    gone.push(op);
+                }
+                Err(message) => {
+                    diagnostics.push(module.op_error(codes::GRAPH, op, message));
+                    kept.push(op);
+                }
+            }
         }
         legalize::finish(module, block, kept, gone);
     }
+}
+
+/// Returns what programs call an operation that has what its row has.
+fn function(module: &Module, op: OpId, name: &str) -> Result<&'static str, String> {
+    let row = tfrt_ops::find(name).ok_or_else(|| legalize::no_row(name))?;
+    legalize::check(module, op, row)?;
+    step(name).ok_or_else(|| NO_KERNEL.to_owned())
 }
 
 /// Makes a program of one step, and what runs it in the place of an operation.
