@@ -174,7 +174,7 @@ fn what_does_not_fit_is_told() {
         (
             "toy.Sort",
             "",
-            "'graph.sort' op has no kernel with these attributes\n",
+            "'graph.sort' op has no kernel: nothing here runs it\n",
         ),
         (
             "graph.rellu",

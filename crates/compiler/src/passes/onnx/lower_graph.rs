@@ -2,6 +2,8 @@
 
 use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
+use tfrt_ops::names::onnx;
+
 use super::scope;
 use crate::codes;
 use crate::passes::legalize;
@@ -19,8 +21,14 @@ pub(crate) const PASS: Pass = Pass {
 /// What operations of graphs begin with.
 pub(super) const PREFIX: &str = "graph.";
 
-/// What is wrong with an operation that is none of ONNX's and no step.
-pub(super) const NO_KERNEL: &str = "has no kernel with these attributes";
+/// Says what is wrong with a row that is none of ONNX's operations with these attributes, and no step.
+pub(super) fn no_kernel(row: &str) -> String {
+    let mut names = onnx::NAMES.iter();
+    match names.any(|name| name.row == row) {
+        true => "has no kernel with these attributes".to_owned(),
+        false => "has no kernel: nothing here runs it".to_owned(),
+    }
+}
 
 /// Rows that are steps of programs, and what programs call them.
 const STEPS: &[(&str, &str)] = &[
@@ -71,7 +79,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
 fn function(module: &Module, op: OpId, name: &str) -> Result<&'static str, String> {
     let row = tfrt_ops::find(name).ok_or_else(|| legalize::no_row(name))?;
     legalize::check(module, op, row)?;
-    step(name).ok_or_else(|| NO_KERNEL.to_owned())
+    step(name).ok_or_else(|| no_kernel(name))
 }
 
 /// Makes a program of one step, and what runs it in the place of an operation.
