@@ -67,7 +67,7 @@ pub struct ModelInput {
 
 impl Input {
     /// Maps a compiled file that the caller vouches for: nothing is read before it is needed, and
-    /// weights are used where they lie. Another kind of file is read.
+    /// weights are used where they lie. Another kind of file is read, by these formats.
     ///
     /// # Safety
     ///
@@ -78,19 +78,23 @@ impl Input {
     ///
     /// As of [`read`](Self::read).
     #[allow(unsafe_code, reason = "a listed module")]
-    pub unsafe fn map_trusted(path: impl AsRef<Path>) -> Result<Input, OpenError> {
+    pub unsafe fn map_trusted(
+        path: impl AsRef<Path>,
+        formats: &Formats,
+    ) -> Result<Input, OpenError> {
         let path = path.as_ref();
+        let read = || Input::read_with(path, formats, &ReadLimits::default());
         let unreadable = |reason| OpenError::Unreadable {
             path: path.to_owned(),
             reason,
         };
         if path == Path::new(STANDARD_INPUT) {
-            return Input::read(path);
+            return read();
         }
         let mut first = [0; layout::MAGIC.len()];
         let mut file = File::open(path).map_err(unreadable)?;
         if file.read_exact(&mut first).is_err() || first != layout::MAGIC {
-            return Input::read(path);
+            return read();
         }
         // SAFETY: the caller promises what this demands.
         let bytes = unsafe { BefBuffer::map_trusted(path) };

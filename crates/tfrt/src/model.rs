@@ -165,7 +165,7 @@ impl Model {
         runtime: &Runtime,
     ) -> Result<Model, OpenError> {
         // SAFETY: the caller promises what this demands.
-        let input = unsafe { input::Input::map_trusted(path) }?;
+        let input = unsafe { input::Input::map_trusted(path, runtime.formats()) }?;
         runtime.load_model(&input)
     }
 

@@ -104,14 +104,18 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         outputs: Vec::new(),
     };
     let mut errors = Diagnostics::default();
+    let mut wrong = |part: &str, message: String| {
+        let span = span_of(&text, part);
+        errors.push(Diagnostic::error(CODE, message).at(&text, span));
+    };
     for (number, line) in text.text().lines().enumerate() {
+        if number == limits.nodes {
+            wrong(line, format!("expected at most {number} lines"));
+            break;
+        }
         let code = line.split('#').next().unwrap_or_default().trim();
-        let read = match number < limits.nodes {
-            true => reader.line(code),
-            false => Err((code, format!("expected at most {} lines", limits.nodes))),
-        };
-        if let Err((part, message)) = read {
-            errors.push(Diagnostic::error(CODE, message).at(&text, reader.span(part)));
+        if let Err((part, message)) = reader.line(code) {
+            wrong(part, message);
         }
     }
     errors.into_result()?;
@@ -127,26 +131,25 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
     Ok(module.into())
 }
 
+/// Returns where a part of a text is.
+fn span_of(text: &tfrt::ir::Source, part: &str) -> Span {
+    let start = part.as_ptr().addr() - text.text().as_ptr().addr();
+    Span::new(start, start + part.len())
+}
+
 /// What is wrong with a part of the text.
 type Wrong<'s> = (&'s str, String);
 
 impl<'s> Reader<'s> {
-    /// Returns where a part of the text is.
-    fn span(&self, part: &str) -> Span {
-        let start = part.as_ptr().addr() - self.text.text().as_ptr().addr();
-        Span::new(start, start + part.len())
-    }
-
     fn line(&mut self, line: &'s str) -> Result<(), Wrong<'s>> {
         if line.is_empty() {
             return Ok(());
         }
         if let Some(rest) = line.strip_prefix("input ") {
-            let (name, ty) = rest
-                .trim()
-                .split_once(' ')
-                .ok_or_else(|| (rest, "expected a name and a type".to_owned()))?;
-            return self.input(name, ty.trim());
+            return match rest.trim().split_once(' ') {
+                Some((name, ty)) => self.input(name, ty.trim()),
+                None => Err((rest, "expected a name and a type".to_owned())),
+            };
         }
         if let Some(name) = line.strip_prefix("output ") {
             let value = self.value(name.trim())?;
@@ -157,12 +160,10 @@ impl<'s> Reader<'s> {
         let parts = line.split_once('=').and_then(|(name, call)| {
             Some((name.trim(), call.trim().strip_suffix(')')?.split_once('(')?))
         });
-        let (name, (operation, operands)) = parts.ok_or_else(|| {
-            (
-                line,
-                "expected 'input', 'output' or NAME = OPERATION(..)".to_owned(),
-            )
-        })?;
+        let Some((name, (operation, operands))) = parts else {
+            let message = "expected 'input', 'output' or NAME = OPERATION(..)";
+            return Err((line, message.to_owned()));
+        };
         let mut state = OpState::new(format!("calc.{operation}"))
             .result(tensor(None))
             .location(self.location(operation));
@@ -188,7 +189,10 @@ impl<'s> Reader<'s> {
         let extents: Vec<Extent<'_>> = extents
             .split(',')
             .map(str::trim)
-            .map(|extent| extent.parse().map_or(Extent::Named(extent), Extent::Known))
+            .map(|extent| match extent.parse::<u32>() {
+                Ok(size) => Extent::Known(size.into()),
+                Err(_) => Extent::Named(extent),
+            })
             .collect();
         let location = self.location(name);
         let value = self
@@ -200,16 +204,13 @@ impl<'s> Reader<'s> {
     }
 
     fn value(&self, name: &'s str) -> Result<ValueId, Wrong<'s>> {
-        self.values.get(name).copied().ok_or_else(|| {
-            (
-                name,
-                format!("expected a value of a line before, found '{name}'"),
-            )
-        })
+        let message = || format!("expected a value of a line before, found '{name}'");
+        let value = self.values.get(name).copied();
+        value.ok_or_else(|| (name, message()))
     }
 
     fn location(&self, part: &str) -> Location {
-        self.text.location(self.span(part).range().start)
+        self.text.location(span_of(self.text, part).range().start)
     }
 }
 

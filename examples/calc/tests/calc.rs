@@ -204,6 +204,28 @@ fn broken_files_are_told_with_line_and_column() {
 }
 
 #[test]
+fn limits_of_the_reader_hold() {
+    let file = File::new("limits.calc", TEXT);
+    let formats = Formats::builtin().with(FORMAT);
+    let limits = ReadLimits {
+        nodes: 3,
+        ..ReadLimits::default()
+    };
+    let input = Input::read_with(&file.0, &formats, &limits).unwrap();
+    let error = input.module().unwrap_err().to_string();
+    assert!(
+        error.contains(":4:1: error: expected at most 3 lines"),
+        "{error}"
+    );
+    let limits = ReadLimits {
+        bytes: 10,
+        ..ReadLimits::default()
+    };
+    let error = Input::read_with(&file.0, &formats, &limits).unwrap_err();
+    assert_eq!(error.code(), Some("TF0003"));
+}
+
+#[test]
 fn files_that_no_format_recognises_are_told_which_there_are() {
     let runtime = builder().build();
     let file = File::new("letter", "Dear reader,\n");

@@ -181,11 +181,15 @@ fn finish_unused(module: &mut Module, operations: Vec<OpId>) {
     }
 }
 
-/// Checks that an operation has the operands, results and attributes of its row.
+/// Checks that an operation has the operands, results, regions and attributes of its row.
 pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String> {
     let data = module.op(op);
     count("operands", data.operands().len(), row.inputs)?;
     count("results", data.results().len(), row.results)?;
+    let (expected, found) = (row.regions.len(), data.regions().len());
+    if expected != found {
+        return Err(format!("expected {expected} regions, found {found}"));
+    }
     for attr in row.attrs {
         if attr.default == DefaultValue::Required && data.attribute(attr.name).is_none() {
             return Err(format!("expected an attribute '{}', found none", attr.name));

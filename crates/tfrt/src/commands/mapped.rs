@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tfrt::OpenError;
 use tfrt::input::Input;
+use tfrt::{Formats, OpenError};
 
 /// Reads a file, or maps it if that is asked for.
 ///
@@ -17,5 +17,5 @@ pub fn read(path: &Path, is_trusted: bool) -> Result<Input, OpenError> {
     }
     // SAFETY: by `--mmap` the caller of the command promises that the file stays as it is while the
     // command runs, as the help for the flag says.
-    unsafe { Input::map_trusted(path) }
+    unsafe { Input::map_trusted(path, &Formats::builtin()) }
 }

@@ -173,7 +173,7 @@ fn what_does_not_fit_is_told() {
         (
             "toy.Sort",
             "",
-            "'graph.sort' op has no kernel with these attributes\n",
+            "'graph.sort' op has no kernel: nothing here runs it\n",
         ),
         (
             "graph.rellu",
@@ -199,6 +199,32 @@ fn what_does_not_fit_is_told() {
         &body("my.own", ""),
     );
     assert!(other.contains(r#""my.own"(%arg0)"#), "{other}");
+}
+
+/// What each pass has to say of operations that are not as their rows say.
+#[test]
+fn operations_of_any_form_are_told_and_not_believed() {
+    for form in [
+        r#""graph.rsqrt"(%x) : (tensor<4xf32>) -> ()"#,
+        r#""graph.ne"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> ()"#,
+        r#""graph.ne"() : () -> ()"#,
+        r#""graph.shift_left"(%x) : (tensor<4xf32>) -> tensor<4xf32>"#,
+        r#""graph.if"(%x) : (tensor<4xf32>) -> tensor<4xf32>"#,
+        r#""graph.onnx.Loop"(%x) : (tensor<4xf32>) -> tensor<4xf32>"#,
+        r#""graph."(%x) : (tensor<4xf32>) -> tensor<4xf32>"#,
+    ] {
+        let text = format!(
+            "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {form}\n tfrt.return %x : tensor<4xf32> }}"
+        );
+        for passes in [
+            "onnx-names,lower-onnx",
+            "lower-graph",
+            "onnx-shapes,lower-graph",
+        ] {
+            let told = testing::run(passes, &text);
+            assert!(told.contains("error: "), "{passes}: {told}");
+        }
+    }
 }
 
 #[test]

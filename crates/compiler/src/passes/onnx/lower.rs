@@ -368,7 +368,11 @@ impl Lowering<'_, '_> {
     /// Returns the kernel of an operation of dialect `graph`.
     fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let Some((name, stated)) = to_graph::restored(self.module, op) else {
-            self.error(op, super::lower_graph::NO_KERNEL);
+            let name = self.module.op(op).name().clone();
+            let row = name
+                .strip_prefix(super::lower_graph::PREFIX)
+                .unwrap_or(&name);
+            self.error(op, super::lower_graph::no_kernel(row));
             return None;
         };
         let state = OpState::new(format!("cpu.onnx.{name}"))

@@ -2,7 +2,10 @@
 
 use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
+use tfrt_ops::names::onnx;
+
 use super::scope;
+use crate::codes;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -18,8 +21,14 @@ pub(crate) const PASS: Pass = Pass {
 /// What operations of graphs begin with.
 pub(super) const PREFIX: &str = "graph.";
 
-/// What is wrong with an operation that is none of ONNX's and no step.
-pub(super) const NO_KERNEL: &str = "has no kernel with these attributes";
+/// Says what is wrong with a row that is none of ONNX's operations with these attributes, and no step.
+pub(super) fn no_kernel(row: &str) -> String {
+    let mut names = onnx::NAMES.iter();
+    match names.any(|name| name.row == row) {
+        true => "has no kernel with these attributes".to_owned(),
+        false => "has no kernel: nothing here runs it".to_owned(),
+    }
+}
 
 /// Rows that are steps of programs, and that ONNX has no operation for.
 const STEPS: &[&str] = &[
@@ -37,7 +46,7 @@ pub(super) fn step(row: &str) -> Option<&'static str> {
     STEPS.iter().find(|own| **own == row).copied()
 }
 
-fn run(module: &mut Module, _: &mut Diagnostics) {
+fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
         let is_ours = |op: &OpId| module.op(*op).name().starts_with(PREFIX);
         let operations = module.block(block).operations().to_vec();
@@ -50,15 +59,27 @@ fn run(module: &mut Module, _: &mut Diagnostics) {
                 kept.push(op);
                 continue;
             };
-            let Some(function) = step(row) else {
-                kept.push(op);
-                continue;
-            };
-            kept.extend(program(module, op, function));
-            gone.push(op);
+            match function(module, op, row) {
+                Ok(Some(function)) => {
+                    kept.extend(program(module, op, function));
+                    gone.push(op);
+                }
+                Ok(None) => kept.push(op),
+                Err(message) => {
+                    diagnostics.push(module.op_error(codes::GRAPH, op, message));
+                    kept.push(op);
+                }
+            }
         }
         legalize::finish(module, block, kept, gone);
     }
+}
+
+/// Returns what programs call an operation, if it is a step of them, after a look at its form.
+fn function(module: &Module, op: OpId, name: &str) -> Result<Option<&'static str>, String> {
+    let row = tfrt_ops::find(name).ok_or_else(|| legalize::no_row(name))?;
+    legalize::check(module, op, row)?;
+    Ok(step(name))
 }
 
 /// Makes a program of one step, and what runs it in the place of an operation.

@@ -82,7 +82,7 @@ fn rename(module: &mut Module, op: OpId, kept: &mut Vec<OpId>) -> Result<(), Str
     match found {
         Some(name) => named(module, op, row, name),
         None if lower_graph::step(row.name).is_some() => Ok(()),
-        None => Err(lower_graph::NO_KERNEL.to_owned()),
+        None => Err(lower_graph::no_kernel(row.name)),
     }
 }
 
