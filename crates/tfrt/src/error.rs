@@ -53,6 +53,8 @@ pub enum OpenError {
     NoModel,
     /// The constants of a model can't be made.
     Constants(Error),
+    /// A dimension can't be fixed as [`OpenOptions::dim`](crate::OpenOptions::dim) asks.
+    Dimension(String),
 }
 
 impl OpenError {
@@ -67,7 +69,8 @@ impl OpenError {
             OpenError::Text(_)
             | OpenError::Load(_)
             | OpenError::NoModel
-            | OpenError::Constants(_) => None,
+            | OpenError::Constants(_)
+            | OpenError::Dimension(_) => None,
         }
     }
 
@@ -124,6 +127,7 @@ impl OpenError {
                     error.message()
                 )
             }
+            OpenError::Dimension(message) => message.clone(),
         }
     }
 }
@@ -145,7 +149,7 @@ impl error::Error for OpenError {
             OpenError::Text(reason) => Some(reason),
             OpenError::Bytes { reason, .. } => Some(reason),
             OpenError::Load(reason) => Some(reason),
-            OpenError::NoModel => None,
+            OpenError::NoModel | OpenError::Dimension(_) => None,
             OpenError::Constants(reason) => Some(reason),
         }
     }

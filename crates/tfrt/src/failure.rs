@@ -46,7 +46,7 @@ impl Failure {
     /// Returns the status of the process.
     pub fn status(&self) -> ExitStatus {
         match self {
-            Failure::Usage(_) => ExitStatus::Usage,
+            Failure::Usage(_) | Failure::Open(OpenError::Dimension(_)) => ExitStatus::Usage,
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
             Failure::Host(_) | Failure::Limited { .. } | Failure::LimitedOpen { .. } => {

@@ -16,7 +16,10 @@ use tfrt_tensor::math::panel::InstructionSet;
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 use crate::formats::{Format, Formats};
+use crate::model::ModelValues;
+use crate::open_options::OpenOptions;
 
+mod dims;
 #[allow(unsafe_code, reason = "a listed module")]
 mod weights;
 
@@ -265,6 +268,19 @@ impl Input {
         Ok(self.imported()?.map(|imported| imported.module))
     }
 
+    /// As [`module`](Self::module), with the dimensions that options fix.
+    ///
+    /// # Errors
+    ///
+    /// `Text` with all that is wrong with it; `Dimension` for a dimension that it can't have.
+    pub fn module_with(&self, options: &OpenOptions) -> Result<Option<Module>, OpenError> {
+        let Some(mut module) = self.module().map_err(OpenError::Text)? else {
+            return Ok(None);
+        };
+        dims::fix(&mut module, options)?;
+        Ok(Some(module))
+    }
+
     /// As [`module`](Self::module), with warnings and remarks.
     ///
     /// # Errors
@@ -305,29 +321,42 @@ impl Input {
     /// `Text` with all that is wrong with a text; `Bytes` with the first thing that is wrong with
     /// bytes.
     pub fn open(&self) -> Result<BefFile, OpenError> {
-        self.open_with(&Formats::builtin(), &HostEvaluator::default())
+        let evaluator = HostEvaluator::default();
+        self.open_with(&Formats::builtin(), &evaluator, &OpenOptions::new())
     }
 
-    /// As [`open`](Self::open), with an evaluator for the constants of models, and formats for the dialects of a text; a
-    /// model is in one of those that it was read by.
+    /// As [`open`](Self::open), with an evaluator for the constants of models, formats for the dialects of a text, and
+    /// options of a model; a model is in one of the formats that it was read by. In bytes that were compiled before,
+    /// symbolic dimensions stay: [`Model::from_program_with`](crate::Model::from_program_with) fixes them.
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open).
+    /// As of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
     pub fn open_with(
         &self,
         formats: &Formats,
         evaluator: &HostEvaluator,
+        options: &OpenOptions,
     ) -> Result<BefFile, OpenError> {
         let formats = self.formats().unwrap_or(formats);
-        let bytes = self.compiled(&CompileOptions::default(), |module| {
-            lower_with(module, formats, &onnx::Options::default(), evaluator)
+        let passes = onnx::Options {
+            optimize: options.is_optimized(),
+            ..onnx::Options::default()
+        };
+        let bytes = self.compiled(&CompileOptions::default(), options, |module| {
+            lower_with(module, formats, &passes, evaluator)
         });
-        let bytes = bytes.map_err(OpenError::Text)?;
-        BefFile::open(bytes).map_err(|reason| OpenError::Bytes {
+        let file = BefFile::open(bytes?).map_err(|reason| OpenError::Bytes {
             name: self.name().to_owned(),
             reason,
-        })
+        })?;
+        if let Input::Bytes { .. } = self {
+            match file.model() {
+                Some(model) => ModelValues::of(model).check_dims(options)?,
+                None => options.check_without_model()?,
+            }
+        }
+        Ok(file)
     }
 
     /// Returns the bytes of the program, compiled if they are not yet.
@@ -338,17 +367,21 @@ impl Input {
     pub fn compile(&self, options: &CompileOptions) -> Result<BefBuffer, Diagnostics> {
         let formats = self.formats().cloned().unwrap_or_default();
         let (passes, evaluator) = (onnx::Options::default(), HostEvaluator::default());
-        self.compiled(options, |module| {
-            lower_with(module, &formats, &passes, &evaluator)
-        })
+        if let Input::Bytes { bytes, .. } = self {
+            return Ok(bytes.clone());
+        }
+        let module = self.module()?.expect("what is no bytes is a module");
+        let module = lower_with(module, &formats, &passes, &evaluator)?;
+        tfrt_compiler::compile(&module, options)
     }
 
     /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
-    /// laid out for an instruction set. `tfrt compile` writes these bytes.
+    /// laid out for an instruction set. `tfrt compile` writes these bytes. Of bytes that were compiled before, nothing
+    /// changes.
     ///
     /// # Errors
     ///
-    /// As of [`compile`](Self::compile).
+    /// `Text` with the errors of [`compile`](Self::compile); `Dimension` for a dimension that the model can't have.
     ///
     /// # Examples
     ///
@@ -356,13 +389,14 @@ impl Input {
     ///
     /// ```
     /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
-    /// use tfrt::Model;
     /// use tfrt::compiler::CompileOptions;
     /// use tfrt::input::Input;
+    /// use tfrt::{Model, OpenOptions};
     /// use tfrt::tensor::math::panel::InstructionSet;
     ///
     /// let input = Input::read("examples/layer.onnx")?;
-    /// let compiled = input.compile_for(&CompileOptions::default(), InstructionSet::best())?;
+    /// let (how, set) = (CompileOptions::default(), InstructionSet::best());
+    /// let compiled = input.compile_for(&how, set, &OpenOptions::new())?;
     /// let path = std::env::temp_dir().join(format!("layer-{}.bef", std::process::id()));
     /// std::fs::write(&path, compiled.as_bytes())?;
     /// assert_eq!(Model::open(&path)?.inputs()[0].to_string(), "x: f32 [N, 2]");
@@ -371,10 +405,11 @@ impl Input {
     /// ```
     pub fn compile_for(
         &self,
-        options: &CompileOptions,
+        how: &CompileOptions,
         set: InstructionSet,
-    ) -> Result<BefBuffer, Diagnostics> {
-        self.compiled(options, |module| self.lower_for(module, set))
+        options: &OpenOptions,
+    ) -> Result<BefBuffer, OpenError> {
+        self.compiled(how, options, |module| self.lower_for(module, set, options))
     }
 
     /// As [`compile_for`](Self::compile_for), with the weights that stay in files, if there are any, copied to one file that
@@ -383,31 +418,39 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`compile`](Self::compile), and those of `write`.
-    pub fn compile_apart<E: From<Diagnostics>>(
+    /// As of [`compile_for`](Self::compile_for), and those of `write`.
+    pub fn compile_apart<E: From<OpenError>>(
         &self,
-        options: &CompileOptions,
+        how: &CompileOptions,
         set: InstructionSet,
+        options: &OpenOptions,
         file: &str,
         write: impl FnOnce(&ApartWeights) -> Result<String, E>,
     ) -> Result<BefBuffer, E> {
-        let Some(module) = self.module()? else {
-            return Ok(self.compile(options)?);
+        let Some(module) = self.module_with(options)? else {
+            return Ok(self.compile(how).map_err(OpenError::Text)?);
         };
-        let mut module = self.lower_for(module, set)?;
+        let mut module = self
+            .lower_for(module, set, options)
+            .map_err(OpenError::Text)?;
         if let Some(apart) = ApartWeights::of(&module, self.outside()) {
             let id = write(&apart)?;
             apart.place(&mut module, file, &id);
         }
-        Ok(tfrt_compiler::compile(&module, options)?)
+        Ok(tfrt_compiler::compile(&module, how).map_err(OpenError::Text)?)
     }
 
     /// Makes a program for a file, with weights that are packed for an instruction set.
-    fn lower_for(&self, module: Module, set: InstructionSet) -> Result<Module, Diagnostics> {
+    fn lower_for(
+        &self,
+        module: Module,
+        set: InstructionSet,
+        options: &OpenOptions,
+    ) -> Result<Module, Diagnostics> {
         let formats = self.formats().cloned().unwrap_or_default();
         let passes = onnx::Options {
+            optimize: options.is_optimized(),
             store: true,
-            ..onnx::Options::default()
         };
         let evaluator = HostEvaluator::default().for_instruction_set(set);
         lower_with(module, &formats, &passes, &evaluator)
@@ -415,14 +458,17 @@ impl Input {
 
     fn compiled(
         &self,
-        options: &CompileOptions,
+        how: &CompileOptions,
+        options: &OpenOptions,
         lower: impl FnOnce(Module) -> Result<Module, Diagnostics>,
-    ) -> Result<BefBuffer, Diagnostics> {
+    ) -> Result<BefBuffer, OpenError> {
         if let Input::Bytes { bytes, .. } = self {
             return Ok(bytes.clone());
         }
-        let module = self.module()?.expect("what is no bytes is a module");
-        tfrt_compiler::compile(&lower(module)?, options)
+        let module = self.module_with(options)?;
+        let lowered = lower(module.expect("what is no bytes is a module"));
+        let bytes = lowered.and_then(|module| tfrt_compiler::compile(&module, how));
+        bytes.map_err(OpenError::Text)
     }
 }
 

@@ -41,6 +41,7 @@
 //! | To | Use |
 //! | --- | --- |
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
+//! | fix its symbolic dimensions, open it without optimizations | [`OpenOptions`], [`Model::open_with`] |
 //! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
 //! | hand elements to another language, thread or device | [`OwnedReading`], [`OwnedWriting`] |
 //! | save a compiled model, as `tfrt compile` does | [`Input::compile_for`](input::Input::compile_for) |
@@ -164,6 +165,7 @@ mod formats;
 mod host_tensor;
 pub mod input;
 pub mod model;
+mod open_options;
 pub mod profile;
 mod program;
 mod runtime;
@@ -181,6 +183,7 @@ pub use formats::{Format, Formats};
 pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
 #[doc(inline)]
 pub use model::Model;
+pub use open_options::OpenOptions;
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use untrusted::Untrusted;

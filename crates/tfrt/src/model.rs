@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::error::OpenError;
 use crate::formats::Formats;
 use crate::input;
+use crate::open_options::{OpenOptions, Symbol};
 use crate::program::{Function, Program};
 use crate::runtime::Runtime;
 
@@ -83,6 +84,15 @@ impl Model {
     /// nobody may change or truncate such a file. To replace it, rename a new one to its place.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, OpenError> {
         Runtime::shared().open_model(path)
+    }
+
+    /// As [`open`](Self::open), with options: sizes of symbolic dimensions, and whether the graph is optimized.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Model, OpenError> {
+        Runtime::shared().open_model_with(path, options)
     }
 
     /// Opens a model of which the bytes are there, ONNX or compiled, on the runtime that the process shares; `name` is what
@@ -176,6 +186,29 @@ impl Model {
     /// `NoModel` if it does not; `Constants` if they can't be made, or if this is a worker of the
     /// runtime's queue, which must not wait for them.
     pub fn from_program(program: Program, runtime: &Runtime) -> Result<Model, OpenError> {
+        Model::new(program, &OpenOptions::new(), runtime)
+    }
+
+    /// As [`from_program`](Self::from_program), of what [`Runtime::load_with`] has made of an input with these options. Of
+    /// an input that was compiled before, calls with other sizes of the dimensions will fail.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_program`](Self::from_program); `Dimension` for a dimension that the model can't have.
+    pub fn from_program_with(
+        program: Program,
+        input: &input::Input,
+        options: &OpenOptions,
+        runtime: &Runtime,
+    ) -> Result<Model, OpenError> {
+        match input {
+            input::Input::Bytes { .. } => Model::new(program, options, runtime),
+            // The dimensions were fixed before the program was compiled.
+            _ => Model::from_program(program, runtime),
+        }
+    }
+
+    fn new(program: Program, options: &OpenOptions, runtime: &Runtime) -> Result<Model, OpenError> {
         let file = program.as_host_program().file();
         let Some(about) = file.model() else {
             return Err(OpenError::NoModel);
@@ -185,10 +218,11 @@ impl Model {
         let Some(main) = main else {
             return Err(OpenError::NoModel);
         };
-        let described = |values: &[tfrt_bef::model::ModelValue]| -> Vec<ValueInfo> {
-            values.iter().map(spelling::value_info).collect()
-        };
-        let signature = Signature::new(described(&about.inputs), described(&about.outputs));
+        let mut values = ModelValues::of(about);
+        values.check_dims(options)?;
+        options.fix(&mut values.inputs);
+        options.fix(&mut values.outputs);
+        let signature = Signature::new(values.inputs, values.outputs);
         let properties = about.properties.clone();
         let constants = tfrt_bef::Model::constants_of(main.name());
         let constants = match program.function(&constants) {
@@ -288,6 +322,40 @@ impl Model {
         let results = self.outputs().iter();
         let results = results.map(|_| AnyAsyncValue::from_error(error.clone()));
         Call::new(results.collect(), context.execution())
+    }
+}
+
+/// What a compiled file says of the inputs and outputs of its model.
+pub(crate) struct ModelValues {
+    inputs: Vec<ValueInfo>,
+    outputs: Vec<ValueInfo>,
+}
+
+impl ModelValues {
+    pub(crate) fn of(model: &tfrt_bef::Model) -> ModelValues {
+        let described = |values: &[tfrt_bef::model::ModelValue]| -> Vec<ValueInfo> {
+            values.iter().map(spelling::value_info).collect()
+        };
+        ModelValues {
+            inputs: described(&model.inputs),
+            outputs: described(&model.outputs),
+        }
+    }
+
+    /// Tells whether the inputs can have the dimensions that options fix.
+    pub(crate) fn check_dims(&self, options: &OpenOptions) -> Result<(), OpenError> {
+        let symbols = self.inputs.iter().flat_map(|input| {
+            let dims = input.kind.dims().iter();
+            dims.filter_map(|dim| match dim {
+                Dim::Symbol(name) => Some(Symbol {
+                    name,
+                    input: &input.name,
+                    size: None,
+                }),
+                _ => None,
+            })
+        });
+        options.check_dims(&symbols.collect::<Vec<_>>())
     }
 }
 

@@ -18,7 +18,7 @@ use tfrt_run::QueueOption;
 
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
-pub use model::{InputOptions, InspectOptions, OutputOptions, View};
+pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, View};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -111,6 +111,7 @@ pub enum Command {
 #[command(after_help = "\
 Examples:
   tfrt run model.onnx --random               a model, to see what it gives
+  tfrt run model.onnx --random --dim N=8     the same, compiled for a batch of 8
   tfrt run model.onnx --input image=cat.png --top 5 --labels labels.txt
   tfrt run model.bef --input ids=ids.npy --input mask=mask.npy --output probs=probs.npy
   tfrt run model.onnx --input x=data.npz:x --output-dir out --output-format pb
@@ -178,8 +179,15 @@ pub struct RunOptions {
     #[arg(long)]
     pub json: bool,
 
+    /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
+    #[arg(long)]
+    pub no_optimize: bool,
+
     #[command(flatten)]
     pub limits: LimitOptions,
+
+    #[command(flatten)]
+    pub dims: DimOptions,
 
     #[command(flatten)]
     pub given: InputOptions,
@@ -262,6 +270,7 @@ impl LimitOptions {
 #[command(after_help = "\
 Examples:
   tfrt compile model.onnx                   write model.bef, which is ready sooner
+  tfrt compile model.onnx --dim N=1         the same, for a batch of 1 only
   tfrt compile program.mlir                 write program.bef
   tfrt compile program.mlir -o - | tfrt run -")]
 pub struct CompileOptions {
@@ -281,6 +290,13 @@ pub struct CompileOptions {
     /// them out again when they open the file [default: the best that this processor has]
     #[arg(long, value_name = "SET", value_parser = parse_instructions)]
     pub instructions: Option<InstructionSet>,
+
+    /// Keep the nodes of a model as they are, each run by its own kernel, instead of making its graph faster
+    #[arg(long)]
+    pub no_optimize: bool,
+
+    #[command(flatten)]
+    pub dims: DimOptions,
 
     #[command(flatten)]
     pub testing: TestingOptions,
@@ -363,6 +379,9 @@ pub struct CheckOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub dims: DimOptions,
 }
 
 /// List the kernels that programs may use, and what each does

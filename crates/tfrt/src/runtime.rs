@@ -16,6 +16,7 @@ use crate::evaluator::HostEvaluator;
 use crate::formats::Formats;
 use crate::input::Input;
 use crate::model::Model;
+use crate::open_options::OpenOptions;
 use crate::program::Program;
 use crate::untrusted::Untrusted;
 
@@ -106,11 +107,24 @@ impl Runtime {
     ///
     /// As of [`Model::open`].
     pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
+        self.open_model_with(path, &OpenOptions::new())
+    }
+
+    /// As [`open_model`](Self::open_model), with options.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Model::open_with`].
+    pub fn open_model_with(
+        &self,
+        path: impl AsRef<Path>,
+        options: &OpenOptions,
+    ) -> Result<Model, OpenError> {
         let path = path.as_ref();
         let input = self.read(path);
-        self.load_model(
-            &input.map_err(|error| error.about_model(&path.to_string_lossy(), &self.formats))?,
-        )
+        let input =
+            input.map_err(|error| error.about_model(&path.to_string_lossy(), &self.formats))?;
+        self.load_model_with(&input, options)
     }
 
     /// Reads a file, or standard input for `-`, within the limits of the runtime.
@@ -131,6 +145,19 @@ impl Runtime {
     ///
     /// As of [`Model::open`].
     pub fn load_model(&self, input: &Input) -> Result<Model, OpenError> {
+        self.load_model_with(input, &OpenOptions::new())
+    }
+
+    /// As [`load_model`](Self::load_model), with options.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Model::open_with`].
+    pub fn load_model_with(
+        &self,
+        input: &Input,
+        options: &OpenOptions,
+    ) -> Result<Model, OpenError> {
         if let Input::Text(source) = input
             && !source.text().contains(FUNCTION)
         {
@@ -140,7 +167,7 @@ impl Runtime {
             };
             return Err(OpenError::not_a_model(source.name(), found, &self.formats));
         }
-        Model::from_program(self.load(input)?, self)
+        Model::from_program_with(self.load_with(input, options)?, input, options, self)
     }
 
     /// Opens a program that was read before.
@@ -149,13 +176,23 @@ impl Runtime {
     ///
     /// As [`open`](Self::open).
     pub fn load(&self, input: &Input) -> Result<Program, OpenError> {
+        self.load_with(input, &OpenOptions::new())
+    }
+
+    /// As [`load`](Self::load), with options for what is a model. It is called as one once
+    /// [`Model::from_program_with`] has taken the program.
+    ///
+    /// # Errors
+    ///
+    /// As of [`load`](Self::load); `Dimension` for a dimension that the model can't have.
+    pub fn load_with(&self, input: &Input, options: &OpenOptions) -> Result<Program, OpenError> {
         let (file, weights) = match &self.untrusted {
             Some(untrusted) => (
-                untrusted.open(input, &self.formats)?,
+                untrusted.open(input, &self.formats, options)?,
                 input.clone().alone().weights(),
             ),
             None => (
-                input.open_with(&self.formats, &HostEvaluator::default())?,
+                input.open_with(&self.formats, &HostEvaluator::default(), options)?,
                 input.weights(),
             ),
         };

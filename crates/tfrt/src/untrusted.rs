@@ -12,6 +12,7 @@ use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 use crate::formats::Formats;
 use crate::input::Input;
+use crate::open_options::OpenOptions;
 
 /// What a program, or a model, that nobody vouches for may use; `docs/limits.md` says what else bounds it.
 ///
@@ -73,12 +74,17 @@ impl Untrusted {
     }
 
     /// Returns the program that an input is, compiled if it is text or a model, accepted by the gate. The formats are
-    /// those whose dialects a text may have.
+    /// those whose dialects a text may have; the options are of a model.
     ///
     /// # Errors
     ///
     /// As of [`Input::open_with`]; `Unreadable` for an input that is too long.
-    pub fn open(&self, input: &Input, formats: &Formats) -> Result<BefFile, OpenError> {
+    pub fn open(
+        &self,
+        input: &Input,
+        formats: &Formats,
+        options: &OpenOptions,
+    ) -> Result<BefFile, OpenError> {
         if input.len_bytes() as u64 > self.max_file_bytes {
             let message = format!(
                 "it is larger than the limit of {} bytes",
@@ -89,7 +95,8 @@ impl Untrusted {
                 reason: io::Error::new(io::ErrorKind::FileTooLarge, message),
             });
         }
-        input.clone().alone().open_with(formats, &self.evaluator())
+        let input = input.clone().alone();
+        input.open_with(formats, &self.evaluator(), options)
     }
 
     /// An evaluator for the constants of one model.

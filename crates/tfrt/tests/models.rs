@@ -14,6 +14,8 @@ mod graph;
 mod hostile;
 #[path = "models/learned.rs"]
 mod learned;
+#[path = "models/options.rs"]
+mod options;
 #[path = "models/regions.rs"]
 mod regions;
 #[path = "models/stored.rs"]

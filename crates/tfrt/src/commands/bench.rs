@@ -17,7 +17,7 @@ use tfrt::input::Input;
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
-use super::limited::Behind;
+use super::limited::{Behind, refuse_compiled};
 use super::run::no_such_function;
 use super::{given, print_json, print_line};
 use crate::failure::Failure;
@@ -48,6 +48,7 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     if let Input::Text(source) = &input {
         talk.remember(source);
     }
+    refuse_compiled(&input, options.no_optimize)?;
     let waiting = talk.waiting(&format!("opening {}", input.name()));
     let bench = Bench::new(options, &input, None, talk)?;
     drop(waiting);
@@ -182,7 +183,9 @@ impl Bench {
             host: runtime.host(),
             exhausted: None,
         };
-        let program = Program::from_file(options.limits.open(input)?, &runtime);
+        let opening = options.dims.open_options(!options.no_optimize);
+        let file = options.limits.open(input, &opening)?;
+        let program = Program::from_file(file, &runtime);
         let program = program.map_err(|error| {
             options.limits.tell_refused(&error, talk);
             behind.failure(Failure::Open(error))
@@ -190,14 +193,18 @@ impl Bench {
         let program = program.with_weights(options.limits.weights(input));
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
-        if !is_model && options.given.is_used() {
+        let is_for_models = options.given.is_used() || !options.dims.dims.is_empty();
+        if !is_model && is_for_models {
             let message = "--input, --random and --dim are for models, and this is a program: its \
                            functions take --arg";
             return Err(Failure::Usage(message.to_owned()));
         }
         let (function, arguments) = match is_model && !is_program {
             true => {
-                of_model(program, &runtime, options).map_err(|failure| behind.failure(failure))?
+                let model = Model::from_program_with(program, input, &opening, &runtime);
+                let ready = model.map_err(Failure::Open);
+                let ready = ready.and_then(|model| of_model(&model, &runtime, options));
+                ready.map_err(|failure| behind.failure(failure))?
             }
             false => select(&program, options)?,
         };
@@ -348,21 +355,20 @@ fn is_stop(reason: &Error) -> bool {
 
 /// The function of a model, with inputs, of which those that are not given are generated.
 fn of_model(
-    program: Program,
+    model: &Model,
     runtime: &Runtime,
     options: &BenchOptions,
 ) -> Result<(Function, Vec<AnyAsyncValue>), Failure> {
-    let model = Model::from_program(program, runtime)?;
     let mut given = options.given.clone();
     given.random = true;
     let inputs = given::inputs(
         &given,
         &options.file,
-        &model,
+        model,
         options.limits.max_file_bytes(),
         runtime.host().allocator(),
     )?;
-    let arguments = given::arguments(&model, inputs)?;
+    let arguments = given::arguments(model, inputs)?;
     Ok((model.function().clone(), arguments))
 }
 

@@ -8,7 +8,7 @@ use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify, visible};
-use tfrt::{OpenError, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
 
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
@@ -26,9 +26,10 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
+    let opening = options.dims.open_options(true);
     let mut files = Vec::new();
     for path in &options.files {
-        let (missing, problems) = problems(path, &runtime, talk);
+        let (missing, problems) = problems(path, &opening, &runtime, talk);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
         if !options.json {
@@ -66,6 +67,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
 /// each node. `None` if there are none, or if the messages go into a document.
 pub fn told_if_missing(
     input: &Input,
+    opening: &OpenOptions,
     runtime: &Runtime,
     is_json: bool,
     talk: &Talk,
@@ -73,7 +75,7 @@ pub fn told_if_missing(
     if is_json || !matches!(input, Input::Model { .. }) {
         return None;
     }
-    let (missing, problems) = model::in_model(input, runtime);
+    let (missing, problems) = model::in_model(input, opening, runtime);
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
@@ -106,14 +108,19 @@ struct Checked {
 }
 
 /// What each stage complains about.
-fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> (Vec<Missing>, Vec<OpenError>) {
+fn problems(
+    path: &Path,
+    opening: &OpenOptions,
+    runtime: &Runtime,
+    talk: &Talk,
+) -> (Vec<Missing>, Vec<OpenError>) {
     let problems = match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             talk.remember(&source);
             match parse(&source) {
                 Ok(module) if input::is_graph(&module) => {
-                    return model::in_model(&Input::Text(source), runtime);
+                    return model::in_model(&Input::Text(source), opening, runtime);
                 }
                 Ok(module) => in_module(&module, &source, runtime),
                 Err(diagnostics) => vec![OpenError::Text(diagnostics)],
@@ -121,11 +128,14 @@ fn problems(path: &Path, runtime: &Runtime, talk: &Talk) -> (Vec<Missing>, Vec<O
         }
         Ok(input @ Input::Model { .. }) => {
             let waiting = talk.waiting(&format!("reading {}", input.name()));
-            let found = model::in_model(&input, runtime);
+            let found = model::in_model(&input, opening, runtime);
             drop(waiting);
             return found;
         }
-        Ok(input @ Input::Bytes { .. }) => runtime.load(&input).err().into_iter().collect(),
+        Ok(input @ Input::Bytes { .. }) => {
+            let loaded = runtime.load_with(&input, opening);
+            loaded.err().into_iter().collect()
+        }
     };
     (Vec::new(), problems)
 }

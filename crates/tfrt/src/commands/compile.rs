@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use tfrt::OpenError;
 use tfrt::bef::BefBuffer;
 use tfrt::codes;
 use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
+use tfrt::ir::Diagnostics;
 use tfrt::tensor::math::panel::InstructionSet;
 
 use super::output::{self, Delivery, files_of};
@@ -21,6 +23,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         strip: options.strip,
     };
     let set = options.instructions.unwrap_or_else(InstructionSet::best);
+    let opening = options.dims.open_options(!options.no_optimize);
     let testing = options.testing;
     let source = match input {
         Input::Text(source) => source,
@@ -30,7 +33,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
             let mut delivery = Delivery::default();
             let data = data_path(&path);
             let name = data.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = input.compile_apart(&how, set, &name, |weights| {
+            let bytes = input.compile_apart(&how, set, &opening, &name, |weights| {
                 add_weights(
                     &mut delivery,
                     weights,
@@ -44,8 +47,18 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         input => return Err(no_text(&input)),
     };
     if testing.verify_diagnostics {
+        if !options.dims.dims.is_empty() {
+            let message =
+                "--dim is for models that are written, and --verify-diagnostics writes none";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         return testing::compare(&source, testing, talk, |part| {
-            Input::Text(part.clone()).compile_for(&how, set).map(drop)
+            let compiled = Input::Text(part.clone()).compile_for(&how, set, &opening);
+            compiled.map(drop).map_err(|error| match error {
+                OpenError::Text(diagnostics) => diagnostics,
+                // Nothing else is refused of a text without dimensions that are fixed.
+                _ => Diagnostics::default(),
+            })
         });
     }
     let mut bytes = Vec::new();
@@ -54,12 +67,13 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         if index > 0 {
             bytes.extend_from_slice(testing::SEPARATOR.as_bytes());
         }
-        match Input::Text(part.clone()).compile_for(&how, set) {
+        match Input::Text(part.clone()).compile_for(&how, set, &opening) {
             Ok(compiled) => bytes.extend_from_slice(compiled.as_bytes()),
-            Err(diagnostics) => {
+            Err(OpenError::Text(diagnostics)) => {
                 talk.failure(&Failure::Text(diagnostics));
                 rejected = true;
             }
+            Err(error) => return Err(error.into()),
         }
     }
     if rejected {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tfrt::ir::similar;
-use tfrt::model::{Datum, Dim, Model, TensorType, ValueInfo, ValueType};
+use tfrt::model::{Datum, Dim, Model, ValueInfo, ValueType};
 use tfrt::{AnyAsyncValue, HostAllocator};
 
 use super::refuse_second_stdin;
@@ -36,7 +35,6 @@ pub fn inputs(
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Inputs, Failure> {
     let inputs = model.inputs();
-    check_dims(options, inputs)?;
     let preparation = options.preparation();
     let mut data: Vec<Option<Datum>> = vec![None; inputs.len()];
     let mut files = Vec::new();
@@ -55,13 +53,12 @@ pub fn inputs(
     let of_inputs = given.iter().map(|one| Path::new(&one.file));
     refuse_second_stdin(std::iter::once(file).chain(of_inputs))?;
     for one in given {
-        let wanted = with_extents(&inputs[one.index], options);
-        let (file, max) = (&one.file, max_file_bytes);
-        data[one.index] = Some(read::read(file, &wanted, &preparation, max, allocator)?);
+        let (file, wanted, max) = (&one.file, &inputs[one.index], max_file_bytes);
+        data[one.index] = Some(read::read(file, wanted, &preparation, max, allocator)?);
         files.push(one.path());
     }
     let known = extents(inputs, &data);
-    let extent_of = |name: &str| options.extent_of(name).or_else(|| known.get(name).copied());
+    let extent_of = |name: &str| known.get(name).copied();
     for (input, datum) in inputs.iter().zip(&mut data) {
         if datum.is_none() && options.random {
             let generated = random::generate(input, options.seed, &extent_of, allocator);
@@ -103,63 +100,11 @@ pub fn arguments(model: &Model, inputs: Inputs) -> Result<Vec<AnyAsyncValue>, Fa
     })
 }
 
-/// Refuses extents for names that no input has, and two for one.
-fn check_dims(options: &InputOptions, inputs: &[ValueInfo]) -> Result<(), Failure> {
-    for (index, (name, _)) in options.dims.iter().enumerate() {
-        if options.dims[..index].iter().any(|(other, _)| other == name) {
-            return Err(Failure::Usage(format!("dimension '{name}' is given twice")));
-        }
-    }
-    let mut symbols: Vec<&str> = Vec::new();
-    for dim in inputs.iter().flat_map(dims) {
-        if let Dim::Symbol(name) = dim
-            && !symbols.contains(&name.as_str())
-        {
-            symbols.push(name);
-        }
-    }
-    let mut names = options.dims.iter().map(|(name, _)| name.as_str());
-    let Some(unknown) = names.find(|name| !symbols.contains(name)) else {
-        return Ok(());
-    };
-    let help = match similar::nearest(unknown, symbols.iter().copied()) {
-        Some(nearest) => format!("did you mean '{nearest}'?"),
-        None if symbols.is_empty() => "the extents of all its inputs are fixed".to_owned(),
-        None => format!("it has {}", symbols.join(", ")),
-    };
-    let message = format!("no input has a dimension '{unknown}': {help}");
-    Err(Failure::Usage(message))
-}
-
 fn dims(input: &ValueInfo) -> &[Dim] {
     let tensor = input.kind.as_tensor();
     tensor
         .and_then(|tensor| tensor.dims.as_deref())
         .unwrap_or_default()
-}
-
-/// The input with the extents that flags give to its dimensions.
-fn with_extents(input: &ValueInfo, options: &InputOptions) -> ValueInfo {
-    let ValueType::Tensor(TensorType {
-        element,
-        dims: Some(dims),
-    }) = &input.kind
-    else {
-        return input.clone();
-    };
-    let dims = dims.iter().map(|dim| match dim {
-        Dim::Symbol(name) => options
-            .extent_of(name)
-            .map_or_else(|| dim.clone(), Dim::Fixed),
-        other => other.clone(),
-    });
-    ValueInfo {
-        name: input.name.clone(),
-        kind: ValueType::Tensor(TensorType {
-            element: *element,
-            dims: Some(dims.collect()),
-        }),
-    }
 }
 
 /// The extents that tensors give to names.

@@ -3,6 +3,7 @@
 use tfrt::compiler;
 use tfrt::input::Input;
 use tfrt::ir::Module;
+use tfrt::{Formats, HostEvaluator, OpenOptions};
 
 use super::{mapped, output, print_json, print_line};
 use crate::failure::{ExitStatus, Failure};
@@ -23,17 +24,18 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
     let waiting = talk.waiting(&format!("reading {}", input.name()));
     let name = input.name().to_owned();
     let mut read = vec![options.file.clone()];
+    let opening = options.dims.open_options(true);
     let (title, document, text) = match options.view {
         View::Graph => {
-            let graph = graph::Graph::new(&name, module(&input)?);
+            let graph = graph::Graph::new(&name, module(&input, &opening)?);
             ("Graph", json(&graph), graph.text())
         }
         View::Weights => {
-            let weights = weights::Weights::new(&name, &module(&input)?)?;
+            let weights = weights::Weights::new(&name, &module(&input, &opening)?)?;
             ("Weights", json(&weights), weights.text())
         }
         View::Memory => {
-            let (memory, given) = memory::Memory::measure(&options.file, &input, &options.given)?;
+            let (memory, given) = memory::Memory::measure(options, &input, &opening)?;
             read.extend(given);
             ("Memory", json(&memory), memory.text())
         }
@@ -56,10 +58,11 @@ fn json(view: &impl serde::Serialize) -> serde_json::Value {
 }
 
 /// The module of a model; of compiled bytes, what they were compiled from.
-fn module(input: &Input) -> Result<Module, Failure> {
-    if let Some(module) = input.module()? {
+fn module(input: &Input, opening: &OpenOptions) -> Result<Module, Failure> {
+    if let Some(module) = input.module_with(opening)? {
         return Ok(module);
     }
-    let restored = compiler::decompile(&input.open()?)?;
+    let (formats, evaluator) = (Formats::builtin(), HostEvaluator::default());
+    let restored = compiler::decompile(&input.open_with(&formats, &evaluator, opening)?)?;
     Ok(restored.module)
 }

@@ -5,7 +5,8 @@ use tfrt::import::ReadLimits;
 use tfrt::input::Input;
 use tfrt::kernels::onnx::WeightFiles;
 use tfrt::{
-    Context, Error, ErrorCode, Formats, HostContext, OpenError, Runtime, RuntimeBuilder, Untrusted,
+    Context, Error, ErrorCode, Formats, HostContext, HostEvaluator, OpenError, OpenOptions,
+    Runtime, RuntimeBuilder, Untrusted,
 };
 
 use super::mapped;
@@ -36,11 +37,12 @@ impl LimitOptions {
     ///
     /// # Errors
     ///
-    /// As of [`Input::open`].
-    pub fn open(&self, input: &Input) -> Result<BefFile, OpenError> {
+    /// As of [`Input::open_with`].
+    pub fn open(&self, input: &Input, options: &OpenOptions) -> Result<BefFile, OpenError> {
+        let formats = Formats::builtin();
         match self.untrusted() {
-            Some(untrusted) => untrusted.open(input, &Formats::builtin()),
-            None => input.open(),
+            Some(untrusted) => untrusted.open(input, &formats, options),
+            None => input.open_with(&formats, &HostEvaluator::default(), options),
         }
     }
 
@@ -79,6 +81,16 @@ impl LimitOptions {
                 format!("note: --untrusted leaves out the kernels of {names}\n")
             });
         }
+    }
+}
+
+/// Refuses `--no-optimize` for what was compiled before.
+pub fn refuse_compiled(input: &Input, no_optimize: bool) -> Result<(), Failure> {
+    match input {
+        Input::Bytes { name, .. } if no_optimize => Err(Failure::Usage(format!(
+            "--no-optimize is for models that are compiled now, but '{name}' was compiled before"
+        ))),
+        _ => Ok(()),
     }
 }
 

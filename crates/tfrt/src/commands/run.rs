@@ -17,11 +17,11 @@ use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{AnyAsyncValue, Error, Function, Model, Output, Program, Runtime};
+use tfrt::{AnyAsyncValue, Error, Function, Model, OpenOptions, Output, Program, Runtime};
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
-use super::limited::Behind;
+use super::limited::{Behind, refuse_compiled};
 use super::output::{Delivery, files_of};
 use super::trace::{LineTrace, Stream};
 use super::{check, print_json, rejection, write_line};
@@ -77,8 +77,10 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
     if matches!(input, Input::Model { .. }) && !options.calls_functions() {
         talk.about_model();
     }
+    refuse_compiled(&input, options.no_optimize)?;
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
-    let file = options.limits.open(&input)?;
+    let opening = options.dims.open_options(!options.no_optimize);
+    let file = options.limits.open(&input, &opening)?;
     drop(waiting);
     if file.model().is_some() && !options.calls_functions() {
         talk.about_model();
@@ -117,7 +119,7 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
         delivery: Delivery::default(),
     };
     let (of_model, stats) = run
-        .run_program(file, &input)
+        .run_program(file, &input, &opening)
         .map_err(|failure| run.behind().failure(failure))?;
     let Run {
         runtime,
@@ -271,17 +273,19 @@ impl Run<'_> {
         &mut self,
         file: BefFile,
         input: &Input,
+        opening: &OpenOptions,
     ) -> Result<(Option<model::Document>, Option<Stats>), Failure> {
         let (options, talk, profiling) = (self.options, self.talk, self.profiling);
         let program = Program::from_file(file, &self.runtime).map_err(|error| {
             options.limits.tell_refused(&error, talk);
-            check::told_if_missing(input, &self.runtime, options.json, talk)
+            check::told_if_missing(input, opening, &self.runtime, options.json, talk)
                 .unwrap_or(Failure::Open(error))
         })?;
         let program = program.with_weights(options.limits.weights(input));
         let is_model = program.as_host_program().file().model().is_some();
         let is_called = is_model && !options.calls_functions();
-        if !is_called && (options.given.is_used() || options.wanted.is_used()) {
+        let is_for_models = options.given.is_used() || options.wanted.is_used();
+        if !is_called && (is_for_models || !options.dims.dims.is_empty()) {
             let message = match is_model {
                 true => {
                     "--input, --random, --output and what goes with them are for models as a whole: \
@@ -296,7 +300,8 @@ impl Run<'_> {
         }
         let ran = match is_called {
             true => {
-                let model = Model::from_program(program.clone(), &self.runtime)?;
+                let program = program.clone();
+                let model = Model::from_program_with(program, input, opening, &self.runtime)?;
                 tell_packing(&self.runtime, talk);
                 profiling.begin(&self.runtime);
                 self.run_model(&model).map(Some)

@@ -76,6 +76,24 @@ impl ValueType {
     }
 }
 
+impl ValueType {
+    /// The extents of the tensor that it is.
+    pub(crate) fn dims(&self) -> &[Dim] {
+        match self {
+            ValueType::Tensor(tensor) => tensor.dims.as_deref().unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn dims_mut(&mut self) -> &mut [Dim] {
+        match self {
+            ValueType::Tensor(tensor) => tensor.dims.as_deref_mut().unwrap_or_default(),
+            _ => &mut [],
+        }
+    }
+}
+
 impl TensorType {
     /// The type of tensors of which nothing else is known.
     pub fn of(element: DType) -> TensorType {

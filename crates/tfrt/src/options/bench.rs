@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
 
-use super::{InputOptions, LimitOptions, parse_duration};
+use super::{DimOptions, InputOptions, LimitOptions, parse_duration};
 
 /// Run a model or a function again and again, and tell how long it takes
 #[derive(Debug, Args)]
@@ -57,8 +57,15 @@ pub struct BenchOptions {
     #[arg(long)]
     pub json: bool,
 
+    /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
+    #[arg(long)]
+    pub no_optimize: bool,
+
     #[command(flatten)]
     pub limits: LimitOptions,
+
+    #[command(flatten)]
+    pub dims: DimOptions,
 
     #[command(flatten)]
     pub given: InputOptions,

@@ -3,9 +3,29 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tfrt::OpenOptions;
 
 use crate::data::image::{Layout, Preparation, Range};
 use crate::data::write::Format;
+
+/// Which dimensions of a model are fixed.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Dimensions of a model")]
+pub struct DimOptions {
+    /// Fix a dimension of inputs that has a name to a size (may be repeated): the model is compiled for it, inputs
+    /// of another size are refused, and those that are generated or made of images have it
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
+    pub dims: Vec<(String, usize)>,
+}
+
+impl DimOptions {
+    /// How a model is opened, optimized or not.
+    pub fn open_options(&self, is_optimized: bool) -> OpenOptions {
+        let options = OpenOptions::new().optimize(is_optimized);
+        let dims = self.dims.iter();
+        dims.fold(options, |options, (name, size)| options.dim(name, *size))
+    }
+}
 
 /// What a model is given.
 #[derive(Clone, Debug, Default, Args)]
@@ -28,10 +48,6 @@ pub struct InputOptions {
     /// shared with other processes. By this you promise that nobody changes the file meanwhile
     #[arg(long)]
     pub mmap: bool,
-
-    /// The extent of a dimension with a name, for --random and for images (may be repeated)
-    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_dim)]
-    pub dims: Vec<(String, usize)>,
 
     /// For images: what is subtracted from each channel
     #[arg(
@@ -63,7 +79,7 @@ pub struct InputOptions {
 impl InputOptions {
     /// Tells whether anything was asked for that only models have.
     pub fn is_used(&self) -> bool {
-        !self.inputs.is_empty() || self.random || !self.dims.is_empty()
+        !self.inputs.is_empty() || self.random
     }
 
     /// How images are made ready.
@@ -74,13 +90,6 @@ impl InputOptions {
             layout: self.layout,
             range: self.pixels,
         }
-    }
-
-    /// The extent that was given for a name.
-    pub fn extent_of(&self, name: &str) -> Option<usize> {
-        let mut dims = self.dims.iter();
-        dims.find(|(known, _)| known == name)
-            .map(|(_, extent)| *extent)
     }
 }
 
@@ -123,6 +132,7 @@ impl OutputOptions {
 #[command(after_help = "\
 Examples:
   tfrt inspect graph model.onnx                     operations in order, with types
+  tfrt inspect graph model.onnx --dim batch=8       the same, of inputs of this size
   tfrt inspect graph model.bef --html graph.html    what it was compiled to, as a drawing
   tfrt inspect weights model.onnx                   constants, the largest first
   tfrt inspect memory model.bef --dim batch=8       what a call takes, measured")]
@@ -142,6 +152,9 @@ pub struct InspectOptions {
     /// Report as one JSON object
     #[arg(long, conflicts_with = "html")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub dims: DimOptions,
 
     #[command(flatten)]
     pub given: InputOptions,

@@ -10,11 +10,11 @@ use super::TWO;
 use super::wire::{self, bytes, node, number};
 
 /// A folder of a test, gone when it is over.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
     /// With a model as text and as ONNX, and inputs for it.
-    fn new(name: &str) -> Folder {
+    pub(super) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("tfrt-models-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -30,7 +30,7 @@ impl Folder {
         folder
     }
 
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.0.join(name), content).unwrap();
     }
 
@@ -56,7 +56,7 @@ impl Folder {
     }
 
     /// Runs a command line, and returns its status and what it says.
-    fn run(&self, line: &str) -> (i32, String, String) {
+    pub(super) fn run(&self, line: &str) -> (i32, String, String) {
         let output = self.command(line).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let status = output.status.code().unwrap_or(-1);
@@ -64,14 +64,14 @@ impl Folder {
     }
 
     /// What a command line prints that must succeed without a word to people.
-    fn printed(&self, line: &str) -> String {
+    pub(super) fn printed(&self, line: &str) -> String {
         let (status, stdout, stderr) = self.run(line);
         assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
         stdout
     }
 
     /// What a command line says that must fail.
-    fn refused(&self, line: &str, status: i32) -> String {
+    pub(super) fn refused(&self, line: &str, status: i32) -> String {
         let (found, stdout, stderr) = self.run(line);
         assert_eq!((found, stdout.as_str()), (status, ""), "{line}: {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");

@@ -7,7 +7,7 @@ use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::tensor::DenseHostTensor;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{Model, OpenError, Program, Runtime};
+use tfrt::{Model, OpenError, OpenOptions, Program, Runtime};
 
 /// Convolutions of all kinds, and products, by weights that are anything.
 fn text() -> String {
@@ -80,7 +80,7 @@ fn input() -> Input {
 
 fn compiled(set: InstructionSet) -> BefBuffer {
     input()
-        .compile_for(&CompileOptions::default(), set)
+        .compile_for(&CompileOptions::default(), set, &OpenOptions::new())
         .unwrap()
 }
 

@@ -15,8 +15,8 @@ pub(super) mod evaluate;
 
 use tfrt_ops::Traits;
 
-use super::rewrite::{Rewrite, is_deterministic, remove_unused, stated};
-use super::{CONSTANT, graphs, node};
+use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
+use super::{CONSTANT, graphs, node, shapes};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
@@ -34,13 +34,36 @@ const MOST_COMPARED_BYTES: usize = 1 << 16;
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     let evaluator = context.evaluator;
-    for (_, block) in graphs(module) {
+    for (function, block) in graphs(module) {
+        integers(module, context, function, block);
         identities(module, block);
         reshapes(module, block);
         merge(module, block);
         evaluate::evaluate(module, block, evaluator);
         remove_unused(module, block);
     }
+}
+
+/// Makes constants of integers that follow from the types of inputs: extents, mostly, and what is calculated of them.
+fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: BlockId) {
+    let known = shapes::known_integers(module, context, function, block);
+    let (mut rewrite, old) = Rewrite::new(module, block);
+    for &op in &old {
+        rewrite.keep(op);
+        if *rewrite.module.op(op).name() == CONSTANT || !is_deterministic(rewrite.module, op) {
+            continue;
+        }
+        for result in rewrite.module.op(op).results().to_vec() {
+            let is_unused = rewrite.module.is_unused(result);
+            if let Some((shape, numbers)) = known.get(&result).filter(|_| !is_unused) {
+                let mut list = rewrite::integers(numbers);
+                list.ty = Type::tensor(shape.clone(), Type::I64);
+                let made = rewrite.constant(list, op);
+                rewrite.values.insert(result, made);
+            }
+        }
+    }
+    rewrite.finish(&old);
 }
 
 /// Makes users of what is only passed on use what it was.

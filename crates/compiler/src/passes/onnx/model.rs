@@ -51,7 +51,10 @@ fn values(
         let name = names.and_then(|names| names.get(position)?.as_str().map(str::to_owned));
         let name = name.unwrap_or_else(|| format!("{what}{position}"));
         let stated = dimensions.and_then(|all| all.get(position)).cloned();
-        let dimensions = stated.unwrap_or_else(|| of_type(ty));
+        let dimensions = match stated {
+            Some(stated) => with_known(&stated, ty),
+            None => of_type(ty),
+        };
         Attribute::array(vec![
             Attribute::string(name),
             Attribute::Type(ty.clone()),
@@ -59,6 +62,21 @@ fn values(
         ])
     };
     Attribute::array(types.iter().enumerate().map(entry).collect())
+}
+
+/// Returns the dimensions that a model states, with the numbers that its types say: those that follow from others.
+fn with_known(stated: &Attribute, ty: &Type) -> Attribute {
+    let (Some(dimensions), Some((shape, _))) = (stated.as_array(), ty.as_shaped()) else {
+        return stated.clone();
+    };
+    if dimensions.len() != shape.len() {
+        return stated.clone();
+    }
+    let one = |(dimension, size): (&Attribute, i64)| match (dimension, size) {
+        (Attribute::String(_), 0..) => Attribute::integer(size, Type::I64),
+        _ => dimension.clone(),
+    };
+    Attribute::array(dimensions.iter().zip(shape).map(one).collect())
 }
 
 /// Returns the dimensions that a type states.

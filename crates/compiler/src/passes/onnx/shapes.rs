@@ -39,6 +39,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             module,
             rows: &context.dialects.rows,
             facts: HashMap::new(),
+            believes: true,
             depth: 0,
         };
         inference.inputs(function, block);
@@ -47,6 +48,38 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         write(module, &facts, block);
         signature(module, function, block);
     }
+}
+
+/// Returns the elements of integers (`i64`) that a graph calculates, by the values of its block: those that follow from the
+/// inputs' types, whatever a model states of other values.
+pub(super) fn known_integers(
+    module: &Module,
+    context: &Context<'_>,
+    function: OpId,
+    block: BlockId,
+) -> HashMap<ValueId, (Vec<i64>, Vec<i64>)> {
+    let mut inference = Inference {
+        module,
+        rows: &context.dialects.rows,
+        facts: HashMap::new(),
+        believes: false,
+        depth: 0,
+    };
+    inference.inputs(function, block);
+    inference.block(block);
+    let known = |value: &ValueId| {
+        let fact = inference.facts.get(value)?;
+        let is_i64 = fact.dtype == Some(tfrt_bef::DType::I64);
+        let shape = fact.dims.as_ref()?.iter().map(Dim::value);
+        let shape: Vec<i64> = shape.collect::<Option<_>>()?;
+        let numbers = fact.numbers().filter(|_| is_i64)?;
+        let n_elements = shape.iter().try_fold(1_i64, |n, size| n.checked_mul(*size));
+        let fits = n_elements.is_some_and(|n| usize::try_from(n) == Ok(numbers.len()));
+        fits.then_some((*value, (shape, numbers)))
+    };
+    let operations = module.block(block).operations().iter();
+    let results = operations.flat_map(|op| module.op(*op).results());
+    results.filter_map(known).collect()
 }
 
 /// Returns what a type says.
@@ -69,6 +102,8 @@ struct Inference<'m> {
     module: &'m Module,
     rows: &'m Table,
     facts: HashMap<ValueId, Fact>,
+    /// Whether what the model states of values is taken where nothing follows.
+    believes: bool,
     /// In how many operations with regions it is.
     depth: usize,
 }
@@ -98,7 +133,15 @@ impl Inference<'_> {
     fn of(&self, value: ValueId) -> Fact {
         match self.facts.get(&value) {
             Some(fact) => fact.clone(),
-            None => of_type(self.module.value_type(value)),
+            None => self.stated(value),
+        }
+    }
+
+    /// Returns what the model states of a value, if that is believed.
+    fn stated(&self, value: ValueId) -> Fact {
+        match self.believes {
+            true => of_type(self.module.value_type(value)),
+            false => Fact::UNKNOWN,
         }
     }
 
@@ -108,7 +151,7 @@ impl Inference<'_> {
         for &op in module.block(block).operations() {
             let found = self.results(op);
             for (index, &result) in module.op(op).results().iter().enumerate() {
-                let stated = of_type(module.value_type(result));
+                let stated = self.stated(result);
                 let fact = match found.get(index) {
                     Some(found) => found.clone().or(&stated),
                     None => stated,
@@ -182,7 +225,7 @@ impl Inference<'_> {
     fn region(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
         let module = self.module;
         for (index, &argument) in module.block(block).arguments().iter().enumerate() {
-            let stated = of_type(module.value_type(argument));
+            let stated = self.stated(argument);
             let fact = match arguments.get(index) {
                 Some(fact) => fact.clone().or(&stated),
                 None => stated,

@@ -8,7 +8,7 @@ use tfrt::compiler::pipeline::Pipeline;
 use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostics, Location, Module, OpId, ValueId};
-use tfrt::{OpenError, Program, Runtime};
+use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
 /// Nodes that are named of an operation that is missing; all are counted.
 const MAX_NODES: usize = UnknownOperator::MAX_NODES;
@@ -43,11 +43,16 @@ pub struct Missing {
 /// What is wrong with a model.
 ///
 /// Of one that can't be imported, operators without a kernel are told all the same: of its other nodes.
-pub fn in_model(input: &Input, runtime: &Runtime) -> (Vec<Missing>, Vec<OpenError>) {
-    let mut module = match input.module() {
+pub fn in_model(
+    input: &Input,
+    opening: &OpenOptions,
+    runtime: &Runtime,
+) -> (Vec<Missing>, Vec<OpenError>) {
+    let mut module = match input.module_with(opening) {
         Ok(Some(module)) => module,
         Ok(None) => return (Vec::new(), Vec::new()),
-        Err(errors) => return in_refused(input, errors, runtime),
+        Err(OpenError::Text(errors)) => return in_refused(input, errors, runtime),
+        Err(error) => return (Vec::new(), vec![error]),
     };
     upgrade(&mut module);
     let missing = missing(&module, runtime);

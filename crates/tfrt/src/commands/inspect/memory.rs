@@ -6,7 +6,7 @@
 //! that lie in the file.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use tfrt::asynchronous::SystemAllocator;
 use tfrt::host::memory::{Profile, ProfiledAllocator};
 use tfrt::input::Input;
 use tfrt::ir::visible;
-use tfrt::{Model, Program, Runtime};
+use tfrt::{Model, OpenOptions, Runtime};
 
 mod observe;
 mod plan;
@@ -25,7 +25,7 @@ use plan::Plan;
 use super::weights::size;
 use crate::commands::given;
 use crate::failure::Failure;
-use crate::options::InputOptions;
+use crate::options::InspectOptions;
 
 /// What was measured.
 #[derive(Serialize)]
@@ -63,20 +63,20 @@ struct Stage {
 }
 
 impl Memory {
-    /// Opens the model that was read from a path, and calls it twice. Returns the files of its inputs, too.
+    /// Opens the model that was read, and calls it twice. Returns the files of its inputs, too.
     pub fn measure(
-        path: &Path,
+        options: &InspectOptions,
         input: &Input,
-        options: &InputOptions,
+        opening: &OpenOptions,
     ) -> Result<(Memory, Vec<PathBuf>), Failure> {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
         let resident = Resident::now();
         let mut began = Instant::now();
-        let file = input.open()?;
+        let program = runtime.load_with(input, opening)?;
+        let file = program.as_host_program().file();
         let file_bytes = file.buffer().as_bytes().len() as u64;
-        let program = Program::from_file(file, &runtime)?.with_weights(input.weights());
         let mut stages = Vec::new();
         let mut before = allocator.profile();
         let mut stage = |name| {
@@ -93,11 +93,12 @@ impl Memory {
             before = now;
             began = Instant::now();
         };
-        let model = Model::from_program(program, &runtime)?;
+        let model = Model::from_program_with(program, input, opening, &runtime)?;
         stage("open");
-        let mut given = options.clone();
+        let mut given = options.given.clone();
         given.random = true;
-        let inputs = given::inputs(&given, path, &model, u64::MAX, runtime.host().allocator())?;
+        let allocator = runtime.host().allocator();
+        let inputs = given::inputs(&given, &options.file, &model, u64::MAX, allocator)?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();
@@ -116,13 +117,13 @@ impl Memory {
             })?;
             stage(name);
         }
-        let observed = observe::observe(input, &model, &runtime, &arguments)?;
+        let observed = observe::observe(input, opening, &model, &runtime, &arguments)?;
         let memory = Memory {
             schema: "tfrt.inspect-memory/1",
             file: input.name().to_owned(),
             inputs: described,
             file_bytes,
-            is_mapped: options.mmap,
+            is_mapped: options.given.mmap,
             stages,
             plan: Plan::new(&observed),
         };

@@ -37,3 +37,39 @@ fn constants_are_written_with_the_shape_that_they_are_used_with() {
         "#]],
     );
 }
+
+#[test]
+fn extents_that_are_known_are_constants() {
+    let text = |dims: &str, ty: &str, stated: &str| {
+        format!(
+            r#"module attributes {{onnx.opset = 17 : i64}} {{
+           func.func @main(%x: {ty}, %z: tensor<*xf32>) -> tensor<*xf32> attributes {{
+               onnx.inputs = ["x", "z"], onnx.outputs = ["y"], onnx.input_dims = [{dims}, unit]}} {{
+             %at = "onnx.Constant"() {{value = dense<[1, 0]> : tensor<2xi64>}} : () -> tensor<2xi64>
+             %rest = "onnx.Constant"() {{value = dense<-1> : tensor<1xi64>}} : () -> tensor<1xi64>
+             %a = "onnx.Relu"(%z) : (tensor<*xf32>) -> {stated}
+             %s = "onnx.Shape"(%x) : ({ty}) -> tensor<*xi64>
+             %t = "onnx.Shape"(%a) : ({stated}) -> tensor<*xi64>
+             %g = "onnx.Gather"(%s, %at) : (tensor<*xi64>, tensor<2xi64>) -> tensor<*xi64>
+             %to = "onnx.Concat"(%g, %rest) {{axis = 0 : i64}} : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+             %r = "onnx.Reshape"(%x, %to) : ({ty}, tensor<*xi64>) -> tensor<*xf32>
+             %y = "onnx.Expand"(%r, %t) : (tensor<*xf32>, tensor<*xi64>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }} }}"#
+        )
+    };
+    let passes = "onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fold";
+    let shown = crate::passes::testing::run(
+        passes,
+        &text("[2, 3, 4]", "tensor<2x3x4xf32>", "tensor<*xf32>"),
+    );
+    assert!(shown.contains("dense<[3, 2, -1]>"), "{shown}");
+    assert_eq!(shown.matches("graph.shape").count(), 1, "{shown}");
+    assert!(!shown.contains("graph.gather"), "{shown}");
+    // Extents that any call may have; what a model states of what it calculates may be wrong.
+    let shown = crate::passes::testing::run(
+        passes,
+        &text("[\"N\", 3, 4]", "tensor<?x3x4xf32>", "tensor<1x1x1xf32>"),
+    );
+    assert_eq!(shown.matches("graph.shape").count(), 2, "{shown}");
+}

@@ -13,7 +13,7 @@ use tfrt::input::{self, Input};
 use tfrt::ir::module::{BlockId, OpId, ValueId};
 use tfrt::ir::{Attribute, Module, Type};
 use tfrt::tensor::Tensor;
-use tfrt::{AnyAsyncValue, Model, Program, Runtime};
+use tfrt::{AnyAsyncValue, Model, OpenOptions, Program, Runtime};
 
 use crate::commands::check::place;
 use crate::failure::Failure;
@@ -46,11 +46,12 @@ pub(super) struct Observed {
 /// Calls a model so that all its tensors are returned.
 pub(super) fn observe(
     input: &Input,
+    opening: &OpenOptions,
     model: &Model,
     runtime: &Runtime,
     arguments: &[AnyAsyncValue],
 ) -> Result<Observed, Failure> {
-    let module = match input.module()? {
+    let module = match input.module_with(opening)? {
         Some(module) => input::lower(module)?,
         None => compiler::decompile(&input.open()?)?.module,
     };

@@ -1,0 +1,192 @@
+//! [`OpenOptions`]: how a model is opened.
+
+use tfrt_ir::similar;
+
+use crate::error::OpenError;
+use crate::model::{Dim, ValueInfo};
+
+/// Names of dimensions that a message has room for.
+const MAX_LISTED: usize = 20;
+
+/// How a model is opened: sizes of its symbolic dimensions, and whether its graph is optimized.
+///
+/// [`Model::open_with`](crate::Model::open_with) and [`Runtime::open_model_with`](crate::Runtime::open_model_with) take it.
+///
+/// # Examples
+///
+/// A model of any number of rows, for rows in pairs:
+///
+/// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+/// use tfrt::{Model, OpenOptions, Runtime, Tensor};
+///
+/// let options = OpenOptions::new().dim("N", 2);
+/// let model = Model::open_with("examples/layer.onnx", &options)?;
+/// assert_eq!(model.inputs()[0].to_string(), "x: f32 [2, 2]");
+///
+/// // Another number of rows is refused at the call.
+/// let x = Tensor::from_vec(&[3, 2], vec![1.0_f32; 6])?;
+/// let error = model.call(&Runtime::shared().context(), [("x", x)]).wait().unwrap_err();
+/// assert_eq!(error.message(), "input 'x' was expected to be f32 [2, 2], found f32 [3, 2]");
+///
+/// let error = Model::open_with("examples/layer.onnx", &OpenOptions::new().dim("M", 2)).unwrap_err();
+/// assert_eq!(error.to_string(), "no input has a dimension 'M': the model has N");
+/// # Ok::<(), tfrt::AnyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    dims: Vec<(String, usize)>,
+    optimize: bool,
+}
+
+impl OpenOptions {
+    /// Creates options that fix no dimension and optimize.
+    pub fn new() -> OpenOptions {
+        OpenOptions {
+            dims: Vec::new(),
+            optimize: true,
+        }
+    }
+
+    /// Fixes a symbolic dimension of the inputs to a size, wherever its name stands. Extents that follow from it are known
+    /// when the model is compiled, and calls with inputs of another size fail. Of a model that is compiled already, only
+    /// the latter holds.
+    ///
+    /// Opening fails if no input has a dimension of the name, if the size is 0, if one name is given twice, and if the
+    /// type of an input says another size.
+    #[must_use]
+    pub fn dim(mut self, name: impl Into<String>, size: usize) -> OpenOptions {
+        self.dims.push((name.into(), size));
+        self
+    }
+
+    /// Sets whether the graph is made faster before it becomes a program: without, each node becomes one kernel. Default:
+    /// `true`. A model that is compiled already stays as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
+    /// use tfrt::{Model, OpenOptions};
+    ///
+    /// let plain = OpenOptions::new().optimize(false);
+    /// let model = Model::open_with("examples/layer.onnx", &plain)?;
+    /// assert_eq!(model.inputs()[0].to_string(), "x: f32 [N, 2]");
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    #[must_use]
+    pub fn optimize(mut self, optimize: bool) -> OpenOptions {
+        self.optimize = optimize;
+        self
+    }
+
+    /// Returns the dimensions that are fixed, with their sizes, in the order in which they were given.
+    pub fn dims(&self) -> &[(String, usize)] {
+        &self.dims
+    }
+
+    /// Tells whether the graph is optimized.
+    pub fn is_optimized(&self) -> bool {
+        self.optimize
+    }
+
+    /// Returns the size that a dimension is fixed to.
+    pub(crate) fn size_of(&self, name: &str) -> Option<usize> {
+        let mut dims = self.dims.iter();
+        dims.find(|(known, _)| known == name).map(|(_, size)| *size)
+    }
+
+    /// Tells whether a model with these symbols can have the dimensions.
+    pub(crate) fn check_dims(&self, symbols: &[Symbol<'_>]) -> Result<(), OpenError> {
+        for (index, (name, size)) in self.dims.iter().enumerate() {
+            let refused = |why: String| {
+                let message = format!("dimension '{name}' can't be fixed to {size}: {why}");
+                Err(OpenError::Dimension(message))
+            };
+            if self.dims[..index].iter().any(|(other, _)| other == name) {
+                return Err(OpenError::Dimension(format!(
+                    "dimension '{name}' is given twice"
+                )));
+            }
+            if *size == 0 || i64::try_from(*size).is_err() {
+                return refused(format!("expected a number from 1 to {}", i64::MAX));
+            }
+            let mut named = symbols.iter().filter(|symbol| symbol.name == name);
+            if named.clone().next().is_none() {
+                return Err(unknown(name, symbols));
+            }
+            let other = named.find_map(|symbol| {
+                let found = symbol.size.filter(|found| found != size)?;
+                Some((symbol.input, found))
+            });
+            if let Some((input, found)) = other {
+                return refused(format!("it is {found} in input '{input}'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether what is no model can have the dimensions: only if there are none.
+    pub(crate) fn check_without_model(&self) -> Result<(), OpenError> {
+        match self.dims.first() {
+            None => Ok(()),
+            Some((name, size)) => Err(OpenError::Dimension(format!(
+                "dimension '{name}' can't be fixed to {size}: the program is no model"
+            ))),
+        }
+    }
+
+    /// Fixes the dimensions in what is said of inputs or outputs.
+    pub(crate) fn fix(&self, values: &mut [ValueInfo]) {
+        for value in values {
+            for dim in value.kind.dims_mut() {
+                if let Dim::Symbol(name) = dim
+                    && let Some(size) = self.size_of(name)
+                {
+                    *dim = Dim::Fixed(size);
+                }
+            }
+        }
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions::new()
+    }
+}
+
+/// A symbolic dimension of an input.
+pub(crate) struct Symbol<'m> {
+    pub(crate) name: &'m str,
+    /// The name of the input.
+    pub(crate) input: &'m str,
+    /// What the input's type says it is.
+    pub(crate) size: Option<usize>,
+}
+
+/// The error of a name that no input has.
+fn unknown(name: &str, symbols: &[Symbol<'_>]) -> OpenError {
+    let mut names: Vec<&str> = Vec::new();
+    for symbol in symbols {
+        if !names.contains(&symbol.name) {
+            names.push(symbol.name);
+        }
+    }
+    let n_more = names.len().saturating_sub(MAX_LISTED);
+    let listed = names[..names.len() - n_more].join(", ");
+    let more = match n_more {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let known = match names.is_empty() {
+        true => "the sizes of all its inputs are fixed, or have no names".to_owned(),
+        false => format!("the model has {listed}{more}"),
+    };
+    let nearest = similar::nearest(name, names.iter().copied());
+    let nearest = nearest.map(|nearest| format!("; did you mean '{nearest}'?"));
+    let nearest = nearest.unwrap_or_default();
+    OpenError::Dimension(format!(
+        "no input has a dimension '{name}': {known}{nearest}"
+    ))
+}
