@@ -6,8 +6,8 @@ use crate::dim::Dim;
 use crate::fact::{Fact, Facts};
 use crate::infer::{Infer, InferCall, InferError};
 
-/// After so many turns of a loop, values that still change are unknown.
-const MOST_TURNS: usize = 3;
+/// Loops whose values still change after so many turns are not followed further.
+const MOST_TURNS: usize = 4;
 
 const ALL: ValueDef = ValueDef::any("values").rest(0);
 
@@ -91,21 +91,22 @@ pub(crate) fn branches(call: &mut InferCall<'_>) -> Result<(), InferError> {
 /// Returns what holds of values in each turn of a loop: what a turn gives is joined with what it was given, until
 /// nothing changes. `body` is asked for what a turn gives.
 pub(crate) fn fixed_point(mut values: Facts, mut body: impl FnMut(&Facts) -> Facts) -> Facts {
-    for turn in 0.. {
+    for _ in 0..MOST_TURNS {
         let given = body(&values);
-        let joined =
-            |(at, own): (usize, &Fact)| match given.get(at).map(|given| own.clone().join(given)) {
-                // What still changes then is not followed further: so there is an end, and soon.
-                Some(joined) if turn < MOST_TURNS || joined == *own => joined,
-                _ => Fact::UNKNOWN,
-            };
+        let joined = |(at, own): (usize, &Fact)| match given.get(at) {
+            Some(given) => own.clone().join(given),
+            None => Fact::UNKNOWN,
+        };
         let next: Facts = values.iter().enumerate().map(joined).collect();
         if next == values {
-            break;
+            return values;
         }
         values = next;
     }
-    values
+    // What still changes could go on so for as many turns as there are values.
+    let unknown: Facts = values.iter().map(|_| Fact::UNKNOWN).collect();
+    body(&unknown);
+    unknown
 }
 
 fn turns(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -374,3 +374,31 @@ fn rows_by_exactness() {
     println!("{counts:?}");
     assert!(counts["exact"] > 150, "{counts:?}");
 }
+
+/// A loop in which one more value changes in each turn, as many turns as there are values.
+#[test]
+fn loops_are_followed_for_a_few_turns() {
+    let scalar = |value: i64| Fact {
+        values: Some(vec![Dim::Known(value)]),
+        ..Fact::new(
+            Some(DType::I64),
+            Some([Dim::Known(1)].into_iter().collect()),
+        )
+    };
+    let row = find("while").unwrap();
+    let inputs: Vec<Option<Fact>> = (0..1000).map(|at| Some(scalar(at))).collect();
+    let mut n_turns = 0;
+    let mut regions = |_, arguments: &[Fact]| {
+        n_turns += 1;
+        let first = Fact::new(
+            arguments[0].dtype,
+            Some([Dim::Unknown].into_iter().collect()),
+        );
+        std::iter::once(first)
+            .chain(arguments[..999].iter().cloned())
+            .collect()
+    };
+    let facts = infer(row, &inputs, Attrs::new(&(), row.attrs), 1000, &mut regions).unwrap();
+    assert!(facts.iter().all(|fact| *fact == Fact::UNKNOWN));
+    assert!(n_turns < 10, "{n_turns}");
+}
