@@ -127,3 +127,60 @@ fn what_is_wrong_is_said_when_a_row_is_called() {
         "op 'while' is not supported"
     );
 }
+
+/// Rows that are no eager operations: control flow, sequences and maps, what models become before it is run, and what
+/// nothing runs.
+const WITHOUT: &[&str] = &[
+    "update_slice",
+    "reverse",
+    "sort",
+    "constant",
+    "if",
+    "while",
+    "scan",
+    "call",
+    "onnx.ml.CastMap",
+    "onnx.ml.DictVectorizer",
+    "onnx.ml.FeatureVectorizer",
+    "onnx.ml.Imputer",
+    "onnx.ml.LinearClassifier",
+    "onnx.ml.LinearRegressor",
+    "onnx.ml.Normalizer",
+    "onnx.ml.SVMClassifier",
+    "onnx.ml.SVMRegressor",
+    "onnx.ml.Scaler",
+    "onnx.ml.TreeEnsemble",
+    "onnx.ml.TreeEnsembleClassifier",
+    "onnx.ml.TreeEnsembleRegressor",
+    "onnx.ml.ZipMap",
+    "onnx.preview.FlexAttention",
+    "onnx.ConcatFromSequence",
+    "onnx.Loop",
+    "onnx.Optional",
+    "onnx.OptionalGetElement",
+    "onnx.OptionalHasElement",
+    "onnx.SequenceAt",
+    "onnx.SequenceConstruct",
+    "onnx.SequenceEmpty",
+    "onnx.SequenceErase",
+    "onnx.SequenceInsert",
+    "onnx.SequenceLength",
+    "onnx.SequenceMap",
+    "onnx.SplitToSequence",
+    "onnx.training.Gradient",
+];
+
+#[test]
+fn rows_but_for_some_are_called() {
+    let eager = eager();
+    let core = eager.core();
+    let is_there = |name: &str| core.op(name, &core.cpu()).is_ok();
+    let all = tfrt::ops::all().map(|row| row.name);
+    let without: Vec<&str> = all.filter(|name| !is_there(name)).collect();
+    assert_eq!(without, WITHOUT);
+    let names = tfrt::ops::names::tf::NAMES
+        .iter()
+        .map(|name| format!("tf.{}", name.name));
+    let missing: Vec<String> = names.filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
