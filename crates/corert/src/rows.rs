@@ -163,8 +163,7 @@ impl Row {
         // What TensorFlow's graphs carry says nothing that tensors don't.
         if self.name.is_some() {
             for name in [
-                "T", "N", "Tidx", "Tindices", "Tparams", "SrcT", "Truncate", "Tshape", "Taxis",
-                "Tperm",
+                "T", "N", "Tidx", "Tindices", "Tparams", "SrcT", "Tshape", "Taxis", "Tperm",
             ] {
                 definition = definition.attribute(name, AttrKind::Type, "");
             }

@@ -122,7 +122,39 @@ pub fn infer(
         Infer::Reduce => reduce(&mut call)?,
         Infer::By(rule) => rule(&mut call)?,
     }
+    call.out.iter_mut().for_each(possible);
     Ok(call.out)
+}
+
+/// Takes away what no tensor is: extents below 0, and elements that their type does not have, which wrap around.
+fn possible(fact: &mut Fact) {
+    for dim in fact.dims.iter_mut().flatten() {
+        if dim.value().is_some_and(|extent| extent < 0) {
+            *dim = Dim::Unknown;
+        }
+    }
+    let range = match fact.dtype {
+        Some(DType::I64) => i64::MIN..=i64::MAX,
+        Some(DType::I32) => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        Some(DType::Ui64) => 0..=i64::MAX,
+        Some(DType::Ui32) => 0..=i64::from(u32::MAX),
+        Some(DType::I1) => 0..=1,
+        // Of narrow integers a model's extents are not made.
+        _ => {
+            fact.values = None;
+            return;
+        }
+    };
+    for value in fact.values.iter_mut().flatten() {
+        let is_in = match value {
+            Dim::Known(value) => range.contains(value),
+            Dim::Symbolic(_) => *range.start() < 0 || value.is_never_negative(),
+            Dim::Unknown => true,
+        };
+        if !is_in {
+            *value = Dim::Unknown;
+        }
+    }
 }
 
 impl InferCall<'_> {

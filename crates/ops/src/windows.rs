@@ -147,7 +147,8 @@ impl Windows {
             let reach = &(&self.kernel[at] - &Dim::Known(1)) * &Dim::Known(self.dilations[at]);
             let (front, behind) = self.pads[at];
             let steps = &(input - &Dim::Known(1)) * &stride;
-            let all = &(&steps + &reach) + &Dim::Known(1 + added.get(at).copied().unwrap_or(0));
+            let all = &(&(&steps + &reach) + &Dim::Known(1))
+                + &Dim::Known(added.get(at).copied().unwrap_or(0));
             &(&all - &Dim::Known(front)) - &Dim::Known(behind)
         };
         spatial.iter().enumerate().map(one).collect()

@@ -402,3 +402,81 @@ fn loops_are_followed_for_a_few_turns() {
     assert!(facts.iter().all(|fact| *fact == Fact::UNKNOWN));
     assert!(n_turns < 10, "{n_turns}");
 }
+
+fn integers(dtype: DType, values: &[i64]) -> Option<Fact> {
+    Some(Fact {
+        values: Some(values.iter().map(|value| Dim::Known(*value)).collect()),
+        ..Fact::new(
+            Some(dtype),
+            Some([Dim::from(values.len())].into_iter().collect()),
+        )
+    })
+}
+
+/// What a type does not have wraps around in a kernel, and is not known.
+#[test]
+fn integers_that_their_type_does_not_have_are_not_followed() {
+    let values = |name: &str, inputs: &[Option<Fact>], attrs: &[(&str, AttrValue<'_>)]| {
+        let row = find(name).unwrap();
+        let found = infer(
+            row,
+            inputs,
+            Attrs::new(&attrs, row.attrs),
+            1,
+            &mut |_, _| Facts::new(),
+        );
+        found.unwrap().remove(0).values
+    };
+    let sub = |dtype| {
+        values(
+            "sub",
+            &[integers(dtype, &[1, 5]), integers(dtype, &[3, 2])],
+            &[],
+        )
+    };
+    assert_eq!(sub(DType::Ui32), Some(vec![Dim::Unknown, Dim::Known(3)]));
+    assert_eq!(sub(DType::I32), Some(vec![Dim::Known(-2), Dim::Known(3)]));
+    assert_eq!(sub(DType::I8), None);
+    let large = i64::from(i32::MAX);
+    let sum = values(
+        "add",
+        &[integers(DType::I32, &[large]), integers(DType::I32, &[1])],
+        &[],
+    );
+    assert_eq!(sum, Some(vec![Dim::Unknown]));
+    let to = [("to", AttrValue::Type(DType::I32))];
+    let cast = values("cast", &[integers(DType::I64, &[large + 1, 7])], &to);
+    assert_eq!(cast, Some(vec![Dim::Unknown, Dim::Known(7)]));
+}
+
+/// Windows that are larger than what they go over, and extents that are no extents.
+#[test]
+fn extents_are_not_negative() {
+    let pool = find("pool").unwrap();
+    let image = Fact::new(
+        Some(DType::F32),
+        Some([1, 1, 3, 3].map(Dim::Known).into_iter().collect()),
+    );
+    let attrs = [
+        ("kind", AttrValue::Bytes(b"max")),
+        ("kernel_shape", AttrValue::Ints(vec![7, 7].into())),
+    ];
+    let attrs = &attrs[..];
+    let found = infer(
+        pool,
+        &[Some(image)],
+        Attrs::new(&attrs, pool.attrs),
+        1,
+        &mut |_, _| Facts::new(),
+    );
+    assert_eq!(found.unwrap()[0].dim(2), Dim::Unknown);
+    let fill = find("fill").unwrap();
+    let found = infer(
+        fill,
+        &[integers(DType::I64, &[-5])],
+        Attrs::new(&(), fill.attrs),
+        1,
+        &mut |_, _| Facts::new(),
+    );
+    assert_eq!(found.unwrap()[0].dim(0), Dim::Unknown);
+}

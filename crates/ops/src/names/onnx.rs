@@ -38,7 +38,10 @@ pub const NAMES: &[Name] = &[
     Name::new("Attention", "attention").attrs(&[Renamed("scores_mode", "qk_matmul_output_mode")]),
     Name::new("AveragePool", "pool").attrs(&[Text("kind", "mean")]),
     Name::new("BatchNormalization", "norm")
-        .attrs(&[Text("kind", "batch"), Renamed("training", "training_mode")]),
+        .attrs(&[Text("kind", "batch"), Renamed("training", "training_mode")])
+        .since(9)
+        .unless(&["spatial"])
+        .same_shapes(),
     Name::new("BitwiseAnd", "bit_and"),
     Name::new("BitwiseNot", "bit_not"),
     Name::new("BitwiseOr", "bit_or"),

@@ -112,7 +112,6 @@ pub const NAMES: &[Name] = &[
     Name::new("Rint", "round"),
     Name::new("Round", "round"),
     Name::new("Rsqrt", "rsqrt"),
-    Name::new("Select", "select"),
     Name::new("SelectV2", "select"),
     Name::new("Selu", "onnx.Selu"),
     Name::new("Sigmoid", "sigmoid"),

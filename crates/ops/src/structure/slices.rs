@@ -91,6 +91,9 @@ fn sliced(extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
 
 /// Returns the first place of a slice and its number of places.
 fn bounds(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
+    if size < 0 {
+        return None;
+    }
     let from_end = |at: i64| if at < 0 { at.saturating_add(size) } else { at };
     let (first, last) = match step {
         0 => return None,
@@ -155,6 +158,7 @@ pub(super) fn split(call: &mut InferCall<'_>) -> Result<(), InferError> {
 fn parts(whole: &Dim, all: usize, n: usize) -> Vec<Dim> {
     let count = i64::try_from(all).unwrap_or(i64::MAX).max(1);
     match whole.value() {
+        Some(size) if size < 0 => vec![Dim::Unknown; n],
         Some(size) => {
             let part = size.div_euclid(count) + i64::from(size.rem_euclid(count) != 0);
             let of = |index: usize| {

@@ -120,8 +120,9 @@ fn graphs_that_are_not_optimized_have_a_kernel_for_each_node() {
 
 #[test]
 fn dimensions_that_a_model_cannot_have_are_refused() {
+    let runtime = Runtime::new();
     let refused = |input: &Input, options: &OpenOptions| {
-        let error = Runtime::shared().load_model_with(input, options);
+        let error = runtime.load_model_with(input, options);
         match error.unwrap_err() {
             OpenError::Dimension(message) => message,
             other => panic!("{other}"),

@@ -97,6 +97,26 @@ fn of_type(ty: &Type) -> Fact {
     Fact::new(node::element(ty).as_ref().and_then(attrs::dtype), shape)
 }
 
+/// Names that are longer are not followed: they would stand in each type that depends on them.
+const MOST_LETTERS: usize = 128;
+
+/// Extents whose text is longer are written as unknown.
+const MOST_TEXT: usize = 512;
+
+/// Returns what is called by a name of a model's. One that could be the text of a calculation is set in quotes, so that it
+/// is none.
+fn symbol(name: &str) -> Dim {
+    let is_word = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || "_.".contains(letter));
+    match name.len() {
+        MOST_LETTERS.. => Dim::Unknown,
+        _ if is_word => Dim::symbol(name),
+        _ => Dim::symbol(format!("'{name}'")),
+    }
+}
+
 /// Goes through the blocks of a graph, and keeps what is known of each value.
 struct Inference<'m> {
     module: &'m Module,
@@ -119,9 +139,7 @@ impl Inference<'_> {
             if let (Some(dims), Some(stated)) = (&mut fact.dims, stated) {
                 for (dim, name) in dims.iter_mut().zip(stated) {
                     match name.as_str() {
-                        Some(name) if dim.is_unknown() && !name.is_empty() => {
-                            *dim = Dim::symbol(name)
-                        }
+                        Some(name) if dim.is_unknown() && !name.is_empty() => *dim = symbol(name),
                         _ => {}
                     }
                 }
@@ -306,7 +324,10 @@ fn symbolic_dims(fact: &Fact) -> Attribute {
     let one = |dim: &Dim| match dim {
         Dim::Unknown => Attribute::string(""),
         Dim::Known(size) => Attribute::integer(*size, Type::I64),
-        Dim::Symbolic(_) => Attribute::string(dim.to_string()),
+        Dim::Symbolic(_) => {
+            let text = dim.to_string();
+            Attribute::string(if text.len() <= MOST_TEXT { &text } else { "" })
+        }
     };
     Attribute::array(dims.iter().map(one).collect())
 }

@@ -102,3 +102,21 @@ fn ranges_are_as_long_as_what_they_count() {
         assert!(range.ends_with("tensor<?xi64>"), "{found}");
     }
 }
+
+#[test]
+fn names_that_read_like_calculations_are_none() {
+    let text = |name: &str| {
+        format!(
+            r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {{
+               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["{name}", 4 : i64]]}} {{
+             %y = "onnx.Relu"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }}"#
+        )
+    };
+    let found = |name: &str| crate::passes::testing::run("onnx-shapes", &text(name));
+    assert!(found("batch_size").contains("onnx.shapes = [[\"batch_size\", 4]]"));
+    assert!(found("N+1").contains("onnx.shapes = [[\"'N+1'\", 4]]"));
+    // A long one would stand at each operation.
+    assert!(!found(&"n".repeat(1000)).contains("onnx.shapes"));
+}
