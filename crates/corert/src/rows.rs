@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DType, DeviceId, Error};
-use tfrt_ops::names::{Name, NameAttr, Named, tf};
+use tfrt_ops::names::{self, Name, NameAttr, tf};
 use tfrt_ops::{
     Arity, AttrSource, AttrValue as RowValue, Attrs, Dim, Fact, MOST_VALUES, OpDef, Traits, Types,
     infer,
@@ -233,7 +233,7 @@ impl Row {
             return Ok(ResultMetadata::new());
         };
         let source = RowAttrs {
-            attrs: call.attrs,
+            stated: Stated(call.attrs),
             names: self.name,
             lists: &lists,
         };
@@ -272,7 +272,7 @@ impl Row {
             }
         };
         let source = RowAttrs {
-            attrs: call.attrs(),
+            stated: Stated(call.attrs()),
             names: self.name,
             lists: &lists,
         };
@@ -386,7 +386,7 @@ fn metadata(fact: &Fact) -> Option<TensorMetadata> {
 
 /// The attributes of a call, as those of a row.
 struct RowAttrs<'a> {
-    attrs: OpAttrsRef<'a>,
+    stated: Stated<'a>,
     names: Option<&'static Name>,
     /// What operands say.
     lists: &'a [(&'static str, Vec<i64>)],
@@ -402,47 +402,16 @@ impl AttrSource for RowAttrs<'_> {
                 _ => RowValue::Ints(Cow::Borrowed(list)),
             });
         }
-        let Some(own) = self.names else {
-            return Stated(self.attrs).value(name);
-        };
-        // The name's own attributes are found without what the call states.
-        let named = own.attrs.iter().find(|attr| attr.row() == name);
-        match named {
-            None => Stated(self.attrs).value(name),
-            Some(NameAttr::Renamed(_, other)) => Stated(self.attrs).value(other),
-            Some(NameAttr::IntOr(_, other, default)) => Some(
-                Stated(self.attrs)
-                    .value(other)
-                    .unwrap_or(RowValue::Int(*default)),
-            ),
-            Some(NameAttr::FloatOr(_, other, default)) => Some(
-                Stated(self.attrs)
-                    .value(other)
-                    .unwrap_or(RowValue::Float(*default)),
-            ),
-            Some(_) => match Named::new(own, &()).get(name)? {
-                RowValue::Bytes(text) => {
-                    // A text of the table, which lives as long as the program.
-                    let found = own.attrs.iter().find_map(|attr| match attr {
-                        NameAttr::Text(row, own) if *row == name && own.as_bytes() == text => {
-                            Some(*own)
-                        }
-                        _ => None,
-                    });
-                    found.map(|text| RowValue::Bytes(text.as_bytes()))
-                }
-                RowValue::Int(value) => Some(RowValue::Int(value)),
-                _ => None,
-            },
-        }
+        let names = self.names.map_or(&[][..], |name| name.attrs);
+        names::value(names, name, &self.stated, |_| None)
     }
 }
 
 /// The attributes that a call states.
 struct Stated<'a>(OpAttrsRef<'a>);
 
-impl<'a> Stated<'a> {
-    fn value(&self, name: &str) -> Option<RowValue<'a>> {
+impl AttrSource for Stated<'_> {
+    fn get(&self, name: &str) -> Option<RowValue<'_>> {
         Some(match self.0.value(name)? {
             AttrValue::Scalar(numbers) => {
                 if let Some(list) = numbers.integers() {
@@ -463,11 +432,11 @@ impl<'a> Stated<'a> {
             }
             AttrValue::Aggregate(list) if list.is_empty() => RowValue::Ints(Cow::Borrowed(&[])),
             AttrValue::Aggregate(list) => {
-                let text = |value: &'a AttrValue| match value {
+                let texts = list.iter().map(|value| match value {
                     AttrValue::Text(text) => Some(text.as_str().as_bytes()),
                     _ => None,
-                };
-                RowValue::Strings(list.iter().map(text).collect::<Option<_>>()?)
+                });
+                RowValue::Strings(texts.collect::<Option<_>>()?)
             }
             AttrValue::Shape(_) | AttrValue::Dense(_) => RowValue::Other,
         })

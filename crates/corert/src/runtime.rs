@@ -49,7 +49,7 @@ struct Shared {
     id: RuntimeId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
     cpu: OnceLock<Arc<dyn OpHandler>>,
-    /// What is asked for operations that are not of this crate.
+    /// The handler that is asked for operations of other crates.
     next: OnceLock<Arc<dyn OpHandler>>,
 }
 

@@ -15,7 +15,7 @@ use crate::onnx::{self, Outside, Survey};
 /// A format of models: how its files are told from others, and how one becomes a module.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontEnd {
-    /// What the format is called: `ONNX`.
+    /// The name of the format: `ONNX`.
     pub name: &'static str,
     /// Endings of the names of its files, without the point: `onnx`.
     pub suffixes: &'static [&'static str],
@@ -37,7 +37,7 @@ pub type SurveyFn = fn(&Source<'_>, &ReadLimits) -> Result<Survey, Diagnostics>;
 /// The built-in formats, in the order in which they are asked.
 pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END];
 
-/// What there is to tell a file's format by.
+/// The path and the first bytes of a file, or a folder: enough to tell its format.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// Its first bytes: 4 KiB or more, all of a shorter file. None of a folder.

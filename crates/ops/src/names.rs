@@ -151,24 +151,33 @@ pub struct Named<'a> {
 
 impl AttrSource for Named<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
-        let own = self.attrs.iter().find(|attr| attr.row() == name);
-        match own {
-            None => self.source.get(name),
-            Some(NameAttr::Renamed(_, other)) => self.source.get(other),
-            Some(NameAttr::Text(_, text)) => Some(AttrValue::Bytes(text.as_bytes())),
-            Some(NameAttr::Int(_, value)) => Some(AttrValue::Int(*value)),
-            Some(NameAttr::IntOr(_, other, default)) => {
-                Some(self.source.get(other).unwrap_or(AttrValue::Int(*default)))
-            }
-            Some(NameAttr::FloatOr(_, other, default)) => {
-                Some(self.source.get(other).unwrap_or(AttrValue::Float(*default)))
-            }
-            Some(NameAttr::Operand(..)) => None,
-            Some(NameAttr::Type(_, other)) => match self.source.get(other)? {
-                AttrValue::Int(number) => (self.dtype)(number).map(AttrValue::Type),
-                value => Some(value),
-            },
+        value(self.attrs, name, self.source, self.dtype)
+    }
+}
+
+/// Returns an attribute of a row: what the names say of it, or what the format's operation states.
+pub fn value<'a>(
+    attrs: &[NameAttr],
+    name: &str,
+    source: &'a dyn AttrSource,
+    dtype: fn(i64) -> Option<tfrt_bef::DType>,
+) -> Option<AttrValue<'a>> {
+    match attrs.iter().find(|attr| attr.row() == name) {
+        None => source.get(name),
+        Some(NameAttr::Renamed(_, other)) => source.get(other),
+        Some(NameAttr::Text(_, text)) => Some(AttrValue::Bytes(text.as_bytes())),
+        Some(NameAttr::Int(_, value)) => Some(AttrValue::Int(*value)),
+        Some(NameAttr::IntOr(_, other, default)) => {
+            Some(source.get(other).unwrap_or(AttrValue::Int(*default)))
         }
+        Some(NameAttr::FloatOr(_, other, default)) => {
+            Some(source.get(other).unwrap_or(AttrValue::Float(*default)))
+        }
+        Some(NameAttr::Operand(..)) => None,
+        Some(NameAttr::Type(_, other)) => match source.get(other)? {
+            AttrValue::Int(number) => dtype(number).map(AttrValue::Type),
+            value => Some(value),
+        },
     }
 }
 
@@ -178,15 +187,4 @@ pub struct Found<'a> {
     pub op: &'static OpDef,
     /// Where its attributes are.
     pub attrs: Named<'a>,
-}
-
-impl<'a> Named<'a> {
-    /// Takes the attributes of a row from those of a format by a name.
-    pub fn new(name: &Name, source: &'a dyn AttrSource) -> Named<'a> {
-        Named {
-            source,
-            attrs: name.attrs,
-            dtype: |_| None,
-        }
-    }
 }

@@ -1,12 +1,13 @@
 //! `Cast` and `CastLike`: from any type to any other, strings included.
 
 use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_ops::names::onnx;
 use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::{Casting, PowerRounding, cast_into};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor};
 
-use super::dispatch::{data_type, to_f64, with_integer};
+use super::dispatch::{to_f64, with_integer};
 use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("Cast", cast), ("CastLike", cast_like)];
@@ -17,7 +18,7 @@ fn cast(node: &Node<'_>) -> Result<Outputs, Error> {
         .attributes
         .integer("to")?
         .ok_or_else(|| node.attributes.missing("to"))?;
-    let to = data_type(number).ok_or_else(|| {
+    let to = onnx::dtype(number).ok_or_else(|| {
         node.attributes
             .error("to", format_args!("is no known type: {number}"))
     })?;

@@ -166,7 +166,7 @@ impl Node<'_> {
         let Some(number) = self.attributes.integer(name)? else {
             return Ok(None);
         };
-        let dtype = super::dispatch::data_type(number);
+        let dtype = tfrt_ops::names::onnx::dtype(number);
         let message =
             format_args!("is expected to be the number of a type of elements, found {number}");
         dtype

@@ -1,12 +1,13 @@
 //! Numbers as integers or small floats with a scale and a zero point.
 
 use tfrt_host::Error;
+use tfrt_ops::names::onnx;
 use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::Casting;
 use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::dispatch::{data_type, to_f64};
+use super::dispatch::to_f64;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -39,7 +40,7 @@ fn typed(node: &Node<'_>, name: &str) -> Result<Option<DType>, Error> {
     let Some(number) = node.attributes.integer(name)?.filter(|number| *number != 0) else {
         return Ok(None);
     };
-    let dtype = data_type(number);
+    let dtype = onnx::dtype(number);
     let dtype = dtype.ok_or_else(|| {
         node.attributes
             .error(name, format_args!("is no known type: {number}"))

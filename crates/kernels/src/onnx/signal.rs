@@ -3,11 +3,11 @@
 use std::f64::consts::PI;
 
 use tfrt_host::Error;
+use tfrt_ops::names::onnx;
 use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::dispatch::data_type;
 use super::{Node, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
@@ -42,7 +42,7 @@ fn typed(
 
 fn asked(node: &Node<'_>) -> Result<DType, Error> {
     let number = node.attributes.integer_or("output_datatype", 1)?;
-    data_type(number).ok_or_else(|| {
+    onnx::dtype(number).ok_or_else(|| {
         node.attributes.error(
             "output_datatype",
             format_args!("is no known type: {number}"),

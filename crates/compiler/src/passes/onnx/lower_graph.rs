@@ -2,7 +2,7 @@
 
 use tfrt_ir::{Attribute, Diagnostics, Module, OpId, OpState, Type};
 
-use tfrt_ops::names::onnx;
+use tfrt_ops::{Traits, names::onnx};
 
 use super::scope;
 use crate::codes;
@@ -30,20 +30,11 @@ pub(super) fn no_kernel(row: &str) -> String {
     }
 }
 
-/// Rows that are steps of programs, and that ONNX has no operation for.
-const STEPS: &[&str] = &[
-    "atan2",
-    "expm1",
-    "log1p",
-    "rsqrt",
-    "square",
-    "squared_difference",
-    "trunc",
-];
-
-/// Returns what programs call a row: its name.
+/// Returns what programs call a row that ONNX has no operation for: its name, if it is pointwise.
 pub(super) fn step(row: &str) -> Option<&'static str> {
-    STEPS.iter().find(|own| **own == row).copied()
+    let is_named = onnx::NAMES.iter().any(|name| name.row == row);
+    let row = tfrt_ops::find(row).filter(|row| row.is(Traits::POINTWISE));
+    row.filter(|_| !is_named).map(|row| row.name)
 }
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

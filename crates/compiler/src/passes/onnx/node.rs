@@ -184,34 +184,6 @@ fn of_f16(bits: u16) -> f64 {
     if bits >> 15 == 0 { size } else { -size }
 }
 
-/// Returns the type of elements by its number in the format.
-pub(super) fn element_type(number: i64) -> Option<Type> {
-    let signless = |width| Type::signless(width);
-    Some(match number {
-        1 => Type::F32,
-        2 => Type::UI8,
-        3 => signless(8),
-        4 => Type::UI16,
-        5 => signless(16),
-        6 => signless(32),
-        7 => signless(64),
-        8 => Type::dialect("!onnx.string"),
-        9 => Type::I1,
-        10 => Type::F16,
-        11 => Type::F64,
-        12 => Type::UI32,
-        13 => Type::UI64,
-        14 => Type::complex(Type::F32),
-        15 => Type::complex(Type::F64),
-        16 => Type::BF16,
-        17 => Type::Float(FloatKind::F8E4M3FN),
-        19 => Type::Float(FloatKind::F8E5M2),
-        21 => Type::unsigned(4),
-        22 => signless(4),
-        _ => return None,
-    })
-}
-
 /// Returns the type of a tensor's elements, if it is known.
 pub(super) fn element(ty: &Type) -> Option<Type> {
     match ty {

@@ -13,7 +13,7 @@ use self::Parameter::{Float as Attr, Integer as Flag};
 use self::Types::{Any, Float, Integer, Real, RealOrTruth, Truth, Unsigned};
 use super::node;
 
-/// What an operation is by its name.
+/// A pointwise operation: the name of its row, its operands and their types, and the steps that it becomes.
 #[derive(Debug)]
 pub(super) struct Pointwise {
     /// The name of its row.
@@ -61,7 +61,7 @@ enum Form {
     Question(&'static str, &'static [Parameter]),
     /// The step that stands beside the value of an attribute; the first if the model leaves it out.
     Choice(&'static str, &'static [(Choice, &'static str)]),
-    /// The same of an attribute that must be there.
+    /// Like `Choice`, for an attribute that must be stated.
     Stated(&'static str, &'static [(Choice, &'static str)]),
     /// A step for each operand but the first; the result divided by the number of operands, if asked for.
     Fold(&'static str, bool),

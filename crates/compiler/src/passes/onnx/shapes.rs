@@ -1,6 +1,6 @@
 //! `onnx-shapes`: types and shapes of all values of a graph, with symbolic dimensions.
 //!
-//! What an operation's results are is in its row ([`tfrt_ops`]); this pass goes through the blocks. Each value gets the
+//! The row of an operation ([`tfrt_ops`]) says what its results are; this pass goes through the blocks. Each value gets the
 //! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
 //! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
 //!

@@ -5,7 +5,9 @@
 
 use tfrt_ir::{BlockId, Module, OpId, Type, ValueId};
 
-use super::super::node;
+use tfrt_ops::names;
+
+use super::super::{attrs, node};
 use super::expansion::{Expansion, integer};
 use crate::passes::scope;
 
@@ -75,7 +77,10 @@ impl Flex {
     /// keys and values.
     fn make(&self, here: &mut Expansion<'_>) -> ValueId {
         let [q, k, v] = self.inputs;
-        let is_wide = node::element_type(self.precision).as_ref() != Some(&self.element);
+        let is_wide = names::onnx::dtype(self.precision)
+            .and_then(attrs::element)
+            .as_ref()
+            != Some(&self.element);
         let is_equal = here.extent(q, 1).is_some() && here.extent(q, 1) == here.extent(k, 1);
         let scale = self.scale(here);
         let scaled = here.add("Mul", &[q, scale], &[]);
