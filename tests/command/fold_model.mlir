@@ -1,4 +1,4 @@
-// RUN: opt --passes onnx-fold
+// RUN: opt --passes graph-fold
 
 // What is calculated of constants alone becomes a constant, but for what is random, what fails, what has no
 // kernel, and what is much larger than what it is made of.

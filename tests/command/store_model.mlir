@@ -1,4 +1,4 @@
-// RUN: opt --passes onnx-to-graph,onnx-shapes,onnx-layout,onnx-fuse,lower-onnx,onnx-store
+// RUN: opt --passes onnx-to-graph,graph-infer,graph-layout,graph-fuse,graph-lower,graph-store
 
 // Packed weights are made now, with what they are packed for; what they are made of goes.
 // CHECK-LABEL: func.func private @main.constants

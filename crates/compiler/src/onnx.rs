@@ -59,7 +59,7 @@ impl Default for Options {
 }
 
 /// The passes, in order.
-const OPTIMIZED: &str = "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fold,onnx-shapes,onnx-layout,onnx-fuse,lower-graph,lower-onnx";
+const OPTIMIZED: &str = "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse,lower-graph,graph-lower";
 
 /// Makes a program of a graph.
 ///
@@ -90,9 +90,9 @@ pub fn pipeline(
 ) -> Result<Diagnostics, Diagnostics> {
     let names = match options.optimize {
         true => OPTIMIZED,
-        false => "legalize,onnx-names,onnx-upgrade,lower-graph,lower-onnx",
+        false => "legalize,onnx-names,onnx-upgrade,lower-graph,graph-lower",
     };
-    let store = if options.store { ",onnx-store" } else { "" };
+    let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");
     passes.run_with(module, context, &mut |_, _| {})
 }

@@ -4,10 +4,10 @@ mod canonicalize;
 mod cse;
 mod dce;
 mod fold;
+mod graph;
 mod inline;
 mod legalize;
 mod merge_chains;
-mod onnx;
 mod scope;
 mod sequence;
 mod streams;
@@ -23,19 +23,19 @@ pub(crate) const ALL: &[&Pass] = &[
     &cse::PASS,
     &dce::PASS,
     &fold::PASS,
+    &graph::fold::PASS,
+    &graph::fuse::PASS,
+    &graph::infer::PASS,
+    &graph::layout::PASS,
+    &graph::lower::PASS,
+    &graph::store::PASS,
     &inline::PASS,
     &legalize::PASS,
-    &onnx::lower_graph::PASS,
-    &onnx::lower::PASS,
+    &graph::lower_graph::PASS,
     &merge_chains::PASS,
-    &onnx::fold::PASS,
-    &onnx::fuse::PASS,
-    &onnx::layout::PASS,
-    &onnx::names::PASS,
-    &onnx::shapes::PASS,
-    &onnx::store::PASS,
-    &onnx::to_graph::PASS,
-    &onnx::upgrade::PASS,
+    &graph::names::PASS,
+    &legalize::onnx::to_graph::PASS,
+    &legalize::onnx::upgrade::PASS,
     &streams::PRINT,
     &sequence::PASS,
 ];

@@ -94,7 +94,7 @@ fn case(folder: &Path, with_values: bool) -> Result<Vec<(Known, String, String)>
     }
     forget(&mut module, block);
     signature(&mut module, function, block);
-    let passes = Pipeline::parse("onnx-upgrade,onnx-shapes").map_err(|error| error.to_string())?;
+    let passes = Pipeline::parse("onnx-upgrade,graph-infer").map_err(|error| error.to_string())?;
     passes
         .run(&mut module)
         .map_err(|errors| crate::case::first_of(&errors))?;

@@ -43,7 +43,7 @@ const MAIN: &str = "main";
 ///   }
 /// }"#;
 /// let mut module = parse(&Source::new("main.mlir", text))?;
-/// let passes = Pipeline::parse("onnx-fold").unwrap();
+/// let passes = Pipeline::parse("graph-fold").unwrap();
 /// passes.run_with(&mut module, &Context::new(&HostEvaluator::default()), &mut |_, _| {})?;
 /// assert!(module.to_string().contains("dense<[2, 4]>"));
 /// # Ok::<(), tfrt::ir::Diagnostics>(())

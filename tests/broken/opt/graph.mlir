@@ -1,4 +1,4 @@
-// RUN: opt --passes lower-onnx
+// RUN: opt --passes graph-lower
 func.func @main(%p: tensor<i1>) -> tensor<*xf32> {
   %a = "onnx.Constant"() {value_float = 1.0 : f32} : () -> tensor<f32>
   %b = "onnx.Constant"() {value = dense<0> : tensor<2xi3>} : () -> tensor<2xi3>

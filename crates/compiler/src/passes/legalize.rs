@@ -4,6 +4,8 @@
 //! is replaced by them. One that has a row of its own stays. Of any other the format's dialect has none, which is an
 //! error; operations of dialects that no format has are nobody's business here.
 
+pub(super) mod onnx;
+
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
 use tfrt_ops::names::{Name, NameAttr};
 use tfrt_ops::{Arity, AttrDef, AttrKind, Default as DefaultValue, OpDef, Table, ValueDef};

@@ -100,7 +100,7 @@ fn operations_of_a_format_become_rows_and_then_operations_of_onnx() {
     "#]],
     );
     check(
-        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes",
+        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer",
         body,
         expect![[r#"
             %0 = "graph.add"(%arg0, %arg0) {onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
@@ -113,7 +113,7 @@ fn operations_of_a_format_become_rows_and_then_operations_of_onnx() {
         "#]],
     );
     check(
-        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,onnx-shapes,onnx-fuse,lower-graph,lower-onnx",
+        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer,graph-fuse,lower-graph,graph-lower",
         body,
         expect![[r#"
             %0 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.graph.program
@@ -195,7 +195,7 @@ fn what_does_not_fit_is_told() {
     }
     // What no format has is a kernel of somebody's.
     let other = run(
-        "legalize,onnx-names,onnx-shapes,lower-onnx",
+        "legalize,onnx-names,graph-infer,graph-lower",
         &body("my.own", ""),
     );
     assert!(other.contains(r#""my.own"(%arg0)"#), "{other}");
@@ -217,9 +217,9 @@ fn operations_of_any_form_are_told_and_not_believed() {
             "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {form}\n tfrt.return %x : tensor<4xf32> }}"
         );
         for passes in [
-            "onnx-names,lower-onnx",
+            "onnx-names,graph-lower",
             "lower-graph",
-            "onnx-shapes,lower-graph",
+            "graph-infer,lower-graph",
         ] {
             let told = testing::run(passes, &text);
             assert!(told.contains("error: "), "{passes}: {told}");
@@ -230,7 +230,7 @@ fn operations_of_any_form_are_told_and_not_believed() {
 #[test]
 fn rows_that_onnx_spells_out_become_two_operations() {
     testing::check(
-        "onnx-names,onnx-shapes",
+        "onnx-names,graph-infer",
         r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {onnx.inputs = ["x"]} {
              %a = "graph.shift_left"(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %y = "graph.ne"(%a, %x) : (tensor<*x!onnx.unknown>, tensor<4xui8>) -> tensor<*x!onnx.unknown>

@@ -72,7 +72,7 @@ impl Numbers {
 impl Graph {
     /// Reads a module.
     pub fn new(file: &str, mut module: Module) -> Graph {
-        let pass = Pipeline::parse("onnx-shapes").expect("it is a pass");
+        let pass = Pipeline::parse("graph-infer").expect("it is a pass");
         // It only adds what it finds.
         let _ = pass.run(&mut module);
         let module = &module;

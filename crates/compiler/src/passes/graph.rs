@@ -1,0 +1,58 @@
+//! Passes on graphs: from operations of dialect `graph`, and library operations, to a program of kernels.
+//!
+//! `docs/models.md` specifies what goes in and what comes out.
+
+pub(super) mod attrs;
+mod constant;
+pub(super) mod fold;
+pub(super) mod fuse;
+pub(super) mod infer;
+pub(super) mod layout;
+pub(super) mod lower;
+pub(super) mod lower_graph;
+mod model;
+pub(super) mod names;
+pub(super) mod node;
+mod pointwise;
+mod rewrite;
+pub(super) mod store;
+
+use tfrt_ir::{BlockId, Module, OpId};
+
+use super::scope;
+
+/// Makes a value where an operand is left out.
+pub(super) const NO_VALUE: &str = "onnx.NoValue";
+
+/// Makes a constant.
+pub(super) const CONSTANT: &str = "onnx.Constant";
+
+/// Makes a constant of what stays in a file: nothing is known of it but its type.
+const EXTERNAL: &str = "onnx.External";
+
+/// Ends a region.
+const YIELD: &str = "onnx.Yield";
+
+/// Returns the functions that hold operations of the dialect, with their only blocks.
+pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
+    let functions = scope::functions(module).into_iter();
+    let bodies = functions.filter_map(|op| match scope::region_blocks(module, op)[..] {
+        [block] => Some((op, block)),
+        _ => None,
+    });
+    let is_ours = |op: &OpId| {
+        let name = module.op(*op).name();
+        name.starts_with("onnx.") || name.starts_with("graph.")
+    };
+    let has_ours = |(op, block): &(OpId, BlockId)| {
+        module.op(*op).attribute("onnx.inputs").is_some()
+            || module.block(*block).operations().iter().any(is_ours)
+    };
+    bodies.filter(has_ours).collect()
+}
+
+/// Returns whether an operation ends a function or region of a graph.
+fn is_terminator(module: &Module, op: OpId) -> bool {
+    let name = module.op(op).name().as_str();
+    [YIELD, "tfrt.return", "func.return", "onnx.Return"].contains(&name)
+}

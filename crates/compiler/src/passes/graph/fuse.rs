@@ -1,0 +1,60 @@
+//! `graph-fuse`: products by packed matrices, what follows products and convolutions done with them, and
+//! chains of elementwise functions as one kernel.
+//!
+//! What is fused is rounded as it is one after the other, but for products whose bias, residual and
+//! activation are done while the sums are in registers, and for what exporters write out of many operations and
+//! has a kernel of its own: gelu, layer normalisation, attention. These are found by what is calculated, not by
+//! names; where any part is of another form, or is used by somebody else, nothing is done.
+
+mod attention;
+mod elementwise;
+mod gelu;
+mod joined;
+mod layer_norm;
+mod product;
+mod scaled;
+
+use tfrt_ir::{Diagnostics, Module, OpId, OpState};
+
+use super::graphs;
+use super::rewrite::Rewrite;
+use crate::pipeline::{Pass, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-fuse",
+    summary: "Packs matrices, and fuses what follows them, attention, and chains of elementwise functions",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    run: Run::Alone(run),
+};
+
+pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+    for (_, block) in graphs(module) {
+        gelu::recognise(module, block);
+        layer_norm::recognise(module, block);
+        attention::recognise(module, block);
+        super::rewrite::remove_unused(module, block);
+        product::pack(module, block);
+        product::attach(module, block);
+        scaled::fuse(module, block);
+        joined::fuse(module, block);
+        super::rewrite::remove_unused(module, block);
+        elementwise::fuse(module, block);
+        super::rewrite::remove_unused(module, block);
+    }
+}
+
+/// Appends an operation in the place of another one's only result.
+fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState) {
+    let result = rewrite.module.op(op).results()[0];
+    let mut state = state.result(rewrite.module.value_type(result).clone());
+    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
+        state = state.attribute("onnx.shapes", shapes.clone());
+    }
+    let made = rewrite.add(state, op);
+    rewrite.values.insert(result, made);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! `graph-infer`: types and shapes of all values of a graph, with symbolic dimensions.
+//!
+//! The row of an operation ([`tfrt_ops`]) says what its results are; this pass goes through the blocks. Each value gets the
+//! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
+//! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
+//!
+//! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too:
+//! the kernel says what is wrong, if it is ever run.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, types::TensorType};
+use tfrt_ops::{AttrSource, Dim, Fact, Facts, OpDef, Table, names};
+
+use super::attrs::{self, OpAttrs};
+use super::{graphs, lower, lower_graph, node, scope};
+use crate::legalize::Context;
+use crate::pipeline::{Pass, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-infer",
+    summary: "Finds types and shapes of a graph's values, with symbolic dimensions",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    run: Run::With(run),
+};
+
+/// The attribute of operations whose results have symbolic dimensions.
+const SHAPES: &str = "onnx.shapes";
+
+/// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
+const MOST_NESTED: usize = 3;
+
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    for (function, block) in graphs(module) {
+        let mut inference = Inference {
+            module,
+            rows: &context.dialects.rows,
+            facts: HashMap::new(),
+            believes: true,
+            depth: 0,
+        };
+        inference.inputs(function, block);
+        inference.block(block);
+        let facts = inference.facts;
+        write(module, &facts, block);
+        signature(module, function, block);
+    }
+}
+
+/// Returns the elements of integers (`i64`) that a graph calculates, by the values of its block: those that follow from the
+/// inputs' types, whatever a model states of other values.
+pub(super) fn known_integers(
+    module: &Module,
+    context: &Context<'_>,
+    function: OpId,
+    block: BlockId,
+) -> HashMap<ValueId, (Vec<i64>, Vec<i64>)> {
+    let mut inference = Inference {
+        module,
+        rows: &context.dialects.rows,
+        facts: HashMap::new(),
+        believes: false,
+        depth: 0,
+    };
+    inference.inputs(function, block);
+    inference.block(block);
+    let known = |value: &ValueId| {
+        let fact = inference.facts.get(value)?;
+        let is_i64 = fact.dtype == Some(tfrt_bef::DType::I64);
+        let shape = fact.dims.as_ref()?.iter().map(Dim::value);
+        let shape: Vec<i64> = shape.collect::<Option<_>>()?;
+        let numbers = fact.numbers().filter(|_| is_i64)?;
+        let n_elements = shape.iter().try_fold(1_i64, |n, size| n.checked_mul(*size));
+        let fits = n_elements.is_some_and(|n| usize::try_from(n) == Ok(numbers.len()));
+        fits.then_some((*value, (shape, numbers)))
+    };
+    let operations = module.block(block).operations().iter();
+    let results = operations.flat_map(|op| module.op(*op).results());
+    results.filter_map(known).collect()
+}
+
+/// Returns what a type says.
+fn of_type(ty: &Type) -> Fact {
+    let dim = |size: i64| {
+        if size >= 0 {
+            Dim::Known(size)
+        } else {
+            Dim::Unknown
+        }
+    };
+    let shape = ty
+        .as_shaped()
+        .map(|(shape, _)| shape.into_iter().map(dim).collect());
+    Fact::new(node::element(ty).as_ref().and_then(attrs::dtype), shape)
+}
+
+/// Names that are longer are not followed: they would stand in each type that depends on them.
+const MOST_LETTERS: usize = 128;
+
+/// Extents whose text is longer are written as unknown.
+const MOST_TEXT: usize = 512;
+
+/// Returns what is called by a name of a model's. One that could be the text of a calculation is set in quotes, so that it
+/// is none.
+fn symbol(name: &str) -> Dim {
+    let is_word = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || "_.".contains(letter));
+    match name.len() {
+        MOST_LETTERS.. => Dim::Unknown,
+        _ if is_word => Dim::symbol(name),
+        _ => Dim::symbol(format!("'{name}'")),
+    }
+}
+
+/// Goes through the blocks of a graph, and keeps what is known of each value.
+struct Inference<'m> {
+    module: &'m Module,
+    rows: &'m Table,
+    facts: HashMap<ValueId, Fact>,
+    /// Whether what the model states of values is taken where nothing follows.
+    believes: bool,
+    /// In how many operations with regions it is.
+    depth: usize,
+}
+
+impl Inference<'_> {
+    /// Takes what is known of a graph's inputs: types, and names of dimensions.
+    fn inputs(&mut self, function: OpId, block: BlockId) {
+        let dimensions = self.module.op(function).attribute("onnx.input_dims");
+        let dimensions = dimensions.and_then(Attribute::as_array).unwrap_or(&[]);
+        for (index, &argument) in self.module.block(block).arguments().iter().enumerate() {
+            let mut fact = of_type(self.module.value_type(argument));
+            let stated = dimensions.get(index).and_then(Attribute::as_array);
+            if let (Some(dims), Some(stated)) = (&mut fact.dims, stated) {
+                for (dim, name) in dims.iter_mut().zip(stated) {
+                    match name.as_str() {
+                        Some(name) if dim.is_unknown() && !name.is_empty() => *dim = symbol(name),
+                        _ => {}
+                    }
+                }
+            }
+            self.facts.insert(argument, fact);
+        }
+    }
+
+    fn of(&self, value: ValueId) -> Fact {
+        match self.facts.get(&value) {
+            Some(fact) => fact.clone(),
+            None => self.stated(value),
+        }
+    }
+
+    /// Returns what the model states of a value, if that is believed.
+    fn stated(&self, value: ValueId) -> Fact {
+        match self.believes {
+            true => of_type(self.module.value_type(value)),
+            false => Fact::UNKNOWN,
+        }
+    }
+
+    /// Recursion is bounded by the limit of the text, or the importer, on nesting.
+    fn block(&mut self, block: BlockId) {
+        let module = self.module;
+        for &op in module.block(block).operations() {
+            let found = self.results(op);
+            for (index, &result) in module.op(op).results().iter().enumerate() {
+                let stated = self.stated(result);
+                let fact = match found.get(index) {
+                    Some(found) => found.clone().or(&stated),
+                    None => stated,
+                };
+                self.facts.insert(result, fact);
+            }
+        }
+    }
+
+    /// Returns what is known of an operation's results by its row.
+    fn results(&mut self, op: OpId) -> Facts {
+        let module = self.module;
+        let name = module.op(op).name();
+        let attributes = OpAttrs { module, op };
+        let (mut visited, mut found) = (HashSet::new(), Facts::new());
+        if let Some(name) = name.strip_prefix("onnx.") {
+            // Where no version is stated, it is the newest.
+            let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
+            if let Some(row) = names::onnx::find(name, version, &attributes) {
+                found = self.by_row(op, row.op, &row.attrs, &mut visited);
+            }
+        } else {
+            let row = match name.strip_prefix(lower_graph::PREFIX) {
+                Some(name) => self.rows.find(name),
+                None => self.rows.find_added(name),
+            };
+            if let Some(row) = row {
+                found = self.by_row(op, &row, &attributes, &mut visited);
+            }
+        }
+        for block in scope::region_blocks(module, op) {
+            if !visited.contains(&block) {
+                self.region(block, &[]);
+            }
+        }
+        found
+    }
+
+    /// Asks the row; says which regions were gone through.
+    fn by_row(
+        &mut self,
+        op: OpId,
+        row: &OpDef,
+        attributes: &dyn AttrSource,
+        visited: &mut HashSet<BlockId>,
+    ) -> Facts {
+        let module = self.module;
+        let data = module.op(op);
+        let inner = scope::region_blocks(module, op);
+        let inputs = (0..data.operands().len()).map(|index| {
+            let value = node::operand(module, op, index)?;
+            Some(self.of(value))
+        });
+        let inputs: Vec<Option<Fact>> = inputs.collect();
+        let attrs = tfrt_ops::Attrs::new(attributes, row.attrs);
+        let mut regions = |index: usize, arguments: &[Fact]| {
+            let Some(&block) = inner.get(index) else {
+                return Facts::new();
+            };
+            if self.depth >= MOST_NESTED {
+                return Facts::new();
+            }
+            visited.insert(block);
+            self.region(block, arguments)
+        };
+        let n_results = data.results().len();
+        tfrt_ops::infer(row, &inputs, attrs, n_results, &mut regions).unwrap_or_default()
+    }
+
+    /// Returns what is known of the values that a region gives, if its arguments are these.
+    fn region(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
+        let module = self.module;
+        for (index, &argument) in module.block(block).arguments().iter().enumerate() {
+            let stated = self.stated(argument);
+            let fact = match arguments.get(index) {
+                Some(fact) => fact.clone().or(&stated),
+                None => stated,
+            };
+            self.facts.insert(argument, fact);
+        }
+        self.depth += 1;
+        self.block(block);
+        self.depth -= 1;
+        let last = module
+            .block(block)
+            .last()
+            .map(|op| module.op(op).operands());
+        last.unwrap_or_default()
+            .iter()
+            .map(|value| self.of(*value))
+            .collect()
+    }
+}
+
+/// Writes what is known into a block, as types and attributes.
+fn write(module: &mut Module, facts: &HashMap<ValueId, Fact>, block: BlockId) {
+    for op in module.block(block).operations().to_vec() {
+        for inner in scope::region_blocks(module, op) {
+            write(module, facts, inner);
+        }
+        let mut symbolic = Vec::new();
+        for result in module.op(op).results().to_vec() {
+            let fact = facts.get(&result);
+            symbolic.push(match (module.value_type(result), fact) {
+                (Type::Tensor(old), Some(fact)) => {
+                    let ty = ty(fact, old);
+                    let dims = symbolic_dims(fact);
+                    module.set_value_type(result, ty);
+                    dims
+                }
+                _ => Attribute::Unit,
+            });
+        }
+        match symbolic.iter().all(|shape| *shape == Attribute::Unit) {
+            true => drop(module.remove_attribute(op, SHAPES)),
+            false => module.set_attribute(op, SHAPES, Attribute::array(symbolic)),
+        }
+    }
+}
+
+/// Returns the type that says what is known.
+fn ty(fact: &Fact, old: &TensorType) -> Type {
+    let element = match fact.dtype {
+        Some(dtype) if attrs::dtype(&old.element) != Some(dtype) => attrs::element(dtype),
+        _ => None,
+    };
+    let size = |dim: &Dim| {
+        dim.value()
+            .filter(|size| *size >= 0)
+            .unwrap_or(tfrt_ir::types::DYNAMIC)
+    };
+    Type::Tensor(Arc::new(TensorType {
+        shape: fact
+            .dims
+            .as_ref()
+            .map(|dims| dims.iter().map(size).collect()),
+        element: element.unwrap_or_else(|| old.element.clone()),
+        encoding: None,
+    }))
+}
+
+/// Returns extents as an attribute, nothing if the type says all of them.
+fn symbolic_dims(fact: &Fact) -> Attribute {
+    let is_symbolic = |dim: &Dim| matches!(dim, Dim::Symbolic(_));
+    let Some(dims) = fact
+        .dims
+        .as_ref()
+        .filter(|dims| dims.iter().any(is_symbolic))
+    else {
+        return Attribute::Unit;
+    };
+    let one = |dim: &Dim| match dim {
+        Dim::Unknown => Attribute::string(""),
+        Dim::Known(size) => Attribute::integer(*size, Type::I64),
+        Dim::Symbolic(_) => {
+            let text = dim.to_string();
+            Attribute::string(if text.len() <= MOST_TEXT { &text } else { "" })
+        }
+    };
+    Attribute::array(dims.iter().map(one).collect())
+}
+
+/// Gives a function's type the results' types.
+fn signature(module: &mut Module, function: OpId, block: BlockId) {
+    let Some(Attribute::Type(Type::Function(ty))) =
+        module.op(function).attribute("function_type").cloned()
+    else {
+        return;
+    };
+    let last = module
+        .block(block)
+        .last()
+        .map(|op| module.op(op).operands());
+    let returned = last.unwrap_or_default().iter();
+    let results: Vec<Type> = returned
+        .map(|value| module.value_type(*value).clone())
+        .collect();
+    if results.len() == ty.results.len() {
+        let changed = Type::function(ty.inputs.clone(), results);
+        module.set_attribute(function, "function_type", Attribute::Type(changed));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! `graph-layout`: convolutions and pools of images with their channels last.
+//!
+//! A convolution by constant weights becomes a kernel that has them packed; it takes and gives images
+//! `[batch, height, width, channels]`. What is made so stays so: operations that don't care how dimensions
+//! lie, or can be told, take it as it is, and only where one does care is it transposed back. So a network
+//! of convolutions is transposed where images come in, and where they end.
+
+mod affine;
+mod images;
+mod rules;
+
+use tfrt_ir::{Diagnostics, Module};
+
+use super::graphs;
+use crate::pipeline::{Pass, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-layout",
+    summary: "Packs filters, and lets images lie with their channels last",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    run: Run::Alone(run),
+};
+
+pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+    for (_, block) in graphs(module) {
+        rules::block(module, block);
+        super::rewrite::remove_unused(module, block);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,600 @@
+//! `graph-lower`: one kernel for each operation of dialect `onnx`.
+//!
+//! Constants move to a function of their own, regions become private functions that get what they use
+//! from outside as further arguments. Nothing is optimised here; what other passes have made of a graph
+//! before, operations with names in `cpu.`, stays as it is.
+
+pub(super) mod ahead;
+
+use std::collections::{HashMap, HashSet};
+
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, RegionId, Type, ValueId,
+};
+
+use tfrt_ops::{Table, names};
+
+use super::{CONSTANT, EXTERNAL, NO_VALUE, attrs, constant, graphs, is_terminator, model, rewrite};
+use crate::codes;
+use crate::legalize::Context;
+use crate::passes::legalize::onnx::to_graph;
+use crate::pipeline::{Pass, Property, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-lower",
+    summary: "Makes a program of kernels of a graph in dialect onnx",
+    needs: &[],
+    gives: &[],
+    breaks: &[Property::Streams],
+    run: Run::With(run),
+};
+
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    let all = graphs(module);
+    if all.is_empty() {
+        return;
+    }
+    let mut made = Vec::new();
+    let mut gone = HashSet::new();
+    for (function, block) in all {
+        hoist_constants(module, block);
+        let mut lowering = Lowering {
+            name: module.symbol_name(function).unwrap_or("main").to_owned(),
+            module,
+            diagnostics,
+            rows: context.dialects.rows.clone(),
+            made: Vec::new(),
+            n_control: 0,
+            ahead: HashSet::new(),
+        };
+        lowering.graph(function, block);
+        made.append(&mut lowering.made);
+        gone.insert(function);
+    }
+    if diagnostics.has_errors() {
+        return;
+    }
+    let body = module.body();
+    let operations = module.block(body).operations().iter().copied();
+    let kept = operations.filter(|op| !gone.contains(op)).chain(made);
+    let kept = kept.collect();
+    module.set_operations(body, kept);
+    for function in gone {
+        erase(module, function);
+    }
+    let top = module.top();
+    let stated = module.op(top).attributes().iter();
+    let stated: Vec<Name> = stated.map(|(name, _)| name.clone()).collect();
+    for name in stated.iter().filter(|name| name.starts_with("onnx.")) {
+        module.remove_attribute(top, name);
+    }
+}
+
+/// Erases a function that is in no block any longer: users before what they use.
+fn erase(module: &mut Module, function: OpId) {
+    let mut all = Vec::new();
+    module.walk_pre_order(function, &mut |op| all.push(op));
+    for &op in all.iter().rev() {
+        module.set_operands(op, &[]);
+    }
+    module.erase(function);
+}
+
+/// Moves constants in regions to the start of the function, from where regions see them.
+fn hoist_constants(module: &mut Module, block: BlockId) {
+    let mut found = Vec::new();
+    let mut blocks = HashSet::new();
+    for &op in module.block(block).operations() {
+        for child in module.children(op) {
+            module.walk_pre_order(child, &mut |inner| {
+                if [CONSTANT, EXTERNAL].contains(&module.op(inner).name().as_str()) {
+                    found.push(inner);
+                    blocks.extend(module.op(inner).parent());
+                }
+            });
+        }
+    }
+    if found.is_empty() {
+        return;
+    }
+    let is_found: HashSet<OpId> = found.iter().copied().collect();
+    for inner in blocks {
+        let operations = module.block(inner).operations().iter().copied();
+        let kept = operations.filter(|op| !is_found.contains(op)).collect();
+        module.set_operations(inner, kept);
+    }
+    found.extend_from_slice(module.block(block).operations());
+    module.set_operations(block, found);
+}
+
+/// Returns the operations that take constants alone, and give the same each time.
+fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
+    let mut known = HashSet::new();
+    for &op in operations {
+        let data = module.op(op);
+        // What follows from a constant that stays in a file is made when it is asked for: it may be as large.
+        let is_known = |value: &ValueId| {
+            let maker = module.defining_op(*value);
+            maker.is_some_and(|maker| match module.op(maker).name().as_str() {
+                NO_VALUE => true,
+                EXTERNAL => false,
+                _ => known.contains(&maker),
+            })
+        };
+        let is_made = data.name().starts_with("cpu.pack.")
+            || [CONSTANT, EXTERNAL].contains(&data.name().as_str());
+        let follows = !data.operands().is_empty()
+            && !is_terminator(module, op)
+            && rewrite::is_deterministic(module, op)
+            && data.operands().iter().all(is_known);
+        if is_made || follows {
+            known.insert(op);
+        }
+    }
+    // What is left out is left out there, too.
+    let is_used = |op: &OpId| {
+        let results = module.op(*op).results().iter();
+        let mut users = results.flat_map(|result| module.users(*result));
+        users.any(|user| known.contains(&user.op))
+    };
+    let left_out = operations.iter().copied();
+    let left_out = left_out.filter(|op| *module.op(*op).name() == NO_VALUE && is_used(op));
+    let left_out: Vec<OpId> = left_out.collect();
+    known.extend(left_out);
+    known
+}
+
+/// The values of the program by those of the graph.
+type Values = HashMap<ValueId, ValueId>;
+
+/// Names of attributes, and of the functions that they name.
+type Functions = Vec<(&'static str, String)>;
+
+struct Lowering<'m, 'd> {
+    module: &'m mut Module,
+    diagnostics: &'d mut Diagnostics,
+    /// Operations that are rows of a format's own become kernels of the same name.
+    rows: Table,
+    /// The name of the function that is lowered.
+    name: String,
+    /// The functions made so far.
+    made: Vec<OpId>,
+    /// Operations with regions so far.
+    n_control: usize,
+    /// Operations of the graph that run when a model is opened.
+    ahead: HashSet<OpId>,
+}
+
+impl Lowering<'_, '_> {
+    fn graph(&mut self, function: OpId, block: BlockId) {
+        let attributes = model::attributes(self.module, function);
+        let location = self.module.op(function).location().clone();
+        let (region, body) = self.region();
+        let mut values = Values::new();
+        for argument in self.module.block(block).arguments().to_vec() {
+            self.argument(body, argument, &mut values);
+        }
+        self.constants(block, body, &mut values);
+        let name = self.name.clone();
+        let at = self.made.len();
+        self.block(block, body, &mut values);
+        let op = self.function(&name, region, body, location, false);
+        for (name, value) in attributes {
+            self.module.set_attribute(op, name, value);
+        }
+        // The functions of its regions come last.
+        self.made.insert(at, op);
+    }
+
+    fn region(&mut self) -> (RegionId, BlockId) {
+        let region = self.module.create_region();
+        (region, self.module.create_block(region))
+    }
+
+    fn argument(&mut self, body: BlockId, old: ValueId, values: &mut Values) {
+        let ty = lowered(self.module.value_type(old));
+        let new = self.module.add_argument(body, ty, Location::Unknown);
+        values.insert(old, new);
+    }
+
+    /// Makes the function that makes the constants, and what follows from them alone; what others use of
+    /// that become arguments.
+    fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
+        let operations = self.module.block(block).operations().to_vec();
+        let known = known_ahead(self.module, &operations);
+        if known.is_empty() {
+            return;
+        }
+        let (region, inner) = self.region();
+        let (mut own, mut returned) = (Values::new(), Vec::new());
+        for op in operations.into_iter().filter(|op| known.contains(op)) {
+            let Some(state) = self.known(op, &own) else {
+                continue;
+            };
+            let location = self.module.op(op).location().clone();
+            let made = self.module.create(state.location(location));
+            self.module.append(inner, made);
+            let olds = self.module.op(op).results().to_vec();
+            let news = self.module.op(made).results().to_vec();
+            for (old, new) in olds.into_iter().zip(news) {
+                own.insert(old, new);
+                let is_outside = self.module.users(old).any(|user| !known.contains(&user.op));
+                if is_outside {
+                    returned.push(new);
+                    self.argument(body, old, values);
+                }
+            }
+        }
+        let state = OpState::new("tfrt.return").operands(returned);
+        let last = self.module.create(state);
+        self.module.append(inner, last);
+        let name = tfrt_bef::Model::constants_of(&self.name);
+        let op = self.function(&name, region, inner, Location::Unknown, true);
+        self.made.push(op);
+        self.ahead = known;
+    }
+
+    /// Returns the kernel of an operation whose operands are known when a model is opened.
+    fn known(&mut self, op: OpId, own: &Values) -> Option<OpState> {
+        if *self.module.op(op).name() == CONSTANT {
+            if self.module.op(op).results().len() != 1 {
+                self.error(op, "has one result, the constant");
+                return None;
+            }
+            let mut state = OpState::new("cpu.onnx.Constant").result(Type::dialect(TENSOR));
+            match constant::kernel_attributes(self.module, op) {
+                Ok(attributes) => {
+                    for (name, value) in attributes {
+                        state = state.attribute(name, value);
+                    }
+                }
+                Err(message) => {
+                    self.error(op, message);
+                    return None;
+                }
+            }
+            return Some(state);
+        }
+        if *self.module.op(op).name() == EXTERNAL {
+            return Some(external(self.module, op));
+        }
+        let operands = self.module.op(op).operands().iter();
+        let operands = operands.map(|value| own.get(value).copied());
+        let operands = operands.collect::<Option<Vec<_>>>()?;
+        self.operation(op, operands, own)
+    }
+
+    /// Makes a function of a block that ends in a return.
+    fn function(
+        &mut self,
+        name: &str,
+        region: RegionId,
+        body: BlockId,
+        location: Location,
+        is_private: bool,
+    ) -> OpId {
+        let state = function(self.module, name, region, body);
+        let mut state = state.location(location);
+        if is_private {
+            state = state.attribute("sym_visibility", Attribute::string("private"));
+        }
+        self.module.create(state)
+    }
+
+    fn error(&mut self, op: OpId, message: impl std::fmt::Display) {
+        let error = self.module.op_error(codes::GRAPH, op, message);
+        self.diagnostics.push(error);
+    }
+
+    /// Lowers the operations of a block, constants aside.
+    ///
+    /// Recursion is bounded by the limit of the text, or the importer, on nesting.
+    fn block(&mut self, from: BlockId, into: BlockId, values: &mut Values) {
+        for op in self.module.block(from).operations().to_vec() {
+            if self.ahead.contains(&op) {
+                continue;
+            }
+            let data = self.module.op(op);
+            let operands = data
+                .operands()
+                .iter()
+                .map(|value| values.get(value).copied());
+            let Some(operands) = operands.collect::<Option<Vec<_>>>() else {
+                // Only what an error was told of has no value.
+                continue;
+            };
+            let location = data.location().clone();
+            if is_terminator(self.module, op) {
+                let state = OpState::new("tfrt.return").operands(operands);
+                let last = self.module.create(state.location(location));
+                self.module.append(into, last);
+                return;
+            }
+            if let Some(state) = self.operation(op, operands, values) {
+                let made = self.module.create(state.location(location));
+                self.module.append(into, made);
+                let olds = self.module.op(op).results().to_vec();
+                let news = self.module.op(made).results();
+                values.extend(olds.into_iter().zip(news.iter().copied()));
+            }
+        }
+    }
+
+    fn operation(
+        &mut self,
+        op: OpId,
+        mut operands: Vec<ValueId>,
+        values: &Values,
+    ) -> Option<OpState> {
+        let name = self.module.op(op).name().clone();
+        let types = self.result_types(op);
+        if name.starts_with("graph.") {
+            return self.row(op, operands);
+        }
+        let Some(short) = name.strip_prefix("onnx.") else {
+            return self.kept(op, operands);
+        };
+        let mut state = OpState::new(format!("cpu.onnx.{short}")).results(types);
+        if name == NO_VALUE {
+            return Some(state);
+        }
+        let mut list = Vec::new();
+        if !self.module.op(op).regions().is_empty() {
+            let (names, captured) = self.functions(op, values)?;
+            list.push(Attribute::string("captured"));
+            let n_captured = i64::try_from(captured.len()).unwrap_or(i64::MAX);
+            list.push(Attribute::integer(n_captured, Type::I64));
+            operands.extend(captured);
+            if matches!(short, "Loop" | "Scan") {
+                list.push(Attribute::string("yields"));
+                list.push(self.yields(op));
+            }
+            for (name, function) in names {
+                state = state.attribute(name, Attribute::symbol(function));
+            }
+        }
+        list.append(&mut attributes(self.module.op(op).attributes()));
+        let state = state
+            .operands(operands)
+            .attribute("attributes", Attribute::array(list))
+            .attribute(
+                "opset",
+                Attribute::integer(opset(self.module, op), Type::I64),
+            );
+        Some(state)
+    }
+
+    /// Returns the kernel of an operation of dialect `graph`.
+    fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
+        let Some((name, stated)) = to_graph::restored(self.module, op) else {
+            let name = self.module.op(op).name().clone();
+            let row = name
+                .strip_prefix(super::lower_graph::PREFIX)
+                .unwrap_or(&name);
+            self.error(op, super::lower_graph::no_kernel(row));
+            return None;
+        };
+        let state = OpState::new(format!("cpu.onnx.{name}"))
+            .results(self.result_types(op))
+            .operands(operands)
+            .attribute("attributes", Attribute::array(attributes(&stated)))
+            .attribute("opset", Attribute::integer(names::onnx::NEWEST, Type::I64));
+        Some(state)
+    }
+
+    /// Returns an operation that is a kernel already, or has a row of its own, with other operands. The kernel of a row gets
+    /// all attributes of the row.
+    fn kept(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
+        let data = self.module.op(op);
+        if !data.regions().is_empty() {
+            self.error(
+                op,
+                "has regions, which only operations of dialect onnx may have here",
+            );
+            return None;
+        }
+        let types = self.result_types(op);
+        let row = self.rows.find_added(data.name());
+        let name = match &row {
+            Some(row) => format!("cpu.{}", row.name).into(),
+            None => data.name().clone(),
+        };
+        let mut state = OpState::new(name).operands(operands).results(types);
+        let mut stated = rewrite::stated(self.module, op);
+        if let Some(row) = row {
+            stated.retain(|(name, _)| !name.starts_with("onnx."));
+            attrs::complete(&mut stated, row.attrs);
+        }
+        for (name, value) in stated {
+            state = state.attribute(name, value);
+        }
+        Some(state)
+    }
+
+    fn result_types(&self, op: OpId) -> Vec<Type> {
+        let results = self.module.op(op).results().iter();
+        results
+            .map(|result| lowered(self.module.value_type(*result)))
+            .collect()
+    }
+
+    /// The types of what the only region of an operation gives: of what is collected in no turn nothing else is
+    /// known.
+    fn yields(&self, op: OpId) -> Attribute {
+        let blocks = super::scope::region_blocks(self.module, op);
+        let last = blocks
+            .first()
+            .and_then(|block| self.module.block(*block).operations().last());
+        let values = last.map_or(&[][..], |last| self.module.op(*last).operands());
+        let types = values
+            .iter()
+            .map(|value| Attribute::string(self.module.value_type(*value).to_string()));
+        Attribute::array(types.collect())
+    }
+
+    /// Makes functions of the regions of an operation; returns their names, each with that of the
+    /// attribute for it, and the captured values.
+    fn functions(&mut self, op: OpId, values: &Values) -> Option<(Functions, Vec<ValueId>)> {
+        let data = self.module.op(op);
+        let (kind, names): (_, &[&str]) = match data.name().as_str() {
+            "onnx.If" => ("if", &["else_branch", "then_branch"]),
+            "onnx.Loop" => ("loop", &["body"]),
+            "onnx.Scan" => ("scan", &["body"]),
+            "onnx.SequenceMap" => ("map", &["body"]),
+            _ => {
+                self.error(op, "is of no kind that has regions");
+                return None;
+            }
+        };
+        let regions = data.regions().to_vec();
+        let blocks = super::scope::region_blocks(self.module, op);
+        if regions.len() != names.len() || blocks.len() != names.len() {
+            let (expected, found) = (names.len(), regions.len());
+            let message = format!("expected {expected} regions of one block, found {found}");
+            self.error(op, message);
+            return None;
+        }
+        let captured = captured(self.module, op);
+        let number = self.n_control;
+        self.n_control += 1;
+        let mut made = Vec::with_capacity(names.len());
+        for (name, from) in names.iter().zip(blocks) {
+            let (region, body) = self.region();
+            let mut inner = Values::new();
+            let arguments = self.module.block(from).arguments().to_vec();
+            for old in arguments.into_iter().chain(captured.iter().copied()) {
+                self.argument(body, old, &mut inner);
+            }
+            let at = self.made.len();
+            self.block(from, body, &mut inner);
+            let function = format!("{}.{kind}{number}.{name}", self.name);
+            let location = self.module.op(op).location().clone();
+            let created = self.function(&function, region, body, location, true);
+            self.made.insert(at, created);
+            made.push((*name, function));
+        }
+        let outer = captured.iter().map(|value| values.get(value).copied());
+        Some((made, outer.collect::<Option<_>>()?))
+    }
+}
+
+/// Returns the kernel of a constant that stays in a file.
+fn external(module: &Module, op: OpId) -> OpState {
+    let state = OpState::new("cpu.onnx.External").result(Type::dialect(TENSOR));
+    let stated = ["dims", "element", "file", "id", "offset"].into_iter();
+    let stated = stated.filter_map(|name| Some((name, module.op(op).attribute(name)?.clone())));
+    stated.fold(state, |state, (name, value)| state.attribute(name, value))
+}
+
+/// Returns a function of a block that ends in a return.
+pub(super) fn function(module: &Module, name: &str, region: RegionId, body: BlockId) -> OpState {
+    let types = |values: &[ValueId]| {
+        let types = values.iter().map(|value| module.value_type(*value));
+        types.cloned().collect::<Vec<_>>()
+    };
+    let inputs = types(module.block(body).arguments());
+    let last = module.block(body).last();
+    let results = last.map_or_else(Vec::new, |op| types(module.op(op).operands()));
+    let signature = Attribute::Type(Type::function(inputs, results));
+    OpState::new("func.func")
+        .attribute("sym_name", Attribute::string(name))
+        .attribute("function_type", signature)
+        .region(region)
+}
+
+/// Returns the attributes of an operation as kernels have them: names and values in turn.
+pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribute> {
+    let mut list = Vec::new();
+    for (name, value) in stated {
+        if name.starts_with("onnx.") {
+            continue;
+        }
+        list.push(Attribute::string(name.as_str()));
+        list.push(match value {
+            // A type is told by its name: of a tensor files could not say it otherwise.
+            Attribute::Type(ty) => Attribute::string(ty.to_string()),
+            // Files have no dense strings; the tensors that attributes are have one dimension.
+            Attribute::Dense(dense) => match constant::strings(dense) {
+                Some(strings) => strings,
+                None => value.clone(),
+            },
+            other => other.clone(),
+        });
+    }
+    list
+}
+
+const TENSOR: &str = "!t.tensor";
+
+/// Returns the type that a program has for a value of a graph.
+fn lowered(ty: &Type) -> Type {
+    match ty {
+        Type::None => Type::dialect("!t.none"),
+        Type::Dialect(name) if name.starts_with("!onnx.sequence<!onnx.map") => {
+            Type::dialect("!t.maps")
+        }
+        Type::Dialect(name) if name.starts_with("!onnx.map") => Type::dialect("!t.map"),
+        Type::Dialect(name) if name.starts_with("!onnx.sequence") => Type::dialect("!t.sequence"),
+        Type::Dialect(name) if name.starts_with("!onnx.optional") => Type::dialect("!t.optional"),
+        Type::Dialect(name) if !name.starts_with("!onnx.") => ty.clone(),
+        _ => Type::dialect(TENSOR),
+    }
+}
+
+/// Returns the version of the operator set that an operation belongs to.
+pub(in crate::passes) fn opset(module: &Module, op: OpId) -> i64 {
+    stated_opset(module, op).unwrap_or(1)
+}
+
+/// Returns that version, if it is stated.
+pub(in crate::passes) fn stated_opset(module: &Module, op: OpId) -> Option<i64> {
+    let data = module.op(op);
+    let top = module.op(module.top());
+    let own = data.attribute("onnx.opset").and_then(Attribute::as_i64);
+    let stated = || top.attribute(&opset_attribute(data.name()))?.as_i64();
+    own.or_else(stated)
+}
+
+/// Returns the attribute of a module that has the version for operations like this.
+fn opset_attribute(name: &str) -> String {
+    let rest = name.strip_prefix("onnx.").unwrap_or(name);
+    match rest.rsplit_once('.').map(|(domain, _)| domain) {
+        None => "onnx.opset".to_owned(),
+        Some("ml") => "onnx.opset.ai.onnx.ml".to_owned(),
+        Some("preview") => "onnx.opset.ai.onnx.preview".to_owned(),
+        Some("training") => "onnx.opset.ai.onnx.preview.training".to_owned(),
+        Some(other) => format!("onnx.opset.{}", other.strip_prefix("ext.").unwrap_or(other)),
+    }
+}
+
+/// Returns the values from outside that the regions of an operation use, in the order of their first
+/// use.
+fn captured(module: &Module, op: OpId) -> Vec<ValueId> {
+    let mut inside = HashSet::new();
+    let mut seen = HashSet::new();
+    let mut captured = Vec::new();
+    let mut inner = Vec::new();
+    for child in module.children(op) {
+        module.walk_pre_order(child, &mut |op| inner.push(op));
+    }
+    let mut add_blocks = |op: OpId| {
+        for &region in module.op(op).regions() {
+            inside.extend(module.region(region).blocks().iter().copied());
+        }
+    };
+    add_blocks(op);
+    inner.iter().for_each(|op| add_blocks(*op));
+    for op in inner {
+        for &operand in module.op(op).operands() {
+            let block = module.value_block(operand);
+            let is_inside = block.is_some_and(|block| inside.contains(&block));
+            if !is_inside && seen.insert(operand) {
+                captured.push(operand);
+            }
+        }
+    }
+    captured
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Putting operations behind one another that stand for one of a graph.
+
+use std::sync::Arc;
+
+use tfrt_ir::types::TensorType;
+use tfrt_ir::{Attribute, BlockId, Module, Name, OpId, OpState, Type, ValueId};
+
+use crate::passes::graph::{CONSTANT, node};
+use crate::passes::scope;
+
+/// The version of the operations that are made.
+const VERSION: i64 = 18;
+
+/// Operations that are put behind one another.
+pub(super) struct Expansion<'m> {
+    pub(super) module: &'m mut Module,
+    /// The new operations of the block.
+    pub(super) kept: &'m mut Vec<OpId>,
+    /// What they stand for.
+    pub(super) like: OpId,
+}
+
+impl Expansion<'_> {
+    /// Appends an operation with one result, of which no type is known yet.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        operands: &[ValueId],
+        attributes: &[(&'static str, Attribute)],
+    ) -> ValueId {
+        let mut state = OpState::new(format!("onnx.{name}")).operands(operands.iter().copied());
+        for (name, value) in attributes {
+            state = state.attribute(Name::from(*name), value.clone());
+        }
+        let unknown = TensorType {
+            shape: None,
+            element: Type::dialect("!onnx.unknown"),
+            encoding: None,
+        };
+        let state = state.attribute("onnx.opset", integer(VERSION));
+        self.append(state.result(Type::Tensor(Arc::new(unknown))))
+    }
+
+    /// Appends a tensor that is known.
+    pub(super) fn constant(&mut self, value: Attribute) -> ValueId {
+        let ty = match &value {
+            Attribute::Dense(dense) => dense.ty.clone(),
+            _ => Type::None,
+        };
+        self.append(OpState::new(CONSTANT).attribute("value", value).result(ty))
+    }
+
+    /// Appends a list of integers.
+    pub(super) fn integers(&mut self, numbers: &[i64]) -> ValueId {
+        let n = i64::try_from(numbers.len()).unwrap_or(i64::MAX);
+        self.constant(super::integers(vec![n], numbers))
+    }
+
+    /// Appends floats of a shape.
+    pub(super) fn floats(&mut self, shape: Vec<i64>, numbers: &[f32]) -> ValueId {
+        let bytes = numbers.iter().map(|number| number.to_le_bytes().to_vec());
+        self.constant(super::dense(
+            Type::tensor(shape, Type::F32),
+            bytes.collect(),
+        ))
+    }
+
+    /// Lists, one behind the other.
+    pub(super) fn list(&mut self, parts: &[ValueId]) -> ValueId {
+        self.add("Concat", parts, &[("axis", integer(0))])
+    }
+
+    /// The value with its dimensions in another order.
+    pub(super) fn transposed(&mut self, value: ValueId, order: &[i64]) -> ValueId {
+        let order = order.iter().map(|place| integer(*place)).collect();
+        self.add("Transpose", &[value], &[("perm", Attribute::array(order))])
+    }
+
+    /// What is known of an extent.
+    pub(super) fn extent(&self, value: ValueId, axis: usize) -> Option<i64> {
+        let shape = node::shape(self.module, value)?;
+        shape.get(axis).copied().filter(|extent| *extent >= 0)
+    }
+
+    /// The extents of a value from one axis to another, as a list.
+    pub(super) fn extents(&mut self, value: ValueId, start: i64, end: i64) -> ValueId {
+        let range = [("start", integer(start)), ("end", integer(end))];
+        self.add("Shape", &[value], &range)
+    }
+
+    /// Moves the operations of a graph of one argument and one result here; returns what it gives for a value.
+    pub(super) fn inline(&mut self, graph: BlockId, value: ValueId) -> ValueId {
+        let argument = self.module.block(graph).arguments()[0];
+        self.module.replace_all_uses(argument, value);
+        let mut operations = self.module.block(graph).operations().to_vec();
+        let Some(last) = operations.pop() else {
+            return value;
+        };
+        let given = self.module.op(last).operands()[0];
+        self.module.set_operations(graph, vec![last]);
+        self.kept.extend(operations);
+        given
+    }
+
+    /// Gives a new value the type that the model states of an old result.
+    pub(super) fn state_type(&mut self, value: ValueId, result: usize) {
+        let stated = self.module.op(self.like).results()[result];
+        let stated = self.module.value_type(stated).clone();
+        self.module.set_value_type(value, stated);
+    }
+
+    /// Appends an operation with one result.
+    pub(super) fn append(&mut self, state: OpState) -> ValueId {
+        self.append_all(state)[0]
+    }
+
+    /// Appends an operation; returns its results.
+    pub(super) fn append_all(&mut self, state: OpState) -> Vec<ValueId> {
+        let location = self.module.op(self.like).location().clone();
+        let op = self.module.create(state.location(location));
+        self.kept.push(op);
+        self.module.op(op).results().to_vec()
+    }
+}
+
+/// Puts what `make` makes in the place of operations for which it makes something, those inside others first.
+pub(super) fn expand(
+    module: &mut Module,
+    is_one: fn(&Module, OpId) -> bool,
+    make: fn(&mut Expansion<'_>) -> Option<Vec<ValueId>>,
+) {
+    for block in scope::blocks(module).into_iter().rev() {
+        let operations = module.block(block).operations().to_vec();
+        if !operations.iter().any(|op| is_one(module, *op)) {
+            continue;
+        }
+        let (mut kept, mut gone) = (Vec::with_capacity(operations.len()), Vec::new());
+        for op in operations {
+            if !is_one(module, op) {
+                kept.push(op);
+                continue;
+            }
+            let mut here = Expansion {
+                module,
+                kept: &mut kept,
+                like: op,
+            };
+            let Some(results) = make(&mut here) else {
+                kept.push(op);
+                continue;
+            };
+            let n_results = here.module.op(op).results().len();
+            for (index, result) in results.iter().take(n_results).enumerate() {
+                here.state_type(*result, index);
+            }
+            scope::replace(module, op, &results);
+            gone.push(op);
+        }
+        module.set_operations(block, kept);
+        for op in gone {
+            for inner in scope::region_blocks(module, op) {
+                if let Some(last) = module.block(inner).last() {
+                    module.set_operands(last, &[]);
+                }
+            }
+            module.set_operands(op, &[]);
+            module.erase(op);
+        }
+    }
+}
+
+pub(super) fn integer(value: i64) -> Attribute {
+    Attribute::integer(value, Type::I64)
+}

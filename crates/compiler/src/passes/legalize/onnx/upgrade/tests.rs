@@ -1,0 +1,260 @@
+use expect_test::{Expect, expect};
+
+use crate::passes::testing;
+
+/// Upgrades a function that returns the result of an operation on `%x`, and shows all but its frame.
+fn check(version: i64, operation: &str, expected: Expect) {
+    let text = format!(
+        "module attributes {{onnx.opset = {version} : i64}} {{
+           func.func @main(%x: tensor<?x4xf32>, %s: tensor<4xf32>) -> tensor<*xf32> {{
+             {operation} -> tensor<*xf32>
+             return %y : tensor<*xf32>
+           }}
+         }}"
+    );
+    let text = testing::run("onnx-upgrade", &text);
+    let shown = text
+        .lines()
+        .filter(|line| line.contains("onnx.") && !line.contains("module"));
+    let shown: Vec<&str> = shown.map(str::trim).collect();
+    expected.assert_eq(&shown.join("\n"));
+}
+
+#[test]
+fn attributes_become_operands() {
+    check(
+        11,
+        r#"%y = "onnx.Squeeze"(%x) {axes = [0, 2]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<[0, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+            %1 = "onnx.Squeeze"(%arg0, %0) {onnx.opset = 13} : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        17,
+        r#"%y = "onnx.ReduceMean"(%x) {axes = [1], keepdims = 0} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %1 = "onnx.ReduceMean"(%arg0, %0) {keepdims = 0, onnx.opset = 18} : (tensor<?x4xf32>, tensor<1xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Slice"(%x) {ends = [9], starts = [1]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %1 = "onnx.Constant"() {value = dense<9> : tensor<1xi64>} : () -> tensor<1xi64>
+            %2 = "onnx.Slice"(%arg0, %0, %1) {onnx.opset = 13} : (tensor<?x4xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Pad"(%x) {mode = "constant", pads = [0, 0, 1, 1], value = 1.5 : f32} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<[0, 0, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+            %1 = "onnx.Constant"() {value = dense<1.500000e+00> : tensor<f32>} : () -> tensor<f32>
+            %2 = "onnx.Pad"(%arg0, %0, %1) {mode = "constant", onnx.opset = 13} : (tensor<?x4xf32>, tensor<4xi64>, tensor<f32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        9,
+        r#"%y = "onnx.Clip"(%x) {max = 6.0 : f32} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<6.000000e+00> : tensor<f32>} : () -> tensor<f32>
+            %2 = "onnx.Clip"(%arg0, %0, %1) {onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<f32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        17,
+        r#"%y = "onnx.DFT"(%x) {inverse = 1} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+            %2 = "onnx.DFT"(%arg0, %0, %1) {inverse = 1, onnx.opset = 20} : (tensor<?x4xf32>, none, tensor<i64>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
+fn scales_become_those_of_resize() {
+    check(
+        7,
+        r#"%y = "onnx.Upsample"(%x) {mode = "nearest", scales = [1.0 : f32, 2.0 : f32]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>} : () -> tensor<2xf32>
+            %2 = "onnx.Resize"(%arg0, %0, %1) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        10,
+        r#"%y = "onnx.Resize"(%x, %s) {mode = "linear"} : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.NoValue"() : () -> none
+            %1 = "onnx.Resize"(%arg0, %0, %arg1) {coordinate_transformation_mode = "asymmetric", mode = "linear", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<4xf32>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
+fn what_only_trains_is_dropped() {
+    check(
+        7,
+        r#"%y = "onnx.Dropout"(%x) {ratio = 0.5 : f32} : (tensor<?x4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.Identity"(%arg0) {onnx.opset = 13} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        7,
+        r#"%y = "onnx.BatchNormalization"(%x, %s, %s, %s, %s) {epsilon = 0.5 : f32, spatial = 1}
+               : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.BatchNormalization"(%arg0, %arg1, %arg1, %arg1, %arg1) {epsilon = 5.000000e-01 : f32, onnx.opset = 15} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+}
+
+#[test]
+fn what_is_new_or_means_something_else_stays() {
+    check(
+        13,
+        r#"%y = "onnx.Softmax"(%x) {axis = 1} : (tensor<?x4xf32>)"#,
+        expect![[r#"%0 = "onnx.Softmax"(%arg0) {axis = 1} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
+    );
+    check(
+        18,
+        r#"%y = "onnx.ReduceMean"(%x) {keepdims = 0} : (tensor<?x4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.ReduceMean"(%arg0) {keepdims = 0} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        8,
+        r#"%y = "onnx.BatchNormalization"(%x, %s, %s, %s, %s) {spatial = 0}
+               : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.BatchNormalization"(%arg0, %arg1, %arg1, %arg1, %arg1) {spatial = 0} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        10,
+        r#"%y = "onnx.RoiAlign"(%x, %s, %s) : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.RoiAlign"(%arg0, %arg1, %arg1) {coordinate_transformation_mode = "output_half_pixel", onnx.opset = 16} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+}
+
+#[test]
+fn attention_with_graphs_becomes_operations() {
+    let of = "tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>";
+    let text = format!(
+        "module attributes {{onnx.opset = 26 : i64}} {{
+           func.func @main(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {{
+             %y = \"onnx.preview.FlexAttention\"(%x, %x, %x) ({{
+             ^bb0(%scores: tensor<*xf32>):
+               %t = \"onnx.Tanh\"(%scores) : (tensor<*xf32>) -> tensor<*xf32>
+               \"onnx.Yield\"(%t) : (tensor<*xf32>) -> ()
+             }}) {{onnx.regions = [\"score_mod\"], scale = 0.5 : f32}} : ({of}) -> tensor<1x2x3x4xf32>
+             return %y : tensor<1x2x3x4xf32>
+           }}
+         }}"
+    );
+    let names = |text: &str| {
+        let names = text.split("\"onnx.").skip(1);
+        let names = names.filter_map(|rest| rest.split_once('"').map(|(name, _)| name));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let expanded = testing::run("onnx-upgrade", &text);
+    expect!["Constant Mul Transpose MatMul Tanh Softmax MatMul"].assert_eq(&names(&expanded));
+    // Heads that share keys, and elements that are not precise enough.
+    let keys = "tensor<1x1x3x4xf32>";
+    let shared = text
+        .replace("(%x, %x, %x)", "(%x, %k, %k)")
+        .replace(
+            "@main(%x: tensor<1x2x3x4xf32>)",
+            &format!("@main(%x: tensor<1x2x3x4xf32>, %k: {keys})"),
+        )
+        .replace(of, &format!("tensor<1x2x3x4xf32>, {keys}, {keys}"))
+        .replace("xf32>", "xf16>")
+        .replace("tensor<*xf16>", "tensor<*xf32>");
+    let expanded = testing::run("onnx-upgrade", &shared);
+    expect!["Constant CastLike Mul Shape Shape Shape Shape Div Concat Reshape Constant Unsqueeze Transpose MatMul Shape Shape Concat Reshape Cast Tanh Softmax Cast Shape Shape Shape Shape Shape Div Concat Reshape Constant Unsqueeze MatMul Shape Shape Concat Reshape CastLike"].assert_eq(&names(&expanded));
+    // Without the name of its graph it stays, and can't be lowered.
+    let nameless = text.replace("onnx.regions = [\"score_mod\"], ", "");
+    let refused = testing::run("onnx-upgrade,graph-lower", &nameless);
+    assert!(
+        refused.contains("is of no kind that has regions"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn learned_models_become_operations_where_these_are_the_same() {
+    check(
+        17,
+        r#"%y = "onnx.ml.Scaler"(%x) {scale = [2.0 : f32]} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+            %1 = "onnx.Mul"(%arg0, %0) {onnx.opset = 18} : (tensor<?x4xf32>, tensor<1xf32>) -> tensor<*xf32>"#]],
+    );
+    // Errors for what is unknown are none that other operations have.
+    check(
+        17,
+        r#"%y = "onnx.ml.OneHotEncoder"(%x) {cats_int64s = [1], zeros = 0} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.ml.OneHotEncoder"(%arg0) {cats_int64s = [1], zeros = 0} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_with_learned_models_is_told() {
+    let told = |operation: &str, wanted: &str| {
+        let text = format!(
+            r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> {{
+              %y = "onnx.ml.{operation} : (tensor<?x4xf32>) -> tensor<*xf32>
+              return %y : tensor<*xf32>
+            }}"#
+        );
+        let found = testing::run("onnx-upgrade", &text);
+        assert!(found.contains(wanted), "{found}");
+    };
+    told(
+        r#"Normalizer"(%x) {norm = "L9"}"#,
+        "'onnx.ml.Normalizer' op attribute 'norm' is expected to be 'MAX', 'L1' or 'L2', found 'L9'",
+    );
+    told(
+        r#"Imputer"(%x) {replaced_value_int64 = 3}"#,
+        "attribute 'imputed_value_floats' is expected to have elements, or 'imputed_value_int64s'",
+    );
+    told(
+        r#"Imputer"(%x) {imputed_value_floats = [1.0 : f32, 2.0 : f32]}"#,
+        "attribute 'imputed_value_floats' is expected to have 1 element or 4, found 2",
+    );
+    told(
+        r#"Imputer"(%x) {imputed_value_int64s = [1, 2, 3]}"#,
+        "attribute 'imputed_value_int64s' is expected to have 1 element or 4, found 3",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], targets = -1}"#,
+        "attribute 'targets' is expected to be at least 1, found -1",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], targets = 2}"#,
+        "attribute 'coefficients' is expected to have as many elements for each of 2 targets, found 1",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], intercepts = [1.0 : f32, 2.0 : f32]}"#,
+        "attribute 'intercepts' is expected to have 1 elements, found 2",
+    );
+    told(
+        r#"LinearRegressor"(%x) {coefficients = [1.0 : f32], post_transform = "CUBE"}"#,
+        "attribute 'post_transform' is expected to be 'NONE', 'LOGISTIC' or 'SOFTMAX', found 'CUBE'",
+    );
+    for name in ["PROBIT", "SOFTMAX_ZERO"] {
+        told(
+            &format!(
+                r#"LinearRegressor"(%x) {{coefficients = [1.0 : f32], post_transform = "{name}"}}"#
+            ),
+            &format!("attribute 'post_transform' is '{name}', which is not supported"),
+        );
+    }
+    told(
+        r#"FeatureVectorizer"(%x) {inputdimensions = [1, 2]}"#,
+        "attribute 'inputdimensions' is expected to have 1 elements, found 2",
+    );
+}
