@@ -5,12 +5,13 @@
 //! error; operations of dialects that no format has are nobody's business here.
 
 pub(super) mod onnx;
+mod structure;
 
-use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, similar};
 use tfrt_ops::names::{Name, NameAttr};
 use tfrt_ops::{Arity, AttrDef, AttrKind, Default as DefaultValue, OpDef, Table, ValueDef};
 
-use super::scope;
+use super::{graph, scope};
 use crate::codes;
 use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
 use crate::pipeline::{Pass, Property, Run};
@@ -31,6 +32,37 @@ const GRAPH: &str = "graph";
 const ONNX: &str = "onnx";
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    of_formats(module, context, diagnostics);
+    of_graphs(module, diagnostics);
+}
+
+/// Looks at operations of graphs, which text or a format may have written in any form.
+fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
+    for block in scope::blocks(module) {
+        for op in module.block(block).operations().to_vec() {
+            let full = module.op(op).name().clone();
+            let Some(name) = full.strip_prefix(graph::GRAPH) else {
+                continue;
+            };
+            if full == graph::PREPARE || structure::mark(module, op, name) {
+                continue;
+            }
+            let row = tfrt_ops::find(name).ok_or_else(|| no_row(name));
+            let checked = row.and_then(|row| {
+                check(module, op, row)?;
+                match structure::ROWS.contains(&row.name) {
+                    true => structure::restore(module, op, row),
+                    false => Ok(()),
+                }
+            });
+            if let Err(message) = checked {
+                diagnostics.push(module.op_error(codes::GRAPH, op, message));
+            }
+        }
+    }
+}
+
+fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     let formats = &context.dialects.formats;
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
@@ -186,7 +218,14 @@ fn finish_unused(module: &mut Module, operations: Vec<OpId>) {
 /// Checks that an operation has the operands, results, regions and attributes of its row.
 pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String> {
     let data = module.op(op);
-    count("operands", data.operands().len(), row.inputs)?;
+    let is_prepared = |value: &&ValueId| *module.value_type(**value) == graph::prepared();
+    let n_prepared = data
+        .operands()
+        .last()
+        .iter()
+        .filter(|value| is_prepared(value))
+        .count();
+    count("operands", data.operands().len() - n_prepared, row.inputs)?;
     count("results", data.results().len(), row.results)?;
     let (expected, found) = (row.regions.len(), data.regions().len());
     if expected != found {
@@ -225,7 +264,8 @@ fn kind(attr: &AttrDef, value: &Attribute) -> Result<(), String> {
         AttrKind::Text => (value.as_str().is_some(), "a text"),
         AttrKind::Ints => (all(|one| one.as_i64().is_some()), "a list of integers"),
         AttrKind::Floats => (all(is_float), "a list of floating-point numbers"),
-        AttrKind::Texts | AttrKind::Type | AttrKind::Tensor | AttrKind::Region => return Ok(()),
+        AttrKind::Type => (value.as_type().is_some(), "a type"),
+        AttrKind::Texts | AttrKind::Tensor | AttrKind::Region => return Ok(()),
     };
     match is_one {
         true => Ok(()),
