@@ -1,5 +1,6 @@
 //! From a graph to a module of kernels, all passes at once.
 
+use tfrt_bef::DType;
 use tfrt_ir::{Attribute, Diagnostics, Module, Name};
 
 use crate::legalize::Context;
@@ -20,10 +21,29 @@ pub trait Evaluator {
         true
     }
 
+    /// Returns the device that nodes are placed on where there are kernels for them, if there is one beside the host.
+    fn device(&self) -> Option<Placement> {
+        None
+    }
+
+    /// Returns whether a kernel runs a row on that device, for operands of these types, as far as they are known.
+    fn runs_on_device(&self, _row: &str, _types: &[Option<DType>]) -> bool {
+        false
+    }
+
     /// Returns what the kernel of a row makes of constants when a model is opened, if it makes anything.
     fn prepares(&self, _row: &str) -> Option<Prepares> {
         None
     }
+}
+
+/// A device that nodes are placed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Its name, by which a program finds it.
+    pub name: String,
+    /// Its kind, which the names of its kernels begin with.
+    pub kind: String,
 }
 
 /// What a kernel takes when a model is opened, to make of it what calls need.
@@ -78,7 +98,7 @@ impl Default for Options {
 }
 
 /// The passes, in order.
-const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse,graph-prepare,graph-lower";
+const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower";
 
 /// Makes a program of a graph.
 ///
@@ -109,7 +129,9 @@ pub fn pipeline(
 ) -> Result<Diagnostics, Diagnostics> {
     let names = match options.optimize {
         true => OPTIMIZED,
-        false => "legalize,onnx-upgrade,onnx-to-graph,graph-prepare,graph-lower",
+        false => {
+            "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-place,graph-prepare,graph-lower"
+        }
     };
     let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");

@@ -28,6 +28,7 @@ pub(crate) const ALL: &[&Pass] = &[
     &graph::infer::PASS,
     &graph::layout::PASS,
     &graph::lower::PASS,
+    &graph::place::PASS,
     &graph::prepare::PASS,
     &graph::store::PASS,
     &inline::PASS,

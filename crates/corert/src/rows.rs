@@ -282,6 +282,7 @@ impl Row {
             inputs: &inputs,
             n_results,
             prepared: None,
+            device: None,
             execution: call.execution(),
         })?;
         results.into_iter().map(output).collect()

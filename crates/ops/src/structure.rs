@@ -121,6 +121,9 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("sort", "The elements in order along `axis`.")
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("descending", 0)])
         .cost(Cost::PerElement(16)),
+    OpDef::new("copy", "Its operand, in the memory of a device (`device`, its name).")
+        .attrs(&[AttrDef::new("device", AttrKind::Text).required()])
+        .infer(Infer::SameAsFirst),
 ];
 
 /// Returns whether elements of these extents are followed one by one.

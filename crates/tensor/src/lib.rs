@@ -72,6 +72,6 @@ pub use strings::StringHostTensor;
 pub use tensor::{Tensor, TensorFormat};
 pub use tfrt_host::DType;
 pub use tfrt_host::kernel::{BF16, Complex, F16};
-pub use transfer::{default_format, device_of, transfer};
+pub use transfer::{allocate_on, default_format, device_of, transfer};
 pub use values::{Map, Maps, NoValue, Optional, Sequence};
 pub use view::{TensorView, TensorViewMut};

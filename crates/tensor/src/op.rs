@@ -1,6 +1,7 @@
 //! [`OpKernel`]: what runs an operation of the table on one kind of device; and [`Prepared`], what it makes of constants.
 //!
-//! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly.
+//! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly;
+//! programs by kernels of the host that [`register`] makes of them.
 
 use std::any::Any;
 use std::fmt;
@@ -8,8 +9,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::codec::Encoder;
-use tfrt_host::{AnyAsyncValue, DeviceKind, Error, ExecutionContext, Heap, Value};
+use tfrt_host::{
+    AnyAsyncValue, DType, DeviceKind, DeviceRef, Error, ExecutionContext, Heap, Value,
+};
 use tfrt_ops::{Attrs, OpDef};
+
+mod program;
+
+pub use program::register;
 
 /// One run of an operation.
 #[derive(Clone, Copy)]
@@ -24,6 +31,8 @@ pub struct OpCall<'a> {
     pub n_results: usize,
     /// What the kernel has made of the operands that are left out, if it was asked to.
     pub prepared: Option<&'a Prepared>,
+    /// The device that it runs on; none is the host's processor.
+    pub device: Option<&'a DeviceRef>,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
 }
@@ -50,12 +59,18 @@ pub type OpResults = SmallVec<[AnyAsyncValue; 1]>;
 pub type RunFn = fn(&OpCall<'_>) -> Result<OpResults, Error>;
 
 /// What runs an operation on one kind of device.
+///
+/// Of several kernels of one row and kind the first one is chosen that takes the types of the operands, by priority.
 #[derive(Clone, Copy)]
 pub struct OpKernel {
     /// The name of the row.
     pub op: &'static str,
     /// The kind of device.
     pub device: DeviceKind,
+    /// The types of elements that all operands may have; any if there are none.
+    pub types: &'static [DType],
+    /// Kernels of a higher one come first.
+    pub priority: i32,
     /// What it makes of constants, if it makes anything.
     pub prepare: Option<Prepare>,
     /// Runs it. All operands may be there, and nothing prepared.
@@ -111,5 +126,81 @@ impl fmt::Debug for OpKernel {
             .field("op", &self.op)
             .field("device", &self.device)
             .finish_non_exhaustive()
+    }
+}
+
+impl OpKernel {
+    /// Makes a kernel for operands of any types, which prepares nothing.
+    pub const fn new(op: &'static str, device: DeviceKind, run: RunFn) -> OpKernel {
+        OpKernel {
+            op,
+            device,
+            types: &[],
+            priority: 0,
+            prepare: None,
+            run,
+        }
+    }
+
+    /// Sets the types of elements that all operands may have.
+    #[must_use]
+    pub const fn types(self, types: &'static [DType]) -> OpKernel {
+        OpKernel { types, ..self }
+    }
+
+    /// Sets the priority among kernels of the same row and kind.
+    #[must_use]
+    pub const fn priority(self, priority: i32) -> OpKernel {
+        OpKernel { priority, ..self }
+    }
+
+    /// Returns whether it takes operands of these types, as far as they are known.
+    pub fn takes(&self, types: impl IntoIterator<Item = Option<DType>>) -> bool {
+        let takes = |dtype: Option<DType>| dtype.is_none_or(|dtype| self.types.contains(&dtype));
+        self.types.is_empty() || types.into_iter().all(takes)
+    }
+}
+
+/// Returns the kernel of a list that runs a row on a kind of device, for operands of these types, as far as they are
+/// known: the first one of the highest priority.
+pub fn select<'k>(
+    kernels: &'k [OpKernel],
+    op: &str,
+    device: DeviceKind,
+    types: impl IntoIterator<Item = Option<DType>> + Clone,
+) -> Option<&'k OpKernel> {
+    let own = kernels
+        .iter()
+        .filter(|kernel| kernel.op == op && kernel.device == device && kernel.takes(types.clone()));
+    // The last of the greatest is returned.
+    own.rev().max_by_key(|kernel| kernel.priority)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_chosen_by_types_then_by_priority() {
+        let kernel = |op, priority| {
+            OpKernel::new(op, DeviceKind::CPU, |_| Ok(OpResults::new())).priority(priority)
+        };
+        let all = [
+            kernel("relu", 0),
+            kernel("relu", 2).types(&[DType::F32]),
+            kernel("relu", 2).types(&[DType::F32, DType::F64]),
+            kernel("tanh", 9),
+        ];
+        let chosen = |dtype: Option<DType>| {
+            let found = select(&all, "relu", DeviceKind::CPU, [dtype]).unwrap();
+            all.iter().position(|kernel| std::ptr::eq(kernel, found))
+        };
+        assert_eq!(chosen(Some(DType::F32)), Some(1));
+        assert_eq!(chosen(Some(DType::F64)), Some(2));
+        assert_eq!(chosen(Some(DType::I8)), Some(0));
+        assert_eq!(chosen(None), Some(1));
+        let other = DeviceKind::new("other");
+        assert!(select(&all, "relu", other, [None]).is_none());
+        assert!(!all[1].takes([Some(DType::F32), Some(DType::I8)]));
     }
 }

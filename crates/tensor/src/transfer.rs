@@ -155,6 +155,24 @@ fn download(
     Ok(copied.try_map(move |_| Ok(DenseHostTensor::new(metadata, buffer)?.into())))
 }
 
+/// Returns a tensor in new memory of a device, for the result of a kernel there. The kernel writes every element, and
+/// settles `ready` when readers on the device may enqueue work.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if there is no memory, `InvalidArgument` for a device of another host.
+pub fn allocate_on(
+    device: &DeviceRef,
+    metadata: TensorMetadata,
+    ready: AsyncValue<Chain>,
+    execution: &ExecutionContext,
+) -> Result<DeviceTensor, Error> {
+    let contract = execution.host().devices().contract(device)?;
+    let elements = allocate(&metadata, &contract, execution)?;
+    watch(&ready, execution.request());
+    DeviceTensor::new(device.clone(), metadata, elements, ready)
+}
+
 /// Takes memory of a device; if there is none, once more when the device has given back what it keeps.
 fn allocate(
     metadata: &TensorMetadata,

@@ -55,6 +55,8 @@ pub enum OpenError {
     Constants(Error),
     /// A dimension can't be fixed as [`OpenOptions::dim`](crate::OpenOptions::dim) asks.
     Dimension(String),
+    /// The model can't be placed as [`OpenOptions::device`](crate::OpenOptions::device) asks.
+    Device(String),
 }
 
 impl OpenError {
@@ -70,7 +72,8 @@ impl OpenError {
             | OpenError::Load(_)
             | OpenError::NoModel
             | OpenError::Constants(_)
-            | OpenError::Dimension(_) => None,
+            | OpenError::Dimension(_)
+            | OpenError::Device(_) => None,
         }
     }
 
@@ -127,7 +130,7 @@ impl OpenError {
                     error.message()
                 )
             }
-            OpenError::Dimension(message) => message.clone(),
+            OpenError::Dimension(message) | OpenError::Device(message) => message.clone(),
         }
     }
 }
@@ -149,7 +152,7 @@ impl error::Error for OpenError {
             OpenError::Text(reason) => Some(reason),
             OpenError::Bytes { reason, .. } => Some(reason),
             OpenError::Load(reason) => Some(reason),
-            OpenError::NoModel | OpenError::Dimension(_) => None,
+            OpenError::NoModel | OpenError::Dimension(_) | OpenError::Device(_) => None,
             OpenError::Constants(reason) => Some(reason),
         }
     }

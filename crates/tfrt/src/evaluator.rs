@@ -8,15 +8,18 @@ use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
-use tfrt_compiler::onnx::{Evaluated, Evaluator, Prepares};
-use tfrt_host::AnyAsyncValue;
+use tfrt_compiler::onnx::{Evaluated, Evaluator, Placement, Prepares};
 use tfrt_host::memory::LimitedAllocator;
+use tfrt_host::{AnyAsyncValue, DType, DeviceRef};
 use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
 use tfrt_kernels::onnx::{kernel_of, prepare_of};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::op::{OpKernel, select};
 
+use crate::error::OpenError;
+use crate::open_options::OpenOptions;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::stored;
@@ -58,6 +61,8 @@ pub struct HostEvaluator {
     end: Option<Instant>,
     /// What packed weights are laid out for.
     set: InstructionSet,
+    /// The device that nodes are placed on, and the kernels that it has.
+    device: Option<(DeviceRef, Arc<[OpKernel]>)>,
     /// Made when there is something to evaluate.
     runtime: OnceCell<Runtime>,
 }
@@ -78,6 +83,7 @@ impl HostEvaluator {
             time,
             end: None,
             set: InstructionSet::best(),
+            device: None,
             runtime: OnceCell::new(),
         }
     }
@@ -93,6 +99,27 @@ impl HostEvaluator {
     pub fn for_instruction_set(mut self, set: InstructionSet) -> HostEvaluator {
         self.set = set;
         self
+    }
+
+    /// Places nodes on a device, where there are kernels for them.
+    pub(crate) fn on_device(
+        mut self,
+        device: DeviceRef,
+        kernels: Arc<[OpKernel]>,
+    ) -> HostEvaluator {
+        self.device = Some((device, kernels));
+        self
+    }
+
+    /// Tells whether the device is there that options ask for.
+    pub(crate) fn check_device(&self, options: &OpenOptions) -> Result<(), OpenError> {
+        match options.device_name() {
+            Some(name) if self.device.is_none() => Err(OpenError::Device(format!(
+                "there is no device '{}' without a runtime: open the model by the runtime that has it",
+                name.escape_debug()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Returns what stands for a value in a file.
@@ -143,6 +170,20 @@ impl Evaluator for HostEvaluator {
 
     fn has_kernel(&self, row: &str) -> bool {
         tfrt_ops::find(row).and_then(kernel_of).is_some()
+    }
+
+    fn device(&self) -> Option<Placement> {
+        let (device, _) = self.device.as_ref()?;
+        Some(Placement {
+            name: device.name().to_owned(),
+            kind: device.kind().name().to_owned(),
+        })
+    }
+
+    fn runs_on_device(&self, row: &str, types: &[Option<DType>]) -> bool {
+        self.device.as_ref().is_some_and(|(device, kernels)| {
+            select(kernels, row, device.kind(), types.iter().copied()).is_some()
+        })
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {

@@ -338,6 +338,7 @@ impl Input {
         evaluator: &HostEvaluator,
         options: &OpenOptions,
     ) -> Result<BefFile, OpenError> {
+        evaluator.check_device(options)?;
         let formats = self.formats().unwrap_or(formats);
         let passes = onnx::Options {
             optimize: options.is_optimized(),
@@ -409,6 +410,7 @@ impl Input {
         set: InstructionSet,
         options: &OpenOptions,
     ) -> Result<BefBuffer, OpenError> {
+        HostEvaluator::default().check_device(options)?;
         self.compiled(how, options, |module| self.lower_for(module, set, options))
     }
 
@@ -427,6 +429,7 @@ impl Input {
         file: &str,
         write: impl FnOnce(&ApartWeights) -> Result<String, E>,
     ) -> Result<BefBuffer, E> {
+        HostEvaluator::default().check_device(options)?;
         let Some(module) = self.module_with(options)? else {
             return Ok(self.compile(how).map_err(OpenError::Text)?);
         };

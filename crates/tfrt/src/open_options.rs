@@ -8,7 +8,7 @@ use crate::model::{Dim, ValueInfo};
 /// Names of dimensions that a message has room for.
 const MAX_LISTED: usize = 20;
 
-/// How a model is opened: sizes of its symbolic dimensions, and whether its graph is optimized.
+/// How a model is opened: sizes of its symbolic dimensions, whether its graph is optimized, and where it runs.
 ///
 /// [`Model::open_with`](crate::Model::open_with) and [`Runtime::open_model_with`](crate::Runtime::open_model_with) take it.
 ///
@@ -37,6 +37,7 @@ const MAX_LISTED: usize = 20;
 pub struct OpenOptions {
     dims: Vec<(String, usize)>,
     optimize: bool,
+    device: Option<String>,
 }
 
 impl OpenOptions {
@@ -45,6 +46,7 @@ impl OpenOptions {
         OpenOptions {
             dims: Vec::new(),
             optimize: true,
+            device: None,
         }
     }
 
@@ -78,6 +80,23 @@ impl OpenOptions {
     pub fn optimize(mut self, optimize: bool) -> OpenOptions {
         self.optimize = optimize;
         self
+    }
+
+    /// Places nodes on a device of the runtime, by its name: those that it has kernels for
+    /// ([`RuntimeBuilder::op_kernels`](crate::RuntimeBuilder::op_kernels)), where the types of their operands are known.
+    /// All others run on the host, and tensors are copied where they go from one to the other. Weights are copied when the
+    /// model is opened. A model that is compiled already stays as it is.
+    ///
+    /// Opening fails if the runtime has no such device. `examples/fake_device` has a model that runs half on a device.
+    #[must_use]
+    pub fn device(mut self, name: impl Into<String>) -> OpenOptions {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// Returns the name of the device that nodes are placed on.
+    pub fn device_name(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// Returns the dimensions that are fixed, with their sizes, in the order in which they were given.

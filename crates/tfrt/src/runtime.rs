@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, Error, HostContext};
+use tfrt_host::{AnyAsyncValue, DeviceRef, Error, HostContext};
 use tfrt_import::ReadLimits;
 use tfrt_ir::Source;
+
+use tfrt_tensor::op::OpKernel;
 
 use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
@@ -56,6 +58,8 @@ pub struct Runtime {
     host: HostContext,
     untrusted: Option<Untrusted>,
     formats: Formats,
+    /// The kernels of devices beside the host.
+    op_kernels: Arc<[OpKernel]>,
 }
 
 impl Runtime {
@@ -186,17 +190,37 @@ impl Runtime {
     ///
     /// As of [`load`](Self::load); `Dimension` for a dimension that the model can't have.
     pub fn load_with(&self, input: &Input, options: &OpenOptions) -> Result<Program, OpenError> {
+        let device = match options.device_name() {
+            Some(name) => Some(self.device_named(name)?),
+            None => None,
+        };
+        let placed = |evaluator: HostEvaluator| match &device {
+            Some(device) => evaluator.on_device(device.clone(), self.op_kernels.clone()),
+            None => evaluator,
+        };
         let (file, weights) = match &self.untrusted {
             Some(untrusted) => (
-                untrusted.open(input, &self.formats, options)?,
+                untrusted.open_by(input, &self.formats, options, placed)?,
                 input.clone().alone().weights(),
             ),
             None => (
-                input.open_with(&self.formats, &HostEvaluator::default(), options)?,
+                input.open_with(&self.formats, &placed(HostEvaluator::default()), options)?,
                 input.weights(),
             ),
         };
         Ok(Program::from_file(file, self)?.with_weights(weights))
+    }
+
+    /// Returns the device of a name that nodes can be placed on.
+    fn device_named(&self, name: &str) -> Result<DeviceRef, OpenError> {
+        self.host.devices().get(name).ok_or_else(|| {
+            let all = self.host.devices().list();
+            let names: Vec<&str> = all.iter().map(DeviceRef::name).collect();
+            let (name, names) = (name.escape_debug(), names.join(", "));
+            OpenError::Device(format!(
+                "there is no device '{name}': the runtime has {names}"
+            ))
+        })
     }
 
     /// Makes a context for calls, without a deadline unless the runtime is for

@@ -85,6 +85,17 @@ impl Untrusted {
         formats: &Formats,
         options: &OpenOptions,
     ) -> Result<BefFile, OpenError> {
+        self.open_by(input, formats, options, |evaluator| evaluator)
+    }
+
+    /// As [`open`](Self::open), with an evaluator that is made of the one for untrusted programs.
+    pub(crate) fn open_by(
+        &self,
+        input: &Input,
+        formats: &Formats,
+        options: &OpenOptions,
+        with: impl FnOnce(HostEvaluator) -> HostEvaluator,
+    ) -> Result<BefFile, OpenError> {
         if input.len_bytes() as u64 > self.max_file_bytes {
             let message = format!(
                 "it is larger than the limit of {} bytes",
@@ -96,7 +107,7 @@ impl Untrusted {
             });
         }
         let input = input.clone().alone();
-        input.open_with(formats, &self.evaluator(), options)
+        input.open_with(formats, &with(self.evaluator()), options)
     }
 
     /// An evaluator for the constants of one model.

@@ -6,9 +6,11 @@ use std::time::Duration;
 use tfrt::corert::{CoreRuntime, OpAttrs, TensorHandle};
 use tfrt::host::DeviceRef;
 use tfrt::host::device::conformance;
+use tfrt::input::Input;
+use tfrt::ir::Source;
 use tfrt::tensor::{ScalarHostTensor, StringHostTensor, Tensor, TensorFormat, TensorShape};
-use tfrt::{AnyAsyncValue, Error, ErrorCode, Runtime};
-use tfrt_example_fake_device::{FakeDevice, KIND};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, OpenOptions, Runtime};
+use tfrt_example_fake_device::{FakeDevice, KERNELS, KIND};
 
 const DELAY: Duration = Duration::from_micros(200);
 
@@ -236,4 +238,53 @@ fn nothing_is_held_when_all_handles_are_dropped() {
     let last = bed.back(&bed.there(&x).unwrap()).unwrap();
     bed.wait(&last).unwrap();
     assert_eq!(bed.fake.held_bytes(), 0);
+}
+
+/// A model of which sums, products and rectifiers are for the device, and an exponential is not.
+const MODEL: &str = r#"
+func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %n: tensor<2xi64>)
+    -> (tensor<?x3xf32>, tensor<2xi64>) attributes {
+    onnx.inputs = ["x", "y", "n"], onnx.outputs = ["z", "m"],
+    onnx.input_dims = [["N", 3], ["N", 3], [2]]} {
+  %a = "graph.add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  %b = "graph.exp"(%a) : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %c = "graph.mul"(%a, %b) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  %z = "graph.relu"(%c) : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %m = "graph.add"(%n, %n) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  tfrt.return %z, %m : tensor<?x3xf32>, tensor<2xi64>
+}"#;
+
+#[test]
+fn a_model_runs_half_on_the_device() {
+    let runtime = Runtime::builder().op_kernels(KERNELS).build();
+    let (_, fake) = add(&runtime, "FAKE:0", 1 << 20);
+    let input = Input::Text(Source::new("half.mlir", MODEL));
+    let call = |options: &OpenOptions| {
+        let model = runtime.load_model_with(&input, options).unwrap();
+        let f32s = |list: [f32; 6]| tfrt::Tensor::from_vec(&[2, 3], list.to_vec()).unwrap();
+        let x = f32s([0.5, -1.0, 2.0, -0.25, 1.5, -3.0]);
+        let y = f32s([0.25, 0.5, -1.0, 0.0, 0.125, 1.0]);
+        let n = tfrt::Tensor::from_vec(&[2], vec![3_i64, -4]).unwrap();
+        let inputs = [("x", x), ("y", y), ("n", n)];
+        let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
+        let z = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
+        (z, outputs.tensor("m").unwrap().to_vec::<i64>().unwrap())
+    };
+    let on_host = call(&OpenOptions::new());
+    assert_eq!(on_host.1, [6, -8]);
+    let before = fake.n_done();
+    for optimize in [true, false] {
+        let options = OpenOptions::new().device("FAKE:0").optimize(optimize);
+        assert_eq!(call(&options), on_host);
+    }
+    // Of each call, x, y and the exponential go there, one sum and the end come back, and three kernels run.
+    assert_eq!(fake.n_done() - before, 2 * (3 + 2 + 3));
+    runtime.quiesce().unwrap();
+    assert_eq!(fake.held_bytes(), 0);
+    let there_is_none = OpenOptions::new().device("FAKE:1");
+    let error = runtime.load_model_with(&input, &there_is_none).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no device 'FAKE:1': the runtime has CPU:0, FAKE:0"
+    );
 }

@@ -12,6 +12,7 @@ pub(super) mod layout;
 pub(super) mod lower;
 mod model;
 pub(super) mod node;
+pub(super) mod place;
 mod pointwise;
 pub(super) mod prepare;
 mod rewrite;

@@ -1,10 +1,11 @@
 //! What the tests of all passes do.
 
 use expect_test::Expect;
+use tfrt_bef::DType;
 use tfrt_ir::{Module, Source, parse};
 
 use crate::legalize::Context;
-use crate::onnx::{Evaluated, Evaluator, Prepares};
+use crate::onnx::{Evaluated, Evaluator, Placement, Prepares};
 use crate::pipeline::Pipeline;
 
 /// Kernels that prepare what passes fuse, and weights of recurrent layers, but evaluate nothing.
@@ -13,6 +14,17 @@ pub(super) struct Kernels;
 impl Evaluator for Kernels {
     fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
         Vec::new()
+    }
+
+    fn device(&self) -> Option<Placement> {
+        Some(Placement {
+            name: "FAKE:0".to_owned(),
+            kind: "fake".to_owned(),
+        })
+    }
+
+    fn runs_on_device(&self, row: &str, types: &[Option<DType>]) -> bool {
+        row == "add" && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {

@@ -102,9 +102,9 @@ pub(super) enum Form<'a> {
 /// # Errors
 ///
 /// `InvalidArgument` if the last operand is something else.
-pub(crate) fn state<'a, T: PreparedState>(
-    operands: &'a [AnyAsyncValue],
-) -> Result<(&'a T, &'a [AnyAsyncValue]), Error> {
+pub(crate) fn state<T: PreparedState>(
+    operands: &[AnyAsyncValue],
+) -> Result<(&T, &[AnyAsyncValue]), Error> {
     let found = operands.split_last().and_then(|(last, others)| {
         let state: &dyn Any = &*last.get::<Prepared>()?.state;
         Some((state.downcast_ref::<T>()?, others))

@@ -218,9 +218,10 @@ pub fn prepare_of(op: &str) -> Option<Prepare> {
 pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     KERNELS.get(op.name).map(|kernel| OpKernel {
         op: kernel.op.name,
-        device: DeviceKind::CPU,
         prepare: prepare_of(op.name),
-        run: |call| with_node(call, |node| kernel_for(call)?.run_call(node, call)),
+        ..OpKernel::new(op.name, DeviceKind::CPU, |call| {
+            with_node(call, |node| kernel_for(call)?.run_call(node, call))
+        })
     })
 }
 

@@ -1,13 +1,14 @@
 //! Shapes: what is told of them, and tensors seen with others. Nothing is copied.
 
 use tfrt_host::Error;
-use tfrt_tensor::{Dims, Tensor};
+use tfrt_tensor::{Dims, Tensor, transfer};
 
 use super::carried::{count, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Flatten", flatten),
+    ("copy", copy),
     ("identity", identity),
     ("reshape", reshape),
     ("shape", shape),
@@ -15,6 +16,19 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Squeeze", squeeze),
     ("onnx.Unsqueeze", unsqueeze),
 ];
+
+/// `copy(x)`, attribute `device`: a tensor in the memory of a device of this host.
+fn copy(node: &Node<'_>) -> Result<Outputs, Error> {
+    let name = node.attributes.string("device")?;
+    let name = name.ok_or_else(|| node.attributes.missing("device"))?;
+    let device = node.execution.host().devices().get(name).ok_or_else(|| {
+        let name = name.escape_debug();
+        Error::not_found(format!("copy: this host has no device '{name}'"))
+    })?;
+    let mut outputs = Outputs::new();
+    outputs.push(transfer(node.inputs.tensor(0)?, &device, node.execution)?.into_any());
+    Ok(outputs)
+}
 
 /// Any value, as it is.
 fn identity(node: &Node<'_>) -> Result<Outputs, Error> {

@@ -16,6 +16,8 @@ use tfrt_host::{
     Limits, Output, Stuck,
 };
 
+use tfrt_tensor::op::OpKernel;
+
 use super::Runtime;
 use crate::formats::Formats;
 use crate::untrusted::{Untrusted, is_refused};
@@ -42,6 +44,7 @@ pub struct RuntimeBuilder {
     settings: Box<dyn FnOnce(HostContextBuilder) -> HostContextBuilder>,
     untrusted: Option<Untrusted>,
     formats: Formats,
+    op_kernels: Vec<OpKernel>,
 }
 
 impl RuntimeBuilder {
@@ -51,6 +54,7 @@ impl RuntimeBuilder {
             settings: Box::new(|builder| builder),
             untrusted: None,
             formats: Formats::builtin(),
+            op_kernels: Vec::new(),
         }
     }
 
@@ -67,6 +71,18 @@ impl RuntimeBuilder {
     /// If there is a kernel of the same name already.
     pub fn kernels(mut self, register: impl FnOnce(&mut KernelRegistry)) -> Self {
         register(&mut self.registry);
+        self
+    }
+
+    /// Adds kernels of operations for devices beside the host. Programs call them by `KIND.graph.ROW`, and nodes of a model
+    /// run on such a device if the model is opened for it ([`OpenOptions::device`](crate::OpenOptions::device)).
+    ///
+    /// # Panics
+    ///
+    /// If there is a kernel for one of the rows and kinds already, or no row of a name.
+    pub fn op_kernels(mut self, kernels: &[OpKernel]) -> Self {
+        tfrt_tensor::op::register(&mut self.registry, kernels);
+        self.op_kernels.extend_from_slice(kernels);
         self
     }
 
@@ -241,6 +257,7 @@ impl RuntimeBuilder {
             host,
             untrusted: self.untrusted,
             formats: self.formats,
+            op_kernels: self.op_kernels.into(),
         }
     }
 

@@ -16,7 +16,7 @@ use tfrt_ops::{Table, names};
 
 use super::{
     CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_terminator, model,
-    rewrite,
+    place, rewrite,
 };
 use crate::codes;
 use crate::legalize::Context;
@@ -381,7 +381,9 @@ impl Lowering<'_, '_> {
             return None;
         };
         let checked = legalize::check(self.module, op, row);
+        let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
         let wrong = match checked {
+            Ok(()) if kind.is_some() => None,
             Ok(()) if (self.has_kernel)(row.name) && data.regions().is_empty() => None,
             Ok(()) => Some("has no kernel: nothing here runs it".to_owned()),
             Err(message) => Some(message),
@@ -390,14 +392,17 @@ impl Lowering<'_, '_> {
             self.error(op, message);
             return None;
         }
-        let state = OpState::new(format!("cpu.{}", data.name()))
+        let data = self.module.op(op);
+        let list = attributes(data.attributes());
+        let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
+        let state = OpState::new(format!("{}.{}", kind.unwrap_or("cpu"), data.name()))
             .results(self.result_types(op))
             .operands(operands)
-            .attribute(
-                "attributes",
-                Attribute::array(attributes(data.attributes())),
-            );
-        Some(state)
+            .attribute("attributes", Attribute::array(list));
+        Some(match data.attribute(place::DEVICE) {
+            Some(device) => state.attribute("device", device.clone()),
+            None => state,
+        })
     }
 
     /// Returns the kernel that prepares a node of a row.
@@ -543,7 +548,7 @@ pub(super) fn function(module: &Module, name: &str, region: RegionId, body: Bloc
 pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribute> {
     let mut list = Vec::new();
     for (name, value) in stated {
-        if name.starts_with("onnx.") {
+        if name.contains('.') {
             continue;
         }
         list.push(Attribute::string(name.as_str()));

@@ -8,7 +8,7 @@ use tfrt_ir::{
 
 use tfrt_ops::{OpDef, names};
 
-use super::{CONSTANT, NO_VALUE};
+use super::{CONSTANT, NO_VALUE, place};
 
 /// The most elements of a constant that is looked at element by element.
 const MOST_ELEMENTS: usize = 4096;
@@ -48,9 +48,9 @@ pub(in crate::passes) fn operand(module: &Module, op: OpId, index: usize) -> Opt
     (!is_left_out).then_some(value)
 }
 
-/// Returns the name of the row of an operation that has results: `relu`, `onnx.Clip`; empty if it has none.
+/// Returns the name of the row of an operation of the host that has results: `relu`, `onnx.Clip`; empty if it has none.
 pub(in crate::passes) fn name(module: &Module, op: OpId) -> &str {
-    if module.op(op).results().is_empty() {
+    if module.op(op).results().is_empty() || place::is_placed(module, op) {
         return "";
     }
     let name = module.op(op).name().as_str();

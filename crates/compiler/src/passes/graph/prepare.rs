@@ -79,6 +79,7 @@ impl Preparing<'_> {
     fn row(&self, op: OpId) -> Option<String> {
         let name = self.module.op(op).name();
         match name.strip_prefix("cpu.") {
+            _ if super::place::is_placed(self.module, op) => None,
             Some(fused) => Some(fused.to_owned()),
             None if self.known.contains(&op) => None,
             None => node::row(self.module, op).map(|row| row.name.to_owned()),

@@ -1,0 +1,165 @@
+//! `graph-place`: nodes that a device beside the host has kernels for run there.
+//!
+//! ```mlir
+//! %0 = "graph.copy"(%x) {device = "FAKE:0"} : (tensor<4xf32>) -> tensor<4xf32>
+//! %1 = "graph.relu"(%0) {place.device = "FAKE:0", place.kind = "fake"} : (tensor<4xf32>) -> tensor<4xf32>
+//! %y = "graph.copy"(%1) {device = "CPU:0"} : (tensor<4xf32>) -> tensor<4xf32>
+//! ```
+//!
+//! A value is copied once to each side where it is used. Arguments, results of functions and what regions see are on the
+//! host; constants are copied when a model is opened. Passes behind this one leave placed nodes as they are, and never
+//! join what is on two devices.
+
+use std::collections::HashMap;
+
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
+
+use super::{GRAPH, attrs, graphs, node, scope};
+use crate::legalize::Context;
+use crate::onnx::{Evaluator, Placement};
+use crate::pipeline::{Pass, Property, Run};
+
+pub(crate) const PASS: Pass = Pass {
+    name: "graph-place",
+    summary: "Gives nodes to a device that has kernels for them, and copies what goes there and comes back",
+    needs: &[],
+    gives: &[],
+    breaks: &[Property::Streams],
+    run: Run::With(run),
+};
+
+/// The name of the device that a node is placed on.
+pub(super) const DEVICE: &str = "place.device";
+
+/// The kind of that device.
+pub(super) const KIND: &str = "place.kind";
+
+/// The name of the host's processor.
+const HOST: &str = "CPU:0";
+
+fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    let Some(device) = context.evaluator.device() else {
+        return;
+    };
+    for (_, block) in graphs(module) {
+        Placing {
+            module,
+            evaluator: context.evaluator,
+            device: &device,
+            there: HashMap::new(),
+            here: HashMap::new(),
+        }
+        .block(block);
+    }
+}
+
+/// Returns whether a node is placed on a device beside the host.
+pub(super) fn is_placed(module: &Module, op: OpId) -> bool {
+    module.op(op).attribute(DEVICE).is_some()
+}
+
+struct Placing<'m> {
+    module: &'m mut Module,
+    evaluator: &'m dyn Evaluator,
+    device: &'m Placement,
+    /// Values of the host, as they are on the device.
+    there: HashMap<ValueId, ValueId>,
+    /// Values of the device, as they are on the host, where they are used there.
+    here: HashMap<ValueId, Option<ValueId>>,
+}
+
+impl Placing<'_> {
+    fn block(&mut self, block: BlockId) {
+        let operations = self.module.block(block).operations().to_vec();
+        let mut all = Vec::with_capacity(operations.len());
+        for op in operations {
+            match self.is_for_device(op) {
+                true => self.place(op, &mut all),
+                false => self.keep(op, &mut all),
+            }
+            all.push(op);
+        }
+        self.module.set_operations(block, all);
+    }
+
+    /// Returns whether the device has a kernel for a node, and is given tensors alone.
+    fn is_for_device(&self, op: OpId) -> bool {
+        let data = self.module.op(op);
+        let row = data.name().strip_prefix(GRAPH).and_then(tfrt_ops::find);
+        let values = data.operands().iter().chain(data.results());
+        let types: Vec<Option<Type>> = values
+            .map(|value| node::element(self.module.value_type(*value)))
+            .collect();
+        let is_whole = types.len() > data.results().len()
+            && types.iter().all(Option::is_some)
+            && data.regions().is_empty();
+        let types = types.into_iter().take(data.operands().len());
+        let types: Vec<_> = types.map(|ty| attrs::dtype(&ty?)).collect();
+        let runs = |row: &tfrt_ops::OpDef| self.evaluator.runs_on_device(row.name, &types);
+        is_whole && row.is_some_and(runs)
+    }
+
+    fn place(&mut self, op: OpId, all: &mut Vec<OpId>) {
+        for index in 0..self.module.op(op).operands().len() {
+            let value = self.module.op(op).operands()[index];
+            if self.here.contains_key(&value) {
+                continue;
+            }
+            let copied = match self.there.get(&value) {
+                Some(copied) => *copied,
+                None => {
+                    let copied = self.copy(value, &self.device.name.clone(), op, all);
+                    self.there.insert(value, copied);
+                    copied
+                }
+            };
+            self.module.set_operand(op, index, copied);
+        }
+        let Placement { name, kind } = self.device;
+        self.module
+            .set_attribute(op, DEVICE, Attribute::string(name));
+        self.module.set_attribute(op, KIND, Attribute::string(kind));
+        let results = self.module.op(op).results().iter().copied();
+        self.here.extend(results.map(|result| (result, None)));
+    }
+
+    /// Keeps an operation on the host, with what its regions use.
+    fn keep(&mut self, op: OpId, all: &mut Vec<OpId>) {
+        let mut inner = vec![op];
+        for block in scope::region_blocks(self.module, op) {
+            for &child in self.module.block(block).operations() {
+                self.module.walk_pre_order(child, &mut |op| inner.push(op));
+            }
+        }
+        for user in inner {
+            for index in 0..self.module.op(user).operands().len() {
+                let value = self.module.op(user).operands()[index];
+                let copied = match self.here.get(&value) {
+                    None => continue,
+                    Some(Some(copied)) => *copied,
+                    Some(None) => {
+                        let copied = self.copy(value, HOST, op, all);
+                        self.here.insert(value, Some(copied));
+                        copied
+                    }
+                };
+                self.module.set_operand(user, index, copied);
+            }
+        }
+    }
+
+    fn copy(&mut self, value: ValueId, to: &str, like: OpId, all: &mut Vec<OpId>) -> ValueId {
+        let ty = self.module.value_type(value).clone();
+        let state = OpState::new("graph.copy")
+            .operand(value)
+            .attribute("device", Attribute::string(to))
+            .result(ty);
+        let location = self.module.op(like).location().clone();
+        let copy = self.module.create(state.location(location));
+        all.push(copy);
+        self.module.op(copy).results()[0]
+    }
+}
+
+#[cfg(test)]
+mod tests;

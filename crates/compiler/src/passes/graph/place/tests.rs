@@ -1,0 +1,52 @@
+use expect_test::expect;
+
+use crate::passes::testing::check;
+
+/// Copies are made once on each side; a constant is copied, too, and what a region sees is on the host.
+#[test]
+fn nodes_go_where_kernels_are() {
+    check(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>, %n: tensor<4xi64>, %c: tensor<i1>) -> (tensor<4xf32>, tensor<4xi64>, tensor<4xf32>)
+             attributes {onnx.inputs = ["x", "n", "c"], onnx.outputs = ["a", "b", "d"]} {
+             %two = "onnx.Constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+             %0 = "graph.add"(%x, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+             %1 = "graph.add"(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %2 = "graph.tanh"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+             %3 = "graph.add"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %m = "graph.add"(%n, %n) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+             %d = "onnx.If"(%c) ({
+               "onnx.Yield"(%1) : (tensor<4xf32>) -> ()
+             }, {
+               "onnx.Yield"(%x) : (tensor<4xf32>) -> ()
+             }) : (tensor<i1>) -> tensor<4xf32>
+             tfrt.return %3, %m, %d : tensor<4xf32>, tensor<4xi64>, tensor<4xf32>
+           }"#,
+        expect![[r#"
+            func.func private @main.constants() -> !t.tensor {
+              %0 = "cpu.onnx.Constant"() {value = dense<2.000000e+00> : tensor<f32>} : () -> !t.tensor
+              %1 = "cpu.graph.copy"(%0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              tfrt.return %1 : !t.tensor
+            }
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !t.tensor) -> (!t.tensor, !t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<4xf32>, [4]], ["n", tensor<4xi64>, [4]], ["c", tensor<i1>, []]], model.outputs = [["a", tensor<4xf32>, [4]], ["b", tensor<4xi64>, [4]], ["d", tensor<4xf32>, [4]]]} {
+              %0 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %1 = "fake.graph.add"(%0, %arg3) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %2 = "fake.graph.add"(%1, %0) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %3 = "cpu.graph.copy"(%2) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              %4 = "cpu.graph.tanh"(%3) {attributes = []} : (!t.tensor) -> !t.tensor
+              %5 = "cpu.graph.copy"(%4) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %6 = "fake.graph.add"(%5, %2) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %7 = "cpu.graph.add"(%arg1, %arg1) {attributes = []} : (!t.tensor, !t.tensor) -> !t.tensor
+              %8 = "cpu.onnx.If"(%arg2, %3, %arg0) {attributes = ["captured", 2], else_branch = @main.if0.else_branch, opset = 1, then_branch = @main.if0.then_branch} : (!t.tensor, !t.tensor, !t.tensor) -> !t.tensor
+              %9 = "cpu.graph.copy"(%6) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              tfrt.return %9, %7, %8 : !t.tensor, !t.tensor, !t.tensor
+            }
+            func.func private @main.if0.else_branch(%arg0: !t.tensor, %arg1: !t.tensor) -> !t.tensor {
+              tfrt.return %arg0 : !t.tensor
+            }
+            func.func private @main.if0.then_branch(%arg0: !t.tensor, %arg1: !t.tensor) -> !t.tensor {
+              tfrt.return %arg1 : !t.tensor
+            }
+        "#]],
+    );
+}
