@@ -10,6 +10,7 @@ use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
 use tfrt_import::{Head, Imported, ModelBytes, ReadLimits};
+use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, Source};
 use tfrt_tensor::math::panel::InstructionSet;
 
@@ -627,8 +628,9 @@ fn lost_its_magic(path: &Path, bytes: &[u8]) -> bool {
 ///
 /// All that is wrong with it.
 pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
-    let module = tfrt_ir::parse(source)?;
-    tfrt_ir::verify(&module)?;
+    let dialects = Formats::builtin().text_dialects();
+    let module = tfrt_ir::parse_in(source, &dialects)?;
+    tfrt_ir::verify_in(&module, &dialects, Chains::Required)?;
     Ok(module)
 }
 

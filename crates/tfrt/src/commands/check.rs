@@ -7,8 +7,11 @@ use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify, visible};
-use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt::ir::verifier::Chains;
+use tfrt::ir::{Diagnostic, Module, Source, codes, parse_in, verify_in, visible};
+use tfrt::{
+    Formats, OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
+};
 
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
@@ -19,7 +22,7 @@ mod model;
 
 use model::Missing;
 
-pub use model::place;
+pub use model::{in_model, place};
 
 /// Checks each file.
 pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
@@ -118,7 +121,7 @@ fn problems(
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             talk.remember(&source);
-            match parse(&source) {
+            match parse_in(&source, &Formats::builtin().text_dialects()) {
                 Ok(module) if input::is_graph(&module) => {
                     return model::in_model(&Input::Text(source), opening, runtime);
                 }
@@ -143,7 +146,8 @@ fn problems(
 /// What is wrong with a text that was parsed. One that does not verify is compiled and loaded all the
 /// same, since a kernel that does not exist has nothing to do with a wrong type elsewhere.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
-    let wrong = verify(module).err();
+    let dialects = Formats::builtin().text_dialects();
+    let wrong = verify_in(module, &dialects, Chains::Required).err();
     let is_verified = wrong.is_none();
     let told: HashSet<u32> = wrong.iter().flatten().flat_map(told_lines).collect();
     let verified = wrong.map(OpenError::Text);

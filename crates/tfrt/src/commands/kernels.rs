@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
+use tfrt::Formats;
 use tfrt::ir::dialect::{self, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
@@ -61,7 +62,7 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
 /// Shows an operation that has no kernel, as `tfrt.return`, or one of the core runtime, if there is one of the name.
 fn describe_operation(name: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
-    let Some(entry) = dialect::describe(name) else {
+    let Some(entry) = Formats::builtin().text_dialects().describe(name) else {
         let operations = tfrt::corert::ops::registry();
         let Some(operation) = operations.get(name) else {
             return Ok(false);

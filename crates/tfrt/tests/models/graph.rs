@@ -170,7 +170,7 @@ fn rows_without_a_kernel_are_told() {
         ),
         (
             "relo",
-            "row.mlir:2:8: error: 'graph.relo' op is no operation of graphs; did you mean 'graph.relu'?",
+            "row.mlir:2:8: error: 'graph.relo' op is no operation of the dialect 'graph' [TF0118]",
         ),
     ] {
         let text = text(operation, "tensor<?xf32>");

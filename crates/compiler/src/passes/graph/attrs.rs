@@ -13,9 +13,9 @@ use tfrt_ops::{AttrDef, AttrKind, AttrSource, AttrValue, Default, MOST_VALUES, T
 use super::{node, rewrite};
 
 /// The attributes of one operation of a module.
-pub(in crate::passes) struct OpAttrs<'m> {
-    pub(in crate::passes) module: &'m Module,
-    pub(in crate::passes) op: OpId,
+pub(crate) struct OpAttrs<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) op: OpId,
 }
 
 impl AttrSource for OpAttrs<'_> {

@@ -6,6 +6,7 @@ use tfrt_ops::{Traits, names::onnx};
 
 use super::scope;
 use crate::codes;
+use crate::graph;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -69,7 +70,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
 /// Returns what programs call an operation, if it is a step of them, after a look at its form.
 fn function(module: &Module, op: OpId, name: &str) -> Result<Option<&'static str>, String> {
     let row = tfrt_ops::find(name).ok_or_else(|| legalize::no_row(name))?;
-    legalize::check(module, op, row)?;
+    graph::check(module, op, row)?;
     Ok(step(name))
 }
 

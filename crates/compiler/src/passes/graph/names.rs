@@ -11,6 +11,7 @@ use tfrt_ops::{OpDef, names};
 use super::attrs::{self, OpAttrs};
 use super::{NO_VALUE, YIELD, lower_graph, scope};
 use crate::codes;
+use crate::graph;
 use crate::legalize::unknown;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
@@ -61,7 +62,7 @@ fn rename(module: &mut Module, op: OpId, kept: &mut Vec<OpId>) -> Result<(), Str
     }
     let row = tfrt_ops::find(name).filter(|row| !row.name.contains('.'));
     let row = row.ok_or_else(|| legalize::no_row(name))?;
-    legalize::check(module, op, row)?;
+    graph::check(module, op, row)?;
     match row.name {
         "ne" => negate(module, op, kept),
         "shift_left" => shift(module, op, "LEFT"),

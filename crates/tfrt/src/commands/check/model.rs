@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tfrt::compiler::codes;
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostics, Location, Module, OpId, ValueId};
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId};
 use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
 /// Nodes that are named of an operation that is missing; all are counted.
@@ -214,6 +215,24 @@ impl Missing {
             opset: Some(unknown.opset),
             types: Vec::new(),
             help,
+        }
+    }
+
+    /// An error at the first of its nodes, for who shows a text with its errors.
+    pub fn diagnostic(&self, module: &Module) -> Diagnostic {
+        let message = format!("nothing here runs '{}'", self.operation);
+        let mut first = None;
+        module.walk_pre_order(module.top(), &mut |op| {
+            let name = module.op(op).name().as_str();
+            let own = name.strip_prefix(FOREIGN).or(name.strip_prefix(DIALECT.0));
+            if own == Some(self.operation.as_str()) && first.is_none() {
+                first = Some(op);
+            }
+        });
+        let error = Diagnostic::error(codes::GRAPH, message).help(&*self.help);
+        match first {
+            Some(op) => module.place(error, op),
+            None => error,
         }
     }
 

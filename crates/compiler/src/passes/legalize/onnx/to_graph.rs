@@ -7,6 +7,7 @@
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name as Word, OpId, OpState, Type};
 use tfrt_ops::names::{NameAttr, onnx};
 
+use crate::graph;
 use crate::passes::graph::attrs::{self, OpAttrs};
 use crate::passes::graph::{graphs, lower, node};
 use crate::passes::scope;
@@ -68,6 +69,12 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
     if STAY.contains(&own.row) {
         return None;
     }
+    // One with an attribute of another kind stays as well: its kernel says so.
+    let row = tfrt_ops::find(own.row)?;
+    let is_wrong = |name: &str, value: &Attribute| {
+        let attr = row.attr(name);
+        attr.is_some_and(|attr| !graph::kind(attr).accepts(value))
+    };
     let mut state =
         OpState::new(format!("graph.{}", own.row)).operands(data.operands().iter().copied());
     for (stated, value) in data.attributes() {
@@ -75,6 +82,7 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
             continue;
         }
         match own.attrs.iter().find(|attr| attr.source() == Some(stated)) {
+            None if is_wrong(stated, value) => return None,
             None => state = state.attribute(stated.clone(), value.clone()),
             Some(NameAttr::Type(row, _)) => {
                 // A number that stands for no type says that it follows from the operands.
@@ -86,6 +94,7 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
                     state = state.attribute(*row, Attribute::Type(ty));
                 }
             }
+            Some(attr) if is_wrong(attr.row(), value) => return None,
             Some(attr) => state = state.attribute(attr.row(), value.clone()),
         }
     }
