@@ -11,6 +11,7 @@ use tfrt::ir::verifier::Chains;
 use tfrt::ir::{Diagnostic, Module, Source, codes, parse_in, verify_in, visible};
 use tfrt::{
     Formats, OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
+    Warnings,
 };
 
 use super::{print_json, print_line, refuse_second_stdin};
@@ -29,13 +30,16 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
-    let opening = options.dims.open_options(true);
+    let warnings = Warnings::default();
+    let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
         let (missing, problems) = problems(path, &opening, &runtime, talk);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
+        let warnings = warnings.take();
         if !options.json {
+            talk.diagnostics(&warnings);
             problems.iter().for_each(|error| talk.open_error(error));
             if !missing.is_empty() {
                 tell_missing(&file, &missing, talk);
@@ -49,6 +53,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
             ok,
             missing,
             problems: problems.collect(),
+            warnings: Problem::all_of_text(&warnings),
         });
     }
     let all_ok = files.iter().all(|file| file.ok);
@@ -78,7 +83,9 @@ pub fn told_if_missing(
     if is_json || !matches!(input, Input::Model { .. }) {
         return None;
     }
-    let (missing, problems) = model::in_model(input, opening, runtime);
+    // Its warnings have been told when it was opened.
+    let opening = opening.clone().warnings(Warnings::default());
+    let (missing, problems) = model::in_model(input, &opening, runtime);
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
@@ -108,6 +115,9 @@ struct Checked {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Missing>,
     problems: Vec<Problem>,
+    /// Of a model: what keeps it from nothing, but is probably not meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Problem>,
 }
 
 /// What each stage complains about.

@@ -6,7 +6,9 @@ use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostic, Diagnostics, Dialects, Location, Module, Source};
 use tfrt::kernel::KernelRegistry;
-use tfrt::{Formats, OpenError, OpenOptions, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt::{
+    Formats, OpenError, OpenOptions, Runtime, SingleThreadedWorkQueue, SourceLocation, Warnings,
+};
 use tfrt_lsp::{Checker, End};
 
 use super::check;
@@ -52,14 +54,16 @@ impl Kernels {
 }
 
 impl Kernels {
-    /// Returns what keeps a program, or a model, from being loaded.
+    /// Returns what keeps a program, or a model, from being loaded; and warnings on a model.
     fn errors(&self, source: &Source, module: &Module) -> Vec<OpenError> {
         if !input::is_graph(module) {
             return check::in_module(module, source, &self.runtime);
         }
         let input = Input::Text(source.clone());
-        let (missing, mut errors) = check::in_model(&input, &OpenOptions::new(), &self.runtime);
-        let mut told = Diagnostics::default();
+        let warnings = Warnings::default();
+        let opening = OpenOptions::new().warnings(warnings.clone());
+        let (missing, mut errors) = check::in_model(&input, &opening, &self.runtime);
+        let mut told = warnings.take();
         for missing in missing {
             told.push(missing.diagnostic(module));
         }

@@ -63,6 +63,7 @@ fn rename(module: &mut Module, op: OpId, kept: &mut Vec<OpId>) -> Result<(), Str
     let row = tfrt_ops::find(name).filter(|row| !row.name.contains('.'));
     let row = row.ok_or_else(|| legalize::no_row(name))?;
     graph::check(module, op, row)?;
+    attrs::unify(module, op, row.attrs);
     match row.name {
         "ne" => negate(module, op, kept),
         "shift_left" => shift(module, op, "LEFT"),

@@ -57,7 +57,7 @@ pub fn in_model(
     };
     upgrade(&mut module);
     let missing = missing(&module, runtime);
-    let compiled = input::lower(module)
+    let compiled = input::lower_as(module, opening)
         .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
         .map_err(OpenError::Text)
         .and_then(|bytes| {
