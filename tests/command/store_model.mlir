@@ -5,12 +5,12 @@
 // CHECK-NOT: cpu.pack.conv
 // CHECK-NOT: cpu.pack.matmul
 // CHECK-NOT: tensor<8x1x3x3xf32>
-// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<288xui8>, type = "!cpu.graph.filter", version = 1}
-// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, type = "!cpu.graph.matrix", version = 1}
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<288xui8>, type = "!cpu.fused.filter", version = 1}
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, type = "!cpu.fused.matrix", version = 1}
 // CHECK-NOT: cpu.pack
 // CHECK-LABEL: func.func @main
-// CHECK: "cpu.graph.conv"
-// CHECK: "cpu.graph.matmul"
+// CHECK: "cpu.fused.conv"
+// CHECK: "cpu.fused.matmul"
 module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<1x8x5x5xf32>) -> tensor<1x2xf32>
       attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {

@@ -20,7 +20,7 @@ use tfrt_ops::{
     names::{self, NameAttr},
 };
 
-use crate::passes::OpAttrs;
+use crate::passes::{OpAttrs, PREPARED};
 
 /// Makes the entries of rows: those of the dialects `graph` and `onnx`, and those that are added to a table, as long as
 /// these are in it.
@@ -136,12 +136,22 @@ const STRUCTURE: &[OpDef] = &[
     )
     .inputs(&[ValueDef::any("values").rest(0)])
     .results(&[]),
+    OpDef::new(
+        "prepare",
+        "Makes once what the kernel of the row `op` needs of its constants; its other attributes are that operation's.",
+    )
+    .inputs(&[ValueDef::any("constants").rest(0)])
+    .results(&[ValueDef::any("prepared")])
+    .attrs(&[AttrDef::new("op", AttrKind::Text).required()]),
 ];
 
 fn structure(row: &OpDef) -> TextOp {
     let mut parts = parts(row, "");
-    if row.name == "yield" {
-        parts.traits = parts.traits.with(Traits::TERMINATOR);
+    parts.added = None;
+    match row.name {
+        "yield" => parts.traits = parts.traits.with(Traits::TERMINATOR),
+        "prepare" => parts.traits = Traits::PURE,
+        _ => {}
     }
     parts.into()
 }
@@ -221,6 +231,7 @@ fn parts(row: &OpDef, details: &'static str) -> OpParts {
         details,
         operands,
         rest,
+        added: Some(ValueKind::Dialect(PREPARED)),
         results: match more {
             Some(more) => Results::AtLeast(results, more),
             None => Results::Exactly(results),

@@ -14,6 +14,25 @@ pub trait Evaluator {
     /// Returns what stands for each of its results, or nothing where nothing does: since a kernel failed,
     /// or gave what no file can hold. The list is empty if the module can't be called at all.
     fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>>;
+
+    /// Returns whether there is a kernel for a row.
+    fn has_kernel(&self, _row: &str) -> bool {
+        true
+    }
+
+    /// Returns what the kernel of a row makes of constants when a model is opened, if it makes anything.
+    fn prepares(&self, _row: &str) -> Option<Prepares> {
+        None
+    }
+}
+
+/// What a kernel takes when a model is opened, to make of it what calls need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepares {
+    /// The operands, by their places. All that are not left out must be constants.
+    pub inputs: &'static [usize],
+    /// Whether it takes the attributes, too: then calls have none.
+    pub takes_attributes: bool,
 }
 
 /// What stands for a value that was made while a graph was compiled.
@@ -59,7 +78,7 @@ impl Default for Options {
 }
 
 /// The passes, in order.
-const OPTIMIZED: &str = "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse,lower-graph,graph-lower";
+const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse,graph-prepare,graph-lower";
 
 /// Makes a program of a graph.
 ///
@@ -80,7 +99,7 @@ const OPTIMIZED: &str = "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-in
 /// }"#;
 /// let mut module = parse(&Source::new("relu.mlir", text))?;
 /// pipeline(&mut module, &Options::default(), &Context::new(&NoEvaluator))?;
-/// assert!(module.to_string().contains("cpu.onnx.Relu"));
+/// assert!(module.to_string().contains("cpu.graph.relu"));
 /// # Ok::<(), tfrt_ir::Diagnostics>(())
 /// ```
 pub fn pipeline(
@@ -90,7 +109,7 @@ pub fn pipeline(
 ) -> Result<Diagnostics, Diagnostics> {
     let names = match options.optimize {
         true => OPTIMIZED,
-        false => "legalize,onnx-names,onnx-upgrade,lower-graph,graph-lower",
+        false => "legalize,onnx-upgrade,onnx-to-graph,graph-prepare,graph-lower",
     };
     let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");

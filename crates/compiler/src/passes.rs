@@ -16,6 +16,7 @@ mod testing;
 
 use crate::pipeline::Pass;
 
+pub(crate) use graph::PREPARED;
 pub(crate) use graph::attrs::OpAttrs;
 
 /// All passes, sorted by name.
@@ -30,12 +31,11 @@ pub(crate) const ALL: &[&Pass] = &[
     &graph::infer::PASS,
     &graph::layout::PASS,
     &graph::lower::PASS,
+    &graph::prepare::PASS,
     &graph::store::PASS,
     &inline::PASS,
     &legalize::PASS,
-    &graph::lower_graph::PASS,
     &merge_chains::PASS,
-    &graph::names::PASS,
     &legalize::onnx::to_graph::PASS,
     &legalize::onnx::upgrade::PASS,
     &streams::PRINT,

@@ -281,6 +281,7 @@ impl Row {
             attrs: Attrs::new(&source, self.op.attrs),
             inputs: &inputs,
             n_results,
+            prepared: None,
             execution: call.execution(),
         })?;
         results.into_iter().map(output).collect()

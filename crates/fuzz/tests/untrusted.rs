@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tfrt::input::Input;
+use tfrt::ops::names::{self, NameAttr};
 use tfrt::{Call, Limits, MultiThreadedWorkQueue, Output, Runtime, Untrusted};
 use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, TEXTS, pictures};
@@ -160,8 +161,8 @@ const HOLLOW: &str = "
     func.func @main() -> !t.tensor {
       %none = \"cpu.onnx.NoValue\"() : () -> !t.none
       %shape = \"cpu.onnx.Constant\"() {value = dense<[68719476736, 1, 0]> : tensor<3xi64>} : () -> !t.tensor
-      %x = \"cpu.onnx.ConstantOfShape\"(%shape)
-          {attributes = [\"value\", dense<1> : tensor<1xi8>], opset = 8 : i64} : (!t.tensor) -> !t.tensor
+      %x = \"cpu.graph.fill\"(%shape)
+          {attributes = [\"value\", dense<1> : tensor<1xi8>]} : (!t.tensor) -> !t.tensor
       %y = \"cpu.onnx.Scan\"(%none, %x) {attributes = [\"captured\", 0 : i64, \"num_scan_inputs\", 1 : i64],
           callee = @body, opset = 8 : i64} : (!t.none, !t.tensor) -> !t.tensor
       tfrt.return %y : !t.tensor
@@ -357,9 +358,25 @@ fn line(name: &str, call: &str, attributes: &str) -> String {
     let types: Vec<&str> = operands_of(call).map(of).collect();
     let (operation, _) = call.split_once('(').expect("a call has operands");
     let (operands, types) = (operands.join(", "), types.join(", "));
-    format!(
-        "  %{name} = \"cpu.onnx.{operation}\"({operands}) {{{attributes}}} : ({types}) -> {result}\n"
-    )
+    let (kernel, attributes) = kernel(operation, attributes);
+    format!("  %{name} = \"{kernel}\"({operands}) {{{attributes}}} : ({types}) -> {result}\n")
+}
+
+/// What runs an operation of ONNX in its newest form, and its attributes there.
+fn kernel(operation: &str, attributes: &str) -> (String, String) {
+    let own = names::onnx::name(operation).filter(|own| own.row != "constant");
+    let Some(own) = own else {
+        return (format!("cpu.onnx.{operation}"), attributes.to_owned());
+    };
+    let stated = own.attrs.iter().filter_map(|attr| match attr {
+        NameAttr::Text(row, text) => Some(format!("\"{row}\", \"{text}\", ")),
+        NameAttr::Int(row, value) => Some(format!("\"{row}\", {value} : i64, ")),
+        _ => None,
+    });
+    let stated = format!("[{}", stated.collect::<String>());
+    let attributes = attributes.replace(", opset = 20 : i64", "");
+    let attributes = attributes.replacen('[', &stated, 1).replace(", ]", "]");
+    (format!("cpu.graph.{}", own.row), attributes)
 }
 
 fn operands_of(call: &str) -> impl Iterator<Item = &str> {

@@ -11,14 +11,14 @@
 //! | `cpu.pack.norm` | factors and summands of a normalisation by known statistics |
 //! | `cpu.pack.program` | a program of elementwise functions |
 //! | `cpu.stored.value` | what a pack kernel made when a file was compiled |
-//! | `cpu.graph.conv`, `cpu.graph.matmul` | convolution and product, with a residual and an activation |
-//! | `cpu.graph.pool` | the largest of each window, or the mean |
-//! | `cpu.graph.scale` | images joined along their channels, times factors plus summands |
-//! | `cpu.graph.near` | elements divided by those of channels around |
-//! | `cpu.graph.shuffle` | channels of groups, dealt out |
-//! | `cpu.graph.joined` | a convolution by windows of one element of joined images |
-//! | `cpu.graph.elementwise` | a program's result |
-//! | `cpu.graph.attention` | attention of heads that lie side by side |
+//! | `cpu.fused.conv`, `cpu.fused.matmul` | convolution and product, with a residual and an activation |
+//! | `cpu.fused.pool` | the largest of each window, or the mean |
+//! | `cpu.fused.scale` | images joined along their channels, times factors plus summands |
+//! | `cpu.fused.near` | elements divided by those of channels around |
+//! | `cpu.fused.shuffle` | channels of groups, dealt out |
+//! | `cpu.fused.joined` | a convolution by windows of one element of joined images |
+//! | `cpu.fused.elementwise` | a program's result |
+//! | `cpu.fused.attention` | attention of heads that lie side by side |
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
@@ -36,6 +36,8 @@ mod product;
 mod shared;
 pub mod stored;
 
+pub(crate) use shared::share;
+
 /// Adds the kernels.
 pub fn register(registry: &mut KernelRegistry) {
     registry
@@ -43,15 +45,15 @@ pub fn register(registry: &mut KernelRegistry) {
         .add("cpu.pack.norm", convolution::pack_norm)
         .add("cpu.pack.matmul", product::pack)
         .add("cpu.pack.program", elementwise::pack)
-        .add("cpu.graph.conv", convolution::convolve)
-        .add("cpu.graph.matmul", product::multiply)
-        .add("cpu.graph.pool", pool::pool)
-        .add("cpu.graph.scale", channels::scale)
-        .add("cpu.graph.near", channels::near)
-        .add("cpu.graph.shuffle", channels::shuffle)
-        .add("cpu.graph.joined", convolution::convolve_joined)
-        .add("cpu.graph.elementwise", elementwise::run)
-        .add("cpu.graph.attention", attention::attend);
+        .add("cpu.fused.conv", convolution::convolve)
+        .add("cpu.fused.matmul", product::multiply)
+        .add("cpu.fused.pool", pool::pool)
+        .add("cpu.fused.scale", channels::scale)
+        .add("cpu.fused.near", channels::near)
+        .add("cpu.fused.shuffle", channels::shuffle)
+        .add("cpu.fused.joined", convolution::convolve_joined)
+        .add("cpu.fused.elementwise", elementwise::run)
+        .add("cpu.fused.attention", attention::attend);
     stored::register(registry);
 }
 

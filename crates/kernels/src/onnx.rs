@@ -12,7 +12,7 @@
 //! the queue, so that they may come later ([`Outputs`]). Families are files, each with its list
 //! ([`OPERATIONS`]), and all of them are called from [`register`].
 
-use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
+use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext};
 
 mod activation;
@@ -43,6 +43,7 @@ mod norm;
 mod order;
 mod outputs;
 mod pool;
+mod prepare;
 mod quantize;
 mod random;
 mod reduce;
@@ -63,6 +64,7 @@ pub use beside::Beside;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
+pub(crate) use prepare::{CODEC, is_kept};
 pub use rows::kernel_of;
 pub use weight_files::WeightFiles;
 
@@ -112,12 +114,10 @@ pub const OPERATIONS: &[&Operations] = &[
 
 /// Adds the kernels.
 pub fn register(registry: &mut KernelRegistry) {
-    for (name, operation) in OPERATIONS.iter().copied().flatten() {
-        add(registry, name, *operation);
-    }
+    rows::register(registry);
     constant::register(registry);
     control::register(registry);
-    ml::register(registry);
+    prepare::register(registry);
 }
 
 /// An operation of a graph, as a kernel gets it.
@@ -140,6 +140,22 @@ pub struct Node<'a> {
 }
 
 impl Node<'_> {
+    /// The attribute `kind`, which chooses what a row does.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is missing, or no string.
+    pub fn kind(&self) -> Result<&str, Error> {
+        self.attributes.kind()
+    }
+
+    /// The error for a `kind` that the row does not have.
+    pub fn unknown_kind(&self, found: &str, kinds: &str) -> Error {
+        let found = found.escape_debug();
+        let message = format_args!("is expected to be {kinds}, found '{found}'");
+        self.attributes.error("kind", message)
+    }
+
     /// An error about what the operation was given.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
         Error::invalid_argument(format!("{}: {message}", self.name))
@@ -149,33 +165,4 @@ impl Node<'_> {
     pub fn told(&self, error: &Error) -> Error {
         Error::new(error.code(), format!("{}: {}", self.name, error.message()))
     }
-}
-
-/// Adds the kernel of an operation.
-///
-/// An [`Operation`] is passed as such, and not as an item of its own type: kernels are compiled once then.
-fn add(
-    registry: &mut KernelRegistry,
-    name: &'static str,
-    operation: impl Fn(&Node<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
-) {
-    let kernel = move |operands: Rest,
-                       attributes: Attr<AttributeView<'_>>,
-                       opset: Attr<i64>,
-                       n_results: ResultCount,
-                       execution: &ExecutionContext|
-          -> Result<Results, Error> {
-        let beside = Beside::new(name, execution);
-        let node = Node {
-            name,
-            inputs: Inputs::new(name, &operands, &beside),
-            attributes: Attributes::new(name, *attributes)?,
-            opset: *opset,
-            n_results: n_results.0,
-            execution,
-            beside: &beside,
-        };
-        operation(&node)?.into_results(&node)
-    };
-    registry.add(&format!("cpu.onnx.{name}"), kernel);
 }

@@ -33,6 +33,7 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Limits, Program, RequestContext};
+use tfrt_ops::names::{self, NameAttr};
 use tfrt_tensor::Tensor;
 
 /// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`.
@@ -101,14 +102,42 @@ impl Trial {
         let list: Vec<String> = (0..self.n_results)
             .map(|index| format!("%y#{index}"))
             .collect();
-        let (name, attributes, opset, n) =
-            (self.name, &self.attributes, self.opset, self.n_results);
+        let (kernel, n) = (self.kernel(), self.n_results);
         let list = list.join(", ");
+        let [name, attributes] = kernel;
         format!(
-            "func.func @main() -> ({results}) {{\n{lines}  %y:{n} = \"cpu.onnx.{name}\"({names}) {{attributes = \
-             [{attributes}], opset = {opset} : i64}} : ({types}) -> ({results})\n  \
-             tfrt.return {list} : {results}\n}}\n"
+            "func.func @main() -> ({results}) {{\n{lines}  %y:{n} = \"{name}\"({names}) {{{attributes}}} \
+             : ({types}) -> ({results})\n  tfrt.return {list} : {results}\n}}\n"
         )
+    }
+
+    /// The kernel and its attributes: those of the row that the operation is, or of an older form.
+    fn kernel(&self) -> [String; 2] {
+        let mut attributes = self.attributes.clone();
+        let own = names::onnx::name(self.name);
+        let Some(own) = own.filter(|own| self.opset >= own.since) else {
+            let opset = self.opset;
+            let attributes = format!("attributes = [{attributes}], opset = {opset} : i64");
+            return [format!("cpu.onnx.{}", self.name), attributes];
+        };
+        for attr in own.attrs {
+            let fixed = match attr {
+                NameAttr::Text(_, text) => format!("\"{text}\""),
+                NameAttr::Int(_, value) => format!("{value} : i64"),
+                _ => {
+                    let quoted = |name| format!("\"{name}\"");
+                    let name = attr.source().map(quoted).unwrap_or_default();
+                    attributes = attributes.replace(&name, &quoted(attr.row()));
+                    continue;
+                }
+            };
+            let behind = if attributes.is_empty() { "" } else { ", " };
+            attributes = format!("\"{}\", {fixed}{behind}{attributes}", attr.row());
+        }
+        [
+            format!("cpu.graph.{}", own.row),
+            format!("attributes = [{attributes}]"),
+        ]
     }
 
     fn run(&self) -> Vec<AnyAsyncValue> {

@@ -3,7 +3,7 @@
 pub mod onnx;
 pub mod tf;
 
-use crate::attrs::{AttrSource, AttrValue, Attrs};
+use crate::attrs::{AttrSource, AttrValue};
 use crate::def::OpDef;
 
 /// How one operation of a format becomes a row. Operands and results stay as they are.
@@ -80,6 +80,11 @@ impl Name {
         self
     }
 
+    /// Returns whether the operation has forms that mean something else than the row.
+    pub fn has_other_forms(&self) -> bool {
+        self.since > 1 || !self.unless.is_empty()
+    }
+
     /// Returns whether an operation of a version and with these attributes is the row.
     pub fn is_row(&self, version: i64, attrs: &dyn AttrSource) -> bool {
         let has_none = || self.unless.iter().all(|name| attrs.get(name).is_none());
@@ -122,24 +127,6 @@ impl NameAttr {
             _ => None,
         }
     }
-}
-
-/// Returns which of the names of a format stands for a row with these attributes. Attributes that are stated by names
-/// alone decide: each is what the name says, or is not stated by it and has the row's default.
-pub fn of_row(names: &'static [Name], op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
-    let attrs = Attrs::new(attrs, op.attrs);
-    let unstated = Attrs::new(&(), op.attrs);
-    let own = || names.iter().filter(|name| name.row == op.name);
-    let fixed = |name: &'static Name| name.attrs.iter().filter(|attr| attr.fixed().is_some());
-    let fits = |name: &&'static Name| {
-        own().flat_map(fixed).all(|attr| {
-            let key = attr.row();
-            let mut stated = name.attrs.iter().filter(|attr| attr.row() == key);
-            let value = stated.find_map(NameAttr::fixed);
-            attrs.get(key) == value.or_else(|| unstated.get(key))
-        })
-    };
-    own().find(fits)
 }
 
 /// The attributes of an operation of a format, as those of its row.

@@ -20,7 +20,7 @@ pub(crate) const OPS: &[OpDef] = &[
         AttrDef::int("axis", 1),
         AttrDef::int("block_size", 0),
         AttrDef::new("to", AttrKind::Type),
-        AttrDef::int("precision", 0),
+        AttrDef::new("precision", AttrKind::Type),
         AttrDef::int("saturate", 1),
     ])
     .infer(Infer::By(quantize))

@@ -1,11 +1,14 @@
-//! [`OpKernel`]: what runs an operation of the table on one kind of device.
+//! [`OpKernel`]: what runs an operation of the table on one kind of device; and [`Prepared`], what it makes of constants.
 //!
 //! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly.
 
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tfrt_host::{AnyAsyncValue, DeviceKind, Error, ExecutionContext};
+use tfrt_host::codec::Encoder;
+use tfrt_host::{AnyAsyncValue, DeviceKind, Error, ExecutionContext, Heap, Value};
 use tfrt_ops::{Attrs, OpDef};
 
 /// One run of an operation.
@@ -19,6 +22,8 @@ pub struct OpCall<'a> {
     pub inputs: &'a [AnyAsyncValue],
     /// How many results the caller takes: the first ones.
     pub n_results: usize,
+    /// What the kernel has made of the operands that are left out, if it was asked to.
+    pub prepared: Option<&'a Prepared>,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
 }
@@ -51,8 +56,53 @@ pub struct OpKernel {
     pub op: &'static str,
     /// The kind of device.
     pub device: DeviceKind,
-    /// Runs it.
+    /// What it makes of constants, if it makes anything.
+    pub prepare: Option<Prepare>,
+    /// Runs it. All operands may be there, and nothing prepared.
     pub run: RunFn,
+}
+
+/// How a kernel makes of constants, once for each node of a model, what it needs of them in each call: packed weights,
+/// attributes that were read.
+#[derive(Clone, Copy, Debug)]
+pub struct Prepare {
+    /// The operands that it takes, by their places. All of them that are not left out must be constants.
+    pub inputs: &'static [usize],
+    /// Whether it takes the attributes, too: then calls have none.
+    pub takes_attributes: bool,
+    /// Makes it. Operands that it does not take are left out.
+    pub make: PrepareFn,
+}
+
+/// Prepares an operation. Nothing is prepared where the kernel does as well with the constants themselves; not if it takes
+/// the attributes.
+///
+/// # Errors
+///
+/// `InvalidArgument` for constants and attributes that don't fit, `ResourceExhausted` if there is no memory.
+pub type PrepareFn = fn(&OpCall<'_>) -> Result<Option<Prepared>, Error>;
+
+/// What a kernel has made of an operation's constants: made when a model is opened, or when it is compiled and stored in
+/// its file; shared by all calls, and dropped with the model.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The row of the operation that it is for.
+    pub op: &'static str,
+    /// What was made. Only the kernel that made it knows its type.
+    pub state: Arc<dyn PreparedState>,
+}
+
+impl Value for Prepared {
+    const NAME: &'static str = "!graph.prepared";
+    type Storage = Heap;
+}
+
+/// A kernel's own form of constants.
+pub trait PreparedState: Any + fmt::Debug + Send + Sync {
+    /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
+    fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
+        None
+    }
 }
 
 impl fmt::Debug for OpKernel {

@@ -8,11 +8,12 @@ use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
-use tfrt_compiler::onnx::{Evaluated, Evaluator};
+use tfrt_compiler::onnx::{Evaluated, Evaluator, Prepares};
 use tfrt_host::AnyAsyncValue;
 use tfrt_host::memory::LimitedAllocator;
 use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
+use tfrt_kernels::onnx::kernel_of;
 use tfrt_tensor::Tensor;
 use tfrt_tensor::math::panel::InstructionSet;
 
@@ -43,7 +44,7 @@ const MAIN: &str = "main";
 ///   }
 /// }"#;
 /// let mut module = parse(&Source::new("main.mlir", text))?;
-/// let passes = Pipeline::parse("graph-fold").unwrap();
+/// let passes = Pipeline::parse("onnx-to-graph,graph-fold").unwrap();
 /// passes.run_with(&mut module, &Context::new(&HostEvaluator::default()), &mut |_, _| {})?;
 /// assert!(module.to_string().contains("dense<[2, 4]>"));
 /// # Ok::<(), tfrt::ir::Diagnostics>(())
@@ -138,6 +139,18 @@ impl Evaluator for HostEvaluator {
     fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>> {
         let results = self.call(module).unwrap_or_default();
         results.iter().map(|value| self.evaluated(value)).collect()
+    }
+
+    fn has_kernel(&self, row: &str) -> bool {
+        tfrt_ops::find(row).and_then(kernel_of).is_some()
+    }
+
+    fn prepares(&self, row: &str) -> Option<Prepares> {
+        let prepare = tfrt_ops::find(row).and_then(kernel_of)?.prepare?;
+        Some(Prepares {
+            inputs: prepare.inputs,
+            takes_attributes: prepare.takes_attributes,
+        })
     }
 }
 

@@ -171,7 +171,7 @@ fn model_of_six_gibibytes_opens_and_runs_in_two_hundred_mebibytes() {
     let error = AnyError::from(look_up(&opened, &runtime, &[ROWS]).unwrap_err());
     let problem = &error.problems()[0];
     assert_eq!(problem.node.as_deref(), Some("embedding/look_up"));
-    assert_eq!(problem.kernel.as_deref(), Some("cpu.onnx.Gather"));
+    assert_eq!(problem.kernel.as_deref(), Some("cpu.graph.gather"));
     drop(opened);
 
     let compiled = folder.path("model.bef");

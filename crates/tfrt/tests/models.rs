@@ -16,6 +16,8 @@ mod hostile;
 mod learned;
 #[path = "models/options.rs"]
 mod options;
+#[path = "models/prepared.rs"]
+mod prepared;
 #[path = "models/regions.rs"]
 mod regions;
 #[path = "models/stored.rs"]

@@ -67,7 +67,7 @@ fn rows_of_run_time_are_parsed_inferred_printed_and_run() {
     let again = parse(&Source::new("again.mlir", printed.clone())).unwrap();
     assert_eq!(again.to_string(), printed);
     let context = Context::new(&NoEvaluator).dialects(runtime.formats().dialects());
-    let passes = Pipeline::parse("onnx-names,graph-infer").unwrap();
+    let passes = Pipeline::parse("legalize,graph-infer").unwrap();
     passes
         .run_with(&mut module, &context, &mut |_, _| {})
         .unwrap();

@@ -9,17 +9,30 @@ pub(super) mod fuse;
 pub(super) mod infer;
 pub(super) mod layout;
 pub(super) mod lower;
-pub(super) mod lower_graph;
 mod model;
-pub(super) mod names;
 pub(super) mod node;
 mod pointwise;
+pub(super) mod prepare;
 mod rewrite;
 pub(super) mod store;
 
-use tfrt_ir::{BlockId, Module, OpId};
+use tfrt_ir::{BlockId, Module, OpId, Type};
 
 use super::scope;
+
+/// What operations of graphs begin with.
+pub(super) const GRAPH: &str = "graph.";
+
+/// Makes of constants what a kernel needs of them in each call.
+pub(super) const PREPARE: &str = "graph.prepare";
+
+/// The type of what it makes: the last operand of the operation that it was made for.
+pub(super) fn prepared() -> Type {
+    Type::dialect(PREPARED)
+}
+
+/// The name of that type.
+pub(crate) const PREPARED: &str = "!graph.prepared";
 
 /// Makes a value where an operand is left out.
 pub(super) const NO_VALUE: &str = "onnx.NoValue";
@@ -31,7 +44,7 @@ pub(super) const CONSTANT: &str = "onnx.Constant";
 const EXTERNAL: &str = "onnx.External";
 
 /// Ends a region.
-const YIELD: &str = "onnx.Yield";
+pub(super) const YIELD: &str = "onnx.Yield";
 
 /// Returns the functions that hold operations of the dialect, with their only blocks.
 pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {

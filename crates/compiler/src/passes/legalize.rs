@@ -5,12 +5,14 @@
 //! error; operations of dialects that no format has are nobody's business here.
 
 pub(super) mod onnx;
+mod structure;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
 use tfrt_ops::Table;
 use tfrt_ops::names::{Name, NameAttr};
 
-use super::scope;
+use super::graph::attrs;
+use super::{graph, scope};
 use crate::codes;
 use crate::graph::check;
 use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
@@ -32,6 +34,38 @@ const GRAPH: &str = "graph";
 const ONNX: &str = "onnx";
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    of_formats(module, context, diagnostics);
+    of_graphs(module, diagnostics);
+}
+
+/// Looks at operations of graphs, which text or a format may have written in any form.
+fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
+    for block in scope::blocks(module) {
+        for op in module.block(block).operations().to_vec() {
+            let full = module.op(op).name().clone();
+            let Some(name) = full.strip_prefix(graph::GRAPH) else {
+                continue;
+            };
+            if full == graph::PREPARE || structure::mark(module, op, name) {
+                continue;
+            }
+            let row = tfrt_ops::find(name).ok_or_else(|| no_row(name));
+            let checked = row.and_then(|row| {
+                check(module, op, row)?;
+                attrs::unify(module, op, row.attrs);
+                match structure::ROWS.contains(&row.name) {
+                    true => structure::restore(module, op, row),
+                    false => Ok(()),
+                }
+            });
+            if let Err(message) = checked {
+                diagnostics.push(module.op_error(codes::GRAPH, op, message));
+            }
+        }
+    }
+}
+
+fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     let formats = &context.dialects.formats;
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();

@@ -17,6 +17,7 @@ pub struct OpDef {
     pub(super) details: &'static str,
     pub(super) operands: Vec<ValueDef>,
     pub(super) rest: Option<ValueDef>,
+    pub(super) added: Option<ValueKind>,
     pub(super) results: Results,
     pub(super) attributes: Vec<AttributeDef>,
     pub(super) more_attributes: Option<&'static str>,
@@ -170,6 +171,8 @@ pub struct OpParts {
     pub operands: Vec<ValueDef>,
     /// What further operands are, if there may be any number of them.
     pub rest: Option<ValueDef>,
+    /// The type of an operand that a pass may put behind all others.
+    pub added: Option<ValueKind>,
     /// The results; those that may be left out come last.
     pub results: Results,
     /// The attributes.
@@ -192,6 +195,7 @@ impl From<OpParts> for OpDef {
             .traits(&[parts.traits]);
         definition.operands = parts.operands;
         definition.rest = parts.rest;
+        definition.added = parts.added;
         definition.results = parts.results;
         definition.attributes = parts.attributes;
         definition.check = parts.check.map(CheckOp);
@@ -245,6 +249,11 @@ impl OpDef {
     /// Returns what further operands are, if it takes any number of them.
     pub fn rest_def(&self) -> Option<&ValueDef> {
         self.rest.as_ref()
+    }
+
+    /// Returns the type of an operand that a pass may have put behind all others.
+    pub fn added_operand(&self) -> Option<ValueKind> {
+        self.added
     }
 
     /// Returns what its results are.

@@ -28,6 +28,7 @@ impl OpDef {
             details: "",
             operands: Vec::new(),
             rest: None,
+            added: None,
             results: Results::Exactly(Vec::new()),
             attributes: Vec::new(),
             more_attributes: None,

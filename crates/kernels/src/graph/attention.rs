@@ -6,7 +6,7 @@ use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into}
 
 use super::{Made, dense, made, memory};
 
-/// `%y = "cpu.graph.attention"(%q, %k, %v, %mask) {heads = 12 : i64, scale = 0.25 : f32}`, or without the mask:
+/// `%y = "cpu.fused.attention"(%q, %k, %v, %mask) {heads = 12 : i64, scale = 0.25 : f32}`, or without the mask:
 /// softmax(q kᵀ scale + mask) v of each head.
 ///
 /// # Shapes

@@ -9,7 +9,7 @@ use tfrt_tensor::math::normalize::scale_joined_into;
 
 use super::{Made, activation, dense, made, memory};
 
-/// `%y = "cpu.graph.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
+/// `%y = "cpu.fused.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
 ///
 /// The images are joined along their channels, multiplied by the factors, and the summands are added.
 ///
@@ -32,7 +32,7 @@ pub(super) fn scale(
     Ok(made(out, chain))
 }
 
-/// `%y = "cpu.graph.near"(%x) {alpha = 1.0e-4 : f32, beta = 7.5e-1 : f32, bias = 1.0 : f32, size = 5 : i64}`
+/// `%y = "cpu.fused.near"(%x) {alpha = 1.0e-4 : f32, beta = 7.5e-1 : f32, bias = 1.0 : f32, size = 5 : i64}`
 ///
 /// Each element is divided by `(bias + alpha / size * sum of the squares of size channels around) ^ beta`.
 ///
@@ -64,7 +64,7 @@ pub(super) fn near(
     Ok(made(out, chain))
 }
 
-/// `%y = "cpu.graph.shuffle"(%x) {groups = 4 : i64}`
+/// `%y = "cpu.fused.shuffle"(%x) {groups = 4 : i64}`
 ///
 /// What was channel `i` of group `g` becomes channel `i * groups + g`.
 ///

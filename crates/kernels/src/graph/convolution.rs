@@ -29,7 +29,7 @@ enum Elements {
 }
 
 impl Value for Filter {
-    const NAME: &'static str = "!cpu.graph.filter";
+    const NAME: &'static str = "!cpu.fused.filter";
     type Storage = Heap;
 }
 
@@ -261,7 +261,7 @@ pub(super) fn pack_norm(
     Ok((of(&factors)?.into(), of(&summands)?.into()))
 }
 
-/// `%y = "cpu.graph.conv"(%x, %f, ..) {activation = "relu", dilations = [1, 1], pads = [1, 1, 1, 1], strides = [1, 1]}`
+/// `%y = "cpu.fused.conv"(%x, %f, ..) {activation = "relu", dilations = [1, 1], pads = [1, 1, 1, 1], strides = [1, 1]}`
 ///
 /// A third operand is added to the sums before the activation.
 ///
@@ -310,7 +310,7 @@ pub(super) fn convolve(
     Ok(made(out, chain))
 }
 
-/// `%y = "cpu.graph.joined"(%f, %a, %b, ..) {activation = "relu"}`
+/// `%y = "cpu.fused.joined"(%f, %a, %b, ..) {activation = "relu"}`
 ///
 /// A convolution by windows of one element and stride 1 of images that are joined along their channels.
 ///

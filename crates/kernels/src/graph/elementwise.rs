@@ -18,7 +18,7 @@ use super::{Made, dense, made, memory};
 pub(super) struct Program(pointwise::Program);
 
 impl Value for Program {
-    const NAME: &'static str = "!cpu.graph.program";
+    const NAME: &'static str = "!cpu.fused.program";
     type Storage = Heap;
     const RECORD: &'static Record<Self> = {
         static RECORD: Record<Program> = Record::new();
@@ -45,7 +45,7 @@ pub(super) fn pack(n_inputs: Attr<i64>, steps: Attr<AttributeView<'_>>) -> Resul
     Ok(Program(pointwise::Program::new(n_inputs, &all)?))
 }
 
-/// `%y = "cpu.graph.elementwise"(%p, %a, %b)`
+/// `%y = "cpu.fused.elementwise"(%p, %a, %b)`
 ///
 /// # Shapes
 ///

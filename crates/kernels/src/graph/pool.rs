@@ -6,7 +6,7 @@ use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into};
 
 use super::{Made, Placement, dense, made, memory};
 
-/// `%y = "cpu.graph.pool"(%x) {dilations = [1, 1], kernel = [3, 3], kind = "max", pads = [1, 1, 1, 1], strides = [2, 2]}`
+/// `%y = "cpu.fused.pool"(%x) {dilations = [1, 1], kernel = [3, 3], kind = "max", pads = [1, 1, 1, 1], strides = [2, 2]}`
 ///
 /// The kind is `max`, `mean`, or `mean_with_padding`; a window of extents 0 is the whole image.
 ///

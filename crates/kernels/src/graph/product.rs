@@ -17,7 +17,7 @@ pub(super) struct Matrix {
 }
 
 impl Value for Matrix {
-    const NAME: &'static str = "!cpu.graph.matrix";
+    const NAME: &'static str = "!cpu.fused.matrix";
     type Storage = Heap;
 }
 
@@ -101,7 +101,7 @@ pub(super) fn pack(
     Ok(Matrix { packed, shift })
 }
 
-/// `%y = "cpu.graph.matmul"(%a, %m, ..) {activation = "relu"}`
+/// `%y = "cpu.fused.matmul"(%a, %m, ..) {activation = "relu"}`
 ///
 /// A third operand is added to the sums before the activation.
 ///

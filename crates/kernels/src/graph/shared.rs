@@ -37,7 +37,7 @@ impl AsRef<[u8]> for Owner {
 }
 
 /// Returns a tensor of the same elements: one that a live model of the host holds already, if there is one.
-pub(super) fn share(host: &HostContext, tensor: DenseHostTensor) -> DenseHostTensor {
+pub(crate) fn share(host: &HostContext, tensor: DenseHostTensor) -> DenseHostTensor {
     let metadata = tensor.metadata().clone();
     if tensor.buffer().len_bytes() < LEAST_BYTES {
         return tensor;

@@ -25,6 +25,7 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, Error, HostContext};
 use tfrt_tensor::codec::{read_tensor, write_tensor};
 use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::op::Prepared;
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use super::{convolution, product};
@@ -37,7 +38,7 @@ pub const KERNEL: &str = "cpu.stored.value";
 pub const MAX_PARTS: usize = 1000;
 
 /// Codecs of packed weights.
-pub(crate) const CODECS: &[ValueCodec] = &[convolution::CODEC, product::CODEC];
+pub(crate) const CODECS: &[ValueCodec] = &[convolution::CODEC, product::CODEC, crate::onnx::CODEC];
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add(KERNEL, restore);
@@ -56,7 +57,11 @@ pub fn store(
 ) -> Option<Result<EncodedValue, Error>> {
     let codecs = host.codecs();
     codecs.newest(value.type_name()?)?;
-    if value.is::<Tensor>() {
+    let is_kept = match value.get::<Prepared>() {
+        Some(prepared) => crate::onnx::is_kept(prepared),
+        None => !value.is::<Tensor>(),
+    };
+    if !is_kept {
         return None;
     }
     let encoder = Encoder::new(host.allocator()).for_target(set.name());
@@ -68,7 +73,7 @@ pub fn store(
     }
 }
 
-/// `%f = "cpu.stored.value"() {head = dense<..>, part000 = dense<..>, type = "!cpu.graph.filter", version = 1}`
+/// `%f = "cpu.stored.value"() {head = dense<..>, part000 = dense<..>, type = "!cpu.fused.filter", version = 1}`
 fn restore(attributes: HeldAttributes, host: &HostContext) -> Result<AnyAsyncValue, Error> {
     let mut list = attributes.0;
     let n_found = list.len();
@@ -105,7 +110,7 @@ fn wrong(expected: std::fmt::Arguments<'_>) -> Error {
 /// # Errors
 ///
 /// `InvalidArgument` if there is none of the name of the encoder's target.
-pub(super) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
+pub(crate) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
     let Some(name) = encoder.target() else {
         return Ok(InstructionSet::best());
     };
@@ -116,7 +121,7 @@ pub(super) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
 }
 
 /// Writes how weights are packed, and for which instruction set.
-pub(super) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encoder) {
+pub(crate) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encoder) {
     encoder.str(kind);
     encoder.str(set.name());
     encoder.usize(set.panel_columns().len());
@@ -132,7 +137,7 @@ pub(super) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encode
 ///
 /// `InvalidArgument` for bytes that are none, `FailedPrecondition` if panels of that instruction set have another
 /// width by now.
-pub(super) fn read_layout<'b>(
+pub(crate) fn read_layout<'b>(
     decoder: &mut Decoder<'b>,
     context: &DecodeContext<'_>,
 ) -> Result<(&'b str, [InstructionSet; 2]), Error> {

@@ -5,56 +5,24 @@ use tfrt_tensor::math::pointwise::{
     BinaryFunction, ParametricFunction, UnaryFunction, binary_into, binary_metadata,
 };
 
-use super::elementwise::{expect_defined, of_one, with_parameters};
+use super::elementwise::{expect_defined, of_one};
 use super::{Node, Operations, Outputs};
 
-/// `parametric!(HardSigmoid, "alpha" 0.2, "beta" 0.5)` is an operation of one operand and two attributes.
-macro_rules! parametric {
-    ($function:ident $(, $name:literal $default:literal)*) => {
-        |node| {
-            let attributes: &[(&str, f32)] = &[$(($name, $default)),*];
-            by_attributes(node, ParametricFunction::$function, attributes)
-        }
-    };
-}
+pub(super) const OPERATIONS: &Operations = &[("gelu", gelu), ("onnx.PRelu", prelu)];
 
-pub(super) const OPERATIONS: &Operations = &[
-    ("Celu", parametric!(Celu, "alpha" 1.0)),
-    ("Elu", parametric!(ScaledElu, "alpha" 1.0)),
-    ("Gelu", gelu),
-    (
-        "HardSigmoid",
-        parametric!(HardSigmoid, "alpha" 0.2, "beta" 0.5),
-    ),
-    ("HardSwish", parametric!(HardSwish)),
-    ("LeakyRelu", parametric!(LeakyRelu, "alpha" 0.01)),
-    ("Mish", parametric!(Mish)),
-    ("PRelu", prelu),
-    (
-        "Selu",
-        parametric!(Selu, "alpha" 1.673_263_2, "gamma" 1.050_701),
-    ),
-    ("Shrink", parametric!(Shrink, "lambd" 0.5, "bias" 0.0)),
-    ("Softplus", |node| of_one(node, UnaryFunction::Softplus)),
-    ("Softsign", parametric!(Softsign)),
-    ("Swish", parametric!(Swish, "alpha" 1.0)),
-    ("ThresholdedRelu", parametric!(ThresholdedRelu, "alpha" 1.0)),
+/// Library operations that are a function with parameters, the attributes of the row.
+pub(super) const FUNCTIONS: &[(&str, ParametricFunction)] = &[
+    ("onnx.Celu", ParametricFunction::Celu),
+    ("onnx.HardSwish", ParametricFunction::HardSwish),
+    ("onnx.Mish", ParametricFunction::Mish),
+    ("onnx.Selu", ParametricFunction::Selu),
+    ("onnx.Shrink", ParametricFunction::Shrink),
+    ("onnx.Softsign", ParametricFunction::Softsign),
+    ("onnx.Swish", ParametricFunction::Swish),
+    ("onnx.ThresholdedRelu", ParametricFunction::ThresholdedRelu),
 ];
 
-/// A function whose parameters are attributes, each with a default.
-fn by_attributes(
-    node: &Node<'_>,
-    function: ParametricFunction,
-    attributes: &[(&str, f32)],
-) -> Result<Outputs, Error> {
-    let mut parameters = [0.0; 2];
-    for (parameter, (name, default)) in parameters.iter_mut().zip(attributes) {
-        *parameter = node.attributes.float_or(name, *default)?.into();
-    }
-    with_parameters(node, function, parameters)
-}
-
-/// `Gelu`: by the error function, or by the formula with the hyperbolic tangent.
+/// `gelu`: by the error function, or by the formula with the hyperbolic tangent.
 fn gelu(node: &Node<'_>) -> Result<Outputs, Error> {
     match node.attributes.string_or("approximate", "none")? {
         "none" => of_one(node, UnaryFunction::Gelu),

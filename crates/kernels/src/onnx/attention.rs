@@ -15,11 +15,11 @@ mod linear;
 mod rotary;
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Attention", attention),
-    ("CausalConvWithState", linear::causal_convolution),
-    ("LinearAttention", linear::linear),
-    ("RotaryEmbedding", rotary::rotary),
-    ("preview.FlexAttention", attention),
+    ("attention", attention),
+    ("onnx.CausalConvWithState", linear::causal_convolution),
+    ("onnx.LinearAttention", linear::linear),
+    ("onnx.RotaryEmbedding", rotary::rotary),
+    ("onnx.preview.FlexAttention", attention),
 ];
 
 /// A tensor, and when its elements are there.
@@ -143,14 +143,14 @@ fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
         let mut extents: Dims = q;
         extents[3] = k[2];
         let scores = node.output(dtype, &extents)?;
-        let stage = match node.attributes.integer_or("qk_matmul_output_mode", 0)? {
+        let stage = match node.attributes.integer_or("scores_mode", 0)? {
             0 => Stage::Product,
             1 => Stage::Capped,
             2 => Stage::Masked,
             3 => Stage::Softmax,
             mode => {
                 let message = format_args!("is expected to be 0 to 3, found {mode}");
-                return Err(node.attributes.error("qk_matmul_output_mode", message));
+                return Err(node.attributes.error("scores_mode", message));
             }
         };
         let (execution, written) = (node.execution.clone(), scores.clone());

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tfrt_host::kernel::{AggregateView, AttributeView};
-use tfrt_host::{Error, HostAllocator};
+use tfrt_host::{DType, Error, HostAllocator};
+use tfrt_ops::names::{NameAttr, onnx};
+use tfrt_ops::{AttrDef, AttrValue, Default};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
 /// The attributes of an operation: only those that the model, or a caller, states.
@@ -11,6 +13,8 @@ use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, Ten
 pub struct Attributes<'a> {
     operation: &'static str,
     source: Source<'a>,
+    /// What the source calls attributes that have another name here, and what its name alone states.
+    names: &'static [NameAttr],
 }
 
 /// Where attributes are.
@@ -31,6 +35,7 @@ pub(crate) enum Stated {
     Integers(Vec<i64>),
     Floats(Vec<f32>),
     Texts(Vec<Vec<u8>>),
+    Type(DType),
 }
 
 /// An attribute, wherever it is.
@@ -38,14 +43,18 @@ pub(crate) enum Stated {
 enum Value<'a> {
     Program(AttributeView<'a>),
     Stated(&'a Stated),
+    /// What a name states.
+    Integer(i64),
+    Text(&'static [u8]),
 }
 
 impl<'a> Value<'a> {
     fn integer(self) -> Option<i64> {
         match self {
+            Value::Integer(value) => Some(value),
             Value::Program(view) => view.as_i64(),
             Value::Stated(Stated::Integer(value)) => Some(*value),
-            Value::Stated(_) => None,
+            _ => None,
         }
     }
 
@@ -53,7 +62,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) => view.as_f32(),
             Value::Stated(Stated::Float(value)) => Some(*value),
-            Value::Stated(_) => None,
+            _ => None,
         }
     }
 
@@ -61,7 +70,17 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) => view.as_str(),
             Value::Stated(Stated::Text(bytes)) => std::str::from_utf8(bytes).ok(),
-            Value::Stated(_) => None,
+            Value::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+
+    /// A type of elements: as such, or as the number that ONNX gives it.
+    fn dtype(self) -> Option<DType> {
+        match self {
+            Value::Program(view) if view.as_dtype().is_some() => view.as_dtype(),
+            Value::Stated(Stated::Type(dtype)) => Some(*dtype),
+            other => onnx::dtype(other.integer()?),
         }
     }
 
@@ -70,7 +89,7 @@ impl<'a> Value<'a> {
             Value::Program(view) if is_empty(view) => Some(&[]),
             Value::Program(view) => view.array(),
             Value::Stated(Stated::Integers(list)) => Some(list),
-            Value::Stated(_) => None,
+            _ => None,
         }
     }
 
@@ -80,7 +99,7 @@ impl<'a> Value<'a> {
             Value::Program(view) => view.array(),
             Value::Stated(Stated::Floats(list)) => Some(list),
             Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(&[]),
-            Value::Stated(_) => None,
+            _ => None,
         }
     }
 
@@ -94,7 +113,7 @@ impl<'a> Value<'a> {
             }
             Value::Stated(Stated::Texts(list)) => Some(list.iter().map(|text| &text[..]).collect()),
             Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(Vec::new()),
-            Value::Stated(_) => None,
+            _ => None,
         }
     }
 }
@@ -107,13 +126,26 @@ impl<'a> Attributes<'a> {
             Error::invalid_argument(format!("{operation}: {message}"))
         })?;
         let source = Source::Program(list);
-        Ok(Attributes { operation, source })
+        Ok(Attributes {
+            operation,
+            source,
+            names: &[],
+        })
     }
 
     /// Attributes that a caller states.
     pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated)]) -> Self {
         let source = Source::Stated(list);
-        Attributes { operation, source }
+        Attributes {
+            operation,
+            source,
+            names: &[],
+        }
+    }
+
+    /// The same attributes, which the source calls by other names.
+    pub(super) fn named(self, names: &'static [NameAttr]) -> Self {
+        Attributes { names, ..self }
     }
 
     /// Whether an attribute is stated.
@@ -122,6 +154,17 @@ impl<'a> Attributes<'a> {
     }
 
     fn get(&self, name: &str) -> Option<Value<'a>> {
+        let Some(own) = self.names.iter().find(|own| own.row() == name) else {
+            return self.of_source(name);
+        };
+        match own.fixed() {
+            Some(AttrValue::Bytes(text)) => Some(Value::Text(text)),
+            Some(AttrValue::Int(value)) => Some(Value::Integer(value)),
+            _ => self.of_source(own.source()?),
+        }
+    }
+
+    fn of_source(&self, name: &str) -> Option<Value<'a>> {
         match self.source {
             Source::Program(list) => {
                 let mut names = (0..list.len()).step_by(2);
@@ -228,6 +271,32 @@ impl<'a> Attributes<'a> {
         Ok(self.float(name)?.unwrap_or(default))
     }
 
+    /// A float that a row defines, or its default.
+    ///
+    /// # Errors
+    ///
+    /// As of [`float`](Self::float).
+    pub(super) fn number_of(&self, attr: &AttrDef) -> Result<f64, Error> {
+        let default = || match attr.default {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "stated ones have 32 bits, too"
+            )]
+            Default::Float(value) => value as f32,
+            _ => 0.0,
+        };
+        Ok(self.float(attr.name)?.unwrap_or_else(default).into())
+    }
+
+    /// The attribute `kind`, which chooses what a row does.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is missing, or no string.
+    pub fn kind(&self) -> Result<&'a str, Error> {
+        self.string("kind")?.ok_or_else(|| self.missing("kind"))
+    }
+
     /// A string.
     ///
     /// # Errors
@@ -244,6 +313,19 @@ impl<'a> Attributes<'a> {
     /// As of [`string`](Self::string).
     pub fn string_or(&self, name: &str, default: &'a str) -> Result<&'a str, Error> {
         Ok(self.string(name)?.unwrap_or(default))
+    }
+
+    /// A type of elements: a type, or the number that ONNX gives it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is stated as something else.
+    pub fn dtype(&self, name: &str) -> Result<Option<DType>, Error> {
+        let read = self.read(name, "a type of elements", Value::dtype);
+        read.map_err(|error| match self.get(name).and_then(Value::integer) {
+            Some(found) => self.error(name, format_args!("is no known type: {found}")),
+            None => error,
+        })
     }
 
     /// A list of integers.

@@ -9,12 +9,14 @@ use super::carried::retyped;
 use super::elementwise::of_two;
 use super::{Node, Operations, Outputs};
 
-pub(super) const OPERATIONS: &Operations = &[("BitCast", bit_cast), ("BitShift", bit_shift)];
+pub(super) const OPERATIONS: &Operations =
+    &[("onnx.BitCast", bit_cast), ("onnx.BitShift", bit_shift)];
 
 /// `BitCast(x)`, attribute `to`: the same bits as another type of the same size. Nothing is copied.
 fn bit_cast(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let to = node
+        .attributes
         .dtype("to")?
         .ok_or_else(|| node.attributes.missing("to"))?;
     let n_bits = |dtype: DType| match CompactType::of_dtype(dtype) {

@@ -1,7 +1,6 @@
-//! `Cast` and `CastLike`: from any type to any other, strings included.
+//! `cast` and `CastLike`: from any type to any other, strings included.
 
 use tfrt_host::{AsyncValue, Chain, Error};
-use tfrt_ops::names::onnx;
 use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::{Casting, PowerRounding, cast_into};
 use tfrt_tensor::math::number::Real;
@@ -10,19 +9,12 @@ use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor};
 use super::dispatch::{to_f64, with_integer};
 use super::{Node, Operations, Outputs, with_floating};
 
-pub(super) const OPERATIONS: &Operations = &[("Cast", cast), ("CastLike", cast_like)];
+pub(super) const OPERATIONS: &Operations = &[("cast", cast), ("onnx.CastLike", cast_like)];
 
-/// `Cast`: the attribute `to` has the number that ONNX gives the type.
+/// `cast`: to the type that the attribute `to` names.
 fn cast(node: &Node<'_>) -> Result<Outputs, Error> {
-    let number = node
-        .attributes
-        .integer("to")?
-        .ok_or_else(|| node.attributes.missing("to"))?;
-    let to = onnx::dtype(number).ok_or_else(|| {
-        node.attributes
-            .error("to", format_args!("is no known type: {number}"))
-    })?;
-    convert(node, to)
+    let to = node.attributes.dtype("to")?;
+    convert(node, to.ok_or_else(|| node.attributes.missing("to"))?)
 }
 
 /// `CastLike`: to the type of the second operand.

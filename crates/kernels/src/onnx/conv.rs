@@ -21,20 +21,24 @@ mod deformed;
 mod transposed;
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Conv", convolution),
-    ("ConvInteger", integers),
-    ("ConvTranspose", transposed::transposed),
-    ("DeformConv", deformed::deformed),
-    ("QLinearConv", quantized),
+    ("conv", convolution),
+    ("onnx.ConvInteger", integers),
+    ("onnx.DeformConv", deformed::deformed),
+    ("onnx.QLinearConv", quantized),
 ];
 
-/// The convolution that the attributes describe, and the extents of its result.
-fn described(node: &Node<'_>, filter_index: usize) -> Result<(Convolution, Dims), Error> {
+/// The convolution that the attributes describe, and the extents of its result. `groups` is the name of the attribute
+/// that says into how many groups channels are divided.
+fn described(
+    node: &Node<'_>,
+    filter_index: usize,
+    groups: &str,
+) -> Result<(Convolution, Dims), Error> {
     let extents = image(node)?;
     let filter = node.inputs.extents(filter_index, extents.len())?;
     let spatial = Spatial::of(node, extents.len() - 2, Some(&filter[2..]))?;
     let windows = spatial.windows(node, &extents[2..])?;
-    let groups = node.attributes.size_or("group", 1)?;
+    let groups = node.attributes.size_or(groups, 1)?;
     let convolution = Convolution {
         groups,
         ..Convolution::new(&windows)
@@ -44,10 +48,14 @@ fn described(node: &Node<'_>, filter_index: usize) -> Result<(Convolution, Dims)
     Ok((convolution, output))
 }
 
+/// `conv(x, filter, bias)`, attributes `groups`, `transposed` and those of windows.
 fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+    if node.attributes.flag("transposed", false)? {
+        return transposed::transposed(node);
+    }
     let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = x.dtype();
-    let (convolution, output) = described(node, 1)?;
+    let (convolution, output) = described(node, 1, "groups")?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let out = node.output(dtype, &output)?;
     let after = TensorEpilogue {
@@ -68,7 +76,7 @@ fn exact(
     bias: Option<usize>,
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
     let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(filter_index)?);
-    let (convolution, output) = described(node, filter_index)?;
+    let (convolution, output) = described(node, filter_index, "group")?;
     let (x, x_chain) = centred(node, x, numbers(node, zeros[0])?, 1)?;
     let (filter, filter_chain) = centred(node, filter, numbers(node, zeros[1])?, 0)?;
     let bias = match bias {

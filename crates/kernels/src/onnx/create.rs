@@ -12,9 +12,9 @@ use super::movement::sizes;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("ConstantOfShape", constant_of_shape),
-    ("EyeLike", eye_like),
-    ("Range", range),
+    ("fill", constant_of_shape),
+    ("onnx.EyeLike", eye_like),
+    ("iota", range),
 ];
 
 /// `ConstantOfShape(shape)`, attribute `value`: all elements the same, 0 of `f32` without it.
@@ -48,7 +48,10 @@ fn eye_like(node: &Node<'_>) -> Result<Outputs, Error> {
             format_args!("is expected to have 2 dimensions, found {shape:?}"),
         ));
     };
-    let dtype = node.dtype("dtype")?.unwrap_or(x.metadata().dtype);
+    let dtype = node
+        .attributes
+        .dtype("dtype")?
+        .unwrap_or(x.metadata().dtype);
     let diagonal = node.attributes.integer_or("k", 0)?;
     let one = node.constant(dtype, 1.0)?;
     let out = node.zeros(dtype, &shape)?;
@@ -157,23 +160,6 @@ pub(super) fn fill<T: Element>(
 }
 
 impl Node<'_> {
-    /// The type of elements that an attribute names, by its number in ONNX.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidArgument` if it names none.
-    pub(super) fn dtype(&self, name: &str) -> Result<Option<DType>, Error> {
-        let Some(number) = self.attributes.integer(name)? else {
-            return Ok(None);
-        };
-        let dtype = tfrt_ops::names::onnx::dtype(number);
-        let message =
-            format_args!("is expected to be the number of a type of elements, found {number}");
-        dtype
-            .map(Some)
-            .ok_or_else(|| self.attributes.error(name, message))
-    }
-
     /// The one integer of an operand of any integer type.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::{Node, Operations, Outputs};
 mod formats;
 mod plain;
 
-pub(super) const OPERATIONS: &Operations = &[("ImageDecoder", image_decoder)];
+pub(super) const OPERATIONS: &Operations = &[("onnx.ImageDecoder", image_decoder)];
 
 /// Pictures have no more bytes than this: a few bytes of a file may promise any number of them.
 const MAX_BYTES: usize = 1 << 30;

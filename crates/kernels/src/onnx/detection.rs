@@ -9,9 +9,9 @@ use tfrt_tensor::math::sample::{Regions, regions_into};
 use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("MaxRoiPool", largest_of_regions),
-    ("NonMaxSuppression", suppression),
-    ("RoiAlign", align),
+    ("onnx.MaxRoiPool", largest_of_regions),
+    ("onnx.NonMaxSuppression", suppression),
+    ("onnx.RoiAlign", align),
 ];
 
 /// What a box that is kept takes: three numbers in a list that doubles.

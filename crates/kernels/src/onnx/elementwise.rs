@@ -11,73 +11,17 @@ use super::{Node, Operations, Outputs};
 
 mod mixed;
 
-/// `unary!(Abs)` is an operation of one operand.
-macro_rules! unary {
-    ($function:ident) => {
-        |node| of_one(node, UnaryFunction::$function)
-    };
-}
-
-/// `binary!(Add)` is an operation of two operands of one type, which are broadcast.
-macro_rules! binary {
-    ($function:ident) => {
-        |node| of_two(node, BinaryFunction::$function)
-    };
-}
-
 pub(super) const OPERATIONS: &Operations = &[
-    ("Abs", unary!(Abs)),
-    ("Acos", unary!(Acos)),
-    ("Acosh", unary!(Acosh)),
-    ("Add", binary!(Add)),
-    ("And", binary!(And)),
-    ("Asin", unary!(Asin)),
-    ("Asinh", unary!(Asinh)),
-    ("Atan", unary!(Atan)),
-    ("Atanh", unary!(Atanh)),
-    ("BitwiseAnd", binary!(BitAnd)),
-    ("BitwiseNot", unary!(BitNot)),
-    ("BitwiseOr", binary!(BitOr)),
-    ("BitwiseXor", binary!(BitXor)),
-    ("Ceil", unary!(Ceil)),
-    ("Clip", mixed::clip),
-    ("Cos", unary!(Cos)),
-    ("Cosh", unary!(Cosh)),
-    ("Div", binary!(Divide)),
-    ("Equal", equal),
-    ("Erf", unary!(Erf)),
-    ("Exp", unary!(Exp)),
-    ("Floor", unary!(Floor)),
-    ("Greater", binary!(Greater)),
-    ("GreaterOrEqual", binary!(GreaterEqual)),
-    ("IsInf", mixed::is_infinite),
-    ("IsNaN", unary!(IsNan)),
-    ("Less", binary!(Less)),
-    ("LessOrEqual", binary!(LessEqual)),
-    ("Log", unary!(Log)),
-    ("Max", |node| of_all(node, BinaryFunction::Maximum)),
-    ("Mean", mean),
-    ("Min", |node| of_all(node, BinaryFunction::Minimum)),
-    ("Mod", mixed::modulo),
-    ("Mul", binary!(Multiply)),
-    ("Neg", unary!(Negate)),
-    ("Not", unary!(Not)),
-    ("Or", binary!(Or)),
-    ("Pow", mixed::power),
-    ("Reciprocal", unary!(Reciprocal)),
-    ("Relu", unary!(Relu)),
-    ("Round", unary!(Round)),
-    ("Sigmoid", unary!(Sigmoid)),
-    ("Sign", unary!(Sign)),
-    ("Sin", unary!(Sin)),
-    ("Sinh", unary!(Sinh)),
-    ("Sqrt", unary!(Sqrt)),
-    ("Sub", binary!(Subtract)),
-    ("Sum", |node| of_all(node, BinaryFunction::Add)),
-    ("Tan", unary!(Tan)),
-    ("Tanh", unary!(Tanh)),
-    ("Where", mixed::select),
-    ("Xor", binary!(Xor)),
+    ("onnx.Clip", mixed::clip),
+    ("eq", equal),
+    ("is_inf", mixed::is_infinite),
+    ("onnx.Max", |node| of_all(node, BinaryFunction::Maximum)),
+    ("onnx.Mean", mean),
+    ("onnx.Min", |node| of_all(node, BinaryFunction::Minimum)),
+    ("rem", mixed::modulo),
+    ("pow", mixed::power),
+    ("onnx.Sum", |node| of_all(node, BinaryFunction::Add)),
+    ("select", mixed::select),
 ];
 
 /// The error for an operand of a type that the operation is not defined for, if its function is not.

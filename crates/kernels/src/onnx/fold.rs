@@ -8,7 +8,7 @@ use tfrt_tensor::math::fold::{Patches, fold_into};
 use super::movement::sizes;
 use super::{Node, Operations, Outputs};
 
-pub(super) const OPERATIONS: &Operations = &[("Col2Im", col2im)];
+pub(super) const OPERATIONS: &Operations = &[("onnx.Col2Im", col2im)];
 
 /// `Col2Im(x, image_shape, block_shape)`, attributes `dilations`, `pads`, `strides`.
 fn col2im(node: &Node<'_>) -> Result<Outputs, Error> {

@@ -11,12 +11,12 @@ use super::carried::{Carried, count, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Compress", compress),
-    ("Gather", gather),
-    ("GatherElements", gather_elements),
-    ("GatherND", gather_nd),
-    ("OneHot", one_hot),
-    ("ml.ArrayFeatureExtractor", array_feature_extractor),
+    ("onnx.Compress", compress),
+    ("gather", gather),
+    ("gather_elements", gather_elements),
+    ("gather_nd", gather_nd),
+    ("one_hot", one_hot),
+    ("onnx.ml.ArrayFeatureExtractor", array_feature_extractor),
 ];
 
 /// What a movement that picks positions takes for each: a place in a list, and while the list is made in another.

@@ -10,10 +10,10 @@ use tfrt_tensor::math::sample::{Grid, Outside, Sampling, grid_into};
 use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("AffineGrid", affine_grid),
-    ("GridSample", grid_sample),
-    ("Resize", resize),
-    ("Upsample", resize),
+    ("onnx.AffineGrid", affine_grid),
+    ("onnx.GridSample", grid_sample),
+    ("resize", resize),
+    ("onnx.Upsample", resize),
 ];
 
 /// Before version 11 there are factors only, and one kind of coordinates.
@@ -25,8 +25,7 @@ fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
     let (places, nearest) = match is_old(node) {
         true => ("asymmetric", "floor"),
         false => (
-            node.attributes
-                .string_or("coordinate_transformation_mode", "half_pixel")?,
+            node.attributes.string_or("coordinates", "half_pixel")?,
             node.attributes
                 .string_or("nearest_mode", "round_prefer_floor")?,
         ),
@@ -44,7 +43,7 @@ fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
         "align_corners" => Places::AlignCorners,
         "asymmetric" | "tf_half_pixel_for_nn" => Places::Asymmetric,
         "tf_crop_and_resize" => Places::CropAndResize,
-        other => return Err(unknown("coordinate_transformation_mode", other)),
+        other => return Err(unknown("coordinates", other)),
     };
     let rounding = match nearest {
         "round_prefer_floor" => Rounding::HalfDown,
@@ -107,9 +106,7 @@ fn dimensions(node: &Node<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
         let roi = node.inputs.numbers(1)?;
         if roi.len() != 2 * axes.len() {
             // It counts for one kind of coordinates only.
-            let places = node
-                .attributes
-                .string_or("coordinate_transformation_mode", "half_pixel")?;
+            let places = node.attributes.string_or("coordinates", "half_pixel")?;
             if places == "tf_crop_and_resize" {
                 return Err(node.inputs.error(
                     1,

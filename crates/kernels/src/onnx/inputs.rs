@@ -38,6 +38,32 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// The last operand, whatever it is.
+    pub(super) fn last(&self) -> Option<&'a AnyAsyncValue> {
+        self.operands.last()
+    }
+
+    /// All operands but the last.
+    pub(super) fn without_last(self) -> Inputs<'a> {
+        let operands = self.operands.split_last().map_or(&[][..], |(_, rest)| rest);
+        Inputs { operands, ..self }
+    }
+
+    /// All operands, with others in the place of those that are left out.
+    pub(super) fn or(&self, others: &[AnyAsyncValue]) -> Vec<AnyAsyncValue> {
+        let at = |index| self.any(index).or_else(|| others.get(index));
+        let none = || AnyAsyncValue::new(NoValue);
+        let n = self.len().max(others.len());
+        (0..n)
+            .map(|index| at(index).cloned().unwrap_or_else(none))
+            .collect()
+    }
+
+    /// Other operands of the same operation.
+    pub(super) fn of(self, operands: &'a [AnyAsyncValue]) -> Inputs<'a> {
+        Inputs { operands, ..self }
+    }
+
     /// How many there are, with those that are left out before the last.
     pub fn len(&self) -> usize {
         self.operands.len()

@@ -7,7 +7,7 @@ use tfrt_tensor::{DenseHostTensor, Dims};
 use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("NegativeLogLikelihoodLoss", |node| {
+    ("onnx.NegativeLogLikelihoodLoss", |node| {
         let x = node.inputs.dense(0)?;
         Ok(Outputs::from(likelihood(
             node,
@@ -15,7 +15,7 @@ pub(super) const OPERATIONS: &Operations = &[
             &logarithms(node, x, false)?,
         )?))
     }),
-    ("SoftmaxCrossEntropyLoss", |node| {
+    ("onnx.SoftmaxCrossEntropyLoss", |node| {
         let x = node.inputs.dense(0)?;
         let logarithms = logarithms(node, x, true)?;
         let outputs = Outputs::from(likelihood(node, x, &logarithms)?);

@@ -17,12 +17,12 @@ use super::{Node, Operations, Outputs};
 mod einsum;
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Det", determinant),
-    ("Einsum", einsum::einsum),
-    ("Gemm", gemm),
-    ("MatMul", product),
-    ("MatMulInteger", integers),
-    ("QLinearMatMul", quantized),
+    ("onnx.Det", determinant),
+    ("onnx.Einsum", einsum::einsum),
+    ("onnx.Gemm", gemm),
+    ("dot", product),
+    ("onnx.MatMulInteger", integers),
+    ("onnx.QLinearMatMul", quantized),
 ];
 
 /// The factors of a product with two dimensions or more, and what the result looks like then and without those

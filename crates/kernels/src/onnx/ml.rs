@@ -1,6 +1,6 @@
 //! The domain `ai.onnx.ml`: labels, limits, and what was learned.
 //!
-//! What has its numbers in attributes, such as trees, is read once, when a model is opened ([`learned`]).
+//! What has all it knows in attributes, such as trees, is read once, when a model is opened ([`PREPARE`]).
 
 use tfrt_host::Error;
 use tfrt_tensor::Element;
@@ -8,11 +8,11 @@ use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::math::parallel;
 
 use super::dispatch::with_real;
+use super::prepare::{MakeState, PrepareRow};
 use super::{Node, Operations, Outputs};
 
 mod encoder;
 mod labels;
-mod learned;
 mod linear;
 mod maps;
 mod rows;
@@ -20,14 +20,35 @@ mod transform;
 mod trees;
 mod vectors;
 
-pub(super) use learned::register;
-
 pub(super) const OPERATIONS: &Operations = &[
-    ("ml.Binarizer", binarizer),
-    ("ml.CategoryMapper", encoder::category_mapper),
-    ("ml.LabelEncoder", encoder::label_encoder),
-    ("ml.OneHotEncoder", encoder::one_hot_encoder),
+    ("onnx.ml.Binarizer", binarizer),
+    ("onnx.ml.CategoryMapper", encoder::category_mapper),
+    ("onnx.ml.LabelEncoder", encoder::label_encoder),
+    ("onnx.ml.OneHotEncoder", encoder::one_hot_encoder),
 ];
+
+/// Operators that are read once.
+pub(super) const PREPARE: &[PrepareRow] = &[
+    read("onnx.ml.CastMap", maps::cast_map),
+    read("onnx.ml.DictVectorizer", maps::dict_vectorizer),
+    read("onnx.ml.LinearClassifier", linear::classifier),
+    read("onnx.ml.SVMClassifier", vectors::classifier),
+    read("onnx.ml.SVMRegressor", vectors::regressor),
+    read("onnx.ml.TreeEnsemble", trees::ensemble),
+    read("onnx.ml.TreeEnsembleClassifier", trees::classifier),
+    read("onnx.ml.TreeEnsembleRegressor", trees::regressor),
+    read("onnx.ml.ZipMap", maps::zip_map),
+];
+
+const fn read(op: &'static str, make: MakeState) -> PrepareRow {
+    PrepareRow {
+        op,
+        inputs: &[],
+        takes_attributes: true,
+        make,
+        restore: None,
+    }
+}
 
 /// `ml.Binarizer(x)`, attribute `threshold`: 1 where the element is above it, else 0.
 fn binarizer(node: &Node<'_>) -> Result<Outputs, Error> {

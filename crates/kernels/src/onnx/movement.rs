@@ -12,19 +12,19 @@ use super::carried::{Carried, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("CenterCropPad", center_crop_pad),
-    ("Concat", concat),
-    ("DepthToSpace", depth_to_space),
-    ("Expand", expand),
-    ("Pad", pad),
-    ("ReverseSequence", reverse_sequence),
-    ("Slice", slice),
-    ("SpaceToDepth", space_to_depth),
-    ("Split", split),
-    ("TensorScatter", tensor_scatter),
-    ("Tile", tile),
-    ("Transpose", transpose),
-    ("Trilu", trilu),
+    ("onnx.CenterCropPad", center_crop_pad),
+    ("concat", concat),
+    ("onnx.DepthToSpace", depth_to_space),
+    ("broadcast", expand),
+    ("pad", pad),
+    ("onnx.ReverseSequence", reverse_sequence),
+    ("slice", slice),
+    ("onnx.SpaceToDepth", space_to_depth),
+    ("split", split),
+    ("onnx.TensorScatter", tensor_scatter),
+    ("tile", tile),
+    ("transpose", transpose),
+    ("onnx.Trilu", trilu),
 ];
 
 /// `Transpose(x)`, attribute `perm`: all dimensions turned around if it is not stated.
@@ -91,7 +91,7 @@ impl Node<'_> {
     }
 }
 
-/// `Split(x, split)`, attributes `axis`, `num_outputs`: parts of these extents, or as many as results, which are equal
+/// `split(x, sizes)`, attributes `axis`, `n`: parts of these extents, or as many as results, which are equal
 /// but for the last.
 fn split(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
@@ -99,10 +99,10 @@ fn split(node: &Node<'_>) -> Result<Outputs, Error> {
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
     let parts = match node.inputs.optional_integers(1)? {
         Some(parts) => sizes(node, &parts)?,
-        None => match node.attributes.integers("split")? {
+        None => match node.attributes.integers("sizes")? {
             Some(parts) => sizes(node, parts)?,
             None => {
-                let n_parts = node.attributes.size_or("num_outputs", node.n_results)?;
+                let n_parts = node.attributes.size_or("n", node.n_results)?;
                 even_parts(node, found[axis], n_parts)?
             }
         },

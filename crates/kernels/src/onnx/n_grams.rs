@@ -8,7 +8,7 @@ use tfrt_tensor::{DType, Dims, Tensor};
 
 use super::{Node, Operations, Outputs};
 
-pub(super) const OPERATIONS: &Operations = &[("TfIdfVectorizer", tf_idf_vectorizer)];
+pub(super) const OPERATIONS: &Operations = &[("onnx.TfIdfVectorizer", tf_idf_vectorizer)];
 
 /// What is made of counts.
 enum Mode {

@@ -16,26 +16,32 @@ use super::{Node, Operations, Outputs, with_floating};
 mod twister;
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("BatchNormalization", batch),
-    ("Dropout", dropout),
-    ("GroupNormalization", group),
-    ("InstanceNormalization", instance),
-    ("LRN", neighbours),
-    ("LayerNormalization", |node| rows(node, RowNorm::Variance)),
-    ("LpNormalization", norm),
-    ("MeanVarianceNormalization", mean_variance),
-    ("RMSNormalization", |node| {
-        rows(node, RowNorm::RootMeanSquare)
-    }),
+    ("onnx.Dropout", dropout),
+    ("lrn", neighbours),
+    ("onnx.LpNormalization", norm),
+    ("onnx.MeanVarianceNormalization", mean_variance),
+    ("norm", normalize),
 ];
 
-/// `BatchNormalization`: by statistics that are given, or in training by those of the batch.
+/// `norm`: by the statistics that `kind` names.
+fn normalize(node: &Node<'_>) -> Result<Outputs, Error> {
+    match node.kind()? {
+        "batch" => batch(node),
+        "instance" => instance(node),
+        "group" => group(node),
+        "layer" => rows(node, RowNorm::Variance),
+        "rms" => rows(node, RowNorm::RootMeanSquare),
+        other => Err(node.unknown_kind(other, "batch, instance, group, layer or rms")),
+    }
+}
+
+/// `batch`: by statistics that are given, or in training by those of the batch.
 fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let epsilon = f64::from(node.attributes.float_or("epsilon", 1e-5)?);
     let momentum = f64::from(node.attributes.float_or("momentum", 0.9)?);
-    let is_training = node.attributes.flag("training_mode", false)?;
+    let is_training = node.attributes.flag("training", false)?;
     let lists = [1, 2, 3, 4].map(|index| node.inputs.numbers(index));
     let [scale, shift, mean, variance] = lists;
     let (scale, shift, mean, variance) = (scale?, shift?, mean?, variance?);
@@ -88,7 +94,7 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs.and_tensor(mean).and_tensor(variance))
 }
 
-/// `LayerNormalization` and `RMSNormalization`: all dimensions from `axis` on are a row.
+/// `layer` and `rms`: all dimensions from `axis` on are a row.
 fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
@@ -164,14 +170,14 @@ fn instance(node: &Node<'_>) -> Result<Outputs, Error> {
     )
 }
 
-/// `GroupNormalization`: before version 21 scales are those of groups, since then those of channels.
+/// `group`: before version 21 scales are those of groups, since then those of channels.
 fn group(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.n_elements() == 0 {
         // Its channels may be any number, and scales of groups are not to be repeated as often.
         return Ok(x.clone().into());
     }
-    let n_groups = node.attributes.size_or("num_groups", 0)?;
+    let n_groups = node.attributes.size_or("groups", 0)?;
     let channels = x.shape().extent(1).unwrap_or(1);
     let repeated = |index: usize| -> Result<DenseHostTensor, Error> {
         let list = node.inputs.dense(index)?;

@@ -29,11 +29,10 @@ macro_rules! with_sortable {
 }
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("CumProd", cumulative_product),
-    ("CumSum", cumulative_sum),
-    ("NonZero", non_zero),
-    ("TopK", top_k),
-    ("Unique", unique),
+    ("cumulative", cumulative),
+    ("nonzero", non_zero),
+    ("top_k", top_k),
+    ("unique", unique),
 ];
 
 /// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
@@ -99,21 +98,17 @@ fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
     (chain.clone(), chain)
 }
 
-/// `CumSum(x, axis)`, attributes `exclusive`, `reverse`.
-fn cumulative_sum(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `cumulative(x, axis)`: the sum of all elements up to each along an axis, or the product, as `kind` says.
+fn cumulative(node: &Node<'_>) -> Result<Outputs, Error> {
+    let cumulation_of = match node.kind()? {
+        "sum" => Cumulation::Sum,
+        "prod" => Cumulation::Product,
+        other => return Err(node.unknown_kind(other, "sum or prod")),
+    };
     let (x, axis, order) = cumulation(node)?;
     let out = node.output(x.dtype(), &x.shape().to_dims())?;
     node.inputs.expect(0, Family::Numbers)?;
-    let chain = cumulative_into(node.execution, Cumulation::Sum, x, axis, order, &out)?;
-    Ok(Outputs::later(out, chain))
-}
-
-/// `CumProd(x, axis)`, attributes `exclusive`, `reverse`.
-fn cumulative_product(node: &Node<'_>) -> Result<Outputs, Error> {
-    let (x, axis, order) = cumulation(node)?;
-    let out = node.output(x.dtype(), &x.shape().to_dims())?;
-    node.inputs.expect(0, Family::Numbers)?;
-    let chain = cumulative_into(node.execution, Cumulation::Product, x, axis, order, &out)?;
+    let chain = cumulative_into(node.execution, cumulation_of, x, axis, order, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

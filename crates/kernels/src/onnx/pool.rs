@@ -12,17 +12,22 @@ use tfrt_tensor::{DType, Dims};
 use super::windows::Spatial;
 use super::{Node, Operations, Outputs, with_real};
 
-pub(super) const OPERATIONS: &Operations = &[
-    ("AveragePool", average),
-    ("GlobalAveragePool", |node| {
-        global(node, Some(Pooling::Mean))
-    }),
-    ("GlobalLpPool", |node| global(node, None)),
-    ("GlobalMaxPool", |node| global(node, Some(Pooling::Maximum))),
-    ("LpPool", norm),
-    ("MaxPool", maximum),
-    ("MaxUnpool", unpool),
-];
+pub(super) const OPERATIONS: &Operations = &[("onnx.MaxUnpool", unpool), ("pool", pool)];
+
+/// `pool`: the largest element of each window, or the mean, or a norm, as `kind` says; `whole` for one window over all of
+/// an image.
+fn pool(node: &Node<'_>) -> Result<Outputs, Error> {
+    let is_whole = node.attributes.flag("whole", false)?;
+    match (node.kind()?, is_whole) {
+        ("max", false) => maximum(node),
+        ("max", true) => global(node, Some(Pooling::Maximum)),
+        ("mean", false) => average(node),
+        ("mean", true) => global(node, Some(Pooling::Mean)),
+        ("lp", false) => norm(node),
+        ("lp", true) => global(node, None),
+        (other, _) => Err(node.unknown_kind(other, "max, mean or lp")),
+    }
+}
 
 /// The extents of an image, of which there is one dimension or more behind those of batch and channels.
 pub(super) fn image(node: &Node<'_>) -> Result<Dims, Error> {

@@ -1,7 +1,6 @@
 //! Numbers as integers or small floats with a scale and a zero point.
 
 use tfrt_host::Error;
-use tfrt_ops::names::onnx;
 use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::Casting;
 use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
@@ -11,9 +10,9 @@ use super::dispatch::to_f64;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("DequantizeLinear", dequantize),
-    ("DynamicQuantizeLinear", dynamic),
-    ("QuantizeLinear", quantize),
+    ("dequantize", dequantize),
+    ("onnx.DynamicQuantizeLinear", dynamic),
+    ("quantize", quantize),
 ];
 
 /// The scales and zero points of operands 1 and 2 for a tensor.
@@ -36,22 +35,10 @@ fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.told(&error))
 }
 
-fn typed(node: &Node<'_>, name: &str) -> Result<Option<DType>, Error> {
-    let Some(number) = node.attributes.integer(name)?.filter(|number| *number != 0) else {
-        return Ok(None);
-    };
-    let dtype = onnx::dtype(number);
-    let dtype = dtype.ok_or_else(|| {
-        node.attributes
-            .error(name, format_args!("is no known type: {number}"))
-    })?;
-    Ok(Some(dtype))
-}
-
 fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let zero = node.inputs.optional_dense(2)?.map(DenseHostTensor::dtype);
-    let asked = typed(node, "output_dtype")?;
+    let asked = node.attributes.dtype("to")?;
     if let (Some(zero), Some(asked)) = (zero, asked)
         && zero != asked
     {
@@ -61,7 +48,7 @@ fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
         ));
     }
     let dtype = zero.or(asked).unwrap_or(DType::Ui8);
-    let precision = match typed(node, "precision")? {
+    let precision = match node.attributes.dtype("precision")? {
         Some(precision) => precision,
         // A quotient of two types is of the wider one.
         None if x.dtype() == node.inputs.dense(1)?.dtype() => x.dtype(),
@@ -94,7 +81,7 @@ fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
             .inputs
             .error(2, format_args!("is of {found}, operand 0 of {wanted}")));
     }
-    let asked = typed(node, "output_dtype")?;
+    let asked = node.attributes.dtype("to")?;
     let dtype = asked.unwrap_or(node.inputs.dense(1)?.dtype());
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = dequantize_into(node.execution, scaling(node, x)?, x, &out)

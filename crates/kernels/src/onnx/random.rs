@@ -14,18 +14,18 @@ use super::movement::sizes;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Bernoulli", bernoulli),
-    ("Multinomial", multinomial),
-    ("RandomNormal", |node| {
+    ("onnx.Bernoulli", bernoulli),
+    ("onnx.Multinomial", multinomial),
+    ("onnx.RandomNormal", |node| {
         normal(node, shape_attribute(node)?, DType::F32)
     }),
-    ("RandomNormalLike", |node| {
+    ("onnx.RandomNormalLike", |node| {
         normal(node, shape_of_input(node)?, type_of_input(node)?)
     }),
-    ("RandomUniform", |node| {
+    ("onnx.RandomUniform", |node| {
         uniform(node, shape_attribute(node)?, DType::F32)
     }),
-    ("RandomUniformLike", |node| {
+    ("onnx.RandomUniformLike", |node| {
         uniform(node, shape_of_input(node)?, type_of_input(node)?)
     }),
 ];
@@ -79,7 +79,7 @@ fn made(
     dtype: DType,
     number: impl Fn(u64) -> f64 + Send + Sync + 'static,
 ) -> Result<Outputs, Error> {
-    let dtype = node.dtype("dtype")?.unwrap_or(dtype);
+    let dtype = node.attributes.dtype("dtype")?.unwrap_or(dtype);
     let chain_of = |out: &_| {
         with_floating!(dtype, T => fill::<T>(node, out, move |place| T::from_f64(number(place as u64))),
             else Err(node.error(format_args!("random numbers are floats, found {dtype}"))))
@@ -93,7 +93,7 @@ fn made(
 fn bernoulli(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let limits = node.inputs.numbers(0)?;
-    let dtype = node.dtype("dtype")?.unwrap_or(x.dtype());
+    let dtype = node.attributes.dtype("dtype")?.unwrap_or(x.dtype());
     let out = node.output(dtype, &x.shape().to_dims())?;
     let source = source(node)?;
     let is_one = move |place: usize| source.uniform(place as u64) < limits[place];
@@ -117,7 +117,7 @@ fn multinomial(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let logarithms = node.inputs.numbers(0)?;
     let n_samples = node.attributes.size_or("sample_size", 1)?;
-    let dtype = node.dtype("dtype")?.unwrap_or(DType::I32);
+    let dtype = node.attributes.dtype("dtype")?.unwrap_or(DType::I32);
     let source = source(node)?;
     let sums = cumulated(&logarithms, n_classes);
     let drawn = move |place: usize| {

@@ -10,26 +10,27 @@ use super::cast::converted;
 use super::outputs::IntoValue;
 use super::{Node, Operations, Outputs, with_real};
 
-pub(super) const OPERATIONS: &Operations = &[
-    ("ArgMax", |node| position(node, true)),
-    ("ArgMin", |node| position(node, false)),
-    ("ReduceL1", |node| {
-        of_dimensions(node, Reduction::SumOfSizes)
-    }),
-    ("ReduceL2", |node| through_f64(node, Reduction::Norm)),
-    ("ReduceLogSum", |node| through_f64(node, Reduction::LogSum)),
-    ("ReduceLogSumExp", |node| {
-        through_f64(node, Reduction::LogSumExp)
-    }),
-    ("ReduceMax", |node| extremum::<true>(node)),
-    ("ReduceMean", |node| of_dimensions(node, Reduction::Mean)),
-    ("ReduceMin", |node| extremum::<false>(node)),
-    ("ReduceProd", |node| of_dimensions(node, Reduction::Product)),
-    ("ReduceSum", |node| of_dimensions(node, Reduction::Sum)),
-    ("ReduceSumSquare", |node| {
-        of_dimensions(node, Reduction::SumOfSquares)
-    }),
-];
+pub(super) const OPERATIONS: &Operations = &[("arg", position), ("reduce", reduce)];
+
+/// `reduce`: to one element along the axes, as `kind` says.
+fn reduce(node: &Node<'_>) -> Result<Outputs, Error> {
+    match node.kind()? {
+        "sum" => of_dimensions(node, Reduction::Sum),
+        "mean" => of_dimensions(node, Reduction::Mean),
+        "prod" => of_dimensions(node, Reduction::Product),
+        "max" => extremum::<true>(node),
+        "min" => extremum::<false>(node),
+        "l1" => of_dimensions(node, Reduction::SumOfSizes),
+        "l2" => through_f64(node, Reduction::Norm),
+        "log_sum" => through_f64(node, Reduction::LogSum),
+        "log_sum_exp" => through_f64(node, Reduction::LogSumExp),
+        "sum_square" => of_dimensions(node, Reduction::SumOfSquares),
+        other => {
+            let kinds = "sum, mean, prod, max, min, l1, l2, log_sum, log_sum_exp or sum_square";
+            Err(node.unknown_kind(other, kinds))
+        }
+    }
+}
 
 /// Which dimensions go, and what is left.
 struct Shape {
@@ -42,7 +43,7 @@ struct Shape {
 
 impl Shape {
     /// Dimensions are an operand, or before that an attribute; without them all go, or with
-    /// `noop_with_empty_axes` none.
+    /// `none_if_empty` none.
     fn of(node: &Node<'_>, extents: &[usize]) -> Result<Shape, Error> {
         let axes = match node.attributes.integers("axes")? {
             Some(axes) => axes.to_vec(),
@@ -55,10 +56,10 @@ impl Shape {
                 dimensions.push(dimension);
             }
         }
-        if dimensions.is_empty() && !node.attributes.flag("noop_with_empty_axes", false)? {
+        if dimensions.is_empty() && !node.attributes.flag("none_if_empty", false)? {
             dimensions.extend(0..extents.len());
         }
-        let keeps = node.attributes.flag("keepdims", true)?;
+        let keeps = node.attributes.flag("keep", true)?;
         let mut output = Dims::new();
         let mut n_reduced = 1_usize;
         for (dimension, extent) in extents.iter().enumerate() {
@@ -158,8 +159,13 @@ fn seen_as(x: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> 
     )
 }
 
-/// `ArgMax` and `ArgMin`
-fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
+/// `arg`: the position of the largest element along an axis, or of the smallest, as `kind` says.
+fn position(node: &Node<'_>) -> Result<Outputs, Error> {
+    let extremum = match node.kind()? {
+        "max" => Extremum::Greatest,
+        "min" => Extremum::Least,
+        other => return Err(node.unknown_kind(other, "max or min")),
+    };
     let x = node.inputs.dense(0)?;
     let extents = x.shape().to_dims();
     if extents.is_empty() {
@@ -167,8 +173,8 @@ fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
         return Ok(node.tensor_of(&[], &[0_i64])?.into());
     }
     let dimension = node.axis(node.attributes.integer_or("axis", 0)?, extents.len())?;
-    let keeps = node.attributes.flag("keepdims", true)?;
-    let takes_last = node.attributes.flag("select_last_index", false)?;
+    let keeps = node.attributes.flag("keep", true)?;
+    let takes_last = node.attributes.flag("last", false)?;
     let ties = if takes_last { Ties::Last } else { Ties::First };
     let mut output = extents;
     match keeps {
@@ -177,10 +183,6 @@ fn position(node: &Node<'_>, is_largest: bool) -> Result<Outputs, Error> {
     }
     let out = node.output(DType::I64, &output)?;
     node.inputs.expect(0, Family::Reals)?;
-    let extremum = match is_largest {
-        true => Extremum::Greatest,
-        false => Extremum::Least,
-    };
     let chain = positions_into(node.execution, extremum, x, dimension, ties, &out);
     let chain = chain.map_err(|error| node.told(&error))?;
     Ok(Outputs::later(out, chain))

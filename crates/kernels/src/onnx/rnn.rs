@@ -5,19 +5,35 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::recurrent::{Cell, Gate, Layer};
 use tfrt_tensor::{DType, DenseHostTensor};
 
+use super::prepare::State as _;
 use super::{Node, Operations, Outputs, with_floating};
 
-pub(super) const OPERATIONS: &Operations = &[
-    ("GRU", |node| {
-        let resets_late = node.attributes.flag("linear_before_reset", false)?;
-        run(node, Cell::Gru { resets_late })
-    }),
-    ("LSTM", |node| {
-        let couples = node.attributes.flag("input_forget", false)?;
-        run(node, Cell::Lstm { couples })
-    }),
-    ("RNN", |node| run(node, Cell::Plain)),
-];
+mod packed;
+
+pub(super) use packed::PREPARE;
+
+pub(super) const OPERATIONS: &Operations = &[("rnn", recurrent)];
+
+/// `rnn`: a recurrent layer of cells of a `kind`.
+fn recurrent(node: &Node<'_>) -> Result<Outputs, Error> {
+    match packed::pack(node)? {
+        Some(layers) => layers.run(node),
+        None => run(node, cell(node)?),
+    }
+}
+
+fn cell(node: &Node<'_>) -> Result<Cell, Error> {
+    match node.kind()? {
+        "rnn" => Ok(Cell::Plain),
+        "gru" => Ok(Cell::Gru {
+            resets_late: node.attributes.flag("linear_before_reset", false)?,
+        }),
+        "lstm" => Ok(Cell::Lstm {
+            couples: node.attributes.flag("input_forget", false)?,
+        }),
+        other => Err(node.unknown_kind(other, "rnn, gru or lstm")),
+    }
+}
 
 /// The functions of all directions, one behind the other, with their parameters where they have some.
 fn gates(node: &Node<'_>, cell: Cell, n_directions: usize) -> Result<Vec<[Gate; 3]>, Error> {
@@ -97,22 +113,16 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(node: &Node<'_>) -> Result<Sizes, Error> {
-        let (x, r) = (node.inputs.extents(0, 3)?, node.inputs.extents(2, 3)?);
+    /// The sizes of a layer whose weights of states have these extents.
+    fn of(node: &Node<'_>, r: [usize; 3]) -> Result<Sizes, Error> {
+        let x = node.inputs.extents(0, 3)?;
         let is_batch_first = node.attributes.flag("layout", false)?;
         let (length, batch) = if is_batch_first {
             (x[1], x[0])
         } else {
             (x[0], x[1])
         };
-        let n_directions = match node.attributes.string_or("direction", "forward")? {
-            "forward" | "reverse" => 1,
-            "bidirectional" => 2,
-            other => {
-                let message = format_args!("is not recognized: '{}'", other.escape_debug());
-                return Err(node.attributes.error("direction", message));
-            }
-        };
+        let n_directions = n_directions(node)?;
         if r[0] != n_directions {
             return Err(node.inputs.error(
                 2,
@@ -168,6 +178,23 @@ impl Sizes {
     }
 }
 
+/// How many directions the attributes ask for.
+fn n_directions(node: &Node<'_>) -> Result<usize, Error> {
+    match node.attributes.string_or("direction", "forward")? {
+        "forward" | "reverse" => Ok(1),
+        "bidirectional" => Ok(2),
+        other => {
+            let message = format_args!("is not recognized: '{}'", other.escape_debug());
+            Err(node.attributes.error("direction", message))
+        }
+    }
+}
+
+/// What gates see is within this of 0.
+fn clip(node: &Node<'_>) -> Result<Option<f32>, Error> {
+    Ok(node.attributes.float("clip")?.filter(|clip| *clip > 0.0))
+}
+
 /// Numbers of an operand, of which there are so many in each direction; nothing if it is left out.
 fn list(node: &Node<'_>, index: usize, n_directions: usize) -> Result<(Vec<f64>, usize), Error> {
     if !node.inputs.has(index) {
@@ -179,7 +206,8 @@ fn list(node: &Node<'_>, index: usize, n_directions: usize) -> Result<(Vec<f64>,
 }
 
 fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
-    let sizes = Sizes::of(node)?;
+    let r = node.inputs.extents(2, 3)?;
+    let sizes = Sizes::of(node, [r[0], r[1], r[2]])?;
     let gates = gates(node, cell, sizes.n_directions)?;
     let is_reverse = node.attributes.string_or("direction", "forward")? == "reverse";
     let x = node.inputs.numbers(0)?;
@@ -223,11 +251,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
         let layer = Layer {
             cell,
             gates: gates[direction],
-            clip: node
-                .attributes
-                .float("clip")?
-                .map(f64::from)
-                .filter(|clip| *clip > 0.0),
+            clip: clip(node)?.map(f64::from),
             n_inputs: sizes.n_inputs,
             n_hidden: n,
             w: &w[direction * w_len..][..w_len],

@@ -1,83 +1,253 @@
-//! Kernels of ONNX as kernels of rows: called with tensors, not by a program.
+//! What runs each row of the table of operations on the processor, in programs and for eager calls.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use tfrt_host::{DeviceKind, Error};
-use tfrt_ops::names::{Name, NameAttr, onnx};
-use tfrt_ops::{AttrSource, AttrValue, Attrs, OpDef};
-use tfrt_tensor::op::{OpCall, OpKernel, OpResults};
+use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
+use tfrt_host::{DeviceKind, Error, ExecutionContext};
+use tfrt_ops::names::{Name, onnx};
+use tfrt_ops::{AttrKind, AttrValue, OpDef, Traits};
+use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
+use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
 use super::attributes::Stated;
-use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation};
+use super::elementwise::{of_one, of_two, with_parameters};
+use super::prepare::{self, Form, PrepareRow};
+use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation, Outputs, activation};
 
-static BY_NAME: LazyLock<HashMap<&'static str, (&'static str, Operation)>> = LazyLock::new(|| {
-    let all = OPERATIONS.iter().copied().flatten();
-    all.map(|(name, operation)| (*name, (*name, *operation)))
+/// What calculates the results of a row.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// A function of the whole node.
+    Own(Operation),
+    Unary(UnaryFunction),
+    Binary(BinaryFunction),
+    /// A function whose parameters are the row's attributes, in their order.
+    Parametric(ParametricFunction),
+    /// A state that is made of the attributes, and runs.
+    Prepared(&'static PrepareRow),
+}
+
+/// A row with what runs it.
+#[derive(Clone, Copy, Debug)]
+struct Kernel {
+    op: &'static OpDef,
+    body: Body,
+}
+
+static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
+    let own: HashMap<&str, Body> = OPERATIONS
+        .iter()
+        .copied()
+        .flatten()
+        .map(|(name, operation)| (*name, Body::Own(*operation)))
+        .chain(
+            activation::FUNCTIONS
+                .iter()
+                .map(|(name, function)| (*name, Body::Parametric(*function))),
+        )
+        .collect();
+    tfrt_ops::all()
+        .filter_map(|op| {
+            let prepared = || prepare::find(op.name).map(Body::Prepared);
+            let body = own.get(op.name).copied().or_else(prepared);
+            let body = body.or_else(|| pointwise(op))?;
+            Some((op.name, Kernel { op, body }))
+        })
         .collect()
 });
 
-/// Returns what runs a row on the processor, if there is a kernel for some of its kinds.
-pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
-    let is_there = match op.name.strip_prefix("onnx.") {
-        Some(name) => BY_NAME.contains_key(name),
-        None => onnx::NAMES
-            .iter()
-            .any(|name| name.row == op.name && BY_NAME.contains_key(name.name)),
+/// Returns the function that a pointwise row is, if it is one of that name.
+fn pointwise(op: &OpDef) -> Option<Body> {
+    if !op.is(Traits::POINTWISE) {
+        return None;
+    }
+    let has_parameters = op.attrs.iter().any(|attr| attr.kind == AttrKind::Float);
+    match has_parameters {
+        true => ParametricFunction::from_name(op.name).map(Body::Parametric),
+        false => UnaryFunction::from_name(op.name)
+            .map(Body::Unary)
+            .or_else(|| BinaryFunction::from_name(op.name).map(Body::Binary)),
+    }
+}
+
+impl Kernel {
+    /// Runs a node. What was prepared is the last operand, if anything was.
+    fn run(self, node: &Node<'_>) -> Result<Outputs, Error> {
+        let prepared = node.inputs.last().and_then(|value| value.get::<Prepared>());
+        match prepared {
+            None => self.run_plain(node),
+            Some(prepared) => {
+                let inputs = node.inputs.without_last();
+                self.run_prepared(&Node { inputs, ..*node }, prepared)
+            }
+        }
+    }
+
+    fn run_prepared(self, node: &Node<'_>, prepared: &Prepared) -> Result<Outputs, Error> {
+        let inputs = node.inputs;
+        match prepare::form(self.op.name, prepared)? {
+            Form::State(state) => state.clone().run(node),
+            Form::Constants(constants) => {
+                let all = inputs.or(constants);
+                let inputs = inputs.of(&all);
+                self.run_plain(&Node { inputs, ..*node })
+            }
+        }
+    }
+
+    fn run_call(self, node: &Node<'_>, call: &OpCall<'_>) -> Result<OpResults, Error> {
+        let outputs = match call.prepared {
+            None => self.run_plain(node),
+            Some(prepared) => self.run_prepared(node, prepared),
+        };
+        Ok(outputs?.into_results(node)?.0.into_iter().collect())
+    }
+
+    fn run_plain(self, node: &Node<'_>) -> Result<Outputs, Error> {
+        match self.body {
+            Body::Prepared(row) => {
+                let state = (row.make)(node)?;
+                let state = state.ok_or_else(|| node.error("nothing was prepared"))?;
+                state.run(node)
+            }
+            Body::Own(operation) => operation(node),
+            Body::Unary(function) => of_one(node, function),
+            Body::Binary(function) => of_two(node, function),
+            Body::Parametric(function) => {
+                let mut parameters = [0.0; 2];
+                let attrs = self.op.attrs.iter();
+                for (parameter, attr) in parameters.iter_mut().zip(attrs) {
+                    *parameter = node.attributes.number_of(attr)?;
+                }
+                with_parameters(node, function, parameters)
+            }
+        }
+    }
+}
+
+/// Adds a kernel for each row: `cpu.graph.softmax`, `cpu.onnx.NonMaxSuppression`; and for each of ONNX's operations that is
+/// a row in its newest form alone one for older forms: `cpu.onnx.Softmax`.
+pub(super) fn register(registry: &mut KernelRegistry) {
+    for kernel in KERNELS.values() {
+        add(registry, *kernel);
+    }
+    for name in onnx::NAMES.iter().filter(|name| name.has_other_forms()) {
+        if let Some(kernel) = KERNELS.get(name.row) {
+            add_older(registry, *kernel, name);
+        }
+    }
+}
+
+/// Adds the kernel of a row: attributes are those of the row, or of the newest version of ONNX.
+///
+/// A library operation of ONNX states the version that it is of.
+fn add(registry: &mut KernelRegistry, kernel: Kernel) {
+    let name = kernel.op.name;
+    if kernel.op.dialect() == "onnx" {
+        return add_versioned(registry, kernel, format!("cpu.{name}"), name, &[]);
+    }
+    let run = move |operands: Rest,
+                    attributes: Attr<AttributeView<'_>>,
+                    n_results: ResultCount,
+                    execution: &ExecutionContext|
+          -> Result<Results, Error> {
+        let attributes = Attributes::new(name, *attributes)?;
+        let beside = Beside::new(name, execution);
+        let node = Node {
+            name,
+            inputs: Inputs::new(name, &operands, &beside),
+            attributes,
+            opset: onnx::NEWEST,
+            n_results: n_results.0,
+            execution,
+            beside: &beside,
+        };
+        kernel.run(&node)?.into_results(&node)
     };
-    is_there.then_some(OpKernel {
-        op: op.name,
+    registry.add(&format!("cpu.graph.{name}"), run);
+}
+
+/// Adds the kernel of older forms of an operation of ONNX.
+fn add_older(registry: &mut KernelRegistry, kernel: Kernel, name: &'static Name) {
+    let kernel_name = format!("cpu.onnx.{}", name.name);
+    add_versioned(registry, kernel, kernel_name, name.name, name.attrs);
+}
+
+fn add_versioned(
+    registry: &mut KernelRegistry,
+    kernel: Kernel,
+    kernel_name: String,
+    name: &'static str,
+    names: &'static [tfrt_ops::names::NameAttr],
+) {
+    let name = short(name);
+    let run = move |operands: Rest,
+                    attributes: Attr<AttributeView<'_>>,
+                    opset: Attr<i64>,
+                    n_results: ResultCount,
+                    execution: &ExecutionContext|
+          -> Result<Results, Error> {
+        let attributes = Attributes::new(name, *attributes)?.named(names);
+        let beside = Beside::new(name, execution);
+        let node = Node {
+            name,
+            inputs: Inputs::new(name, &operands, &beside),
+            attributes,
+            opset: *opset,
+            n_results: n_results.0,
+            execution,
+            beside: &beside,
+        };
+        kernel.run(&node)?.into_results(&node)
+    };
+    registry.add(&kernel_name, run);
+}
+
+/// Returns what runs a row on the processor, if anything does.
+pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
+    KERNELS.get(op.name).map(|kernel| OpKernel {
+        op: kernel.op.name,
         device: DeviceKind::CPU,
-        run,
+        prepare: prepare::find(op.name).map(|row| Prepare {
+            inputs: row.inputs,
+            takes_attributes: row.takes_attributes,
+            make: |call| with_node(call, |node| found(call)?.prepare(node)),
+        }),
+        run: |call| with_node(call, |node| kernel_for(call)?.run_call(node, call)),
     })
 }
 
-/// Attributes with the defaults of the row, so that fixed ones of names are found.
-struct Defaulted<'a>(Attrs<'a>);
-
-impl AttrSource for Defaulted<'_> {
-    fn get(&self, name: &str) -> Option<AttrValue<'_>> {
-        self.0.get(name)
-    }
+fn kernel_for(call: &OpCall<'_>) -> Result<Kernel, Error> {
+    let name = call.op.name;
+    let kernel = KERNELS.get(name).copied();
+    kernel.ok_or_else(|| Error::not_found(format!("{name}: no kernel runs it")))
 }
 
-fn run(call: &OpCall<'_>) -> Result<OpResults, Error> {
-    let op = call.op;
-    let none = || {
-        Error::not_found(format!(
-            "{}: no kernel runs it with these attributes",
-            op.name
-        ))
-    };
-    let (name, renamed): (&str, &[NameAttr]) = match op.name.strip_prefix("onnx.") {
-        Some(name) => (name, &[]),
-        None => {
-            let found: Option<&Name> = onnx::of_row(op, &Defaulted(call.attrs));
-            found.map(|name| (name.name, name.attrs)).ok_or_else(none)?
-        }
-    };
-    let (name, operation) = *BY_NAME.get(name).ok_or_else(none)?;
+fn found(call: &OpCall<'_>) -> Result<&'static PrepareRow, Error> {
+    let name = call.op.name;
+    prepare::find(name)
+        .ok_or_else(|| Error::not_found(format!("{name}: nothing is prepared of it")))
+}
+
+/// Makes a node of a call.
+fn with_node<R>(
+    call: &OpCall<'_>,
+    then: impl FnOnce(&Node<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let name = short(call.op.name);
     let mut list = Vec::new();
-    for def in op.attrs {
-        let own = renamed.iter().find(|attr| attr.row() == def.name);
-        let name = match own {
-            None => def.name,
-            Some(attr) => match attr.source() {
-                Some(source) => source,
-                // The name says it.
-                None => continue,
-            },
-        };
+    for def in call.op.attrs {
         if let Some(value) = call.attrs.stated(def.name) {
             let value = stated(value).ok_or_else(|| {
-                let message = format!("{}: attribute '{}' can't be stated here", op.name, def.name);
+                let message = format!("{name}: attribute '{}' can't be stated here", def.name);
                 Error::invalid_argument(message)
             })?;
-            list.push((name, value));
+            list.push((def.name, value));
         }
     }
     let beside = Beside::new(name, call.execution);
-    let node = Node {
+    then(&Node {
         name,
         inputs: Inputs::new(name, call.inputs, &beside),
         attributes: Attributes::stated(name, &list),
@@ -85,9 +255,12 @@ fn run(call: &OpCall<'_>) -> Result<OpResults, Error> {
         n_results: call.n_results,
         execution: call.execution,
         beside: &beside,
-    };
-    let results = operation(&node)?.into_results(&node)?;
-    Ok(results.0.into_iter().collect())
+    })
+}
+
+/// Returns what messages call a row: without the dialect.
+pub(super) fn short(name: &'static str) -> &'static str {
+    name.strip_prefix("onnx.").unwrap_or(name)
 }
 
 fn stated(value: AttrValue<'_>) -> Option<Stated> {
@@ -99,7 +272,7 @@ fn stated(value: AttrValue<'_>) -> Option<Stated> {
         )]
         AttrValue::Float(value) => Stated::Float(value as f32),
         AttrValue::Bytes(bytes) => Stated::Text(bytes.to_vec()),
-        AttrValue::Type(dtype) => Stated::Integer(onnx::number(dtype)?),
+        AttrValue::Type(dtype) => Stated::Type(dtype),
         AttrValue::Ints(list) => Stated::Integers(list.into_owned()),
         #[expect(
             clippy::cast_possible_truncation,

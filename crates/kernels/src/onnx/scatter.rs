@@ -9,9 +9,9 @@ use super::carried::Carried;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Scatter", scatter_elements),
-    ("ScatterElements", scatter_elements),
-    ("ScatterND", scatter_nd),
+    ("onnx.Scatter", scatter_elements),
+    ("scatter", scatter_elements),
+    ("scatter_nd", scatter_nd),
 ];
 
 /// How an element goes together with its update.

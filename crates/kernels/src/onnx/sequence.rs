@@ -10,17 +10,17 @@ use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("ConcatFromSequence", concat_from_sequence),
-    ("Optional", optional),
-    ("OptionalGetElement", optional_get_element),
-    ("OptionalHasElement", optional_has_element),
-    ("SequenceAt", sequence_at),
-    ("SequenceConstruct", sequence_construct),
-    ("SequenceEmpty", sequence_empty),
-    ("SequenceErase", sequence_erase),
-    ("SequenceInsert", sequence_insert),
-    ("SequenceLength", sequence_length),
-    ("SplitToSequence", split_to_sequence),
+    ("onnx.ConcatFromSequence", concat_from_sequence),
+    ("onnx.Optional", optional),
+    ("onnx.OptionalGetElement", optional_get_element),
+    ("onnx.OptionalHasElement", optional_has_element),
+    ("onnx.SequenceAt", sequence_at),
+    ("onnx.SequenceConstruct", sequence_construct),
+    ("onnx.SequenceEmpty", sequence_empty),
+    ("onnx.SequenceErase", sequence_erase),
+    ("onnx.SequenceInsert", sequence_insert),
+    ("onnx.SequenceLength", sequence_length),
+    ("onnx.SplitToSequence", split_to_sequence),
 ];
 
 /// `SequenceConstruct(xs..)`

@@ -7,13 +7,13 @@ use super::carried::{count, extents, reshaped};
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("Flatten", flatten),
-    ("Identity", identity),
-    ("Reshape", reshape),
-    ("Shape", shape),
-    ("Size", size),
-    ("Squeeze", squeeze),
-    ("Unsqueeze", unsqueeze),
+    ("onnx.Flatten", flatten),
+    ("identity", identity),
+    ("reshape", reshape),
+    ("shape", shape),
+    ("onnx.Size", size),
+    ("onnx.Squeeze", squeeze),
+    ("onnx.Unsqueeze", unsqueeze),
 ];
 
 /// Any value, as it is.
@@ -27,13 +27,13 @@ fn identity(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// `Reshape(x, shape)`, attribute `allowzero`: 0 stands for the extent that the tensor has there, unless it is allowed,
+/// `Reshape(x, shape)`, attribute `allow_zero`: 0 stands for the extent that the tensor has there, unless it is allowed,
 /// and one -1 for what is left.
 fn reshape(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let wanted = node.inputs.integers(1)?;
     let found = extents(x);
-    let allows_zero = node.attributes.flag("allowzero", false)?;
+    let allows_zero = node.attributes.flag("allow_zero", false)?;
     let mut shape = Dims::new();
     let mut inferred = None;
     for (dimension, extent) in wanted.iter().enumerate() {

@@ -11,20 +11,20 @@ use tfrt_tensor::{DType, DenseHostTensor};
 use super::{Node, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("BlackmanWindow", |node| {
+    ("onnx.BlackmanWindow", |node| {
         window(node, |turn| {
             0.42 - 0.5 * turn.cos() + 0.08 * (2.0 * turn).cos()
         })
     }),
-    ("DFT", fourier),
-    ("HammingWindow", |node| {
+    ("onnx.DFT", fourier),
+    ("onnx.HammingWindow", |node| {
         window(node, |turn| 25.0 / 46.0 - 21.0 / 46.0 * turn.cos())
     }),
-    ("HannWindow", |node| {
+    ("onnx.HannWindow", |node| {
         window(node, |turn| 0.5 - 0.5 * turn.cos())
     }),
-    ("MelWeightMatrix", mel),
-    ("STFT", short_time),
+    ("onnx.MelWeightMatrix", mel),
+    ("onnx.STFT", short_time),
 ];
 
 /// Numbers as a tensor of some type.

@@ -10,11 +10,7 @@ use tfrt_tensor::{DenseHostTensor, Dims, Element, TensorShape};
 use super::outputs::IntoValue;
 use super::{Node, Operations, Outputs, with_floating};
 
-pub(super) const OPERATIONS: &Operations = &[
-    ("Hardmax", hardmax),
-    ("LogSoftmax", |node| softmax(node, Kind::LogSoftmax)),
-    ("Softmax", |node| softmax(node, Kind::Softmax)),
-];
+pub(super) const OPERATIONS: &Operations = &[("onnx.Hardmax", hardmax), ("softmax", softmax)];
 
 /// What is taken for rows: those along `axis`; before version 13 all from `axis` on, as one.
 struct Rows {
@@ -70,7 +66,12 @@ impl Rows {
     }
 }
 
-fn softmax(node: &Node<'_>, kind: Kind) -> Result<Outputs, Error> {
+/// `softmax`: exponentials divided by their sum along `axis`, or the logarithms of that (`log`).
+fn softmax(node: &Node<'_>) -> Result<Outputs, Error> {
+    let kind = match node.attributes.flag("log", false)? {
+        true => Kind::LogSoftmax,
+        false => Kind::Softmax,
+    };
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     node.inputs.expect(0, Family::Floats)?;

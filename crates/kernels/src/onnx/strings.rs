@@ -14,10 +14,10 @@ use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("RegexFullMatch", regex_full_match),
-    ("StringConcat", string_concat),
-    ("StringNormalizer", string_normalizer),
-    ("StringSplit", string_split),
+    ("onnx.RegexFullMatch", regex_full_match),
+    ("onnx.StringConcat", string_concat),
+    ("onnx.StringNormalizer", string_normalizer),
+    ("onnx.StringSplit", string_split),
 ];
 
 /// The memory that a compiled pattern may take, in bytes: patterns come with models.

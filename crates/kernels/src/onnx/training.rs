@@ -8,9 +8,9 @@ use tfrt_tensor::math::number::Real;
 use super::{Node, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
-    ("training.Adagrad", adagrad),
-    ("training.Adam", adam),
-    ("training.Momentum", momentum),
+    ("onnx.training.Adagrad", adagrad),
+    ("onnx.training.Adam", adam),
+    ("onnx.training.Momentum", momentum),
 ];
 
 /// Steps of all weights: of an element, its gradient and its states, `function` makes the element and the states.

@@ -118,15 +118,16 @@ fn check(what: &str, lines: &str, dtype: DType, made: DType) {
          }}"
     );
     let (fused, plain) = (open(&body, true), open(&body, false));
-    let is_one = fused.text.matches("\"cpu.graph.elementwise\"").count() == 1;
-    let others = fused.text.matches("\"cpu.onnx.").count();
+    let is_one = fused.text.matches("\"cpu.fused.elementwise\"").count() == 1;
+    let others = ["\"cpu.onnx.", "\"cpu.graph."].map(|dialect| fused.text.matches(dialect).count());
+    let others: usize = others.iter().sum();
     let constants = fused.text.matches("\"cpu.onnx.Constant\"").count();
     assert!(
         is_one && others == constants,
         "{what} {dtype}: {}",
         fused.text
     );
-    assert!(!plain.text.contains("cpu.graph"), "{}", plain.text);
+    assert!(!plain.text.contains("cpu.fused"), "{}", plain.text);
     let inputs = [
         tensor(&fused, dtype, 1),
         tensor(&fused, dtype, 2),

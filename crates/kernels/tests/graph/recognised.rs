@@ -83,7 +83,7 @@ fn layer_normalization_is_what_it_is_written_of() {
         constant("w", 1, &[24], false),
         constant("b", 2, &[24], false),
     );
-    assert_recognised(&body, "cpu.onnx.LayerNormalization", &[&[1, 24], &[40, 24]]);
+    assert_recognised(&body, "cpu.graph.norm", &[&[1, 24], &[40, 24]]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn attention_is_what_it_is_written_of() {
     );
     assert_recognised(
         &body,
-        "cpu.graph.attention",
+        "cpu.fused.attention",
         &[&[1, 1, 24], &[2, 7, 24], &[3, 130, 24]],
     );
 }

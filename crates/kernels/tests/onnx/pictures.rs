@@ -25,9 +25,9 @@ fn extents_and_factors() {
         .of("[1.0, 1.0, 2.0] 3xf32")
         .opset(9)
         .gives(&["f32 [1, 1, 4] [0.0, 0.0, 4.0, 4.0]"]);
-    by("[1.0, 1.0] 2xf32", "").fails("Resize: operand 2 is expected to have 3 elements, found 2");
+    by("[1.0, 1.0] 2xf32", "").fails("resize: operand 2 is expected to have 3 elements, found 2");
     by("[1.0, 1.0, 1.0e30] 3xf32", "")
-        .fails("Resize: 2000000030094932400000000000000 is no extent");
+        .fails("resize: 2000000030094932400000000000000 is no extent");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn attention() {
         .of("[[[0.0, 9.0]]] 1x1x2xf32")
         .of(k)
         .of(v)
-        .fails("Attention: attribute 'q_num_heads' is expected to divide 2, found 0");
+        .fails("attention: attribute 'q_num_heads' is expected to divide 2, found 0");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn states_are_carried() {
         .of(one)
         .of(one)
         .with("\"activations\", [\"No\"]")
-        .fails("RNN: attribute 'activations' has no function 'No'");
+        .fails("rnn: attribute 'activations' has no function 'No'");
     op("LinearAttention")
         .of(one)
         .of(one)

@@ -127,7 +127,8 @@ pub const NAMES: &[Name] = &[
     Name::new("Pow", "pow")
         .since(7)
         .unless(&["axis", "broadcast"]),
-    Name::new("QuantizeLinear", "quantize").attrs(&[Type("to", "output_dtype")]),
+    Name::new("QuantizeLinear", "quantize")
+        .attrs(&[Type("to", "output_dtype"), Type("precision", "precision")]),
     Name::new("RMSNormalization", "norm").attrs(&[Text("kind", "rms")]),
     Name::new("RNN", "rnn")
         .attrs(&[Text("kind", "rnn")])
@@ -259,12 +260,6 @@ pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<F
 
 /// The version of the operator set whose operations the rows are.
 pub const NEWEST: i64 = 27;
-
-/// Returns the name of an operation of the default domain that is a row with these attributes: the way back from
-/// [`find`]. Nothing stands for a row that ONNX has no operation for, or not with these attributes.
-pub fn of_row(op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
-    super::of_row(NAMES, op, attrs)
-}
 
 /// Returns the number that a type has in the format.
 pub fn number(dtype: DType) -> Option<i64> {

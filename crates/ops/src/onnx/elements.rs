@@ -123,7 +123,7 @@ pub(crate) const OPS: &[OpDef] = &[
     )
     .inputs(&[ValueDef::var("input", "T")])
     .results(&[ValueDef::var("output", "T")])
-    .attrs(&[AttrDef::float("bias", 0.0), AttrDef::float("lambd", 0.5)])
+    .attrs(&[AttrDef::float("lambd", 0.5), AttrDef::float("bias", 0.0)])
     .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
     OpDef::new("onnx.Softsign", "x / (1 + |x|).")
         .inputs(&[ValueDef::var("input", "T")])

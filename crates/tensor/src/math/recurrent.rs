@@ -1,8 +1,19 @@
 //! What goes from place to place of a sequence and carries a state: recurrent networks, linear attention.
 //!
-//! Calculated in `f64`, place by place: every step waits for the one before.
+//! [`Layer`] and linear attention are calculated in `f64`, place by place: every step waits for the one before. Layers of
+//! `f32` are faster with packed weights: [`PackedLayer`].
 
 use tfrt_host::Error;
+
+mod packed;
+
+pub use packed::{PackedLayer, Sequences, Weights};
+
+#[cold]
+fn misfit() -> Error {
+    let message = "the weights of a recurrent layer are not as many as its inputs and states say";
+    Error::invalid_argument(message)
+}
 
 /// How a cell's state follows from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,9 +173,7 @@ impl Layer<'_> {
     ) -> Result<(), Error> {
         let n = self.n_hidden;
         if !self.fits() || h.len() != n || c.len() != n {
-            let message =
-                "the weights of a recurrent layer are not as many as its inputs and states say";
-            return Err(Error::invalid_argument(message));
+            return Err(misfit());
         }
         let rows = self.cell.n_gates() * n;
         let (of_input, of_state) = self.b.split_at(self.b.len() / 2);

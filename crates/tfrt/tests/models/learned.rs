@@ -3,7 +3,6 @@
 use tfrt::Runtime;
 use tfrt::model::Datum;
 use tfrt::tensor::{DenseHostTensor, Tensor};
-use tfrt_compiler::pipeline::Pipeline;
 
 use super::model;
 
@@ -121,47 +120,4 @@ fn classifiers_end_in_maps() {
         reading.elements::<f32>().unwrap()[..6],
         [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     );
-}
-
-#[test]
-fn compiler_and_kernels_agree_on_what_is_read_when_a_model_is_opened() {
-    let runtime = Runtime::new();
-    let mut registry = tfrt::kernel::KernelRegistry::new();
-    tfrt::kernels::register_all(&mut registry);
-    let mut n_read = 0;
-    for kernel in registry.kernels() {
-        let Some(name) = kernel.name().strip_prefix("cpu.onnx.ml.") else {
-            continue;
-        };
-        let text = format!(
-            r#"func.func @main(%x: tensor<?x2xf32>) -> tensor<*xf32> {{
-  %y = "onnx.ml.{name}"(%x) : (tensor<?x2xf32>) -> tensor<*xf32>
-  func.return %y : tensor<*xf32>
-}}"#
-        );
-        let mut module = tfrt::ir::parse(&tfrt::ir::Source::new("of.mlir", text)).unwrap();
-        Pipeline::parse("onnx-upgrade")
-            .unwrap()
-            .run(&mut module)
-            .unwrap();
-        let is_read_by_compiler = module.to_string().contains("cpu.pack.learned");
-        let program = format!(
-            r#"func.func @main() -> !cpu.graph.learned {{
-  %p = "cpu.pack.learned"() {{attributes = [], operator = "{name}", opset = 1 : i64}} : () -> !cpu.graph.learned
-  tfrt.return %p : !cpu.graph.learned
-}}"#
-        );
-        let program = runtime.compile("pack.mlir", program).unwrap();
-        let packed = program
-            .function("main")
-            .unwrap()
-            .call(&runtime.context(), ())
-            .wait();
-        let is_unknown =
-            |error: &tfrt::Error| error.to_string().contains("is no operator that is read");
-        let is_read_by_kernels = !packed.is_err_and(|error| is_unknown(&error));
-        assert_eq!(is_read_by_compiler, is_read_by_kernels, "{name}");
-        n_read += usize::from(is_read_by_kernels);
-    }
-    assert!(n_read > 0);
 }

@@ -108,7 +108,7 @@ fn weights_that_were_packed_for_any_processor_give_the_same_bits() {
         let bytes = compiled(set);
         let text = String::from_utf8_lossy(bytes.as_bytes()).into_owned();
         assert!(text.contains("cpu.stored.value"));
-        assert!(text.contains("!cpu.graph.filter") && text.contains("!cpu.graph.matrix"));
+        assert!(text.contains("!cpu.fused.filter") && text.contains("!cpu.fused.matrix"));
         assert!(!text.contains("cpu.pack.conv") && !text.contains("cpu.pack.matmul"));
         let runtime = Runtime::new();
         let model = open(&runtime, bytes).unwrap();
@@ -218,18 +218,18 @@ fn records_that_tell_something_else_are_refused() {
         ("version = 1", "version = -1"),
         ("version = 1", "version = \"two\""),
         (
-            "type = \"!cpu.graph.filter\"",
-            "type = \"!cpu.graph.matrix\"",
+            "type = \"!cpu.fused.filter\"",
+            "type = \"!cpu.fused.matrix\"",
         ),
         (
-            "type = \"!cpu.graph.matrix\"",
-            "type = \"!cpu.graph.filter\"",
+            "type = \"!cpu.fused.matrix\"",
+            "type = \"!cpu.fused.filter\"",
         ),
         (
-            "type = \"!cpu.graph.filter\"",
-            "type = \"!cpu.graph.program\"",
+            "type = \"!cpu.fused.filter\"",
+            "type = \"!cpu.fused.program\"",
         ),
-        ("type = \"!cpu.graph.filter\"", "type = 4 : i64"),
+        ("type = \"!cpu.fused.filter\"", "type = 4 : i64"),
         ("part001 = ", "part002 = \"\", part001 = "),
         ("part001 = ", "part001 = \"\", part002 = "),
         (

@@ -17,7 +17,7 @@ use tfrt_ir::{
 use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
-use super::{graphs, lower, lower_graph, node, scope};
+use super::{GRAPH, graphs, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
@@ -236,7 +236,7 @@ impl Inference<'_> {
                 found = self.by_row(op, row.op, &row.attrs, &mut visited);
             }
         } else {
-            let row = match name.strip_prefix(lower_graph::PREFIX) {
+            let row = match name.strip_prefix(GRAPH) {
                 Some(name) => self.rows.find(name),
                 None => self.rows.find_added(name),
             };

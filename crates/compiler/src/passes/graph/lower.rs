@@ -14,10 +14,14 @@ use tfrt_ir::{
 
 use tfrt_ops::{Table, names};
 
-use super::{CONSTANT, EXTERNAL, NO_VALUE, attrs, constant, graphs, is_terminator, model, rewrite};
+use super::{
+    CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_terminator, model,
+    rewrite,
+};
 use crate::codes;
+use crate::graph::check;
 use crate::legalize::Context;
-use crate::passes::legalize::onnx::to_graph;
+use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -46,6 +50,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
             made: Vec::new(),
             n_control: 0,
             ahead: HashSet::new(),
+            has_kernel: &|row| context.evaluator.has_kernel(row),
         };
         lowering.graph(function, block);
         made.append(&mut lowering.made);
@@ -81,7 +86,7 @@ fn erase(module: &mut Module, function: OpId) {
 }
 
 /// Moves constants in regions to the start of the function, from where regions see them.
-fn hoist_constants(module: &mut Module, block: BlockId) {
+pub(super) fn hoist_constants(module: &mut Module, block: BlockId) {
     let mut found = Vec::new();
     let mut blocks = HashSet::new();
     for &op in module.block(block).operations() {
@@ -108,7 +113,7 @@ fn hoist_constants(module: &mut Module, block: BlockId) {
 }
 
 /// Returns the operations that take constants alone, and give the same each time.
-fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
+pub(super) fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
@@ -122,7 +127,7 @@ fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
             })
         };
         let is_made = data.name().starts_with("cpu.pack.")
-            || [CONSTANT, EXTERNAL].contains(&data.name().as_str());
+            || [CONSTANT, EXTERNAL, PREPARE].contains(&data.name().as_str());
         let follows = !data.operands().is_empty()
             && !is_terminator(module, op)
             && rewrite::is_deterministic(module, op)
@@ -163,6 +168,8 @@ struct Lowering<'m, 'd> {
     n_control: usize,
     /// Operations of the graph that run when a model is opened.
     ahead: HashSet<OpId>,
+    /// Tells whether there is a kernel for a row.
+    has_kernel: &'d dyn Fn(&str) -> bool,
 }
 
 impl Lowering<'_, '_> {
@@ -328,7 +335,7 @@ impl Lowering<'_, '_> {
     ) -> Option<OpState> {
         let name = self.module.op(op).name().clone();
         let types = self.result_types(op);
-        if name.starts_with("graph.") {
+        if name.starts_with(GRAPH) {
             return self.row(op, operands);
         }
         let Some(short) = name.strip_prefix("onnx.") else {
@@ -364,22 +371,54 @@ impl Lowering<'_, '_> {
         Some(state)
     }
 
-    /// Returns the kernel of an operation of dialect `graph`.
+    /// Returns the kernel of an operation of dialect `graph`: that of its row.
     fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
-        let Some((name, stated)) = to_graph::restored(self.module, op) else {
-            let name = self.module.op(op).name().clone();
-            let row = name
-                .strip_prefix(super::lower_graph::PREFIX)
-                .unwrap_or(&name);
-            self.error(op, super::lower_graph::no_kernel(row));
+        let data = self.module.op(op);
+        let name = data.name().strip_prefix(GRAPH).unwrap_or_default();
+        if *data.name() == PREPARE {
+            return Some(self.prepare(op, operands));
+        }
+        let Some(row) = tfrt_ops::find(name) else {
+            self.error(op, legalize::no_row(name));
             return None;
         };
-        let state = OpState::new(format!("cpu.onnx.{name}"))
+        let checked = check(self.module, op, row);
+        let wrong = match checked {
+            Ok(()) if (self.has_kernel)(row.name) && data.regions().is_empty() => None,
+            Ok(()) => Some("has no kernel: nothing here runs it".to_owned()),
+            Err(message) => Some(message),
+        };
+        if let Some(message) = wrong {
+            self.error(op, message);
+            return None;
+        }
+        let state = OpState::new(format!("cpu.{}", data.name()))
+            .results(self.result_types(op))
+            .operands(operands)
+            .attribute(
+                "attributes",
+                Attribute::array(attributes(data.attributes())),
+            );
+        Some(state)
+    }
+
+    /// Returns the kernel that prepares a node of a row.
+    fn prepare(&self, op: OpId, operands: Vec<ValueId>) -> OpState {
+        let data = self.module.op(op);
+        let row = data.attribute("op").and_then(Attribute::as_str);
+        let row = row.unwrap_or_default().to_owned();
+        let stated = data.attributes().iter();
+        let stated: Vec<(Name, Attribute)> = stated
+            .filter(|(name, _)| name.as_str() != "op")
+            .cloned()
+            .collect();
+        let version = stated_opset(self.module, op).unwrap_or(names::onnx::NEWEST);
+        OpState::new(format!("cpu.{PREPARE}"))
             .results(self.result_types(op))
             .operands(operands)
             .attribute("attributes", Attribute::array(attributes(&stated)))
-            .attribute("opset", Attribute::integer(names::onnx::NEWEST, Type::I64));
-        Some(state)
+            .attribute("op", Attribute::string(row))
+            .attribute("opset", Attribute::integer(version, Type::I64))
     }
 
     /// Returns an operation that is a kernel already, or has a row of its own, with other operands. The kernel of a row gets
@@ -511,8 +550,12 @@ pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribu
         }
         list.push(Attribute::string(name.as_str()));
         list.push(match value {
-            // A type is told by its name: of a tensor files could not say it otherwise.
-            Attribute::Type(ty) => Attribute::string(ty.to_string()),
+            // Types of elements are told by the numbers that ONNX gives them, others by their names: of neither have files
+            // all.
+            Attribute::Type(ty) => match attrs::dtype(ty).and_then(names::onnx::number) {
+                Some(number) => Attribute::integer(number, Type::I64),
+                None => Attribute::string(ty.to_string()),
+            },
             // Files have no dense strings; the tensors that attributes are have one dimension.
             Attribute::Dense(dense) => match constant::strings(dense) {
                 Some(strings) => strings,

@@ -157,7 +157,7 @@ fn erase(module: &mut Module, op: OpId) {
 /// Returns whether only the results of an operation matter: so it is for all of a graph.
 pub(super) fn is_pure(module: &Module, op: OpId) -> bool {
     let name = module.op(op).name();
-    ["graph.", "onnx.", "cpu.graph.", "cpu.pack.", "cpu.stored."]
+    ["graph.", "onnx.", "cpu.fused.", "cpu.pack.", "cpu.stored."]
         .iter()
         .any(|dialect| name.starts_with(dialect))
 }

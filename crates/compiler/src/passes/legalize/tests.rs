@@ -68,7 +68,7 @@ fn check(passes: &str, body: &str, expected: Expect) {
 }
 
 #[test]
-fn operations_of_a_format_become_rows_and_then_operations_of_onnx() {
+fn operations_of_a_format_become_rows_and_then_kernels_of_rows() {
     let body = r#"%a = "toy.Plus"(%x, %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<*xf32>
         %b = "toy.Total"(%a) {over = [1], keep = 0} : (tensor<*xf32>) -> tensor<*xf32>
         %c = "toy.Twice"(%b) : (tensor<*xf32>) -> tensor<*xf32>
@@ -88,43 +88,29 @@ fn operations_of_a_format_become_rows_and_then_operations_of_onnx() {
     "#]],
     );
     check(
-        "legalize,onnx-names",
-        body,
-        expect![[r#"
-        %0 = "onnx.Add"(%arg0, %arg0) {onnx.opset = 27} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<*xf32>
-        %1 = "onnx.ReduceSum"(%0) {axes = [1], keepdims = 0, onnx.opset = 11} : (tensor<*xf32>) -> tensor<*xf32>
-        %2 = "onnx.Add"(%1, %1) {onnx.opset = 27} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
-        %3 = "toy.Wave"(%2) {height = 3} : (tensor<*xf32>) -> tensor<*xf32>
-        %4 = "graph.rsqrt"(%3) : (tensor<*xf32>) -> tensor<*xf32>
-        %5 = "onnx.Cast"(%4) {onnx.opset = 27, to = 10} : (tensor<*xf32>) -> tensor<*xf32>
-    "#]],
-    );
-    check(
-        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer",
+        "legalize,onnx-upgrade,onnx-to-graph,graph-infer",
         body,
         expect![[r#"
             %0 = "graph.add"(%arg0, %arg0) {onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-            %1 = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
-            %2 = "graph.reduce"(%0, %1) {keep = 0, kind = "sum", onnx.shapes = [["N"]]} : (tensor<?x4xf32>, tensor<1xi64>) -> tensor<?xf32>
-            %3 = "graph.add"(%2, %2) {onnx.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
-            %4 = "toy.Wave"(%3) {height = 3, onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %5 = "graph.rsqrt"(%4) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %6 = "graph.cast"(%5) {onnx.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
+            %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum", onnx.shapes = [["N"]]} : (tensor<?x4xf32>) -> tensor<?xf32>
+            %2 = "graph.add"(%1, %1) {onnx.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+            %3 = "toy.Wave"(%2) {height = 3, onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %4 = "graph.rsqrt"(%3) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %5 = "graph.cast"(%4) {onnx.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
         "#]],
     );
     check(
-        "legalize,onnx-names,onnx-upgrade,onnx-to-graph,graph-infer,graph-fuse,lower-graph,graph-lower",
+        "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fuse,graph-lower",
         body,
         expect![[r#"
-            %0 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.graph.program
-            %1 = "cpu.onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> !t.tensor
-            %2 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.graph.program
-            %3 = "cpu.pack.program"() {inputs = 1, steps = ["rsqrt a0", "cast s0 f16"]} : () -> !cpu.graph.program
-            %0 = "cpu.graph.elementwise"(%arg1, %arg0) : (!cpu.graph.program, !t.tensor) -> !t.tensor
-            %1 = "cpu.onnx.ReduceSum"(%0, %arg2) {attributes = ["keepdims", 0], opset = 27} : (!t.tensor, !t.tensor) -> !t.tensor
-            %2 = "cpu.graph.elementwise"(%arg3, %1) : (!cpu.graph.program, !t.tensor) -> !t.tensor
+            %0 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.fused.program
+            %1 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.fused.program
+            %2 = "cpu.pack.program"() {inputs = 1, steps = ["rsqrt a0", "cast s0 f16"]} : () -> !cpu.fused.program
+            %0 = "cpu.fused.elementwise"(%arg1, %arg0) : (!cpu.fused.program, !t.tensor) -> !t.tensor
+            %1 = "cpu.graph.reduce"(%0) {attributes = ["axes", [1], "keep", 0, "kind", "sum"]} : (!t.tensor) -> !t.tensor
+            %2 = "cpu.fused.elementwise"(%arg2, %1) : (!cpu.fused.program, !t.tensor) -> !t.tensor
             %3 = "cpu.toy.Wave"(%2) {height = 3} : (!t.tensor) -> !t.tensor
-            %4 = "cpu.graph.elementwise"(%arg4, %3) : (!cpu.graph.program, !t.tensor) -> !t.tensor
+            %4 = "cpu.fused.elementwise"(%arg3, %3) : (!cpu.fused.program, !t.tensor) -> !t.tensor
         "#]],
     );
 }
@@ -171,19 +157,9 @@ fn what_does_not_fit_is_told() {
             "'toy.Convert' op requires attribute 'to'\n",
         ),
         (
-            "toy.Sort",
-            "",
-            "'graph.sort' op has no kernel: nothing here runs it\n",
-        ),
-        (
             "graph.rellu",
             "",
             "'graph.rellu' op is no operation of the dialect 'graph'\n",
-        ),
-        (
-            "graph.reduce",
-            r#"{kind = "any"}"#,
-            "'graph.reduce' op has no kernel with these attributes\n",
         ),
         (
             "graph.cast",
@@ -191,13 +167,15 @@ fn what_does_not_fit_is_told() {
             "'graph.cast' op attribute 'to' failed to satisfy constraint: type attribute\n",
         ),
     ] {
-        assert_eq!(run("legalize,onnx-names", &body(name, rest)), expected);
+        assert_eq!(run("legalize", &body(name, rest)), expected);
     }
-    // What no format has is a kernel of somebody's.
-    let other = run(
-        "legalize,onnx-names,graph-infer,graph-lower",
-        &body("my.own", ""),
+    let wrong = body("onnx.Elu", r#"{alpha = "x"}"#);
+    assert_eq!(
+        run("legalize,onnx-to-graph", &wrong),
+        "'onnx.Elu' op attribute 'alpha': expected float, found \"x\"\n"
     );
+    // What no format has is a kernel of somebody's.
+    let other = run("legalize,graph-infer,graph-lower", &body("my.own", ""));
     assert!(other.contains(r#""my.own"(%arg0)"#), "{other}");
 }
 
@@ -217,9 +195,9 @@ fn operations_of_any_form_are_told_and_not_believed() {
             "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {form}\n tfrt.return %x : tensor<4xf32> }}"
         );
         for passes in [
-            "onnx-names,graph-lower",
-            "lower-graph",
-            "graph-infer,lower-graph",
+            "legalize,graph-lower",
+            "graph-lower",
+            "graph-infer,graph-lower",
         ] {
             let told = testing::run(passes, &text);
             assert!(told.contains("error: "), "{passes}: {told}");
@@ -228,9 +206,9 @@ fn operations_of_any_form_are_told_and_not_believed() {
 }
 
 #[test]
-fn rows_that_onnx_spells_out_become_two_operations() {
+fn markers_and_control_flow_take_the_form_that_is_lowered() {
     testing::check(
-        "onnx-names,graph-infer",
+        "legalize,graph-infer",
         r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {onnx.inputs = ["x"]} {
              %a = "graph.shift_left"(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %y = "graph.ne"(%a, %x) : (tensor<*x!onnx.unknown>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
@@ -243,15 +221,14 @@ fn rows_that_onnx_spells_out_become_two_operations() {
            }"#,
         expect![[r#"
             func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {onnx.inputs = ["x"]} {
-              %0 = "onnx.BitShift"(%arg0, %arg0) {direction = "LEFT", onnx.opset = 27} : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
-              %1 = "onnx.Equal"(%0, %arg0) {onnx.opset = 27} : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
-              %2 = "onnx.Not"(%1) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xi1>
-              %3 = "onnx.If"(%2) ({
+              %0 = "graph.shift_left"(%arg0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
+              %1 = "graph.ne"(%0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
+              %2 = "onnx.If"(%1) ({
                 "onnx.Yield"(%arg0) : (tensor<4xui8>) -> ()
               }, {
                 "onnx.Yield"(%0) : (tensor<4xui8>) -> ()
               }) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xui8>
-              tfrt.return %3 : tensor<4xui8>
+              tfrt.return %2 : tensor<4xui8>
             }
         "#]],
     );

@@ -1,4 +1,4 @@
-//! `ConvTranspose`: each element of the input is multiplied by a whole window of the output.
+//! `conv` that is `transposed`: each element of the input is multiplied by a whole window of the output.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
@@ -87,7 +87,7 @@ fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Tra
     }
     Ok(Transposed {
         output_padding: more.into(),
-        groups: node.attributes.size_or("group", 1)?,
+        groups: node.attributes.size_or("groups", 1)?,
         ..Transposed::new(&windows)
     })
 }

@@ -58,25 +58,25 @@ pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `IsInf`: whether elements are infinite, of the signs that are asked for.
+/// `is_inf`: whether elements are infinite, of the signs that are asked for.
 pub(super) fn is_infinite(node: &Node<'_>) -> Result<Outputs, Error> {
     let asked = |name| -> Result<f64, Error> {
         let is_asked = node.attributes.flag(name, true)?;
         Ok(u8::from(is_asked).into())
     };
-    let signs = [asked("detect_positive")?, asked("detect_negative")?];
+    let signs = [asked("positive")?, asked("negative")?];
     with_parameters(node, ParametricFunction::IsInfinite, signs)
 }
 
-/// `Mod`: what a division leaves, with the sign of the divisor, or with `fmod` of the dividend.
+/// `rem`: what a division leaves, with the sign of the divisor, or of the dividend (`truncated`).
 pub(super) fn modulo(node: &Node<'_>) -> Result<Outputs, Error> {
-    match node.attributes.flag("fmod", false)? {
+    match node.attributes.flag("truncated", false)? {
         true => of_two(node, BinaryFunction::Remainder),
         false => of_two(node, BinaryFunction::Modulo),
     }
 }
 
-/// `Pow`: the type of the exponent may be another than that of the base, which the result has.
+/// `pow`: the type of the exponent may be another than that of the base, which the result has.
 pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = x.dtype();
@@ -134,7 +134,7 @@ fn whole_number(tensor: &DenseHostTensor) -> Result<Option<i64>, Error> {
     }, else Ok(None))
 }
 
-/// `Where`: elements of the second operand where the first is true, else of the third.
+/// `select`: elements of the second operand where the first is true, else of the third.
 pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
     let condition = node.inputs.dense(0)?;
     if condition.dtype() != DType::I1 {

@@ -7,9 +7,9 @@ use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::parallel;
 
+use super::super::prepare::State;
 use super::super::{Node, Outputs};
 use super::labels::Labels;
-use super::learned::Learned;
 use super::rows::{Rows, fill_two};
 use super::transform::{Transform, logistic, probit};
 use super::vectors::{floats, other_len, summed};
@@ -26,7 +26,7 @@ struct Classifier {
     weights: Vec<f32>,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_ints")?;
     let weights = floats(node, "coefficients")?.to_vec();
     let summands = match node.attributes.floats("intercepts")? {
@@ -42,12 +42,12 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
             format_args!("is expected to have as many elements for each of {n_scores} scores");
         return Err(node.attributes.error("coefficients", message));
     }
-    Ok(Arc::new(Classifier {
+    Ok(Some(Arc::new(Classifier {
         transform: Transform::of_name(node)?,
         labels,
         summands,
         weights,
-    }))
+    })))
 }
 
 impl Classifier {
@@ -99,7 +99,7 @@ impl Classifier {
     }
 }
 
-impl Learned for Classifier {
+impl State for Classifier {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let n_features = self.n_features();
         let rows = Rows::new(node, n_features)?.narrowed(node)?;

@@ -7,10 +7,10 @@ use tfrt_host::Error;
 use tfrt_tensor::{DType, DenseHostTensor, Map, Maps, Tensor, TensorShape};
 
 use super::super::dispatch::to_f64;
+use super::super::prepare::State;
 use super::super::{Node, Outputs};
 use super::encoder::Key;
 use super::labels::Labels;
-use super::learned::Learned;
 
 /// `ml.ZipMap(x)`, `x: [n, labels]`: for each row a map with the labels as keys.
 #[derive(Debug)]
@@ -19,15 +19,15 @@ struct ZipMap {
     n_keys: usize,
 }
 
-pub(super) fn zip_map(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn zip_map(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
-    Ok(Arc::new(ZipMap {
+    Ok(Some(Arc::new(ZipMap {
         n_keys: labels.len(),
         keys: labels.to_tensor(node)?,
-    }))
+    })))
 }
 
-impl Learned for ZipMap {
+impl State for ZipMap {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let x = node.inputs.dense(0)?;
         let rows = match x.shape().to_dims()[..] {
@@ -55,16 +55,16 @@ struct DictVectorizer {
     n_words: usize,
 }
 
-pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let words = Labels::of(node, "string_vocabulary", "int64_vocabulary")?;
     let keys = Key::of(node, &words.to_tensor(node)?)?.into_iter();
-    Ok(Arc::new(DictVectorizer {
+    Ok(Some(Arc::new(DictVectorizer {
         places: keys.enumerate().map(|(place, key)| (key, place)).collect(),
         n_words: words.len(),
-    }))
+    })))
 }
 
-impl Learned for DictVectorizer {
+impl State for DictVectorizer {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let map = map(node)?;
         let places = Key::of(node, map.keys())?;
@@ -111,7 +111,7 @@ struct CastMap {
     n_places: Option<usize>,
 }
 
-pub(super) fn cast_map(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let attributes = &node.attributes;
     let other = |name: &str, found: &str| {
         let message = format_args!("has no meaning for '{}'", found.escape_debug());
@@ -128,10 +128,10 @@ pub(super) fn cast_map(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
         "SPARSE" => Some(attributes.size_or("max_map", 1)?),
         found => return Err(other("map_form", found)),
     };
-    Ok(Arc::new(CastMap { to, n_places }))
+    Ok(Some(Arc::new(CastMap { to, n_places })))
 }
 
-impl Learned for CastMap {
+impl State for CastMap {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let map = map(node)?;
         let keys = node.numbers_of(map.keys())?;

@@ -12,9 +12,9 @@ use tfrt_tensor::math::parallel;
 use tfrt_tensor::math::trees::Trees;
 use tfrt_tensor::{BF16, DType, F16};
 
+use super::super::prepare::State;
 use super::super::{Node, Outputs};
 use super::labels::Labels;
-use super::learned::Learned;
 use super::rows::{Rows, fill_two};
 use super::transform::Transform;
 
@@ -25,24 +25,24 @@ mod named;
 use classes::Classes;
 
 /// `ml.TreeEnsemble(x)`, `x: [n, features]`: the results of trees for each row, of the type of `x`.
-pub(super) fn ensemble(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let transform = Transform::of_number(node)?;
     let (trees, is_wide) = listed::trees(node)?;
-    Ok(Arc::new(Ensemble {
+    Ok(Some(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Sums {
             base: Arc::default(),
             transform,
         },
         is_as_input: true,
-    }))
+    })))
 }
 
 /// `ml.TreeEnsembleRegressor(x)`, `x: [n, features]`: the results of trees for each row, as `f32`.
 ///
 /// Of one result alone the last transformation is left out, but for `PROBIT`: so ONNX Runtime has it, which those who
 /// write models compare with.
-pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let transform = Transform::of_name(node)?;
     let n_targets = node.attributes.size_or("n_targets", 1)?;
     let (base, _) = named::numbers(node, "base_values")?;
@@ -55,18 +55,18 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
         _ if n_targets == 1 => Transform::Nothing,
         other => other,
     };
-    Ok(Arc::new(Ensemble {
+    Ok(Some(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Sums {
             base: base.into(),
             transform,
         },
         is_as_input: false,
-    }))
+    })))
 }
 
 /// `ml.TreeEnsembleClassifier(x)`, `x: [n, features]`: a label for each row, and scores of all classes, as `f32`.
-pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
     let (base, _) = named::numbers(node, "base_values")?;
     let n_classes = labels.len();
@@ -77,11 +77,11 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
     let transform = Transform::of_name(node)?;
     let classes = Classes::new(node, labels, base, transform)?;
     let (trees, is_wide) = named::trees(node, "class", n_classes)?;
-    Ok(Arc::new(Ensemble {
+    Ok(Some(Arc::new(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Classes(Arc::new(classes)),
         is_as_input: false,
-    }))
+    })))
 }
 
 /// Trees, and what is made of their sums.
@@ -173,7 +173,7 @@ impl Feature for f64 {
     }
 }
 
-impl Learned for Ensemble {
+impl State for Ensemble {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let rows = Rows::new(node, self.trees.extents().0)?;
         let found = node.inputs.dense(0)?.dtype();

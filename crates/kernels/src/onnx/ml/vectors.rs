@@ -9,8 +9,8 @@ use tfrt_host::Error;
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::{DType, DenseHostTensor};
 
+use super::super::prepare::State;
 use super::super::{Node, Outputs};
-use super::learned::Learned;
 use super::rows::{Rows, fill_two};
 
 mod classes;
@@ -169,7 +169,7 @@ struct Regressor {
     is_sign: bool,
 }
 
-pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let measure = Measure::of(node)?;
     let n_vectors = node.attributes.size_or("n_supports", 0)?;
     let coefficients = floats(node, "coefficients")?;
@@ -184,12 +184,12 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
         }
         n => return Err(other_len(node, "coefficients", n, coefficients.len())),
     };
-    Ok(Arc::new(Regressor {
+    Ok(Some(Arc::new(Regressor {
         vectors,
         weights,
         summand: floats(node, "rho")?[0],
         is_sign: node.attributes.flag("one_class", false)?,
-    }))
+    })))
 }
 
 impl Regressor {
@@ -208,7 +208,7 @@ impl Regressor {
     }
 }
 
-impl Learned for Regressor {
+impl State for Regressor {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
         let out = node.zeros(DType::F32, &[rows.n_rows, 1])?;
@@ -231,17 +231,17 @@ struct Classifier {
     classes: Classes,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Arc<dyn Learned>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
     let measure = Measure::of(node)?;
     let classes = Classes::new(node)?;
     let vectors = match classes.n_vectors() {
         None => Vectors::of(node, "coefficients", classes.len(), Measure::LINEAR)?,
         Some(n) => Vectors::of(node, "support_vectors", n, measure)?,
     };
-    Ok(Arc::new(Classifier { vectors, classes }))
+    Ok(Some(Arc::new(Classifier { vectors, classes })))
 }
 
-impl Learned for Classifier {
+impl State for Classifier {
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
         let width = self.classes.n_scores();

@@ -8,7 +8,8 @@ use tfrt::compiler::codes;
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId};
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar};
+use tfrt::ops::names::onnx as names;
 use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
 /// Nodes that are named of an operation that is missing; all are counted.
@@ -114,16 +115,15 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
             return;
         };
         let kernel = format!("{}{rest}", DIALECT.1);
-        if STRUCTURE.contains(&name) || registry.get(&kernel).is_some() {
+        let row = names::name(rest).map(|own| format!("cpu.graph.{}", own.row));
+        let has_kernel = |name: &String| registry.get(name).is_some();
+        if STRUCTURE.contains(&name) || has_kernel(&kernel) || row.as_ref().is_some_and(has_kernel) {
             return;
         }
         let missing = found.entry(name).or_insert_with(|| {
             let (domain, operation) = domain_of(name);
-            let help = match (registry.nearest(&kernel), name.starts_with(FOREIGN)) {
-                (Some(nearest), false) => {
-                    let nearest = nearest.strip_prefix(DIALECT.1).unwrap_or(nearest);
-                    format!("did the model mean '{nearest}'?")
-                }
+            let help = match (nearest(rest, runtime), name.starts_with(FOREIGN)) {
+                (Some(nearest), false) => format!("did the model mean '{nearest}'?"),
                 (_, true) => format!(
                     "'{domain}' is not one of ONNX's domains: export the model without it, or add a \
                      kernel '{kernel}' to the runtime (`RuntimeBuilder::kernels`)"
@@ -155,6 +155,14 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
         }
     });
     found.into_values().collect()
+}
+
+/// Returns the name of an operation of ONNX that there is a kernel for, and that may have been meant.
+fn nearest(name: &str, runtime: &Runtime) -> Option<String> {
+    let kernels = runtime.host().registry().kernels();
+    let library = kernels.filter_map(|kernel| kernel.name().strip_prefix(DIALECT.1));
+    let rows = names::NAMES.iter().map(|own| own.name);
+    similar::nearest(name, library.chain(rows)).map(str::to_owned)
 }
 
 /// The types of what an operation takes and gives.

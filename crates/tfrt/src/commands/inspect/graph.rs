@@ -12,7 +12,7 @@ use tfrt::ir::{Attribute, Module};
 use crate::commands::check::place;
 
 /// What names of operations of models begin with.
-const PREFIXES: [&str; 2] = ["cpu.onnx.", "onnx."];
+const PREFIXES: [&str; 4] = ["cpu.onnx.", "cpu.graph.", "onnx.", "graph."];
 /// Longest texts of attributes.
 const MAX_ATTRIBUTE: usize = 60;
 /// Where dimensions with names stand, of operations and of functions.

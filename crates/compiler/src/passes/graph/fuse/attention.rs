@@ -6,7 +6,7 @@
 //! softmax(scores) v  --Transpose, Reshape--> [batch, rows, heads * width]
 //! ```
 //!
-//! becomes `cpu.graph.attention`, which takes heads where they lie, and never has all scores. Of a query that a
+//! becomes `cpu.fused.attention`, which takes heads where they lie, and never has all scores. Of a query that a
 //! mask of minus infinities lets look at no key it makes zeros, where the operations make what is no number.
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
@@ -28,7 +28,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
                     reason = "it was a product of numbers of this type"
                 )]
                 let scale = found.scale as f32;
-                let state = OpState::new("cpu.graph.attention")
+                let state = OpState::new("cpu.fused.attention")
                     .operands(inputs)
                     .attribute("heads", Attribute::integer(found.heads, Type::I64))
                     .attribute("scale", Attribute::f32(scale));

@@ -84,11 +84,11 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     let pack = OpState::new("cpu.pack.program")
         .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
         .attribute("steps", Attribute::array(steps))
-        .result(Type::dialect("!cpu.graph.program"));
+        .result(Type::dialect("!cpu.fused.program"));
     let packed = rewrite.add(pack, last);
     let result = rewrite.module.op(last).results()[0];
     let inputs: Vec<ValueId> = inputs.into_iter().map(|value| rewrite.now(value)).collect();
-    let mut state = OpState::new("cpu.graph.elementwise")
+    let mut state = OpState::new("cpu.fused.elementwise")
         .operand(packed)
         .operands(inputs)
         .result(rewrite.module.value_type(result).clone());

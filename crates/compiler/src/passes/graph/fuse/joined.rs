@@ -47,7 +47,7 @@ fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
 /// A pool of joined images, in front of a convolution: pools of each, joined.
 fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
-    if *module.op(op).name() != "cpu.graph.pool" {
+    if *module.op(op).name() != "cpu.fused.pool" {
         return None;
     }
     let result = module.op(op).results()[0];
@@ -69,7 +69,7 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let own_type = Type::tensor(shape, element);
     let mut pooled = Vec::with_capacity(images.len());
     for image in images {
-        let mut state = OpState::new("cpu.graph.pool").operand(image);
+        let mut state = OpState::new("cpu.fused.pool").operand(image);
         for (name, value) in stated(rewrite.module, op) {
             state = state.attribute(name, value);
         }
@@ -102,7 +102,7 @@ fn is_pointwise(module: &Module, op: OpId) -> bool {
         let is_whole = node::int(module, pack, "groups", 0) == 1;
         node::shape(module, *module.op(pack).operands().first()?).filter(|_| is_whole)
     });
-    *module.op(op).name() == "cpu.graph.conv"
+    *module.op(op).name() == "cpu.fused.conv"
         && is("pads", 0)
         && is("strides", 1)
         && matches!(extents.as_deref(), Some([_, _, 1, 1]))
@@ -111,7 +111,7 @@ fn is_pointwise(module: &Module, op: OpId) -> bool {
 /// A convolution of joined images.
 fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
-    if *module.op(op).name() != "cpu.graph.conv" || !is_pointwise(module, op) {
+    if *module.op(op).name() != "cpu.fused.conv" || !is_pointwise(module, op) {
         return None;
     }
     let &[image, filter] = module.op(op).operands() else {
@@ -120,7 +120,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let (_, images) = parts(module, rewrite.now(image))?;
     let activation = module.op(op).attribute("activation")?.clone();
     let result = module.op(op).results()[0];
-    let mut state = OpState::new("cpu.graph.joined")
+    let mut state = OpState::new("cpu.fused.joined")
         .operand(rewrite.now(filter))
         .operands(images)
         .attribute("activation", activation)

@@ -97,10 +97,10 @@ fn product(
             "transposed",
             Attribute::integer(i64::from(transposed), Type::I64),
         )
-        .result(Type::dialect("!cpu.graph.matrix"));
+        .result(Type::dialect("!cpu.fused.matrix"));
     let packed = rewrite.add(pack, op);
     let result = rewrite.module.op(op).results()[0];
-    let mut state = OpState::new("cpu.graph.matmul")
+    let mut state = OpState::new("cpu.fused.matmul")
         .operands([rewrite.now(left), packed])
         .attribute("activation", Attribute::string("none"))
         .result(rewrite.module.value_type(result).clone());
@@ -137,7 +137,7 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
 fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let data = module.op(op);
-    let is_product = ["cpu.graph.conv", "cpu.graph.matmul"].contains(&data.name().as_str());
+    let is_product = ["cpu.fused.conv", "cpu.fused.matmul"].contains(&data.name().as_str());
     let mut users = module.users(value);
     let is_alone = users.next().is_some() && users.next().is_none();
     (is_product && is_alone && node::text(module, op, "activation") == "none").then_some(op)
@@ -151,7 +151,7 @@ fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
         let Some(made) = open_product(module, product) else {
             continue;
         };
-        if *module.op(made).name() != "cpu.graph.matmul" || module.op(made).operands().len() != 2 {
+        if *module.op(made).name() != "cpu.fused.matmul" || module.op(made).operands().len() != 2 {
             continue;
         }
         let pack = module.defining_op(module.op(made).operands()[1])?;

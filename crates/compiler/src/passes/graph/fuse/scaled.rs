@@ -41,7 +41,7 @@ fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
     let operands = found.lists.into_iter().chain(parts);
     let operands: Vec<ValueId> = operands.map(|value| rewrite.now(value)).collect();
     let result = rewrite.module.op(found.last).results()[0];
-    let mut state = OpState::new("cpu.graph.scale")
+    let mut state = OpState::new("cpu.fused.scale")
         .operands(operands)
         .attribute("activation", Attribute::string(activation))
         .result(rewrite.module.value_type(result).clone());

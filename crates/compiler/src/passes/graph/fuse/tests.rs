@@ -23,16 +23,16 @@ fn layers_become_one_product_each() {
              tfrt.return %y : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func private @main.constants() -> (!cpu.graph.matrix, !cpu.graph.matrix) {
+            func.func private @main.constants() -> (!cpu.fused.matrix, !cpu.fused.matrix) {
               %0 = "cpu.onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> !t.tensor
               %1 = "cpu.onnx.Constant"() {value = dense<5.000000e-01> : tensor<8xf32>} : () -> !t.tensor
-              %2 = "cpu.pack.matmul"(%0, %1) {transposed = 1} : (!t.tensor, !t.tensor) -> !cpu.graph.matrix
-              %3 = "cpu.pack.matmul"(%0, %1) {transposed = 0} : (!t.tensor, !t.tensor) -> !cpu.graph.matrix
-              tfrt.return %2, %3 : !cpu.graph.matrix, !cpu.graph.matrix
+              %2 = "cpu.pack.matmul"(%0, %1) {transposed = 1} : (!t.tensor, !t.tensor) -> !cpu.fused.matrix
+              %3 = "cpu.pack.matmul"(%0, %1) {transposed = 0} : (!t.tensor, !t.tensor) -> !cpu.fused.matrix
+              tfrt.return %2, %3 : !cpu.fused.matrix, !cpu.fused.matrix
             }
-            func.func @main(%arg0: !t.tensor, %arg1: !cpu.graph.matrix, %arg2: !cpu.graph.matrix) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
-              %0 = "cpu.graph.matmul"(%arg0, %arg1) {activation = "relu"} : (!t.tensor, !cpu.graph.matrix) -> !t.tensor
-              %1 = "cpu.graph.matmul"(%0, %arg2, %0) {activation = "none"} : (!t.tensor, !cpu.graph.matrix, !t.tensor) -> !t.tensor
+            func.func @main(%arg0: !t.tensor, %arg1: !cpu.fused.matrix, %arg2: !cpu.fused.matrix) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
+              %0 = "cpu.fused.matmul"(%arg0, %arg1) {activation = "relu"} : (!t.tensor, !cpu.fused.matrix) -> !t.tensor
+              %1 = "cpu.fused.matmul"(%0, %arg2, %0) {activation = "none"} : (!t.tensor, !cpu.fused.matrix, !t.tensor) -> !t.tensor
               tfrt.return %1 : !t.tensor
             }
         "#]],
@@ -58,16 +58,16 @@ fn chains_become_programs() {
              tfrt.return %y, %s : tensor<*xf32>, tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func private @main.constants() -> (!t.tensor, !cpu.graph.program, !cpu.graph.program) {
+            func.func private @main.constants() -> (!t.tensor, !cpu.fused.program, !cpu.fused.program) {
               %0 = "cpu.onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> !t.tensor
-              %1 = "cpu.pack.program"() {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : () -> !cpu.graph.program
-              %2 = "cpu.pack.program"() {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : () -> !cpu.graph.program
-              tfrt.return %0, %1, %2 : !t.tensor, !cpu.graph.program, !cpu.graph.program
+              %1 = "cpu.pack.program"() {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : () -> !cpu.fused.program
+              %2 = "cpu.pack.program"() {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : () -> !cpu.fused.program
+              tfrt.return %0, %1, %2 : !t.tensor, !cpu.fused.program, !cpu.fused.program
             }
-            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.graph.program, %arg4: !cpu.graph.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
-              %0 = "cpu.graph.elementwise"(%arg3, %arg0, %arg2) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
-              %1 = "cpu.onnx.Softmax"(%0) {attributes = [], opset = 27} : (!t.tensor) -> !t.tensor
-              %2 = "cpu.graph.elementwise"(%arg4, %0, %1) : (!cpu.graph.program, !t.tensor, !t.tensor) -> !t.tensor
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.fused.program, %arg4: !cpu.fused.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
+              %0 = "cpu.fused.elementwise"(%arg3, %arg0, %arg2) : (!cpu.fused.program, !t.tensor, !t.tensor) -> !t.tensor
+              %1 = "cpu.graph.softmax"(%0) {attributes = []} : (!t.tensor) -> !t.tensor
+              %2 = "cpu.fused.elementwise"(%arg4, %0, %1) : (!cpu.fused.program, !t.tensor, !t.tensor) -> !t.tensor
               tfrt.return %2, %1 : !t.tensor, !t.tensor
             }
         "#]],
@@ -102,16 +102,16 @@ fn joined_images_are_read_where_they_are() {
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
               %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
-              %4 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
-              %5 = "cpu.graph.conv"(%3, %4) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.graph.filter) -> tensor<1x8x8x32xf32>
-              %6 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.graph.filter
-              %7 = "cpu.graph.conv"(%5, %6) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.graph.filter) -> tensor<1x8x8x32xf32>
-              %8 = "cpu.graph.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
-              %9 = "cpu.graph.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
-              %10 = "cpu.pack.conv"(%1) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>) -> !cpu.graph.filter
-              %11 = "cpu.graph.joined"(%10, %8, %9) {activation = "none"} : (!cpu.graph.filter, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
+              %4 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.fused.filter
+              %5 = "cpu.fused.conv"(%3, %4) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.fused.filter) -> tensor<1x8x8x32xf32>
+              %6 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.fused.filter
+              %7 = "cpu.fused.conv"(%5, %6) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.fused.filter) -> tensor<1x8x8x32xf32>
+              %8 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
+              %9 = "cpu.fused.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
+              %10 = "cpu.pack.conv"(%1) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>) -> !cpu.fused.filter
+              %11 = "cpu.fused.joined"(%10, %8, %9) {activation = "none"} : (!cpu.fused.filter, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
               %12:2 = "cpu.pack.norm"(%2, %2, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>) -> (tensor<96xf32>, tensor<96xf32>)
-              %13 = "cpu.graph.scale"(%12#0, %12#1, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
+              %13 = "cpu.fused.scale"(%12#0, %12#1, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
               %14 = "graph.transpose"(%11) {perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
               %15 = "graph.transpose"(%13) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
               tfrt.return %14, %15 : tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>
@@ -221,10 +221,6 @@ fn what_may_fail_or_is_of_other_types_stays_as_it_is() {
         (
             "%r = \"onnx.Gelu\"(%t) {approximate = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
             "gelu",
-        ),
-        (
-            "%r = \"onnx.Elu\"(%t) {alpha = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
-            "onnx.Elu",
         ),
         (
             "%r = \"onnx.Add\"(%t, %t) {axis = 0 : i64, onnx.opset = 6 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",

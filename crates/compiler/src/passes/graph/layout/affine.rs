@@ -113,7 +113,7 @@ pub(super) fn scaling(
 fn filter_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<(OpId, OpId)> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
-    if *module.op(conv).name() != "cpu.graph.conv" || module.users(x).count() != 1 {
+    if *module.op(conv).name() != "cpu.fused.conv" || module.users(x).count() != 1 {
         return None;
     }
     let pack = module.defining_op(*module.op(conv).operands().get(1)?)?;

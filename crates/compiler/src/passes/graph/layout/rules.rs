@@ -158,10 +158,10 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
         .attribute("epsilon", Attribute::f32(0.0))
         .attribute("groups", Attribute::integer(groups, Type::I64))
         .attribute("strides", list(&strides))
-        .result(Type::dialect("!cpu.graph.filter"));
+        .result(Type::dialect("!cpu.fused.filter"));
     let image = images.last(rewrite, x, op);
     let packed = rewrite.add(pack, op);
-    let state = OpState::new("cpu.graph.conv")
+    let state = OpState::new("cpu.fused.conv")
         .operands([image, packed])
         .attribute("activation", Attribute::string("none"))
         .attribute("dilations", list(&dilations))
@@ -197,7 +197,7 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
         _ => return None,
     };
     let image = images.last(rewrite, x, op);
-    let state = OpState::new("cpu.graph.pool")
+    let state = OpState::new("cpu.fused.pool")
         .operand(image)
         .attribute("dilations", list(&dilations))
         .attribute("kernel", list(&kernel))
@@ -218,7 +218,7 @@ fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
     if size <= 0 || !node::is_f32(module, x) {
         return None;
     }
-    let mut state = OpState::new("cpu.graph.near").operand(images.last(rewrite, x, op));
+    let mut state = OpState::new("cpu.fused.near").operand(images.last(rewrite, x, op));
     for (name, default) in [("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)] {
         let stated = rewrite.module.op(op).attribute(name).cloned();
         state = state.attribute(name, stated.unwrap_or(Attribute::f32(default)));
@@ -337,7 +337,7 @@ fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<(
     }
     let result = module.op(last).results()[0];
     let image = images.last(rewrite, x, op);
-    let state = OpState::new("cpu.graph.shuffle")
+    let state = OpState::new("cpu.fused.shuffle")
         .operand(image)
         .attribute("groups", Attribute::integer(groups, Type::I64));
     finish(rewrite, images, last, result, state);

@@ -24,6 +24,7 @@ pub(in super::super) fn program(
         made: Vec::new(),
         n_control: 0,
         ahead: HashSet::new(),
+        has_kernel: &|_| true,
     };
     let mut program = Program::new(lowering);
     for &op in operations {

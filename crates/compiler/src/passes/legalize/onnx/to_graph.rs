@@ -2,14 +2,16 @@
 //!
 //! Names and attributes are data ([`tfrt_ops::names::onnx`]). What has no row of `graph` stays as it is: library
 //! operations, control flow, constants, and forms so old that they mean something else. Passes behind this one look at
-//! rows; [`restored`] is the way back, for kernels, which have ONNX's names.
+//! rows, and kernels are rows'.
 
-use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, Name as Word, OpId, OpState, Type};
+use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type};
 use tfrt_ops::names::{NameAttr, onnx};
 
+use crate::codes;
 use crate::graph;
 use crate::passes::graph::attrs::{self, OpAttrs};
-use crate::passes::graph::{graphs, lower, node};
+use crate::passes::graph::{graphs, lower};
+use crate::passes::legalize::structure;
 use crate::passes::scope;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -22,25 +24,30 @@ pub(crate) const PASS: Pass = Pass {
     run: Run::Alone(run),
 };
 
-/// Operations that stay: passes look at them as what they are.
-const STAY: &[&str] = &["constant", "if", "scan"];
-
-fn run(module: &mut Module, _: &mut Diagnostics) {
+fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     for (_, block) in graphs(module) {
-        legalize(module, block);
+        legalize(module, block, diagnostics);
     }
 }
 
 /// Recursion is bounded by the limit of the text, or the importer, on nesting.
-fn legalize(module: &mut Module, block: BlockId) {
+fn legalize(module: &mut Module, block: BlockId, diagnostics: &mut Diagnostics) {
     let (mut all, mut gone) = (Vec::new(), Vec::new());
     for op in module.block(block).operations().to_vec() {
         for inner in scope::region_blocks(module, op) {
-            legalize(module, inner);
+            legalize(module, inner, diagnostics);
         }
-        let Some(state) = of_graph(module, op) else {
-            all.push(op);
-            continue;
+        let state = match of_graph(module, op) {
+            Ok(Some(state)) => state,
+            Ok(None) => {
+                all.push(op);
+                continue;
+            }
+            Err(message) => {
+                diagnostics.push(module.op_error(codes::GRAPH, op, message));
+                all.push(op);
+                continue;
+            }
         };
         let types = module
             .op(op)
@@ -60,20 +67,24 @@ fn legalize(module: &mut Module, block: BlockId) {
     }
 }
 
-/// Returns the operation of `graph` that one is, without results.
-fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
+/// Returns the operation of `graph` that one is, without results, if it is one. Attributes that neither ONNX's newest
+/// version nor the row has say nothing.
+fn of_graph(module: &Module, op: OpId) -> Result<Option<OpState>, String> {
     let data = module.op(op);
-    let name = data.name().strip_prefix("onnx.")?;
     let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);
-    let own = onnx::name(name).filter(|own| own.is_row(version, &OpAttrs { module, op }))?;
-    if STAY.contains(&own.row) {
-        return None;
-    }
-    // One with an attribute of another kind stays as well: its kernel says so.
-    let row = tfrt_ops::find(own.row)?;
-    let is_wrong = |name: &str, value: &Attribute| {
-        let attr = row.attr(name);
-        attr.is_some_and(|attr| !graph::kind(attr).accepts(value))
+    let name = data.name().strip_prefix("onnx.").and_then(onnx::name);
+    let own = name.filter(|own| own.is_row(version, &OpAttrs { module, op }));
+    let own = own.filter(|own| !structure::ROWS.contains(&own.row));
+    let found = own.and_then(|own| Some((own, tfrt_ops::find(own.row)?)));
+    let Some((own, row)) = found else {
+        return Ok(None);
+    };
+    let fitting = |stated: &str, name: &str, value: &Attribute| match row.attr(name) {
+        Some(attr) if !graph::kind(attr).accepts(value) => Err(format!(
+            "attribute '{stated}': expected {}, found {value}",
+            graph::kind(attr).name()
+        )),
+        _ => Ok(value.clone()),
     };
     let mut state =
         OpState::new(format!("graph.{}", own.row)).operands(data.operands().iter().copied());
@@ -82,20 +93,22 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
             continue;
         }
         match own.attrs.iter().find(|attr| attr.source() == Some(stated)) {
-            None if is_wrong(stated, value) => return None,
-            None => state = state.attribute(stated.clone(), value.clone()),
+            None if row.attr(stated).is_none() => {}
+            None => state = state.attribute(stated.clone(), fitting(stated, stated, value)?),
             Some(NameAttr::Type(row, _)) => {
-                // A number that stands for no type says that it follows from the operands.
-                let ty = value
-                    .as_i64()
-                    .and_then(onnx::dtype)
-                    .and_then(attrs::element);
-                if let Some(ty) = ty {
-                    state = state.attribute(*row, Attribute::Type(ty));
+                let number = value.as_i64();
+                match number.and_then(onnx::dtype).and_then(attrs::element) {
+                    Some(ty) => state = state.attribute(*row, Attribute::Type(ty)),
+                    // It says that the type follows from the operands.
+                    None if number == Some(0) => {}
+                    None => {
+                        return Err(format!(
+                            "attribute '{stated}': expected the number of a type, found {value}"
+                        ));
+                    }
                 }
             }
-            Some(attr) if is_wrong(attr.row(), value) => return None,
-            Some(attr) => state = state.attribute(attr.row(), value.clone()),
+            Some(attr) => state = state.attribute(attr.row(), fitting(stated, attr.row(), value)?),
         }
     }
     for attr in own.attrs {
@@ -107,30 +120,5 @@ fn of_graph(module: &Module, op: OpId) -> Option<OpState> {
             _ => {}
         }
     }
-    Some(state)
-}
-
-/// Returns the name and the attributes that an operation of `graph` has in ONNX, if it has any there.
-pub(in crate::passes) fn restored(
-    module: &Module,
-    op: OpId,
-) -> Option<(&'static str, Vec<(Word, Attribute)>)> {
-    let row = node::row(module, op).filter(|row| row.dialect() == "graph")?;
-    let own = onnx::of_row(row, &OpAttrs { module, op })?;
-    let mut all = Vec::new();
-    for (stated, value) in module.op(op).attributes() {
-        match own.attrs.iter().find(|attr| attr.row() == stated.as_str()) {
-            None => all.push((stated.clone(), value.clone())),
-            Some(NameAttr::Renamed(_, name)) => all.push(((*name).into(), value.clone())),
-            Some(NameAttr::Type(_, name)) => {
-                let number = match value {
-                    Attribute::Type(ty) => attrs::dtype(ty).and_then(onnx::number),
-                    _ => None,
-                };
-                all.push(((*name).into(), Attribute::integer(number?, Type::I64)));
-            }
-            Some(_) => {}
-        }
-    }
-    Some((own.name, all))
+    Ok(Some(state))
 }

@@ -7,28 +7,21 @@
 //! So the plan is the mark that a call's memory is measured by: the least that can be is `most_bytes`.
 
 use serde::Serialize;
+use tfrt::ops::Traits;
 
 use super::observe::{Made, Observed};
 
 /// Where what is in an arena begins: at a multiple of this.
 const ALIGNMENT: u64 = 64;
 
-/// Kernels that could write over what they take, if nobody uses it behind them.
-const ELEMENTWISE: &[&str] = &[
-    "cpu.graph.elementwise",
-    "cpu.onnx.Add",
-    "cpu.onnx.Clip",
-    "cpu.onnx.Div",
-    "cpu.onnx.Erf",
-    "cpu.onnx.Exp",
-    "cpu.onnx.LeakyRelu",
-    "cpu.onnx.Mul",
-    "cpu.onnx.Relu",
-    "cpu.onnx.Sigmoid",
-    "cpu.onnx.Sqrt",
-    "cpu.onnx.Sub",
-    "cpu.onnx.Tanh",
-];
+/// Tells whether a kernel could write over what it takes, if nobody uses it behind it.
+fn is_in_place(kernel: &str) -> bool {
+    let row = kernel
+        .strip_prefix("cpu.graph.")
+        .or(kernel.strip_prefix("cpu."));
+    let row = row.and_then(tfrt::ops::find);
+    kernel == "cpu.fused.elementwise" || row.is_some_and(|row| row.is(Traits::IN_PLACE))
+}
 
 /// What lies where, and when.
 #[derive(Debug, Serialize)]
@@ -242,7 +235,7 @@ fn find_aliases(observed: &Observed, values: &mut [Value]) {
 fn find_in_place(observed: &Observed, values: &mut [Value]) {
     for at in 0..values.len() {
         let made = &observed.made[at];
-        if !ELEMENTWISE.contains(&&*made.operation) || values[at].alias_of.is_some() {
+        if !is_in_place(&made.operation) || values[at].alias_of.is_some() {
             continue;
         }
         let fits = |operand: &&usize| {
@@ -352,7 +345,7 @@ mod tests {
         let over = |last| {
             let mut values = vec![
                 made("a", 1000..1100, [0, last]),
-                made("cpu.onnx.Relu", 2000..2100, [1, 2]),
+                made("cpu.graph.relu", 2000..2100, [1, 2]),
             ];
             values[1].operands = vec![0];
             plan(values).values[1].in_place_of

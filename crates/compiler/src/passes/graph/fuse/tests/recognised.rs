@@ -330,20 +330,20 @@ fn attention_takes_heads_where_they_lie() {
           %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
-          %3 = "cpu.pack.matmul"(%0) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.graph.matrix
-          %4 = "cpu.graph.matmul"(%arg0, %3) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.graph.matrix) -> tensor<?x?x8xf32>
-          %5 = "cpu.pack.matmul"(%1) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.graph.matrix
-          %6 = "cpu.graph.matmul"(%arg0, %5) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.graph.matrix) -> tensor<?x?x8xf32>
-          %7 = "cpu.pack.matmul"(%2) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.graph.matrix
-          %8 = "cpu.graph.matmul"(%arg0, %7) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.graph.matrix) -> tensor<?x?x8xf32>
-          %9 = "cpu.graph.attention"(%4, %6, %8, %arg1) {heads = 2, onnx.shapes = [["B", "S", 8]], scale = 5.000000e-01 : f32} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x1x1x?xf32>) -> tensor<?x?x8xf32>
+          %3 = "cpu.pack.matmul"(%0) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.fused.matrix
+          %4 = "cpu.fused.matmul"(%arg0, %3) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.fused.matrix) -> tensor<?x?x8xf32>
+          %5 = "cpu.pack.matmul"(%1) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.fused.matrix
+          %6 = "cpu.fused.matmul"(%arg0, %5) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.fused.matrix) -> tensor<?x?x8xf32>
+          %7 = "cpu.pack.matmul"(%2) {transposed = 0} : (tensor<8x8xf32>) -> !cpu.fused.matrix
+          %8 = "cpu.fused.matmul"(%arg0, %7) {activation = "none", onnx.shapes = [["B", "S", 8]]} : (tensor<?x?x8xf32>, !cpu.fused.matrix) -> tensor<?x?x8xf32>
+          %9 = "cpu.fused.attention"(%4, %6, %8, %arg1) {heads = 2, onnx.shapes = [["B", "S", 8]], scale = 5.000000e-01 : f32} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x1x1x?xf32>) -> tensor<?x?x8xf32>
           tfrt.return %9 : tensor<?x?x8xf32>
         }
     "#]]
     .assert_eq(&attention(&ATTENTION));
     let mut unmasked = ATTENTION;
     (unmasked[11], unmasked[12]) = ("a Neg x", "p Softmax d {axis = 3 : i64}");
-    assert!(attention(&unmasked).contains("cpu.graph.attention"));
+    assert!(attention(&unmasked).contains("cpu.fused.attention"));
 }
 
 #[test]
@@ -361,11 +361,11 @@ fn what_is_not_quite_attention_stays() {
     let mut shared = ATTENTION.to_vec();
     shared[15] = "z Reshape t joined";
     shared.extend(["u ReduceSum p", "y Add z u"]);
-    assert!(!attention(&shared).contains("cpu.graph.attention"));
+    assert!(!attention(&shared).contains("cpu.fused.attention"));
     for (place, line) in changes {
         let mut lines = ATTENTION;
         lines[place] = line;
         let found = attention(&lines);
-        assert!(!found.contains("cpu.graph.attention"), "{place}: {found}");
+        assert!(!found.contains("cpu.fused.attention"), "{place}: {found}");
     }
 }

@@ -10,13 +10,12 @@
 //! | `OneHotEncoder` | `Equal` with all categories; of what is unknown, zeros |
 //! | `FeatureVectorizer` | `Concat` |
 //!
-//! What has all it knows in attributes (`LEARNED`) is read once, when a model is opened, and then asked: it becomes
-//! `cpu.pack.learned` and `cpu.graph.learned`. What can become neither is a mistake that is told of (`fault.rs`).
+//! What has neither this form nor a kernel is a mistake that is told of (`fault.rs`).
 
 use tfrt_ir::{Attribute, Module, OpId, OpState, Type, ValueId};
 
 use super::expansion::{Expansion, integer};
-use crate::passes::graph::{CONSTANT, lower, node};
+use crate::passes::graph::{CONSTANT, node};
 
 mod fault;
 
@@ -26,20 +25,6 @@ const DOMAIN: &str = "onnx.ml.";
 /// The numbers of types in the format.
 const F32: i64 = 1;
 const I64: i64 = 7;
-
-/// Operators that are read when a model is opened. The kernels have the same list, in `onnx/ml/learned.rs`; a test of
-/// `tfrt` compares them.
-const LEARNED: [&str; 9] = [
-    "CastMap",
-    "DictVectorizer",
-    "LinearClassifier",
-    "SVMClassifier",
-    "SVMRegressor",
-    "TreeEnsemble",
-    "TreeEnsembleClassifier",
-    "TreeEnsembleRegressor",
-    "ZipMap",
-];
 
 /// Whether an operation may be one of them.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
@@ -54,7 +39,7 @@ fn unprefixed(name: &str) -> Option<&str> {
 pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     let name = here.module.op(here.like).name().clone();
     let name = unprefixed(&name)?;
-    expanded(here, name).or_else(|| learned(here, name))
+    expanded(here, name)
 }
 
 fn expanded(here: &mut Expansion<'_>, name: &str) -> Option<Vec<ValueId>> {
@@ -74,33 +59,6 @@ fn expanded(here: &mut Expansion<'_>, name: &str) -> Option<Vec<ValueId>> {
         _ => return None,
     };
     Some(vec![result])
-}
-
-/// An operator that is read once, and the operation that asks it.
-fn learned(here: &mut Expansion<'_>, name: &str) -> Option<Vec<ValueId>> {
-    if !LEARNED.contains(&name) {
-        return None;
-    }
-    let opset = || integer(lower::opset(here.module, here.like));
-    let (of_pack, of_run) = (opset(), opset());
-    let list = lower::attributes(here.module.op(here.like).attributes());
-    let pack = OpState::new("cpu.pack.learned")
-        .attribute("attributes", Attribute::array(list))
-        .attribute("operator", Attribute::string(name))
-        .attribute("opset", of_pack)
-        .result(Type::dialect("!cpu.graph.learned"));
-    let learned = here.append(pack);
-    let data = here.module.op(here.like);
-    let operands = data.operands().to_vec();
-    let types = data.results().iter();
-    let types = types.map(|result| here.module.value_type(*result).clone());
-    let run = OpState::new("cpu.graph.learned")
-        .operand(learned)
-        .operands(operands)
-        .attribute("attributes", Attribute::array(Vec::new()))
-        .attribute("opset", of_run)
-        .results(types.collect::<Vec<_>>());
-    Some(here.append_all(run))
 }
 
 fn scaler(here: &mut Expansion<'_>, x: ValueId) -> ValueId {

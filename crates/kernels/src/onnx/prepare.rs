@@ -1,0 +1,176 @@
+//! What kernels make of constants, once for each node of a model: `cpu.graph.prepare`.
+//!
+//! ```mlir
+//! %p = "cpu.graph.prepare"(%none, %w, %r) {attributes = [..], op = "rnn", opset = 27 : i64} : (..) -> !graph.prepared
+//! %y = "cpu.graph.rnn"(%x, %none, %none, %p) {attributes = [..]} : (..) -> !t.tensor
+//! ```
+//!
+//! The compiler makes these two of a `graph.rnn` whose weights are constants. What was prepared is the last operand of
+//! the kernel; the operands that it stands for are left out.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
+use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest};
+use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Value};
+use tfrt_tensor::op::{Prepared, PreparedState};
+
+use super::{Attributes, Beside, Inputs, Node, Outputs, ml, rnn, rows};
+
+/// A kernel's own form of constants, which calculates results as often as it is asked to.
+pub(super) trait State: fmt::Debug + Send + Sync + 'static {
+    /// Calculates the results of a node, whose constants are left out.
+    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error>;
+
+    /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
+    fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
+        None
+    }
+}
+
+/// Makes the state of a node of its constants: all other operands are left out.
+pub(super) type MakeState = fn(&Node<'_>) -> Result<Option<Arc<dyn State>>, Error>;
+
+/// Reads what [`State::encode`] wrote.
+type RestoreState = fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<Arc<dyn State>, Error>;
+
+/// How a row's constants are prepared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PrepareRow {
+    /// The row.
+    pub(super) op: &'static str,
+    /// The operands that are taken.
+    pub(super) inputs: &'static [usize],
+    /// Whether attributes are taken, too.
+    pub(super) takes_attributes: bool,
+    /// Makes the state; `None` where the constants themselves do as well.
+    pub(super) make: MakeState,
+    /// Reads a state from a file, if files keep it.
+    pub(super) restore: Option<RestoreState>,
+}
+
+/// The rows whose constants are prepared.
+const ROWS: &[&[PrepareRow]] = &[ml::PREPARE, rnn::PREPARE];
+
+/// Returns how a row's constants are prepared, if they are.
+pub(super) fn find(op: &str) -> Option<&'static PrepareRow> {
+    ROWS.iter().copied().flatten().find(|row| row.op == op)
+}
+
+/// The state of a row of this crate.
+#[derive(Debug)]
+struct Own(Arc<dyn State>);
+
+impl PreparedState for Own {
+    fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
+        self.0.encode(encoder)
+    }
+}
+
+/// The constants themselves.
+#[derive(Debug)]
+struct Constants(Vec<AnyAsyncValue>);
+
+impl PreparedState for Constants {}
+
+impl PrepareRow {
+    /// Prepares a node.
+    pub(super) fn prepare(&self, node: &Node<'_>) -> Result<Option<Prepared>, Error> {
+        let state = (self.make)(node)?;
+        Ok(state.map(|state| Prepared {
+            op: self.op,
+            state: Arc::new(Own(state)),
+        }))
+    }
+}
+
+/// What a node was prepared as, as its kernel looks at it.
+pub(super) enum Form<'a> {
+    State(&'a Arc<dyn State>),
+    /// These stand for operands that are left out.
+    Constants(&'a [AnyAsyncValue]),
+}
+
+/// Returns the form of what was prepared for a row.
+pub(super) fn form<'a>(op: &str, prepared: &'a Prepared) -> Result<Form<'a>, Error> {
+    let state: &dyn Any = &*prepared.state;
+    if prepared.op == op {
+        if let Some(Own(state)) = state.downcast_ref::<Own>() {
+            return Ok(Form::State(state));
+        }
+        if let Some(Constants(list)) = state.downcast_ref::<Constants>() {
+            return Ok(Form::Constants(list));
+        }
+    }
+    let found = prepared.op;
+    Err(Error::invalid_argument(format!(
+        "{op}: expected what was prepared for it, found what was prepared for {found}"
+    )))
+}
+
+/// Adds the kernel that prepares, and the codec of what it makes.
+pub(super) fn register(registry: &mut KernelRegistry) {
+    registry.add("cpu.graph.prepare", prepare);
+}
+
+/// `%p = "cpu.graph.prepare"(%none, %w, %r) {attributes = [..], op = "rnn", opset = 27 : i64}`
+fn prepare(
+    operands: Rest,
+    attributes: Attr<AttributeView<'_>>,
+    op: Attr<&str>,
+    opset: Attr<i64>,
+    execution: &ExecutionContext,
+) -> Result<Prepared, Error> {
+    let row = find(&op).ok_or_else(|| {
+        let op = op.escape_debug();
+        Error::invalid_argument(format!("'{op}' is no operation that is prepared"))
+    })?;
+    let name = rows::short(row.op);
+    let beside = Beside::new(name, execution);
+    let node = Node {
+        name,
+        inputs: Inputs::new(name, &operands, &beside),
+        attributes: Attributes::new(name, *attributes)?,
+        opset: *opset,
+        n_results: 0,
+        execution,
+        beside: &beside,
+    };
+    let prepared = row.prepare(&node)?;
+    Ok(prepared.unwrap_or_else(|| Prepared {
+        op: row.op,
+        state: Arc::new(Constants(operands.0)),
+    }))
+}
+
+/// Prepared nodes as files keep them: the row, then what its state writes.
+pub(crate) const CODEC: ValueCodec = ValueCodec {
+    type_name: Prepared::NAME,
+    version: 1,
+    encode: |value, encoder| {
+        let prepared = expect::<Prepared>(value)?;
+        encoder.str(prepared.op);
+        let written = prepared.state.encode(encoder);
+        written.unwrap_or_else(|| Err(not_kept(prepared.op)))
+    },
+    decode: |decoder, context| {
+        let op = decoder.str()?;
+        let row = find(op).and_then(|row| Some((row, row.restore?)));
+        let (row, restore) = row.ok_or_else(|| not_kept(op))?;
+        let state = Arc::new(Own(restore(decoder, context)?));
+        Ok(AnyAsyncValue::new(Prepared { op: row.op, state }))
+    },
+};
+
+/// Whether a file keeps what was prepared, and not the constants.
+pub(crate) fn is_kept(prepared: &Prepared) -> bool {
+    let state: &dyn Any = &*prepared.state;
+    state.is::<Own>() && find(prepared.op).is_some_and(|row| row.restore.is_some())
+}
+
+fn not_kept(op: &str) -> Error {
+    let op = op.escape_debug();
+    Error::invalid_argument(format!("files keep nothing that is prepared for '{op}'"))
+}
