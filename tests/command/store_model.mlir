@@ -1,13 +1,12 @@
-// RUN: opt --passes onnx-to-graph,graph-infer,graph-layout,graph-fuse,graph-lower,graph-store
+// RUN: opt --passes onnx-to-graph,graph-infer,graph-layout,graph-fuse,graph-prepare,graph-lower,graph-store
 
 // Packed weights are made now, with what they are packed for; what they are made of goes.
 // CHECK-LABEL: func.func private @main.constants
-// CHECK-NOT: cpu.pack.conv
-// CHECK-NOT: cpu.pack.matmul
+// CHECK-NOT: cpu.graph.prepare
 // CHECK-NOT: tensor<8x1x3x3xf32>
-// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<288xui8>, type = "!cpu.fused.filter", version = 1}
-// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, type = "!cpu.fused.matrix", version = 1}
-// CHECK-NOT: cpu.pack
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<288xui8>, type = "!graph.prepared", version = 1}
+// CHECK: "cpu.stored.value"() {head = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, part000 = dense<{{.*}}> : tensor<{{[0-9]+}}xui8>, type = "!graph.prepared", version = 1}
+// CHECK-NOT: cpu.graph.prepare
 // CHECK-LABEL: func.func @main
 // CHECK: "cpu.fused.conv"
 // CHECK: "cpu.fused.matmul"

@@ -147,7 +147,7 @@ const STRUCTURE: &[OpDef] = &[
 
 fn structure(row: &OpDef) -> TextOp {
     let mut parts = parts(row, "");
-    parts.added = None;
+    parts.stand_in = None;
     match row.name {
         "yield" => parts.traits = parts.traits.with(Traits::TERMINATOR),
         "prepare" => parts.traits = Traits::PURE,
@@ -231,7 +231,7 @@ fn parts(row: &OpDef, details: &'static str) -> OpParts {
         details,
         operands,
         rest,
-        added: Some(ValueKind::Dialect(PREPARED)),
+        stand_in: Some(ValueKind::Dialect(PREPARED)),
         results: match more {
             Some(more) => Results::AtLeast(results, more),
             None => Results::Exactly(results),

@@ -49,7 +49,7 @@ pub enum Evaluated {
     },
 }
 
-/// Evaluates nothing.
+/// Has no kernels: nothing is evaluated, prepared or fused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEvaluator;
 

@@ -21,7 +21,7 @@ use tfrt_compiler::CompileOptions;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Types whose values are laid out anew for the processor that decodes them: the bytes of another come back otherwise.
-const LAID_OUT: [&str; 2] = ["!cpu.fused.filter", "!cpu.fused.matrix"];
+const LAID_OUT: [&str; 1] = ["!graph.prepared"];
 
 thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
@@ -179,20 +179,20 @@ fn tensors(host: &HostContext) -> Vec<AnyAsyncValue> {
 /// layers.
 fn packed() -> Vec<AnyAsyncValue> {
     const TEXT: &str = r#"
-func.func @main() -> (!cpu.fused.filter, !cpu.fused.filter, !cpu.fused.filter, !cpu.fused.matrix, !graph.prepared,
+func.func @main() -> (!graph.prepared, !graph.prepared, !graph.prepared, !graph.prepared, !graph.prepared,
     !graph.prepared) {
+  %none = "cpu.onnx.NoValue"() : () -> !t.none
   %w = "cpu.onnx.Constant"() {value = dense<0.5> : tensor<2x1x3x3xf32>} : () -> !t.tensor
   %v = "cpu.onnx.Constant"() {value = dense<0.5> : tensor<16x16x3x3xf32>} : () -> !t.tensor
   %b = "cpu.onnx.Constant"() {value = dense<0.5> : tensor<2xf32>} : () -> !t.tensor
-  %f = "cpu.pack.conv"(%w, %b) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 1 : i64, strides = [1, 1]}
-      : (!t.tensor, !t.tensor) -> !cpu.fused.filter
-  %g = "cpu.pack.conv"(%w) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 2 : i64, strides = [1, 1]}
-      : (!t.tensor) -> !cpu.fused.filter
-  %h = "cpu.pack.conv"(%v) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 1 : i64, strides = [1, 1]}
-      : (!t.tensor) -> !cpu.fused.filter
+  %f = "cpu.graph.prepare"(%none, %w, %b) {attributes = [], op = "fused.conv", opset = 27 : i64}
+      : (!t.none, !t.tensor, !t.tensor) -> !graph.prepared
+  %g = "cpu.graph.prepare"(%none, %w) {attributes = ["groups", 2 : i64], op = "fused.conv", opset = 27 : i64}
+      : (!t.none, !t.tensor) -> !graph.prepared
+  %h = "cpu.graph.prepare"(%v) {attributes = [], op = "fused.joined", opset = 27 : i64} : (!t.tensor) -> !graph.prepared
   %c = "cpu.onnx.Constant"() {value = dense<0.25> : tensor<3x2xf32>} : () -> !t.tensor
-  %m = "cpu.pack.matmul"(%c, %b) {transposed = 0 : i64} : (!t.tensor, !t.tensor) -> !cpu.fused.matrix
-  %none = "cpu.onnx.NoValue"() : () -> !t.none
+  %m = "cpu.graph.prepare"(%none, %c, %b) {attributes = [], op = "fused.matmul", opset = 27 : i64}
+      : (!t.none, !t.tensor, !t.tensor) -> !graph.prepared
   %i = "cpu.onnx.Constant"() {value = dense<0.25> : tensor<2x6x3xf32>} : () -> !t.tensor
   %r = "cpu.onnx.Constant"() {value = dense<0.25> : tensor<2x6x2xf32>} : () -> !t.tensor
   %p = "cpu.graph.prepare"(%none, %i, %r)
@@ -205,7 +205,7 @@ func.func @main() -> (!cpu.fused.filter, !cpu.fused.filter, !cpu.fused.filter, !
   %l = "cpu.graph.prepare"(%none, %j, %s, %q, %none, %none, %none, %o)
       {attributes = ["kind", "lstm"], op = "rnn", opset = 27 : i64}
       : (!t.none, !t.tensor, !t.tensor, !t.tensor, !t.none, !t.none, !t.none, !t.tensor) -> !graph.prepared
-  tfrt.return %f, %g, %h, %m, %p, %l : !cpu.fused.filter, !cpu.fused.filter, !cpu.fused.filter, !cpu.fused.matrix,
+  tfrt.return %f, %g, %h, %m, %p, %l : !graph.prepared, !graph.prepared, !graph.prepared, !graph.prepared,
       !graph.prepared, !graph.prepared
 }"#;
     RUNTIME.with(|runtime| {

@@ -1,30 +1,29 @@
-//! `cpu.graph` and `cpu.pack`: what the compiler makes of a model's operations where it knows better kernels.
+//! `cpu.fused`: what the compiler makes of several operations of a model where it knows better kernels.
 //!
-//! Kernels of `cpu.pack` run once, when a model is opened: they lay weights out for the processor, and read
-//! programs. Those of `cpu.graph` make their own outputs, of whatever shape the inputs ask for; images lie
-//! `[batch, height, width, channels]`. All elements are `f32`, but for programs, which take any types.
+//! Weights are laid out for the processor, and programs read, once, when a model is opened (`cpu.graph.prepare`); what
+//! comes of that is the last operand of these kernels. They make their own outputs, of whatever shape the inputs ask for;
+//! images lie `[batch, height, width, channels]`. All elements are `f32`, but for programs, which take any types.
 //!
-//! | Kernel | Makes |
-//! | --- | --- |
-//! | `cpu.pack.conv` | a filter of a convolution, with bias and normalisation |
-//! | `cpu.pack.matmul` | the right side of a product, with bias |
-//! | `cpu.pack.norm` | factors and summands of a normalisation by known statistics |
-//! | `cpu.pack.program` | a program of elementwise functions |
-//! | `cpu.stored.value` | what a pack kernel made when a file was compiled |
-//! | `cpu.fused.conv`, `cpu.fused.matmul` | convolution and product, with a residual and an activation |
-//! | `cpu.fused.pool` | the largest of each window, or the mean |
-//! | `cpu.fused.scale` | images joined along their channels, times factors plus summands |
-//! | `cpu.fused.near` | elements divided by those of channels around |
-//! | `cpu.fused.shuffle` | channels of groups, dealt out |
-//! | `cpu.fused.joined` | a convolution by windows of one element of joined images |
-//! | `cpu.fused.elementwise` | a program's result |
-//! | `cpu.fused.attention` | attention of heads that lie side by side |
+//! | Kernel | Makes | Prepares |
+//! | --- | --- | --- |
+//! | `cpu.fused.conv` | a convolution, with a residual and an activation | filter, bias, normalisation |
+//! | `cpu.fused.joined` | a convolution by windows of one element of joined images | the same |
+//! | `cpu.fused.matmul` | a product, with a residual and an activation | the right side, bias |
+//! | `cpu.fused.elementwise` | a program's result | the program |
+//! | `cpu.fused.pool` | the largest of each window, or the mean | |
+//! | `cpu.fused.scale` | images joined along their channels, times factors plus summands | |
+//! | `cpu.fused.near` | elements divided by those of channels around | |
+//! | `cpu.fused.shuffle` | channels of groups, dealt out | |
+//! | `cpu.fused.attention` | attention of heads that lie side by side | |
+//! | `cpu.stored.value` | what was prepared when a file was compiled | |
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
 use tfrt_tensor::math::panel::Activation;
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
+
+use crate::onnx::PrepareRow;
 
 mod attention;
 mod channels;
@@ -38,13 +37,17 @@ pub mod stored;
 
 pub(crate) use shared::share;
 
+/// What these kernels prepare.
+pub(crate) const PREPARE: &[PrepareRow] = &[
+    convolution::PREPARE[0],
+    convolution::PREPARE[1],
+    product::PREPARE[0],
+    elementwise::PREPARE[0],
+];
+
 /// Adds the kernels.
 pub fn register(registry: &mut KernelRegistry) {
     registry
-        .add("cpu.pack.conv", convolution::pack)
-        .add("cpu.pack.norm", convolution::pack_norm)
-        .add("cpu.pack.matmul", product::pack)
-        .add("cpu.pack.program", elementwise::pack)
         .add("cpu.fused.conv", convolution::convolve)
         .add("cpu.fused.matmul", product::multiply)
         .add("cpu.fused.pool", pool::pool)

@@ -64,8 +64,8 @@ pub use beside::Beside;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;
-pub(crate) use prepare::{CODEC, is_kept};
-pub use rows::kernel_of;
+pub(crate) use prepare::{CODEC, PrepareRow, is_kept, state};
+pub use rows::{kernel_of, prepare_of};
 pub use weight_files::WeightFiles;
 
 use dispatch::{with_floating, with_real};

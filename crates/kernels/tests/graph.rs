@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::BefFile;
 use tfrt_compiler::legalize::Context;
-use tfrt_compiler::onnx::{NoEvaluator, Options, pipeline};
+use tfrt_compiler::onnx::{Evaluated, Evaluator, Options, Prepares, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
@@ -23,6 +23,23 @@ mod memory;
 mod pointwise;
 #[path = "graph/recognised.rs"]
 mod recognised;
+
+/// The kernels of this crate, which evaluate nothing while a model is compiled.
+struct Kernels;
+
+impl Evaluator for Kernels {
+    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<Evaluated>> {
+        Vec::new()
+    }
+
+    fn prepares(&self, row: &str) -> Option<Prepares> {
+        let prepare = tfrt_kernels::onnx::prepare_of(row)?;
+        Some(Prepares {
+            inputs: prepare.inputs,
+            takes_attributes: prepare.takes_attributes,
+        })
+    }
+}
 
 /// A model, with its constants made.
 struct Opened {
@@ -56,7 +73,7 @@ fn open_changed(
             optimize,
             ..Options::default()
         },
-        &Context::new(&NoEvaluator),
+        &Context::new(&Kernels),
     )
     .unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();

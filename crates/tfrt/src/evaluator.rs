@@ -13,7 +13,7 @@ use tfrt_host::AnyAsyncValue;
 use tfrt_host::memory::LimitedAllocator;
 use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
-use tfrt_kernels::onnx::kernel_of;
+use tfrt_kernels::onnx::{kernel_of, prepare_of};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::math::panel::InstructionSet;
 
@@ -146,7 +146,7 @@ impl Evaluator for HostEvaluator {
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {
-        let prepare = tfrt_ops::find(row).and_then(kernel_of)?.prepare?;
+        let prepare = prepare_of(row)?;
         Some(Prepares {
             inputs: prepare.inputs,
             takes_attributes: prepare.takes_attributes,

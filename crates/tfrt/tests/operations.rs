@@ -149,13 +149,7 @@ fn entries_are_as_the_kernels_are() {
         let with_kernel = entries.iter().filter(|entry| has_kernel(entry));
         let entry_names: BTreeSet<&str> = with_kernel.map(|entry| entry.name()).collect();
         // What these take and give is a model's business, and checked when they are called.
-        let dialects = [
-            "cpu.onnx.",
-            "cpu.graph.",
-            "cpu.fused.",
-            "cpu.pack.",
-            "cpu.stored.",
-        ];
+        let dialects = ["cpu.onnx.", "cpu.graph.", "cpu.fused.", "cpu.stored."];
         let is_of_onnx = |name: &&str| dialects.iter().any(|dialect| name.starts_with(dialect));
         let kernel_names = kernels.iter().map(|kernel| kernel.name());
         let kernel_names: BTreeSet<&str> = kernel_names.filter(|name| !is_of_onnx(name)).collect();
@@ -274,7 +268,6 @@ const LOCAL: &[(&str, &str)] = &[
         "it belongs to a runtime; its tensor has a codec",
     ),
     ("!tfrt.tensor_type", "a word of a program"),
-    ("!cpu.fused.program", "code, made of a program's attributes"),
     ("!cpu.filter", "packed for this processor"),
     ("!cpu.matrix", "packed for this processor"),
     ("!proto.example", "a parser of this process"),

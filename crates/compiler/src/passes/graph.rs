@@ -6,6 +6,7 @@ pub(super) mod attrs;
 mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;
+mod fused;
 pub(super) mod infer;
 pub(super) mod layout;
 pub(super) mod lower;
@@ -55,7 +56,9 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     });
     let is_ours = |op: &OpId| {
         let name = module.op(*op).name();
-        name.starts_with("onnx.") || name.starts_with("graph.")
+        ["onnx.", GRAPH, "cpu.fused."]
+            .iter()
+            .any(|dialect| name.starts_with(dialect))
     };
     let has_ours = |(op, block): &(OpId, BlockId)| {
         module.op(*op).attribute("onnx.inputs").is_some()

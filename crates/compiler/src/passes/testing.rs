@@ -3,7 +3,33 @@
 use expect_test::Expect;
 use tfrt_ir::{Module, Source, parse};
 
+use crate::legalize::Context;
+use crate::onnx::{Evaluated, Evaluator, Prepares};
 use crate::pipeline::Pipeline;
+
+/// Kernels that prepare what passes fuse, and weights of recurrent layers, but evaluate nothing.
+pub(super) struct Kernels;
+
+impl Evaluator for Kernels {
+    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
+        Vec::new()
+    }
+
+    fn prepares(&self, row: &str) -> Option<Prepares> {
+        let (inputs, takes_attributes): (&[usize], bool) = match row {
+            "fused.conv" => (&[1, 2, 4, 5, 6, 7], false),
+            "fused.joined" => (&[0, 1, 2, 3, 4, 5], false),
+            "fused.matmul" => (&[1, 2], false),
+            "fused.elementwise" => (&[], true),
+            "rnn" => (&[1, 2, 3, 7], false),
+            _ => return None,
+        };
+        Some(Prepares {
+            inputs,
+            takes_attributes,
+        })
+    }
+}
 
 /// Runs passes over a text, with the verifier after each, and compares what is
 /// printed.
@@ -33,8 +59,9 @@ pub(super) fn transformed(passes: &str, text: &str) -> Result<Module, String> {
     let mut pipeline = Pipeline::parse(passes).map_err(|error| error.to_string())?;
     pipeline.verify_each = true;
     let mut module = parse(&Source::new("test.mlir", text)).map_err(|wrong| wrong.render(false))?;
+    let context = Context::new(&Kernels);
     pipeline
-        .run(&mut module)
+        .run_with(&mut module, &context, &mut |_, _| {})
         .map_err(|wrong| wrong.render(false))?;
     Ok(module)
 }

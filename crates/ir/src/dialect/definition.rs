@@ -17,7 +17,7 @@ pub struct OpDef {
     pub(super) details: &'static str,
     pub(super) operands: Vec<ValueDef>,
     pub(super) rest: Option<ValueDef>,
-    pub(super) added: Option<ValueKind>,
+    pub(super) stand_in: Option<ValueKind>,
     pub(super) results: Results,
     pub(super) attributes: Vec<AttributeDef>,
     pub(super) more_attributes: Option<&'static str>,
@@ -171,8 +171,8 @@ pub struct OpParts {
     pub operands: Vec<ValueDef>,
     /// What further operands are, if there may be any number of them.
     pub rest: Option<ValueDef>,
-    /// The type of an operand that a pass may put behind all others.
-    pub added: Option<ValueKind>,
+    /// The type of a last operand that stands for some of the others: how many there are is not checked then.
+    pub stand_in: Option<ValueKind>,
     /// The results; those that may be left out come last.
     pub results: Results,
     /// The attributes.
@@ -195,7 +195,7 @@ impl From<OpParts> for OpDef {
             .traits(&[parts.traits]);
         definition.operands = parts.operands;
         definition.rest = parts.rest;
-        definition.added = parts.added;
+        definition.stand_in = parts.stand_in;
         definition.results = parts.results;
         definition.attributes = parts.attributes;
         definition.check = parts.check.map(CheckOp);
@@ -251,9 +251,9 @@ impl OpDef {
         self.rest.as_ref()
     }
 
-    /// Returns the type of an operand that a pass may have put behind all others.
-    pub fn added_operand(&self) -> Option<ValueKind> {
-        self.added
+    /// Returns the type of a last operand that stands for some of the others, as a pass may put it there.
+    pub fn stand_in(&self) -> Option<ValueKind> {
+        self.stand_in
     }
 
     /// Returns what its results are.

@@ -28,7 +28,7 @@ impl OpDef {
             details: "",
             operands: Vec::new(),
             rest: None,
-            added: None,
+            stand_in: None,
             results: Results::Exactly(Vec::new()),
             attributes: Vec::new(),
             more_attributes: None,

@@ -225,12 +225,12 @@ fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T
 
 fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let operands = module.op(op).operands();
-    let is_added = |value: &&ValueId| {
-        let kind = definition.added_operand();
-        kind.is_some_and(|kind| kind.accepts(module.value_type(**value)))
-    };
-    let n_added = operands.last().iter().filter(|last| is_added(last)).count();
-    let operands = &operands[..operands.len() - n_added];
+    let last = operands.last().map(|last| module.value_type(*last));
+    if let (Some(kind), Some(last)) = (definition.stand_in(), last)
+        && kind.accepts(last)
+    {
+        return;
+    }
     let declared = definition.operand_defs();
     let chain = || definition.chain_operand();
     let missing = missing_chain(declared.len(), operands.len(), chain, chains);

@@ -1,20 +1,43 @@
 //! Convolutions by filters that are packed when a model is opened.
 
-use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
+use std::sync::Arc;
+
+use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostContext, Value};
+use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
     convolve_packed_into, joined_extents,
 };
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
-use tfrt_tensor::{DType, DenseHostTensor, Tensor};
+use tfrt_tensor::op::PreparedState;
+use tfrt_tensor::{DType, DenseHostTensor};
+
+use crate::onnx::{Node, PrepareRow, state};
 
 use super::{Made, Placement, activation, dense, made, memory, shared, stored};
 
+/// Filters are packed with what follows them.
+pub(super) const PREPARE: [PrepareRow; 2] = [
+    PrepareRow {
+        op: "fused.conv",
+        inputs: &[1, 2, 4, 5, 6, 7],
+        takes_attributes: false,
+        make: |node| Ok(Some(Arc::new(pack(node, [1, 2], [4, 5, 6, 7])?))),
+        restore: Some(|decoder, context| Ok(Arc::new(Filter::read(decoder, context)?))),
+    },
+    PrepareRow {
+        op: "fused.joined",
+        inputs: &[0, 1, 2, 3, 4, 5],
+        takes_attributes: false,
+        make: |node| Ok(Some(Arc::new(pack(node, [0, 1], [2, 3, 4, 5])?))),
+        restore: Some(|decoder, context| Ok(Arc::new(Filter::read(decoder, context)?))),
+    },
+];
+
 /// A filter, and what is added to each of its sums.
 #[derive(Clone, Debug)]
-pub(super) struct Filter {
+struct Filter {
     elements: Elements,
     extents: [usize; 4],
     groups: usize,
@@ -28,18 +51,12 @@ enum Elements {
     Depthwise(DenseHostTensor),
 }
 
-impl Value for Filter {
-    const NAME: &'static str = "!cpu.fused.filter";
-    type Storage = Heap;
+/// Files have how a filter is packed, extents and groups, then the elements and what is added.
+impl PreparedState for Filter {
+    fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
+        Some(self.write(encoder))
+    }
 }
-
-/// Filters as files keep them: how they are packed, extents and groups, then the elements and what is added.
-pub(super) const CODEC: ValueCodec = ValueCodec {
-    type_name: Filter::NAME,
-    version: 1,
-    encode: |value, encoder| expect::<Filter>(value)?.write(encoder),
-    decode: |decoder, context| Ok(AnyAsyncValue::new(Filter::read(decoder, context)?)),
-};
 
 impl Filter {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
@@ -100,37 +117,29 @@ impl Filter {
 /// The kind of a filter of channels that don't mix.
 const DEPTHWISE: &str = "depthwise";
 
-/// `%f = "cpu.pack.conv"(%filter, ..) {dilations = [1, 1], epsilon = 1.0e-5 : f32, groups = 1 : i64, strides = [1, 1]}`
-///
-/// Dilations and strides are those of all convolutions by it: they decide how it is packed.
-///
-/// Behind the filter come a bias or none, then scale, shift, mean and variance of a normalisation that
-/// follows, or none of these four.
+/// Packs a filter for dilations, strides and groups, with what follows it: `own` are the places of the filter and its bias,
+/// `norm` those of scale, shift, mean and variance of a normalisation, or of nothing.
 ///
 /// # Shapes
 ///
 /// `filter: [filters, channels / groups, rows, columns]`, all others `[filters]`.
-pub(super) fn pack(
-    operands: Operands<'_>,
-    dilations: Attr<&[i64]>,
-    epsilon: Attr<f32>,
-    groups: Attr<i64>,
-    strides: Attr<&[i64]>,
-    host: &HostContext,
-) -> Result<Filter, Error> {
-    let filter = dense(&operands, 0)?;
+fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Error> {
+    let filter = node.inputs.dense(own[0])?;
     let shape = filter.shape().to_dims();
-    let &[filters, own, rows, columns] = &shape[..] else {
+    let &[filters, channels, rows, columns] = &shape[..] else {
         let message =
-            format!("expected a filter [filters, channels, rows, columns], found {shape:?}");
-        return Err(Error::invalid_argument(message));
+            format_args!("is expected to be [filters, channels, rows, columns], found {shape:?}");
+        return Err(node.inputs.error(own[0], message));
     };
-    let groups = usize::try_from(*groups).unwrap_or(0);
+    let groups = node.attributes.size_or("groups", 1)?;
     if groups == 0 || filters % groups != 0 {
-        let message = format!("{filters} filters can't be divided into {groups} groups");
-        return Err(Error::invalid_argument(message));
+        return Err(node.error(format_args!(
+            "{filters} filters can't be divided into {groups} groups"
+        )));
     }
-    let (factors, summands) = after(&operands, filters, *epsilon)?;
+    let (factors, summands) = after(node, own[1], norm, filters)?;
+    let own = channels;
+    let host = node.execution.host();
     let reading = filter.read()?;
     let from = reading.elements::<f32>()?;
     let extents = [rows, columns, own, filters];
@@ -152,10 +161,11 @@ pub(super) fn pack(
         true => Elements::Depthwise(ordered),
         false => {
             let reading = ordered.read()?;
+            let ones = &[1, 1][..];
             let placement = Placement {
-                dilations: &dilations,
+                dilations: node.attributes.integers("dilations")?.unwrap_or(ones),
                 pads: &[],
-                strides: &strides,
+                strides: node.attributes.integers("strides")?.unwrap_or(ones),
             };
             let mut convolution = Convolution::new(&placement.windows(&[rows, columns])?);
             convolution.groups = groups;
@@ -179,43 +189,40 @@ type Factors = Option<Vec<f32>>;
 
 /// What sums are multiplied by, and what is added to them.
 fn after(
-    operands: &[AnyAsyncValue],
+    node: &Node<'_>,
+    bias: usize,
+    norm: [usize; 4],
     filters: usize,
-    epsilon: f32,
 ) -> Result<(Factors, Factors), Error> {
-    let list = |index: usize| -> Result<Vec<f32>, Error> {
-        let tensor = dense(operands, index)?;
+    let list = |index: usize| -> Result<Option<Vec<f32>>, Error> {
+        let Some(tensor) = node.inputs.optional_dense(index)? else {
+            return Ok(None);
+        };
         let reading = tensor.read()?;
         let found = reading.elements::<f32>()?;
         match found.len() == filters {
-            true => Ok(found.to_vec()),
-            false => Err(Error::invalid_argument(format!(
-                "expected an element for each of {filters} filters, found {}",
-                found.len()
-            ))),
+            true => Ok(Some(found.to_vec())),
+            false => Err(node.inputs.error(
+                index,
+                format_args!(
+                    "is expected to have an element for each of {filters} filters, found {}",
+                    found.len()
+                ),
+            )),
         }
     };
-    match operands.len() {
-        1 => Ok((None, None)),
-        2 => Ok((None, Some(list(1)?))),
-        5 | 6 => {
-            let first = operands.len() - 4;
-            let bias = if first == 2 { Some(list(1)?) } else { None };
-            let statistics = [0, 1, 2, 3].map(|index| list(first + index));
-            let [scale, shift, mean, variance] = statistics;
-            let (factors, mut summands) =
-                normalisation([scale?, shift?, mean?, variance?], epsilon);
-            if let Some(bias) = bias {
-                for ((summand, bias), factor) in summands.iter_mut().zip(bias).zip(&factors) {
-                    *summand += bias * factor;
-                }
-            }
-            Ok((Some(factors), Some(summands)))
-        }
-        found => Err(Error::invalid_argument(format!(
-            "expected a filter with 0, 1, 4 or 5 lists behind it, found {found} operands"
-        ))),
+    let bias = list(bias)?;
+    let [scale, shift, mean, variance] = norm.map(list);
+    let (Some(scale), Some(shift), Some(mean), Some(variance)) = (scale?, shift?, mean?, variance?)
+    else {
+        return Ok((None, bias));
+    };
+    let epsilon = node.attributes.float_or("epsilon", 0.0)?;
+    let (factors, mut summands) = normalisation([scale, shift, mean, variance], epsilon);
+    for ((summand, bias), factor) in summands.iter_mut().zip(bias.iter().flatten()).zip(&factors) {
+        *summand += bias * factor;
     }
+    Ok((Some(factors), Some(summands)))
 }
 
 /// Factors and summands that are `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
@@ -233,52 +240,25 @@ fn normalisation(
     (factors, summands)
 }
 
-/// `%s, %t = "cpu.pack.norm"(%scale, %shift, %mean, %variance) {epsilon = 1.0e-5 : f32}`
-///
-/// # Shapes
-///
-/// All `[channels]`.
-pub(super) fn pack_norm(
-    operands: Operands<'_>,
-    epsilon: Attr<f32>,
-    host: &HostContext,
-) -> Result<(Tensor, Tensor), Error> {
-    let n = dense(&operands, 0)?.n_elements();
-    let list = |index: usize| -> Result<Vec<f32>, Error> {
-        let tensor = dense(&operands, index)?;
-        let reading = tensor.read()?;
-        let found = reading.elements::<f32>()?;
-        match found.len() == n {
-            true => Ok(found.to_vec()),
-            false => Err(Error::invalid_argument(format!(
-                "expected an element for each of {n} channels, found {}",
-                found.len()
-            ))),
-        }
-    };
-    let (factors, summands) = normalisation([list(0)?, list(1)?, list(2)?, list(3)?], *epsilon);
-    let of = |list: &[f32]| DenseHostTensor::from_slice(host.allocator(), &[n], list);
-    Ok((of(&factors)?.into(), of(&summands)?.into()))
-}
-
-/// `%y = "cpu.fused.conv"(%x, %f, ..) {activation = "relu", dilations = [1, 1], pads = [1, 1, 1, 1], strides = [1, 1]}`
-///
-/// A third operand is added to the sums before the activation.
+/// `%y = "cpu.fused.conv"(%x, %added, %p) {activation = "relu", dilations = [1, 1], epsilon = 0.0 : f32, groups = 1 : i64,
+/// pads = [1, 1, 1, 1], strides = [1, 1]}`, or without what is added to the sums before the activation.
 ///
 /// # Shapes
 ///
 /// `x: [n, h, w, c]`, `y: [n, oh, ow, f]`, what is added as `y`.
+#[expect(clippy::too_many_arguments, reason = "attributes are parameters")]
 pub(super) fn convolve(
     operands: Operands<'_>,
     name: Attr<&str>,
     dilations: Attr<&[i64]>,
+    _epsilon: Attr<f32>,
+    _groups: Attr<i64>,
     pads: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
 ) -> Made {
-    let x = dense(&operands, 0)?;
-    let filter = operands.get(1).and_then(|value| value.get::<Filter>());
-    let filter = filter.ok_or_else(|| Error::invalid_argument("operand 1: expected a filter"))?;
+    let (filter, operands) = state::<Filter>(&operands)?;
+    let x = dense(operands, 0)?;
     let activation = activation(&name)?;
     let placement = Placement {
         dilations: &dilations,
@@ -290,8 +270,8 @@ pub(super) fn convolve(
     let extents = convolution.output_extents(&x.shape().to_dims(), &filter.extents)?;
     let out = memory::output(execution, &extents)?;
     let added = match operands.len() {
-        2 => AddedTensor::Nothing,
-        _ => AddedTensor::Tensor(dense(&operands, 2)?.clone()),
+        1 => AddedTensor::Nothing,
+        _ => AddedTensor::Tensor(dense(operands, 1)?.clone()),
     };
     let after = TensorAfter {
         scale: None,
@@ -310,7 +290,8 @@ pub(super) fn convolve(
     Ok(made(out, chain))
 }
 
-/// `%y = "cpu.fused.joined"(%f, %a, %b, ..) {activation = "relu"}`
+/// `%y = "cpu.fused.joined"(%a, %b, .., %p) {activation = "relu", dilations = [1, 1], epsilon = 0.0 : f32, groups = 1 : i64,
+/// strides = [1, 1]}`
 ///
 /// A convolution by windows of one element and stride 1 of images that are joined along their channels.
 ///
@@ -320,15 +301,18 @@ pub(super) fn convolve(
 pub(super) fn convolve_joined(
     operands: Operands<'_>,
     name: Attr<&str>,
+    _dilations: Attr<&[i64]>,
+    _epsilon: Attr<f32>,
+    _groups: Attr<i64>,
+    _strides: Attr<&[i64]>,
     execution: &ExecutionContext,
 ) -> Made {
-    let filter = operands.first().and_then(|value| value.get::<Filter>());
-    let filter = filter.ok_or_else(|| Error::invalid_argument("operand 0: expected a filter"))?;
+    let (filter, operands) = state::<Filter>(&operands)?;
     let Elements::Packed(packed) = &filter.elements else {
         let message = "expected a filter of channels that mix, found one of channels that don't";
         return Err(Error::invalid_argument(message));
     };
-    let parts = (1..operands.len()).map(|index| dense(&operands, index));
+    let parts = (0..operands.len()).map(|index| dense(operands, index));
     let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
     let shapes: Vec<_> = parts.iter().map(|part| part.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();

@@ -4,59 +4,67 @@
 //! operand of the kernel, `s0` the result of the first step, anything else a number. `["mul a0 2.0", "add s0 a1",
 //! "relu s1"]` is `relu(a * 2 + b)`.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
-use tfrt_host::kernel::{Attr, AttributeView, Operands};
-use tfrt_host::{AsyncValue, Error, ExecutionContext, Heap, Record, Value};
+use tfrt_host::kernel::Operands;
+use tfrt_host::{AsyncValue, Error, ExecutionContext};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::pointwise::{self, Step};
+use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
+
+use crate::onnx::{Node, PrepareRow, state};
 
 use super::{Made, dense, made, memory};
 
 /// A program, ready to run.
 #[derive(Clone, Debug)]
-pub(super) struct Program(pointwise::Program);
+struct Program(pointwise::Program);
 
-impl Value for Program {
-    const NAME: &'static str = "!cpu.fused.program";
-    type Storage = Heap;
-    const RECORD: &'static Record<Self> = {
-        static RECORD: Record<Program> = Record::new();
-        &RECORD
-    };
-}
+impl PreparedState for Program {}
 
-/// `%p = "cpu.pack.program"() {inputs = 2 : i64, steps = ["add a0 a1", "relu s0"]}`
-pub(super) fn pack(n_inputs: Attr<i64>, steps: Attr<AttributeView<'_>>) -> Result<Program, Error> {
-    let wrong = || Error::invalid_argument("expected a list of steps, each a text");
-    let list = steps.aggregate().ok_or_else(wrong)?;
-    let mut all = Vec::with_capacity(list.len());
-    for index in 0..list.len() {
-        let text = list.get(index).and_then(|step| step.as_bytes());
-        let text = text.and_then(|text| std::str::from_utf8(text).ok());
-        let step = text.ok_or_else(wrong)?.parse::<Step>();
+/// Programs are read once.
+pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
+    op: "fused.elementwise",
+    inputs: &[],
+    takes_attributes: true,
+    make: |node| Ok(Some(Arc::new(read(node)?))),
+    restore: None,
+}];
+
+/// Reads a program of so many `inputs` from its `steps`.
+fn read(node: &Node<'_>) -> Result<Program, Error> {
+    let texts = node.attributes.strings("steps")?;
+    let texts = texts.ok_or_else(|| node.attributes.missing("steps"))?;
+    let mut all = Vec::with_capacity(texts.len());
+    for text in texts {
+        let step = std::str::from_utf8(text)
+            .map_err(|_| {
+                node.attributes
+                    .error("steps", "is expected to have texts alone")
+            })?
+            .parse::<Step>();
         all.push(step.map_err(|error| {
             error.with_note(
                 "a compiled file may be older than this version: compile the model again",
             )
         })?);
     }
-    let n_inputs = usize::try_from(*n_inputs).unwrap_or(0);
+    let n_inputs = node.attributes.size_or("inputs", 0)?;
     Ok(Program(pointwise::Program::new(n_inputs, &all)?))
 }
 
-/// `%y = "cpu.fused.elementwise"(%p, %a, %b)`
+/// `%y = "cpu.fused.elementwise"(%a, %b, %p)`
 ///
 /// # Shapes
 ///
 /// The result is of the shape that the inputs are broadcast to, and of the type that the program makes of theirs.
 pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made {
-    let program = operands.first().and_then(|value| value.get::<Program>());
-    let program =
-        program.ok_or_else(|| Error::invalid_argument("operand 0: expected a program"))?;
+    let (program, operands) = state::<Program>(&operands)?;
     let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::new();
-    for index in 1..operands.len() {
-        inputs.push(dense(&operands, index)?);
+    for index in 0..operands.len() {
+        inputs.push(dense(operands, index)?);
     }
     let dtypes: SmallVec<[DType; 4]> = inputs.iter().map(|input| input.dtype()).collect();
     let dtype = program.0.result(&dtypes)?;

@@ -1,33 +1,41 @@
 //! Products by matrices that are packed when a model is opened.
 
-use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
+use std::sync::Arc;
+
+use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Heap, HostContext, Value};
+use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
+use tfrt_tensor::op::PreparedState;
+
+use crate::onnx::{Node, PrepareRow, state};
 
 use super::{Made, activation, dense, made, memory, shared, stored};
 
+/// Matrices are packed with their biases.
+pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
+    op: "fused.matmul",
+    inputs: &[1, 2],
+    takes_attributes: false,
+    make: |node| Ok(Some(Arc::new(pack(node)?))),
+    restore: Some(|decoder, context| Ok(Arc::new(Matrix::read(decoder, context)?))),
+}];
+
 /// A packed right side, and what is added to each row.
 #[derive(Clone, Debug)]
-pub(super) struct Matrix {
+struct Matrix {
     packed: PackedRight,
     shift: Option<DenseHostTensor>,
 }
 
-impl Value for Matrix {
-    const NAME: &'static str = "!cpu.fused.matrix";
-    type Storage = Heap;
+/// Files have how a matrix is packed, the extents, then the elements and what is added.
+impl PreparedState for Matrix {
+    fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
+        Some(self.write(encoder))
+    }
 }
-
-/// Matrices as files keep them: how they are packed, the extents, then the elements and what is added.
-pub(super) const CODEC: ValueCodec = ValueCodec {
-    type_name: Matrix::NAME,
-    version: 1,
-    encode: |value, encoder| expect::<Matrix>(value)?.write(encoder),
-    decode: |decoder, context| Ok(AnyAsyncValue::new(Matrix::read(decoder, context)?)),
-};
 
 impl Matrix {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
@@ -56,43 +64,38 @@ impl Matrix {
 /// The kind of a matrix.
 const MATRIX: &str = "matrix";
 
-/// `%m = "cpu.pack.matmul"(%b, %bias) {transposed = 0 : i64}`, or without the bias.
+/// Packs the right side of a product, `transposed` or not, and its bias.
 ///
 /// # Shapes
 ///
 /// `b: [k, n]`, transposed `[n, k]`; `bias`: `n` elements, or one for all.
-pub(super) fn pack(
-    operands: Operands<'_>,
-    transposed: Attr<i64>,
-    host: &HostContext,
-) -> Result<Matrix, Error> {
-    let right = dense(&operands, 0)?;
+fn pack(node: &Node<'_>) -> Result<Matrix, Error> {
+    let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.shape().rank() != 2 {
-        let shape = right.shape();
-        return Err(Error::invalid_argument(format!(
-            "expected a matrix to pack, found shape {shape}"
-        )));
+        let message = format_args!("is expected to be a matrix, found shape {}", right.shape());
+        return Err(node.inputs.error(1, message));
     }
     let reading = right.read()?;
     let view = reading.view()?;
-    let packed = match *transposed {
-        0 => PackedRight::pack(host.allocator(), &view)?,
-        _ => PackedRight::pack(host.allocator(), &view.permute(&[1, 0])?)?,
+    let packed = match node.attributes.flag("transposed", false)? {
+        false => PackedRight::pack(host.allocator(), &view)?,
+        true => PackedRight::pack(host.allocator(), &view.permute(&[1, 0])?)?,
     };
     let packed = packed.map_elements(|elements| shared::share(host, elements));
     let [_, n] = packed.extents();
-    let shift = match operands.len() {
-        1 => None,
-        _ => {
-            let bias = dense(&operands, 1)?.read()?;
+    let shift = match node.inputs.optional_dense(2)? {
+        None => None,
+        Some(bias) => {
+            let bias = bias.read()?;
             let bias: Vec<f32> = match bias.elements::<f32>()? {
                 &[one] => vec![one; n],
                 list if list.len() == n => list.to_vec(),
                 list => {
-                    return Err(Error::invalid_argument(format!(
-                        "expected an element for each of {n} columns, found {}",
-                        list.len()
-                    )));
+                    let found = list.len();
+                    let message = format_args!(
+                        "is expected to have an element for each of {n} columns, found {found}"
+                    );
+                    return Err(node.inputs.error(2, message));
                 }
             };
             Some(DenseHostTensor::from_slice(host.allocator(), &[n], &bias)?)
@@ -101,9 +104,8 @@ pub(super) fn pack(
     Ok(Matrix { packed, shift })
 }
 
-/// `%y = "cpu.fused.matmul"(%a, %m, ..) {activation = "relu"}`
-///
-/// A third operand is added to the sums before the activation.
+/// `%y = "cpu.fused.matmul"(%a, %added, %p) {activation = "relu", transposed = 0 : i64}`, or without what is added to the
+/// sums before the activation.
 ///
 /// # Shapes
 ///
@@ -111,11 +113,11 @@ pub(super) fn pack(
 pub(super) fn multiply(
     operands: Operands<'_>,
     name: Attr<&str>,
+    _transposed: Attr<i64>,
     execution: &ExecutionContext,
 ) -> Made {
-    let left = dense(&operands, 0)?;
-    let right = operands.get(1).and_then(|value| value.get::<Matrix>());
-    let right = right.ok_or_else(|| Error::invalid_argument("operand 1: expected a matrix"))?;
+    let (right, operands) = state::<Matrix>(&operands)?;
+    let left = dense(operands, 0)?;
     let mut extents = left.shape().to_dims();
     match extents.last_mut() {
         Some(last) => *last = right.packed.extents()[1],
@@ -126,8 +128,8 @@ pub(super) fn multiply(
         scale: None,
         shift: right.shift.clone(),
         added: match operands.len() {
-            2 => AddedTensor::Nothing,
-            _ => AddedTensor::Tensor(dense(&operands, 2)?.clone()),
+            1 => AddedTensor::Nothing,
+            _ => AddedTensor::Tensor(dense(operands, 1)?.clone()),
         },
         activation: activation(&name)?,
     };

@@ -28,7 +28,6 @@ use tfrt_tensor::math::panel::InstructionSet;
 use tfrt_tensor::op::Prepared;
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
-use super::{convolution, product};
 use crate::onnx::HeldAttributes;
 
 /// The kernel that makes a stored value again.
@@ -38,7 +37,7 @@ pub const KERNEL: &str = "cpu.stored.value";
 pub const MAX_PARTS: usize = 1000;
 
 /// Codecs of packed weights.
-pub(crate) const CODECS: &[ValueCodec] = &[convolution::CODEC, product::CODEC, crate::onnx::CODEC];
+pub(crate) const CODECS: &[ValueCodec] = &[crate::onnx::CODEC];
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add(KERNEL, restore);
@@ -73,7 +72,7 @@ pub fn store(
     }
 }
 
-/// `%f = "cpu.stored.value"() {head = dense<..>, part000 = dense<..>, type = "!cpu.fused.filter", version = 1}`
+/// `%f = "cpu.stored.value"() {head = dense<..>, part000 = dense<..>, type = "!graph.prepared", version = 1}`
 fn restore(attributes: HeldAttributes, host: &HostContext) -> Result<AnyAsyncValue, Error> {
     let mut list = attributes.0;
     let n_found = list.len();

@@ -15,6 +15,8 @@ use super::Beside;
 pub struct Inputs<'a> {
     operation: &'static str,
     operands: &'a [AnyAsyncValue],
+    /// Places that are not among the operands: what stood there was prepared.
+    taken: &'static [usize],
     beside: &'a Beside<'a>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> Inputs<'a> {
         Inputs {
             operation,
             operands,
+            taken: &[],
             beside,
         }
     }
@@ -43,10 +46,14 @@ impl<'a> Inputs<'a> {
         self.operands.last()
     }
 
-    /// All operands but the last.
-    pub(super) fn without_last(self) -> Inputs<'a> {
+    /// All operands but the last, of which these places are taken.
+    pub(super) fn without_last(self, taken: &'static [usize]) -> Inputs<'a> {
         let operands = self.operands.split_last().map_or(&[][..], |(_, rest)| rest);
-        Inputs { operands, ..self }
+        Inputs {
+            operands,
+            taken,
+            ..self
+        }
     }
 
     /// All operands, with others in the place of those that are left out.
@@ -61,22 +68,35 @@ impl<'a> Inputs<'a> {
 
     /// Other operands of the same operation.
     pub(super) fn of(self, operands: &'a [AnyAsyncValue]) -> Inputs<'a> {
-        Inputs { operands, ..self }
+        Inputs {
+            operands,
+            taken: &[],
+            ..self
+        }
     }
 
     /// How many there are, with those that are left out before the last.
     pub fn len(&self) -> usize {
-        self.operands.len()
+        let n = self.operands.len();
+        // Places in front of the last operand are counted, whether something stands there or not.
+        self.taken
+            .iter()
+            .fold(n, |n, place| n + usize::from(*place < n))
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.operands.is_empty()
+        self.len() == 0
     }
 
     /// The operand at `index`, whatever it is, unless it is left out.
     pub fn any(&self, index: usize) -> Option<&'a AnyAsyncValue> {
-        let operand = self.operands.get(index)?;
+        let place = match self.taken {
+            [] => index,
+            taken if taken.contains(&index) => return None,
+            taken => index - taken.iter().filter(|place| **place < index).count(),
+        };
+        let operand = self.operands.get(place)?;
         (!operand.is::<NoValue>()).then_some(operand)
     }
 

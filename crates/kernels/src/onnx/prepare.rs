@@ -2,11 +2,11 @@
 //!
 //! ```mlir
 //! %p = "cpu.graph.prepare"(%none, %w, %r) {attributes = [..], op = "rnn", opset = 27 : i64} : (..) -> !graph.prepared
-//! %y = "cpu.graph.rnn"(%x, %none, %none, %p) {attributes = [..]} : (..) -> !t.tensor
+//! %y = "cpu.graph.rnn"(%x, %p) {attributes = [..]} : (..) -> !t.tensor
 //! ```
 //!
 //! The compiler makes these two of a `graph.rnn` whose weights are constants. What was prepared is the last operand of
-//! the kernel; the operands that it stands for are left out.
+//! the kernel; the operands that it stands for are not among the others.
 
 use std::any::Any;
 use std::fmt;
@@ -18,8 +18,9 @@ use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
 use super::{Attributes, Beside, Inputs, Node, Outputs, ml, rnn, rows};
+use crate::graph;
 
-/// A kernel's own form of constants, which calculates results as often as it is asked to.
+/// A row's own form of constants, which calculates results as often as it is asked to.
 pub(super) trait State: fmt::Debug + Send + Sync + 'static {
     /// Calculates the results of a node, whose constants are left out.
     fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error>;
@@ -31,37 +32,43 @@ pub(super) trait State: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Makes the state of a node of its constants: all other operands are left out.
-pub(super) type MakeState = fn(&Node<'_>) -> Result<Option<Arc<dyn State>>, Error>;
+pub(crate) type MakeState = fn(&Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error>;
 
-/// Reads what [`State::encode`] wrote.
-type RestoreState = fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<Arc<dyn State>, Error>;
+/// Reads what [`PreparedState::encode`] wrote.
+type RestoreState =
+    fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<Arc<dyn PreparedState>, Error>;
 
-/// How a row's constants are prepared.
+/// How the constants of a row, or of a kernel that passes make of several, are prepared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PrepareRow {
-    /// The row.
-    pub(super) op: &'static str,
-    /// The operands that are taken.
-    pub(super) inputs: &'static [usize],
+pub(crate) struct PrepareRow {
+    /// The row, or the kernel without `cpu`.
+    pub(crate) op: &'static str,
+    /// The operands that are taken, in order.
+    pub(crate) inputs: &'static [usize],
     /// Whether attributes are taken, too.
-    pub(super) takes_attributes: bool,
+    pub(crate) takes_attributes: bool,
     /// Makes the state; `None` where the constants themselves do as well.
-    pub(super) make: MakeState,
+    pub(crate) make: MakeState,
     /// Reads a state from a file, if files keep it.
-    pub(super) restore: Option<RestoreState>,
+    pub(crate) restore: Option<RestoreState>,
 }
 
-/// The rows whose constants are prepared.
-const ROWS: &[&[PrepareRow]] = &[ml::PREPARE, rnn::PREPARE];
+/// All that is prepared.
+const ROWS: &[&[PrepareRow]] = &[ml::PREPARE, rnn::PREPARE, graph::PREPARE];
 
 /// Returns how a row's constants are prepared, if they are.
-pub(super) fn find(op: &str) -> Option<&'static PrepareRow> {
+pub(crate) fn find(op: &str) -> Option<&'static PrepareRow> {
     ROWS.iter().copied().flatten().find(|row| row.op == op)
 }
 
-/// The state of a row of this crate.
+/// The state of a row.
 #[derive(Debug)]
 struct Own(Arc<dyn State>);
+
+/// Returns a state as what is prepared of a row.
+pub(super) fn own(state: impl State) -> Arc<dyn PreparedState> {
+    Arc::new(Own(Arc::new(state)))
+}
 
 impl PreparedState for Own {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
@@ -79,18 +86,32 @@ impl PrepareRow {
     /// Prepares a node.
     pub(super) fn prepare(&self, node: &Node<'_>) -> Result<Option<Prepared>, Error> {
         let state = (self.make)(node)?;
-        Ok(state.map(|state| Prepared {
-            op: self.op,
-            state: Arc::new(Own(state)),
-        }))
+        Ok(state.map(|state| Prepared { op: self.op, state }))
     }
 }
 
-/// What a node was prepared as, as its kernel looks at it.
+/// What a node of a row was prepared as, as its kernel looks at it.
 pub(super) enum Form<'a> {
     State(&'a Arc<dyn State>),
     /// These stand for operands that are left out.
     Constants(&'a [AnyAsyncValue]),
+}
+
+/// Returns the state of a type that was prepared for a kernel, which is the last of its operands.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the last operand is something else.
+pub(crate) fn state<'a, T: PreparedState>(
+    operands: &'a [AnyAsyncValue],
+) -> Result<(&'a T, &'a [AnyAsyncValue]), Error> {
+    let found = operands.split_last().and_then(|(last, others)| {
+        let state: &dyn Any = &*last.get::<Prepared>()?.state;
+        Some((state.downcast_ref::<T>()?, others))
+    });
+    found.ok_or_else(|| {
+        Error::invalid_argument("expected what was prepared for the kernel as the last operand")
+    })
 }
 
 /// Returns the form of what was prepared for a row.
@@ -159,7 +180,7 @@ pub(crate) const CODEC: ValueCodec = ValueCodec {
         let op = decoder.str()?;
         let row = find(op).and_then(|row| Some((row, row.restore?)));
         let (row, restore) = row.ok_or_else(|| not_kept(op))?;
-        let state = Arc::new(Own(restore(decoder, context)?));
+        let state = restore(decoder, context)?;
         Ok(AnyAsyncValue::new(Prepared { op: row.op, state }))
     },
 };
@@ -167,7 +188,7 @@ pub(crate) const CODEC: ValueCodec = ValueCodec {
 /// Whether a file keeps what was prepared, and not the constants.
 pub(crate) fn is_kept(prepared: &Prepared) -> bool {
     let state: &dyn Any = &*prepared.state;
-    state.is::<Own>() && find(prepared.op).is_some_and(|row| row.restore.is_some())
+    !state.is::<Constants>() && find(prepared.op).is_some_and(|row| row.restore.is_some())
 }
 
 fn not_kept(op: &str) -> Error {

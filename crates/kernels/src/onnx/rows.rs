@@ -78,7 +78,8 @@ impl Kernel {
         match prepared {
             None => self.run_plain(node),
             Some(prepared) => {
-                let inputs = node.inputs.without_last();
+                let taken = prepare::find(self.op.name).map_or(&[][..], |row| row.inputs);
+                let inputs = node.inputs.without_last(taken);
                 self.run_prepared(&Node { inputs, ..*node }, prepared)
             }
         }
@@ -107,9 +108,9 @@ impl Kernel {
     fn run_plain(self, node: &Node<'_>) -> Result<Outputs, Error> {
         match self.body {
             Body::Prepared(row) => {
-                let state = (row.make)(node)?;
-                let state = state.ok_or_else(|| node.error("nothing was prepared"))?;
-                state.run(node)
+                let prepared = row.prepare(node)?;
+                let prepared = prepared.ok_or_else(|| node.error("nothing was prepared"))?;
+                self.run_prepared(node, &prepared)
             }
             Body::Own(operation) => operation(node),
             Body::Unary(function) => of_one(node, function),
@@ -204,16 +205,21 @@ fn add_versioned(
     registry.add(&kernel_name, run);
 }
 
+/// Returns how the constants of a row, or of a kernel that passes make of several, are prepared: `rnn`, `fused.conv`.
+pub fn prepare_of(op: &str) -> Option<Prepare> {
+    prepare::find(op).map(|row| Prepare {
+        inputs: row.inputs,
+        takes_attributes: row.takes_attributes,
+        make: |call| with_node(call, |node| found(call)?.prepare(node)),
+    })
+}
+
 /// Returns what runs a row on the processor, if anything does.
 pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     KERNELS.get(op.name).map(|kernel| OpKernel {
         op: kernel.op.name,
         device: DeviceKind::CPU,
-        prepare: prepare::find(op.name).map(|row| Prepare {
-            inputs: row.inputs,
-            takes_attributes: row.takes_attributes,
-            make: |call| with_node(call, |node| found(call)?.prepare(node)),
-        }),
+        prepare: prepare_of(op.name),
         run: |call| with_node(call, |node| kernel_for(call)?.run_call(node, call)),
     })
 }

@@ -108,8 +108,7 @@ fn weights_that_were_packed_for_any_processor_give_the_same_bits() {
         let bytes = compiled(set);
         let text = String::from_utf8_lossy(bytes.as_bytes()).into_owned();
         assert!(text.contains("cpu.stored.value"));
-        assert!(text.contains("!cpu.fused.filter") && text.contains("!cpu.fused.matrix"));
-        assert!(!text.contains("cpu.pack.conv") && !text.contains("cpu.pack.matmul"));
+        assert!(text.contains("!graph.prepared") && !text.contains("cpu.graph.prepare"));
         let runtime = Runtime::new();
         let model = open(&runtime, bytes).unwrap();
         assert_eq!(call(&runtime, &model), expected, "{set:?}");
@@ -217,19 +216,9 @@ fn records_that_tell_something_else_are_refused() {
         ("version = 1", "version = 2"),
         ("version = 1", "version = -1"),
         ("version = 1", "version = \"two\""),
-        (
-            "type = \"!cpu.fused.filter\"",
-            "type = \"!cpu.fused.matrix\"",
-        ),
-        (
-            "type = \"!cpu.fused.matrix\"",
-            "type = \"!cpu.fused.filter\"",
-        ),
-        (
-            "type = \"!cpu.fused.filter\"",
-            "type = \"!cpu.fused.program\"",
-        ),
-        ("type = \"!cpu.fused.filter\"", "type = 4 : i64"),
+        ("type = \"!graph.prepared\"", "type = \"!t.tensor\""),
+        ("type = \"!graph.prepared\"", "type = \"!graph.unheard\""),
+        ("type = \"!graph.prepared\"", "type = 4 : i64"),
         ("part001 = ", "part002 = \"\", part001 = "),
         ("part001 = ", "part001 = \"\", part002 = "),
         (

@@ -16,8 +16,9 @@ mod scaled;
 
 use tfrt_ir::{Diagnostics, Module, OpId, OpState};
 
-use super::graphs;
 use super::rewrite::Rewrite;
+use super::{fused, graphs};
+use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -26,10 +27,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::Alone(run),
+    run: Run::With(run),
 };
 
-pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    if !fused::are_there(context) {
+        return;
+    }
     for (_, block) in graphs(module) {
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);

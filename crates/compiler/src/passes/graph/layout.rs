@@ -11,7 +11,8 @@ mod rules;
 
 use tfrt_ir::{Diagnostics, Module};
 
-use super::graphs;
+use super::{fused, graphs};
+use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
 pub(crate) const PASS: Pass = Pass {
@@ -20,10 +21,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::Alone(run),
+    run: Run::With(run),
 };
 
-pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {
+pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    if !fused::are_there(context) {
+        return;
+    }
     for (_, block) in graphs(module) {
         rules::block(module, block);
         super::rewrite::remove_unused(module, block);

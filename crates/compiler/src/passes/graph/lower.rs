@@ -126,8 +126,7 @@ pub(super) fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId>
                 _ => known.contains(&maker),
             })
         };
-        let is_made = data.name().starts_with("cpu.pack.")
-            || [CONSTANT, EXTERNAL, PREPARE].contains(&data.name().as_str());
+        let is_made = [CONSTANT, EXTERNAL, PREPARE].contains(&data.name().as_str());
         let follows = !data.operands().is_empty()
             && !is_terminator(module, op)
             && rewrite::is_deterministic(module, op)

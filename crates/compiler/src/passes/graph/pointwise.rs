@@ -1,6 +1,6 @@
 //! The pointwise operations: those that make each element of their result of the elements at the same place.
 //!
-//! [`TABLE`] has a row for each: which steps of a program (`cpu.pack.program`) it is, and for which types. The passes that
+//! [`TABLE`] has a row for each: which steps of a program (`cpu.fused.elementwise`) it is, and for which types. The passes that
 //! fuse and lay out ask it.
 
 use tfrt_ir::{

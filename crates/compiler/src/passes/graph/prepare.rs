@@ -2,7 +2,7 @@
 //!
 //! ```mlir
 //! %p = "graph.prepare"(%none, %w, %r) {hidden_size = 8 : i64, kind = "lstm", op = "rnn"} : (..) -> !graph.prepared
-//! %y = "graph.rnn"(%x, %none, %none, %p) {hidden_size = 8 : i64, kind = "lstm"} : (..) -> tensor<..>
+//! %y = "graph.rnn"(%x, %p) {hidden_size = 8 : i64, kind = "lstm"} : (..) -> tensor<..>
 //! ```
 //!
 //! Which operands a kernel takes is asked of who has the kernels. A node stays as it is if one of these is no constant.
@@ -40,6 +40,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             all.push(op);
         }
         module.set_operations(block, all);
+        super::rewrite::remove_unused(module, block);
     }
 }
 
@@ -55,18 +56,16 @@ impl Preparing<'_> {
     ///
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn operation(&mut self, op: OpId, made: &mut Vec<OpId>) {
-        if self.known.contains(&op) {
-            return;
-        }
         for block in scope::region_blocks(self.module, op) {
             self.block(block, made);
         }
-        let row = node::row(self.module, op).map(|row| row.name);
-        let found = row.and_then(|row| Some((row, self.evaluator.prepares(row)?)));
-        if let Some((row, prepares)) = found
-            && let Some(taken) = self.taken(op, prepares)
+        let Some(row) = self.row(op) else {
+            return;
+        };
+        if let Some(prepares) = self.evaluator.prepares(&row)
+            && self.are_constants(op, prepares)
         {
-            self.prepare(op, row, prepares, &taken, made);
+            self.prepare(op, &row, prepares, made);
         }
     }
 
@@ -76,46 +75,51 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns the places of the operands that are taken, if all of them are constants.
-    fn taken(&self, op: OpId, prepares: Prepares) -> Option<Vec<usize>> {
+    /// Returns the name of what is prepared of an operation, if it is a row or was fused. What runs once as it is, is no row.
+    fn row(&self, op: OpId) -> Option<String> {
+        let name = self.module.op(op).name();
+        match name.strip_prefix("cpu.") {
+            Some(fused) => Some(fused.to_owned()),
+            None if self.known.contains(&op) => None,
+            None => node::row(self.module, op).map(|row| row.name.to_owned()),
+        }
+    }
+
+    /// Returns whether all operands that are taken are constants, and there is something to take.
+    fn are_constants(&self, op: OpId, prepares: Prepares) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);
             let is_known =
                 |maker| self.known.contains(&maker) || *self.module.op(maker).name() == EXTERNAL;
             maker.is_some_and(is_known)
         };
-        let mut taken = Vec::new();
-        for &index in prepares.inputs {
-            match node::operand(self.module, op, index) {
-                None => {}
-                Some(value) if is_constant(value) => taken.push(index),
-                Some(_) => return None,
-            }
-        }
-        (prepares.takes_attributes || !taken.is_empty()).then_some(taken)
+        let taken = prepares.inputs.iter();
+        let taken = taken.filter_map(|place| node::operand(self.module, op, *place));
+        let taken: Vec<ValueId> = taken.collect();
+        (prepares.takes_attributes || !taken.is_empty()) && taken.into_iter().all(is_constant)
     }
 
-    fn prepare(
-        &mut self,
-        op: OpId,
-        row: &str,
-        prepares: Prepares,
-        taken: &[usize],
-        made: &mut Vec<OpId>,
-    ) {
+    fn prepare(&mut self, op: OpId, row: &str, prepares: Prepares, made: &mut Vec<OpId>) {
         let location = self.module.op(op).location().clone();
         let none = OpState::new(NO_VALUE).result(Type::None);
         let none = self.module.create(none.location(location.clone()));
         made.push(none);
         let none = self.module.op(none).results()[0];
+        let is_taken = |place: &usize| prepares.inputs.contains(place);
         let operands = self.module.op(op).operands().to_vec();
-        let n_taken = taken.last().map_or(0, |last| last + 1);
-        let constants = (0..n_taken).map(|index| match taken.contains(&index) {
-            true => operands[index],
-            false => none,
-        });
+        let mut constants = Vec::new();
+        for (place, value) in operands
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| is_taken(place))
+        {
+            if node::operand(self.module, op, place).is_some() {
+                constants.resize(place, none);
+                constants.push(*value);
+            }
+        }
         let mut state = OpState::new(PREPARE)
-            .operands(constants.collect::<Vec<_>>())
+            .operands(constants)
             .attribute("op", Attribute::string(row));
         let attributes = self.module.op(op).attributes().to_vec();
         for (name, value) in &attributes {
@@ -133,12 +137,20 @@ impl Preparing<'_> {
         let state = state.result(super::prepared());
         let prepare = self.module.create(state.location(location));
         made.push(prepare);
-        let mut left: Vec<ValueId> = operands
-            .into_iter()
-            .enumerate()
-            .map(|(index, value)| if taken.contains(&index) { none } else { value })
-            .collect();
+        let left = (0..operands.len()).filter(|place| !is_taken(place));
+        let mut left: Vec<ValueId> = left.map(|place| operands[place]).collect();
+        while left.last().is_some_and(|last| self.is_none(*last)) {
+            left.pop();
+        }
         left.push(self.module.op(prepare).results()[0]);
         self.module.set_operands(op, &left);
     }
+
+    fn is_none(&self, value: ValueId) -> bool {
+        let maker = self.module.defining_op(value);
+        maker.is_some_and(|maker| *self.module.op(maker).name() == NO_VALUE)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,16 +60,13 @@ impl<'m> Rewrite<'m> {
         self.operations.push(op);
     }
 
-    /// Moves operations that stand already to the end, in this order.
-    pub(super) fn move_to_end(&mut self, first: OpId, second: Option<OpId>) {
-        for moved in [Some(first), second].into_iter().flatten() {
-            // They are near the end mostly.
-            if let Some(at) = self.operations.iter().rposition(|op| *op == moved) {
-                self.operations.remove(at);
-            }
+    /// Moves an operation that stands already to the end.
+    pub(super) fn move_to_end(&mut self, moved: OpId) {
+        // It is near the end mostly.
+        if let Some(at) = self.operations.iter().rposition(|op| *op == moved) {
+            self.operations.remove(at);
         }
-        self.operations.push(first);
-        self.operations.extend(second);
+        self.operations.push(moved);
     }
 
     /// Appends a constant.
@@ -157,7 +154,7 @@ fn erase(module: &mut Module, op: OpId) {
 /// Returns whether only the results of an operation matter: so it is for all of a graph.
 pub(super) fn is_pure(module: &Module, op: OpId) -> bool {
     let name = module.op(op).name();
-    ["graph.", "onnx.", "cpu.fused.", "cpu.pack.", "cpu.stored."]
+    ["graph.", "onnx.", "cpu.fused.", "cpu.stored."]
         .iter()
         .any(|dialect| name.starts_with(dialect))
 }

@@ -6,7 +6,6 @@ use tfrt_ops::names::{Name, NameAttr};
 use tfrt_ops::{AttrDef, Infer, OpDef, Table};
 
 use crate::legalize::{Context, Dialects, Legalize};
-use crate::onnx::NoEvaluator;
 use crate::passes::testing;
 use crate::pipeline::Pipeline;
 
@@ -48,7 +47,7 @@ fn run(passes: &str, body: &str) -> String {
     let mut module = parse(&Source::new("toy.mlir", text)).unwrap();
     let mut passes = Pipeline::parse(passes).unwrap();
     passes.verify_each = true;
-    let context = Context::new(&NoEvaluator).dialects(&dialects);
+    let context = Context::new(&testing::Kernels).dialects(&dialects);
     match passes.run_with(&mut module, &context, &mut |_, _| {}) {
         Ok(_) => {
             let text = module.to_string();
@@ -103,14 +102,11 @@ fn operations_of_a_format_become_rows_and_then_kernels_of_rows() {
         "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fuse,graph-lower",
         body,
         expect![[r#"
-            %0 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.fused.program
-            %1 = "cpu.pack.program"() {inputs = 1, steps = ["add a0 a0"]} : () -> !cpu.fused.program
-            %2 = "cpu.pack.program"() {inputs = 1, steps = ["rsqrt a0", "cast s0 f16"]} : () -> !cpu.fused.program
-            %0 = "cpu.fused.elementwise"(%arg1, %arg0) : (!cpu.fused.program, !t.tensor) -> !t.tensor
+            %0 = "cpu.fused.elementwise"(%arg0) {inputs = 1, steps = ["add a0 a0"]} : (!t.tensor) -> !t.tensor
             %1 = "cpu.graph.reduce"(%0) {attributes = ["axes", [1], "keep", 0, "kind", "sum"]} : (!t.tensor) -> !t.tensor
-            %2 = "cpu.fused.elementwise"(%arg2, %1) : (!cpu.fused.program, !t.tensor) -> !t.tensor
+            %2 = "cpu.fused.elementwise"(%1) {inputs = 1, steps = ["add a0 a0"]} : (!t.tensor) -> !t.tensor
             %3 = "cpu.toy.Wave"(%2) {height = 3} : (!t.tensor) -> !t.tensor
-            %4 = "cpu.fused.elementwise"(%arg3, %3) : (!cpu.fused.program, !t.tensor) -> !t.tensor
+            %4 = "cpu.fused.elementwise"(%3) {inputs = 1, steps = ["rsqrt a0", "cast s0 f16"]} : (!t.tensor) -> !t.tensor
         "#]],
     );
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::parallel;
+use tfrt_tensor::op::PreparedState;
 
-use super::super::prepare::State;
+use super::super::prepare::{State, own};
 use super::super::{Node, Outputs};
 use super::labels::Labels;
 use super::rows::{Rows, fill_two};
@@ -26,7 +27,7 @@ struct Classifier {
     weights: Vec<f32>,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_ints")?;
     let weights = floats(node, "coefficients")?.to_vec();
     let summands = match node.attributes.floats("intercepts")? {
@@ -42,7 +43,7 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Erro
             format_args!("is expected to have as many elements for each of {n_scores} scores");
         return Err(node.attributes.error("coefficients", message));
     }
-    Ok(Some(Arc::new(Classifier {
+    Ok(Some(own(Classifier {
         transform: Transform::of_name(node)?,
         labels,
         summands,

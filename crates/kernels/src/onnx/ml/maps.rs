@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tfrt_host::Error;
+use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor, Map, Maps, Tensor, TensorShape};
 
 use super::super::dispatch::to_f64;
-use super::super::prepare::State;
+use super::super::prepare::{State, own};
 use super::super::{Node, Outputs};
 use super::encoder::Key;
 use super::labels::Labels;
@@ -19,9 +20,9 @@ struct ZipMap {
     n_keys: usize,
 }
 
-pub(super) fn zip_map(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn zip_map(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
-    Ok(Some(Arc::new(ZipMap {
+    Ok(Some(own(ZipMap {
         n_keys: labels.len(),
         keys: labels.to_tensor(node)?,
     })))
@@ -55,10 +56,10 @@ struct DictVectorizer {
     n_words: usize,
 }
 
-pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let words = Labels::of(node, "string_vocabulary", "int64_vocabulary")?;
     let keys = Key::of(node, &words.to_tensor(node)?)?.into_iter();
-    Ok(Some(Arc::new(DictVectorizer {
+    Ok(Some(own(DictVectorizer {
         places: keys.enumerate().map(|(place, key)| (key, place)).collect(),
         n_words: words.len(),
     })))
@@ -111,7 +112,7 @@ struct CastMap {
     n_places: Option<usize>,
 }
 
-pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let attributes = &node.attributes;
     let other = |name: &str, found: &str| {
         let message = format_args!("has no meaning for '{}'", found.escape_debug());
@@ -128,7 +129,7 @@ pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error>
         "SPARSE" => Some(attributes.size_or("max_map", 1)?),
         found => return Err(other("map_form", found)),
     };
-    Ok(Some(Arc::new(CastMap { to, n_places })))
+    Ok(Some(own(CastMap { to, n_places })))
 }
 
 impl State for CastMap {

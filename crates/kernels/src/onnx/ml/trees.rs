@@ -10,9 +10,10 @@ use tfrt_host::Error;
 use tfrt_tensor::math::number::{Floating, Real};
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::math::trees::Trees;
+use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{BF16, DType, F16};
 
-use super::super::prepare::State;
+use super::super::prepare::{State, own};
 use super::super::{Node, Outputs};
 use super::labels::Labels;
 use super::rows::{Rows, fill_two};
@@ -25,10 +26,10 @@ mod named;
 use classes::Classes;
 
 /// `ml.TreeEnsemble(x)`, `x: [n, features]`: the results of trees for each row, of the type of `x`.
-pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let transform = Transform::of_number(node)?;
     let (trees, is_wide) = listed::trees(node)?;
-    Ok(Some(Arc::new(Ensemble {
+    Ok(Some(own(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Sums {
             base: Arc::default(),
@@ -42,7 +43,7 @@ pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error>
 ///
 /// Of one result alone the last transformation is left out, but for `PROBIT`: so ONNX Runtime has it, which those who
 /// write models compare with.
-pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let transform = Transform::of_name(node)?;
     let n_targets = node.attributes.size_or("n_targets", 1)?;
     let (base, _) = named::numbers(node, "base_values")?;
@@ -55,7 +56,7 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error
         _ if n_targets == 1 => Transform::Nothing,
         other => other,
     };
-    Ok(Some(Arc::new(Ensemble {
+    Ok(Some(own(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Sums {
             base: base.into(),
@@ -66,7 +67,7 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error
 }
 
 /// `ml.TreeEnsembleClassifier(x)`, `x: [n, features]`: a label for each row, and scores of all classes, as `f32`.
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
     let (base, _) = named::numbers(node, "base_values")?;
     let n_classes = labels.len();
@@ -77,7 +78,7 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Erro
     let transform = Transform::of_name(node)?;
     let classes = Classes::new(node, labels, base, transform)?;
     let (trees, is_wide) = named::trees(node, "class", n_classes)?;
-    Ok(Some(Arc::new(Ensemble {
+    Ok(Some(own(Ensemble {
         trees: Forest::new(trees, is_wide),
         finish: Finish::Classes(Arc::new(classes)),
         is_as_input: false,

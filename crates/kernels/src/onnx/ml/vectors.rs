@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use tfrt_host::Error;
 use tfrt_tensor::math::parallel;
+use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::super::prepare::State;
+use super::super::prepare::{State, own};
 use super::super::{Node, Outputs};
 use super::rows::{Rows, fill_two};
 
@@ -169,7 +170,7 @@ struct Regressor {
     is_sign: bool,
 }
 
-pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let measure = Measure::of(node)?;
     let n_vectors = node.attributes.size_or("n_supports", 0)?;
     let coefficients = floats(node, "coefficients")?;
@@ -184,7 +185,7 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error
         }
         n => return Err(other_len(node, "coefficients", n, coefficients.len())),
     };
-    Ok(Some(Arc::new(Regressor {
+    Ok(Some(own(Regressor {
         vectors,
         weights,
         summand: floats(node, "rho")?[0],
@@ -231,14 +232,14 @@ struct Classifier {
     classes: Classes,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn State>>, Error> {
+pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let measure = Measure::of(node)?;
     let classes = Classes::new(node)?;
     let vectors = match classes.n_vectors() {
         None => Vectors::of(node, "coefficients", classes.len(), Measure::LINEAR)?,
         Some(n) => Vectors::of(node, "support_vectors", n, measure)?,
     };
-    Ok(Some(Arc::new(Classifier { vectors, classes })))
+    Ok(Some(own(Classifier { vectors, classes })))
 }
 
 impl State for Classifier {

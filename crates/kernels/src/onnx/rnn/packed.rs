@@ -10,7 +10,7 @@ use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 use super::{Sizes, cell, clip, gates, lens, n_directions};
 use crate::graph::stored;
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::prepare::{PrepareRow, State};
+use crate::onnx::prepare::{PrepareRow, State, own};
 use crate::onnx::{Node, Outputs};
 
 /// Weights, biases and peepholes are prepared.
@@ -23,9 +23,9 @@ pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
             return Ok(None);
         };
         let layers = layers.shared(node.execution.host());
-        Ok(Some(Arc::new(layers)))
+        Ok(Some(own(layers)))
     },
-    restore: Some(|decoder, context| Ok(Arc::new(Layers::decode(decoder, context)?))),
+    restore: Some(|decoder, context| Ok(own(Layers::decode(decoder, context)?))),
 }];
 
 /// The kind of what files keep.

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
-use super::super::node;
 use super::super::pointwise::{self, Operand};
 use super::super::rewrite::Rewrite;
+use super::super::{fused, node};
 
 /// The most operations of a program.
 const MOST_STEPS: usize = 4096;
@@ -81,16 +81,12 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     let Texts { inputs, steps, .. } = texts;
     let last = operations[operations.len() - 1];
     let n_inputs = i64::try_from(inputs.len()).unwrap_or(i64::MAX);
-    let pack = OpState::new("cpu.pack.program")
-        .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
-        .attribute("steps", Attribute::array(steps))
-        .result(Type::dialect("!cpu.fused.program"));
-    let packed = rewrite.add(pack, last);
     let result = rewrite.module.op(last).results()[0];
     let inputs: Vec<ValueId> = inputs.into_iter().map(|value| rewrite.now(value)).collect();
-    let mut state = OpState::new("cpu.fused.elementwise")
-        .operand(packed)
+    let mut state = OpState::new(fused::ELEMENTWISE)
         .operands(inputs)
+        .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
+        .attribute("steps", Attribute::array(steps))
         .result(rewrite.module.value_type(result).clone());
     if let Some(shapes) = rewrite.module.op(last).attribute("onnx.shapes") {
         state = state.attribute("onnx.shapes", shapes.clone());

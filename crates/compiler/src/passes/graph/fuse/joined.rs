@@ -3,8 +3,8 @@
 
 use tfrt_ir::{BlockId, Module, OpId, OpState, Type, ValueId};
 
-use super::super::node;
 use super::super::rewrite::{Rewrite, stated};
+use super::super::{fused, node};
 
 /// Channels that an image has at least: fewer are not worth the start of a loop for each.
 const LEAST_CHANNELS: i64 = 32;
@@ -93,38 +93,27 @@ fn is_pointwise(module: &Module, op: OpId) -> bool {
         let found = node::ints(module, op, name);
         found.is_some_and(|list| list.iter().all(|n| *n == wanted))
     };
-    let &[_, filter] = module.op(op).operands() else {
-        return false;
-    };
-    let pack = module.defining_op(filter);
-    let extents = pack.filter(|pack| *module.op(*pack).name() == "cpu.pack.conv");
-    let extents = extents.and_then(|pack| {
-        let is_whole = node::int(module, pack, "groups", 0) == 1;
-        node::shape(module, *module.op(pack).operands().first()?).filter(|_| is_whole)
-    });
-    *module.op(op).name() == "cpu.fused.conv"
+    let extents = || node::shape(module, node::operand(module, op, fused::WEIGHTS)?);
+    fused::is(module, op, fused::CONV)
+        && node::operand(module, op, fused::ADDED).is_none()
+        && node::int(module, op, "groups", 0) == 1
         && is("pads", 0)
         && is("strides", 1)
-        && matches!(extents.as_deref(), Some([_, _, 1, 1]))
+        && matches!(extents().as_deref(), Some([_, _, 1, 1]))
 }
 
 /// A convolution of joined images.
 fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
-    if *module.op(op).name() != "cpu.fused.conv" || !is_pointwise(module, op) {
+    if !is_pointwise(module, op) {
         return None;
     }
-    let &[image, filter] = module.op(op).operands() else {
-        return None;
-    };
+    let image = node::operand(module, op, 0)?;
     let (_, images) = parts(module, rewrite.now(image))?;
-    let activation = module.op(op).attribute("activation")?.clone();
     let result = module.op(op).results()[0];
-    let mut state = OpState::new("cpu.fused.joined")
-        .operand(rewrite.now(filter))
-        .operands(images)
-        .attribute("activation", activation)
-        .result(module.value_type(result).clone());
+    let ty = module.value_type(result).clone();
+    let mut state = fused::joined(rewrite, op, images).result(ty);
+    let module = &*rewrite.module;
     if let Some(shapes) = module.op(op).attribute("onnx.shapes") {
         state = state.attribute("onnx.shapes", shapes.clone());
     }

@@ -1,9 +1,9 @@
 //! Products by constant matrices, and what is done with sums before they leave the registers.
 
-use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
+use tfrt_ir::{Attribute, BlockId, Module, OpId, Type, ValueId};
 
-use super::super::node;
 use super::super::rewrite::Rewrite;
+use super::super::{fused, node};
 
 /// Packs the right sides of products.
 pub(super) fn pack(module: &mut Module, block: BlockId) {
@@ -41,8 +41,7 @@ fn matmul(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     if rank < 2 || !node::is_f32(module, left) {
         return None;
     }
-    let right = rewrite.now(right);
-    product(rewrite, op, left, vec![right], false);
+    product(rewrite, op, [left, right], None, false);
     Some(())
 }
 
@@ -60,14 +59,11 @@ fn gemm(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
         return None;
     }
     let n = if transposed { extents[0] } else { extents[1] };
-    let mut operands = vec![rewrite.now(right)];
-    if let Some(bias) = node::operand(module, op, 2) {
-        if !is_bias(module, bias, n) {
-            return None;
-        }
-        operands.push(rewrite.now(bias));
+    let bias = node::operand(module, op, 2);
+    if bias.is_some_and(|bias| !is_bias(module, bias, n)) {
+        return None;
     }
-    product(rewrite, op, left, operands, transposed);
+    product(rewrite, op, [left, right], bias, transposed);
     Some(())
 }
 
@@ -87,28 +83,14 @@ fn is_bias(module: &Module, value: ValueId, n: i64) -> bool {
 fn product(
     rewrite: &mut Rewrite<'_>,
     op: OpId,
-    left: ValueId,
-    right: Vec<ValueId>,
+    factors: [ValueId; 2],
+    bias: Option<ValueId>,
     transposed: bool,
 ) {
-    let pack = OpState::new("cpu.pack.matmul")
-        .operands(right)
-        .attribute(
-            "transposed",
-            Attribute::integer(i64::from(transposed), Type::I64),
-        )
-        .result(Type::dialect("!cpu.fused.matrix"));
-    let packed = rewrite.add(pack, op);
-    let result = rewrite.module.op(op).results()[0];
-    let mut state = OpState::new("cpu.fused.matmul")
-        .operands([rewrite.now(left), packed])
-        .attribute("activation", Attribute::string("none"))
-        .result(rewrite.module.value_type(result).clone());
-    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
-    }
-    let made = rewrite.add(state, op);
-    rewrite.values.insert(result, made);
+    let factors = factors.map(|factor| rewrite.now(factor));
+    let bias = bias.map(|bias| rewrite.now(bias));
+    let state = fused::matmul(rewrite, op, factors, bias, transposed);
+    super::replace(rewrite, op, state);
 }
 
 /// Fuses biases, residuals and activations with the products and convolutions before them.
@@ -137,7 +119,7 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
 fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let data = module.op(op);
-    let is_product = ["cpu.fused.conv", "cpu.fused.matmul"].contains(&data.name().as_str());
+    let is_product = [fused::CONV, fused::MATMUL].contains(&data.name().as_str());
     let mut users = module.users(value);
     let is_alone = users.next().is_some() && users.next().is_none();
     (is_product && is_alone && node::text(module, op, "activation") == "none").then_some(op)
@@ -151,18 +133,17 @@ fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
         let Some(made) = open_product(module, product) else {
             continue;
         };
-        if *module.op(made).name() != "cpu.fused.matmul" || module.op(made).operands().len() != 2 {
+        let is_open = |place| node::operand(module, made, place).is_none();
+        let is_plain = is_open(fused::BIAS) && is_open(fused::ADDED);
+        if !fused::is(module, made, fused::MATMUL) || !is_plain {
             continue;
         }
-        let pack = module.defining_op(module.op(made).operands()[1])?;
         let n = *node::shape(module, product)?.last()?;
         let rank = node::shape(module, bias)?.len();
-        let fits = rank == 1 && is_bias(module, bias, n);
-        if !fits || module.op(pack).operands().len() != 1 || n < 1 {
+        if rank != 1 || !is_bias(module, bias, n) || n < 1 {
             continue;
         }
-        let right = module.op(pack).operands()[0];
-        module.set_operands(pack, &[right, bias]);
+        module.set_operand(made, fused::BIAS, bias);
         return Some(product);
     }
     None
@@ -187,13 +168,11 @@ fn residual(module: &mut Module, kept: &[OpId], op: OpId) -> Option<ValueId> {
         let Some(made) = open_product(module, product) else {
             continue;
         };
-        let is_plain = module.op(made).operands().len() == 2;
+        let is_plain = node::operand(module, made, fused::ADDED).is_none();
         if !is_plain || position(other) > position(product) || !node::is_f32(module, other) {
             continue;
         }
-        let mut operands = module.op(made).operands().to_vec();
-        operands.push(other);
-        module.set_operands(made, &operands);
+        module.set_operand(made, fused::ADDED, other);
         return Some(product);
     }
     None

@@ -23,17 +23,16 @@ fn layers_become_one_product_each() {
              tfrt.return %y : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func private @main.constants() -> (!cpu.fused.matrix, !cpu.fused.matrix) {
+            func.func private @main.constants() -> (!t.tensor, !t.tensor) {
               %0 = "cpu.onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> !t.tensor
               %1 = "cpu.onnx.Constant"() {value = dense<5.000000e-01> : tensor<8xf32>} : () -> !t.tensor
-              %2 = "cpu.pack.matmul"(%0, %1) {transposed = 1} : (!t.tensor, !t.tensor) -> !cpu.fused.matrix
-              %3 = "cpu.pack.matmul"(%0, %1) {transposed = 0} : (!t.tensor, !t.tensor) -> !cpu.fused.matrix
-              tfrt.return %2, %3 : !cpu.fused.matrix, !cpu.fused.matrix
+              tfrt.return %0, %1 : !t.tensor, !t.tensor
             }
-            func.func @main(%arg0: !t.tensor, %arg1: !cpu.fused.matrix, %arg2: !cpu.fused.matrix) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
-              %0 = "cpu.fused.matmul"(%arg0, %arg1) {activation = "relu"} : (!t.tensor, !cpu.fused.matrix) -> !t.tensor
-              %1 = "cpu.fused.matmul"(%0, %arg2, %0) {activation = "none"} : (!t.tensor, !cpu.fused.matrix, !t.tensor) -> !t.tensor
-              tfrt.return %1 : !t.tensor
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
+              %0 = "cpu.onnx.NoValue"() : () -> !t.none
+              %1 = "cpu.fused.matmul"(%arg0, %arg1, %arg2, %0) {activation = "relu", transposed = 1} : (!t.tensor, !t.tensor, !t.tensor, !t.none) -> !t.tensor
+              %2 = "cpu.fused.matmul"(%1, %arg1, %arg2, %1) {activation = "none", transposed = 0} : (!t.tensor, !t.tensor, !t.tensor, !t.tensor) -> !t.tensor
+              tfrt.return %2 : !t.tensor
             }
         "#]],
     );
@@ -58,16 +57,14 @@ fn chains_become_programs() {
              tfrt.return %y, %s : tensor<*xf32>, tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func private @main.constants() -> (!t.tensor, !cpu.fused.program, !cpu.fused.program) {
+            func.func private @main.constants() -> !t.tensor {
               %0 = "cpu.onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> !t.tensor
-              %1 = "cpu.pack.program"() {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : () -> !cpu.fused.program
-              %2 = "cpu.pack.program"() {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : () -> !cpu.fused.program
-              tfrt.return %0, %1, %2 : !t.tensor, !cpu.fused.program, !cpu.fused.program
+              tfrt.return %0 : !t.tensor
             }
-            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor, %arg3: !cpu.fused.program, %arg4: !cpu.fused.program) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
-              %0 = "cpu.fused.elementwise"(%arg3, %arg0, %arg2) : (!cpu.fused.program, !t.tensor, !t.tensor) -> !t.tensor
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor) -> (!t.tensor, !t.tensor) attributes {model.inputs = [["x", tensor<?x4xf32>, ["N", 4]], ["n", tensor<4xi64>, [4]]], model.outputs = [["y", tensor<?x4xf32>, ["", 4]], ["z", tensor<?x4xf32>, ["", 4]]]} {
+              %0 = "cpu.fused.elementwise"(%arg0, %arg2) {inputs = 2, steps = ["div a0 5e-1", "erf s0", "add s1 a1", "mul a0 s2"]} : (!t.tensor, !t.tensor) -> !t.tensor
               %1 = "cpu.graph.softmax"(%0) {attributes = []} : (!t.tensor) -> !t.tensor
-              %2 = "cpu.fused.elementwise"(%arg4, %0, %1) : (!cpu.fused.program, !t.tensor, !t.tensor) -> !t.tensor
+              %2 = "cpu.fused.elementwise"(%0, %1) {inputs = 2, steps = ["tanh a0", "sub a1 s0"]} : (!t.tensor, !t.tensor) -> !t.tensor
               tfrt.return %2, %1 : !t.tensor, !t.tensor
             }
         "#]],
@@ -102,19 +99,21 @@ fn joined_images_are_read_where_they_are() {
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
               %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
-              %4 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.fused.filter
-              %5 = "cpu.fused.conv"(%3, %4) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.fused.filter) -> tensor<1x8x8x32xf32>
-              %6 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<32x32x1x1xf32>) -> !cpu.fused.filter
-              %7 = "cpu.fused.conv"(%5, %6) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, !cpu.fused.filter) -> tensor<1x8x8x32xf32>
+              %4 = "onnx.NoValue"() : () -> none
+              %5 = "cpu.fused.conv"(%3, %0, %4, %4, %4, %4, %4, %4) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
+              %6 = "onnx.NoValue"() : () -> none
+              %7 = "cpu.fused.conv"(%5, %0, %6, %6, %6, %6, %6, %6) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
               %8 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
               %9 = "cpu.fused.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
-              %10 = "cpu.pack.conv"(%1) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>) -> !cpu.fused.filter
-              %11 = "cpu.fused.joined"(%10, %8, %9) {activation = "none"} : (!cpu.fused.filter, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
-              %12:2 = "cpu.pack.norm"(%2, %2, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<96xf32>, tensor<96xf32>, tensor<96xf32>, tensor<96xf32>) -> (tensor<96xf32>, tensor<96xf32>)
-              %13 = "cpu.fused.scale"(%12#0, %12#1, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
-              %14 = "graph.transpose"(%11) {perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
-              %15 = "graph.transpose"(%13) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
-              tfrt.return %14, %15 : tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>
+              %10 = "onnx.NoValue"() : () -> none
+              %11 = "cpu.fused.joined"(%1, %10, %10, %10, %10, %10, %8, %9) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>, none, none, none, none, none, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
+              %12 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<96xf32>} : () -> tensor<96xf32>
+              %13 = "cpu.fused.elementwise"(%2, %12) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>
+              %14 = "cpu.fused.elementwise"(%2, %13) {inputs = 2, steps = ["mul a0 a1", "sub a0 s0"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>
+              %15 = "cpu.fused.scale"(%13, %14, %5, %7, %5) {activation = "relu"} : (tensor<96xf32>, tensor<96xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x96xf32>
+              %16 = "graph.transpose"(%11) {perm = [0, 3, 1, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x8x4x4xf32>
+              %17 = "graph.transpose"(%15) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x96xf32>) -> tensor<1x96x8x8xf32>
+              tfrt.return %16, %17 : tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>
             }
         "#]],
     );

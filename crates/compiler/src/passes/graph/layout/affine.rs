@@ -5,8 +5,8 @@ use tfrt_ir::{
     attributes::{DenseAttribute, DenseElements},
 };
 
-use super::super::node;
 use super::super::rewrite::Rewrite;
+use super::super::{fused, node};
 use super::images::{Images, LAST, Scaled, permuted};
 use super::rules::{finish, of_channels};
 
@@ -42,15 +42,15 @@ pub(super) fn normalisation(
     let result = module.op(op).results()[0];
     let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
     let image = images.last(rewrite, *x, op);
-    if let Some((conv, pack)) = filter_before(rewrite, *x, image)
-        && rewrite.module.op(pack).operands().len() < 3
+    if let Some(conv) = conv_before(rewrite, *x, image)
+        && !fused::has_norm(rewrite.module, conv)
     {
-        let mut all = rewrite.module.op(pack).operands().to_vec();
-        all.extend(parameters);
-        rewrite.module.set_operands(pack, &all);
-        rewrite.module.set_attribute(pack, "epsilon", epsilon);
-        // Parameters may come later in the block than the filter does.
-        rewrite.move_to_end(pack, Some(conv));
+        for (place, parameter) in fused::NORM.into_iter().zip(parameters) {
+            rewrite.module.set_operand(conv, place, parameter);
+        }
+        rewrite.module.set_attribute(conv, "epsilon", epsilon);
+        // Parameters may come later in the block than the convolution does.
+        rewrite.move_to_end(conv);
         images.set(result, image);
         return Some(());
     }
@@ -109,33 +109,38 @@ pub(super) fn scaling(
     Some(())
 }
 
-/// Returns the convolution that makes an image for one user alone, and what packs its filter.
-fn filter_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<(OpId, OpId)> {
+/// Returns the convolution that makes an image for one user alone.
+fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
-    if *module.op(conv).name() != "cpu.fused.conv" || module.users(x).count() != 1 {
-        return None;
-    }
-    let pack = module.defining_op(*module.op(conv).operands().get(1)?)?;
-    Some((conv, pack))
+    let is_one = fused::is(module, conv, fused::CONV) && module.users(x).count() == 1;
+    is_one.then_some(conv)
 }
 
-/// Returns the factors and summands that a normalisation is.
+/// Returns the factors and summands that a normalisation is: `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
 fn statistics(
     rewrite: &mut Rewrite<'_>,
     parameters: Vec<ValueId>,
     epsilon: Attribute,
     like: OpId,
 ) -> Option<[ValueId; 2]> {
-    let ty = rewrite.module.value_type(parameters[0]).clone();
-    let state = OpState::new("cpu.pack.norm")
-        .operands(parameters)
-        .attribute("epsilon", epsilon)
-        .results([ty.clone(), ty]);
-    let factors = rewrite.add(state, like);
-    let op = rewrite.module.defining_op(factors)?;
-    let summands = rewrite.module.op(op).results()[1];
-    Some([factors, summands])
+    let &[scale, shift, mean, variance] = &parameters[..] else {
+        return None;
+    };
+    let Attribute::Float(epsilon) = epsilon else {
+        return None;
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "attributes have 32 bits")]
+    let epsilon = of_one(rewrite, epsilon.value() as f32, variance, like);
+    let variance = both(rewrite, "graph.add", [variance, epsilon], like);
+    let ty = rewrite.module.value_type(variance).clone();
+    let deviation = rewrite.add(
+        OpState::new("graph.sqrt").operand(variance).result(ty),
+        like,
+    );
+    let factors = both(rewrite, "graph.div", [scale, deviation], like);
+    let moved = both(rewrite, "graph.mul", [mean, factors], like);
+    Some([factors, both(rewrite, "graph.sub", [shift, moved], like)])
 }
 
 /// Multiplies an image by factors, and adds summands, both of channels; there is one of them at least.
@@ -153,9 +158,9 @@ fn scale(
         factors,
         summands,
     };
-    if let Some((conv, pack)) = filter_before(rewrite, x, image) {
-        into_filter(rewrite, pack, [factors, summands], op);
-        rewrite.move_to_end(pack, Some(conv));
+    if let Some(conv) = conv_before(rewrite, x, image) {
+        into_conv(rewrite, conv, [factors, summands], op);
+        rewrite.move_to_end(conv);
         images.set(result, image);
         return;
     }
@@ -199,39 +204,54 @@ fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -
     }
 }
 
-/// Multiplies a filter's sums by factors, and adds summands: as a normalisation, or as a bias.
-fn into_filter(
+/// Multiplies a convolution's sums by factors, and adds summands: as a normalisation, or as a bias.
+fn into_conv(
     rewrite: &mut Rewrite<'_>,
-    pack: OpId,
+    conv: OpId,
     [factors, summands]: [Option<ValueId>; 2],
     like: OpId,
 ) {
-    let mut operands = rewrite.module.op(pack).operands().to_vec();
-    // Behind the filter: a bias or none; scale, shift, mean and variance or none of these.
-    let mut has_norm = operands.len() > 2;
-    if let (Some(factors), false) = (factors, has_norm) {
-        let zeros = of_one(rewrite, 0.0, factors, like);
-        let ones = of_one(rewrite, 1.0, factors, like);
-        operands.extend([factors, zeros, zeros, ones]);
-        let epsilon = Attribute::f32(0.0);
-        rewrite.module.set_attribute(pack, "epsilon", epsilon);
-        has_norm = true;
-    } else if let Some(factors) = factors {
-        let [.., scale, shift, _, _] = &mut operands[..] else {
-            return;
-        };
-        *scale = both(rewrite, "graph.mul", [*scale, factors], like);
-        *shift = both(rewrite, "graph.mul", [*shift, factors], like);
+    let [scale, shift, ..] = fused::NORM;
+    match factors {
+        Some(factors) if fused::has_norm(rewrite.module, conv) => {
+            then(rewrite, conv, scale, "graph.mul", factors, like);
+            then(rewrite, conv, shift, "graph.mul", factors, like);
+        }
+        Some(factors) => {
+            let zeros = of_one(rewrite, 0.0, factors, like);
+            let ones = of_one(rewrite, 1.0, factors, like);
+            for (place, list) in fused::NORM.into_iter().zip([factors, zeros, zeros, ones]) {
+                rewrite.module.set_operand(conv, place, list);
+            }
+            let epsilon = Attribute::f32(0.0);
+            rewrite.module.set_attribute(conv, "epsilon", epsilon);
+        }
+        None => {}
     }
     if let Some(summands) = summands {
-        match (&mut operands[..], has_norm) {
-            ([.., shift, _, _], true) | ([_, shift], false) => {
-                *shift = both(rewrite, "graph.add", [*shift, summands], like);
-            }
-            _ => operands.push(summands),
+        let place = match fused::has_norm(rewrite.module, conv) {
+            true => shift,
+            false => fused::BIAS,
+        };
+        match node::operand(rewrite.module, conv, place) {
+            Some(_) => then(rewrite, conv, place, "graph.add", summands, like),
+            None => rewrite.module.set_operand(conv, place, summands),
         }
     }
-    rewrite.module.set_operands(pack, &operands);
+}
+
+/// Puts a function of an operand and another list in the place of the operand.
+fn then(
+    rewrite: &mut Rewrite<'_>,
+    conv: OpId,
+    place: usize,
+    name: &str,
+    other: ValueId,
+    like: OpId,
+) {
+    let own = rewrite.module.op(conv).operands()[place];
+    let made = both(rewrite, name, [own, other], like);
+    rewrite.module.set_operand(conv, place, made);
 }
 
 /// Appends a list like another with the same number everywhere.

@@ -4,10 +4,10 @@ use tfrt_ir::{
     Attribute, BlockId, Module, OpId, OpState, Type, ValueId, attributes::DenseAttribute,
 };
 
-use super::super::node;
 use super::super::pointwise::{self, Operands};
 use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
+use super::super::{fused, node};
 use super::affine;
 use super::images::{Images, LAST, permuted};
 
@@ -151,22 +151,10 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     }
     let [dilations, pads, strides] = placement(module, op)?;
     let groups = node::int(module, op, "groups", 1);
-    let pack = OpState::new("cpu.pack.conv")
-        .operand(rewrite.now(w))
-        .operands(bias.map(|bias| rewrite.now(bias)))
-        .attribute("dilations", list(&dilations))
-        .attribute("epsilon", Attribute::f32(0.0))
-        .attribute("groups", Attribute::integer(groups, Type::I64))
-        .attribute("strides", list(&strides))
-        .result(Type::dialect("!cpu.fused.filter"));
+    let (filter, bias) = (rewrite.now(w), bias.map(|bias| rewrite.now(bias)));
     let image = images.last(rewrite, x, op);
-    let packed = rewrite.add(pack, op);
-    let state = OpState::new("cpu.fused.conv")
-        .operands([image, packed])
-        .attribute("activation", Attribute::string("none"))
-        .attribute("dilations", list(&dilations))
-        .attribute("pads", list(&pads))
-        .attribute("strides", list(&strides));
+    let placement = [&dilations[..], &pads, &strides];
+    let state = fused::conv(rewrite, op, [image, filter], bias, placement, groups);
     let result = rewrite.module.op(op).results()[0];
     finish(rewrite, images, op, result, state);
     Some(())

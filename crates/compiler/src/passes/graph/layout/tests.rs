@@ -36,10 +36,10 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
               %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %3 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
-              %5 = "cpu.pack.conv"(%0, %2, %3, %3, %2) {dilations = [1, 1], epsilon = 1.000000e-05 : f32, groups = 1, strides = [1, 1]} : (tensor<16x3x3x3xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> !cpu.fused.filter
-              %6 = "cpu.fused.conv"(%4, %5) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, !cpu.fused.filter) -> tensor<?x8x8x16xf32>
-              %7 = "cpu.pack.conv"(%1, %3) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<16x16x1x1xf32>, tensor<16xf32>) -> !cpu.fused.filter
-              %8 = "cpu.fused.conv"(%6, %7, %6) {activation = "relu", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, !cpu.fused.filter, tensor<?x8x8x16xf32>) -> tensor<?x8x8x16xf32>
+              %5 = "onnx.NoValue"() : () -> none
+              %6 = "cpu.fused.conv"(%4, %0, %5, %5, %2, %3, %3, %2) {activation = "relu", dilations = [1, 1], epsilon = 1.000000e-05 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, tensor<16x3x3x3xf32>, none, none, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x8x16xf32>
+              %7 = "onnx.NoValue"() : () -> none
+              %8 = "cpu.fused.conv"(%6, %1, %3, %6, %7, %7, %7, %7) {activation = "relu", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, tensor<16x16x1x1xf32>, tensor<16xf32>, tensor<?x8x8x16xf32>, none, none, none, none) -> tensor<?x8x8x16xf32>
               %9 = "graph.concat"(%6, %8) {axis = 3, onnx.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
               %10 = "cpu.fused.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
               %11 = "cpu.fused.pool"(%10) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 32]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x32xf32>) -> tensor<?x1x1x32xf32>
@@ -93,35 +93,31 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %2 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %3 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
-              %5 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %6 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
-              %7 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
-              %8 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
-              %9 = "cpu.pack.program"() {inputs = 2, steps = ["neg a0", "add a1 s0"]} : () -> !cpu.fused.program
-              %10 = "cpu.fused.elementwise"(%9, %8, %6) : (!cpu.fused.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %11 = "cpu.pack.conv"(%0, %3, %5, %10, %6, %7) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<4x2x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.fused.filter
-              %12 = "cpu.fused.conv"(%4, %11) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, !cpu.fused.filter) -> tensor<?x8x8x4xf32>
+              %5 = "onnx.NoValue"() : () -> none
+              %6 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %7 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %8 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %9 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
+              %10 = "cpu.fused.elementwise"(%9, %7) {inputs = 2, steps = ["neg a0", "add a1 s0"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %11 = "cpu.fused.conv"(%4, %0, %3, %5, %6, %10, %7, %8) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, tensor<4x2x1x1xf32>, tensor<4xf32>, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
+              %12 = "onnx.NoValue"() : () -> none
               %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %14 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.fused.program
-              %15 = "cpu.fused.elementwise"(%14, %2, %13) : (!cpu.fused.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %16 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %17 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.fused.program
-              %18 = "cpu.fused.elementwise"(%17, %3, %13, %16) : (!cpu.fused.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %19 = "cpu.pack.conv"(%1, %15, %18, %2, %2) {dilations = [1, 1], epsilon = 1.000000e-03 : f32, groups = 1, strides = [1, 1]} : (tensor<4x4x1x1xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> !cpu.fused.filter
-              %20 = "cpu.fused.conv"(%12, %19) {activation = "none", dilations = [1, 1], onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, !cpu.fused.filter) -> tensor<?x8x8x4xf32>
-              %21 = "cpu.fused.pool"(%20) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
-              %22:2 = "cpu.pack.norm"(%2, %3, %2, %2) {epsilon = 1.000000e-05 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-              %23 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %24 = "cpu.pack.program"() {inputs = 2, steps = ["mul a0 a1"]} : () -> !cpu.fused.program
-              %25 = "cpu.fused.elementwise"(%24, %22#0, %23) : (!cpu.fused.program, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %26 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
-              %27 = "cpu.pack.program"() {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : () -> !cpu.fused.program
-              %28 = "cpu.fused.elementwise"(%27, %22#1, %23, %26) : (!cpu.fused.program, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %29 = "cpu.fused.scale"(%25, %28, %21) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
-              %30 = "cpu.fused.pool"(%29) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
-              %31 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
-              %32 = "graph.reshape"(%30, %31) : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
-              tfrt.return %32 : tensor<?x4x1x1xf32>
+              %14 = "cpu.fused.elementwise"(%2, %13) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %15 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %16 = "cpu.fused.elementwise"(%3, %13, %15) {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %17 = "cpu.fused.conv"(%11, %1, %12, %12, %14, %16, %2, %2) {activation = "none", dilations = [1, 1], epsilon = 1.000000e-03 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, tensor<4x4x1x1xf32>, none, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
+              %18 = "cpu.fused.pool"(%17) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
+              %19 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<4xf32>} : () -> tensor<4xf32>
+              %20 = "cpu.fused.elementwise"(%2, %19) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %21 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %22 = "cpu.fused.elementwise"(%20, %21) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %23 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
+              %24 = "cpu.fused.elementwise"(%2, %20, %3, %21, %23) {inputs = 5, steps = ["mul a0 a1", "sub a2 s0", "mul s1 a3", "add s2 a4"]} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %25 = "cpu.fused.scale"(%22, %24, %18) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
+              %26 = "cpu.fused.pool"(%25) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
+              %27 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+              %28 = "graph.reshape"(%26, %27) : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
+              tfrt.return %28 : tensor<?x4x1x1xf32>
             }
         "#]],
     );
@@ -150,8 +146,8 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
             func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {onnx.input_dims = [[1, 4, 2, 2]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
               %1 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
-              %2 = "cpu.pack.conv"(%0) {dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 2, strides = [1, 1]} : (tensor<6x2x1x1xf32>) -> !cpu.fused.filter
-              %3 = "cpu.fused.conv"(%1, %2) {activation = "none", dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, !cpu.fused.filter) -> tensor<1x2x2x6xf32>
+              %2 = "onnx.NoValue"() : () -> none
+              %3 = "cpu.fused.conv"(%1, %0, %2, %2, %2, %2, %2, %2) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 2, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, tensor<6x2x1x1xf32>, none, none, none, none, none, none) -> tensor<1x2x2x6xf32>
               %4 = "cpu.fused.near"(%3) {alpha = 1.000000e-03 : f32, beta = 7.500000e-01 : f32, bias = 1.000000e+00 : f32, size = 3} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %5 = "cpu.fused.shuffle"(%4) {groups = 2} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %6 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [0, 0], kind = "max", pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x6xf32>) -> tensor<1x1x1x6xf32>
