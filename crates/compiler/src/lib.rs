@@ -27,6 +27,7 @@
 pub mod codes;
 mod decompile;
 mod emit;
+pub mod graph;
 pub mod legalize;
 mod model;
 pub mod onnx;

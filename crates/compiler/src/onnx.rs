@@ -127,11 +127,14 @@ pub fn pipeline(
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Diagnostics, Diagnostics> {
+    // What is placed is chosen by types.
+    let is_placed = context.evaluator.device().is_some();
     let names = match options.optimize {
         true => OPTIMIZED,
-        false => {
+        false if is_placed => {
             "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-place,graph-prepare,graph-lower"
         }
+        false => "legalize,onnx-upgrade,onnx-to-graph,graph-prepare,graph-lower",
     };
     let store = if options.store { ",graph-store" } else { "" };
     let passes = Pipeline::parse(&format!("{names}{store}")).expect("they are passes");

@@ -16,6 +16,9 @@ mod testing;
 
 use crate::pipeline::Pass;
 
+pub(crate) use graph::PREPARED;
+pub(crate) use graph::attrs::OpAttrs;
+
 /// All passes, sorted by name.
 pub(crate) const ALL: &[&Pass] = &[
     &streams::ASSIGN,

@@ -14,8 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tfrt_ir::{Diagnostics, Module, similar, verifier::verify_unsequenced, verify};
+use tfrt_ir::{Diagnostics, Dialects, Module, similar, verifier::Chains, verify_in};
 
+use crate::graph;
 use crate::legalize::Context;
 use crate::onnx::NoEvaluator;
 use crate::passes;
@@ -228,11 +229,8 @@ impl Pipeline {
     /// # Errors
     ///
     /// Everything that is wrong with it.
-    pub fn verify(&self, module: &Module) -> Result<(), Diagnostics> {
-        match self.sequences() {
-            true => verify_unsequenced(module),
-            false => verify(module),
-        }
+    pub fn verify(&self, module: &Module, dialects: &Dialects) -> Result<(), Diagnostics> {
+        verify_in(module, dialects, chains(!self.sequences()))
     }
 
     /// Runs all passes, without kernels, on the built-in dialects; returns the remarks that they made.
@@ -256,7 +254,8 @@ impl Pipeline {
         context: &Context<'_>,
         tell: &mut dyn FnMut(Ran, &Module),
     ) -> Result<Diagnostics, Diagnostics> {
-        self.verify(module)?;
+        let dialects = graph::dialects(&context.dialects.rows);
+        self.verify(module, &dialects)?;
         let mut diagnostics = Diagnostics::default();
         let mut is_sequenced = !self.sequences();
         for &pass in &self.passes {
@@ -273,11 +272,8 @@ impl Pipeline {
             is_sequenced |= pass.gives.contains(&Property::Sequenced);
             let begin = Instant::now();
             if self.verify_each {
-                match is_sequenced {
-                    true => verify(module),
-                    false => verify_unsequenced(module),
-                }
-                .map_err(|wrong| blame(pass, wrong))?;
+                verify_in(module, &dialects, chains(is_sequenced))
+                    .map_err(|wrong| blame(pass, wrong))?;
             }
             let verify_time = begin.elapsed();
             let ran = Ran {
@@ -288,6 +284,14 @@ impl Pipeline {
             tell(ran, module);
         }
         Ok(diagnostics)
+    }
+}
+
+/// Returns which chains a module must have, if it is sequenced or not.
+fn chains(is_sequenced: bool) -> Chains {
+    match is_sequenced {
+        true => Chains::Required,
+        false => Chains::Optional,
     }
 }
 

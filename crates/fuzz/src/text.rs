@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_ir::{Diagnostics, Module, PrintOptions, Source, print, verify};
+use tfrt_ir::verifier::Chains;
+use tfrt_ir::{Diagnostics, Module, PrintOptions, Source, parse_in, print, verify, verify_in};
 
 /// The name that texts go by.
 const NAME: &str = "fuzz.mlir";
@@ -33,14 +34,15 @@ pub fn parse(bytes: &[u8]) {
         Err(diagnostics) => return look_at(&diagnostics),
     };
     lex(source.text());
-    let module = match tfrt_ir::parse(&source) {
+    let dialects = tfrt::Formats::builtin().text_dialects();
+    let module = match parse_in(&source, &dialects) {
         Ok(module) => module,
         Err(diagnostics) => return look_at(&diagnostics),
     };
     for options in FORMS {
         print(&module, options);
     }
-    if let Err(diagnostics) = verify(&module) {
+    if let Err(diagnostics) = verify_in(&module, &dialects, Chains::Required) {
         return look_at(&diagnostics);
     }
     match compile(&module, &CompileOptions::default()) {

@@ -119,6 +119,9 @@ codes! {
     COST = "TF0428", "a cost that is none";
     SYMBOL_PARENT = "TF0429", "a function or named module inside something that holds none";
     UNPREFIXED_ATTRIBUTE = "TF0430", "an attribute of a module or argument without its dialect's name";
+    UNKNOWN_ATTRIBUTE = "TF0431", "an attribute that the operation does not have";
+    ATTRIBUTE_VALUE = "TF0432", "an attribute of a value that it can't have";
+    USELESS_ATTRIBUTE = "TF0433", "an attribute that does nothing with the others that are there";
 
     NOT_PRODUCED = "TF0901", "an announced diagnostic did not come";
     UNANNOUNCED = "TF0902", "a diagnostic came that was not announced";

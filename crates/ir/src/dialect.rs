@@ -4,6 +4,7 @@
 //! tables themselves are in `dialects/`, one file per dialect.
 
 mod definition;
+mod dialects;
 mod documentation;
 mod effects;
 pub(crate) mod format;
@@ -18,11 +19,13 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use crate::{dialects, name::TextHash};
+use crate::{dialects as tables, name::TextHash};
 
 pub use definition::{
-    AttributeDef, ErrorDef, Example, Execution, OpDef, Results, ValueDef, VerifyOp,
+    AttributeDef, CheckFn, ErrorDef, Example, Execution, OpDef, OpParts, Results, ValueDef,
+    VerifyOp,
 };
+pub use dialects::{Dialect, Dialects, Entry};
 pub use documentation::{Page, reference};
 pub use effects::Effects;
 pub use format::Format;
@@ -50,7 +53,7 @@ static TABLES: LazyLock<Vec<(&'static str, Table)>> = LazyLock::new(|| {
         let entries = OnceLock::new();
         (name, Table { make, entries })
     };
-    dialects::ALL.iter().map(table).collect()
+    tables::ALL.iter().map(table).collect()
 });
 
 /// Returns the entry of an operation that programs are checked against.
@@ -92,7 +95,7 @@ pub fn describe_native(name: &str) -> Option<&'static OpDef> {
 /// Returns the entries of all native functions, sorted by name.
 pub fn natives() -> &'static [OpDef] {
     static NATIVES: LazyLock<Vec<OpDef>> = LazyLock::new(|| {
-        let mut all = dialects::natives();
+        let mut all = tables::natives();
         all.sort_by_key(|definition| definition.name);
         all
     });

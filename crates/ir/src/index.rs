@@ -35,10 +35,10 @@ pub struct Understood {
 /// # Examples
 ///
 /// ```
-/// use tfrt_ir::{Source, index::{parse_with_index, Role}};
+/// use tfrt_ir::{Dialects, Source, index::{parse_with_index, Role}};
 ///
 /// let text = "%x = tfrt.constant.i32 1  %y = tfrt.add.i32 %x, %x";
-/// let understood = parse_with_index(&Source::new("a.mlir", text));
+/// let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
 /// let index = &understood.index;
 /// let used = *index.at(44).next().expect("the first operand is there");
 /// let places: Vec<_> = index.mentions_of(used.subject).map(|x| (x.span.start, x.role)).collect();

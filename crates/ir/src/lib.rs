@@ -36,7 +36,8 @@
 //! | how strangers' names are shown              | [`visible`]    |
 //!
 //! Kernels are unknown here: an operation without an entry in the dialect tables
-//! is accepted in generic form, whatever its name.
+//! is accepted in generic form, whatever its name. So are operations of models, unless
+//! somebody who knows them adds their dialects ([`Dialects`]).
 
 #![forbid(unsafe_code)]
 
@@ -66,7 +67,7 @@ pub mod visible;
 
 pub use attributes::Attribute;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use dialect::OpDef;
+pub use dialect::{Dialects, OpDef};
 pub use integer::Integer;
 pub use lexer::tokens;
 pub use location::Location;
@@ -74,8 +75,8 @@ pub use module::{
     Block, BlockId, Def, Module, OpId, OpState, Operation, Region, RegionId, ValueId, ValueUse,
 };
 pub use name::Name;
-pub use parser::{parse, parse_type, parse_type_at};
+pub use parser::{parse, parse_in, parse_type, parse_type_at};
 pub use printer::{PrintOptions, print, print_op};
 pub use source::{Source, Span};
 pub use types::Type;
-pub use verifier::verify;
+pub use verifier::{verify, verify_in};

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use crate::{
     codes,
     diagnostic::{Diagnostic, Diagnostics},
-    dialect::{self, OpDef},
+    dialect::{self, Dialects, OpDef},
     index::{Index, Role, Subject, Understood},
     lexer::{self, Kind, Mark, Token},
     location::Location,
@@ -63,10 +63,20 @@ pub(crate) type Parsed<T> = Result<T, Failed>;
 /// Every error that was found, sorted by place, at most
 /// [`Diagnostics::MAX_KEPT`] of them.
 pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
+    parse_in(source, &Dialects::default())
+}
+
+/// Parses a program whose author may mean operations of these dialects, which errors then tell of.
+///
+/// # Errors
+///
+/// See [`parse`].
+pub fn parse_in(source: &Source, dialects: &Dialects) -> Result<Module, Diagnostics> {
     if u32::try_from(source.text().len()).is_err() {
         return Err(too_long().into());
     }
     let mut parser = Parser::new(source);
+    parser.dialects = dialects.clone();
     parser.program();
     parser.diagnostics.into_result()?;
     Ok(parser.module)
@@ -74,7 +84,7 @@ pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
 
 /// Parses a program, notes what its names stand for, and keeps what could be
 /// understood of one that is wrong.
-pub fn parse_with_index(source: &Source) -> Understood {
+pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
     if u32::try_from(source.text().len()).is_err() {
         return Understood {
             module: Module::new(),
@@ -83,6 +93,7 @@ pub fn parse_with_index(source: &Source) -> Understood {
         };
     }
     let mut parser = Parser::new(source);
+    parser.dialects = dialects.clone();
     parser.index = Some(Box::default());
     parser.program();
     parser.diagnostics.sort();
@@ -153,6 +164,8 @@ pub(crate) struct Parser<'a> {
     types: HashMap<&'a str, Type, TextHash>,
     line: LineCursor,
     diagnostics: Diagnostics,
+    /// What the author may mean.
+    dialects: Dialects,
     /// Where names are noted, if somebody wants to know.
     index: Option<Box<Index>>,
 }
@@ -187,6 +200,7 @@ impl<'a> Parser<'a> {
             types: HashMap::default(),
             line: LineCursor::default(),
             diagnostics: Diagnostics::default(),
+            dialects: Dialects::default(),
             index: None,
         };
         parser.check_token();

@@ -1,8 +1,9 @@
 //! Accepts or rejects a module: structure, dominance, symbols, definitions.
 //!
 //! Operations without an entry in the dialect tables are checked for structure
-//! only; whether a kernel of that name exists is nobody's business here. Every
-//! error is reported, with MLIR's words where MLIR has some.
+//! only, unless their dialect is one that says it has no others ([`Dialects`]);
+//! whether a kernel of that name exists is nobody's business here. Every error is
+//! reported, with MLIR's words where MLIR has some.
 
 mod definition;
 mod dominance;
@@ -13,12 +14,14 @@ use crate::{
     attributes::SymbolRef,
     codes,
     diagnostic::Diagnostics,
-    dialect::Traits,
+    dialect::{Dialects, Entry, Traits},
     module::{BlockId, Module, OpId, RegionId},
     parts, printer,
 };
 
 use dominance::Dominance;
+
+pub use definition::{Mistake, mistakes};
 
 /// A module under verification, with the symbols of each symbol table.
 pub struct VerifyContext<'m> {
@@ -46,7 +49,7 @@ pub struct VerifyContext<'m> {
 /// # Ok::<(), tfrt_ir::Diagnostics>(())
 /// ```
 pub fn verify(module: &Module) -> Result<(), Diagnostics> {
-    verify_with(module, Chains::Required)
+    verify_in(module, &Dialects::default(), Chains::Required)
 }
 
 /// Checks a module whose chains are still to come: an operation may lack the
@@ -68,23 +71,31 @@ pub fn verify(module: &Module) -> Result<(), Diagnostics> {
 /// # Ok::<(), tfrt_ir::Diagnostics>(())
 /// ```
 pub fn verify_unsequenced(module: &Module) -> Result<(), Diagnostics> {
-    verify_with(module, Chains::Optional)
+    verify_in(module, &Dialects::default(), Chains::Optional)
 }
 
 /// Whether operations must have the chains that they declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chains {
+pub enum Chains {
+    /// All of them.
     Required,
+    /// One that it takes, and one that it gives, may be missing: they are still to come.
     Optional,
 }
 
-fn verify_with(module: &Module, chains: Chains) -> Result<(), Diagnostics> {
+/// Checks a module whose operations may be of these dialects.
+///
+/// # Errors
+///
+/// See [`verify`].
+pub fn verify_in(module: &Module, dialects: &Dialects, chains: Chains) -> Result<(), Diagnostics> {
     let context = VerifyContext {
         module,
         symbols: HashMap::new(),
     };
     let mut verifier = Verifier {
         context,
+        dialects,
         chains,
         dominance: Dominance::new(module),
         wrong: HashSet::new(),
@@ -120,6 +131,7 @@ impl<'m> VerifyContext<'m> {
 
 struct Verifier<'m> {
     context: VerifyContext<'m>,
+    dialects: &'m Dialects,
     chains: Chains,
     dominance: Dominance,
     /// Operations that something is wrong with.
@@ -178,14 +190,17 @@ impl<'m> Verifier<'m> {
         let data = module.op(op);
         self.terminator_place(op);
         let before = self.diagnostics.len();
-        if let Some(definition) = data.definition() {
-            definition::check(module, op, definition, self.chains, &mut self.diagnostics);
+        if let Some(definition) = self.definition(op) {
+            definition::check(module, op, &definition, self.chains, &mut self.diagnostics);
             if before == self.diagnostics.len()
                 && let Some(verify) = definition.verifier()
                 && !(definition.is(Traits::TERMINATOR) && self.takes_from_wrong(op))
             {
                 verify(&self.context, op, &mut self.diagnostics);
             }
+        }
+        if data.definition().is_none() && self.dialects.is_unknown(data.name()) {
+            self.unknown(op);
         }
         if before < self.diagnostics.len() {
             self.wrong.insert(op);
@@ -198,6 +213,36 @@ impl<'m> Verifier<'m> {
         }
         self.dominance
             .check_operands(module, op, &mut self.diagnostics);
+    }
+
+    /// Returns the entry that an operation is checked against.
+    fn definition(&self, op: OpId) -> Option<Entry> {
+        let data = self.module().op(op);
+        match data.definition() {
+            Some(definition) => Some(Entry::Static(definition)),
+            None => self.dialects.lookup_added(data.name()),
+        }
+    }
+
+    /// Returns whether an operation has an entry that says this of it.
+    fn has(&self, op: OpId, traits: Traits) -> bool {
+        self.definition(op)
+            .is_some_and(|definition| definition.is(traits))
+    }
+
+    /// Says that a dialect has no operation of a name.
+    #[cold]
+    fn unknown(&mut self, op: OpId) {
+        let module = self.module();
+        let name = module.op(op).name();
+        let (dialect, _) = name.split_once('.').unwrap_or_default();
+        let message = format!("is no operation of the dialect '{dialect}'");
+        let error = module.op_error(codes::UNKNOWN_OPERATION, op, message);
+        self.diagnostics
+            .push(match self.dialects.nearest_added(name) {
+                Some(closest) => error.help(format!("there is an operation '{closest}'")),
+                None => error,
+            });
     }
 
     /// Returns whether an operand is a result of an operation that something is wrong with: whether it may be
@@ -220,10 +265,7 @@ impl<'m> Verifier<'m> {
         if module.block(block).last() == Some(op) {
             return;
         }
-        if data
-            .definition()
-            .is_some_and(|definition| definition.is(Traits::TERMINATOR))
-        {
+        if self.has(op, Traits::TERMINATOR) {
             let error = module.op_error(
                 codes::MISPLACED_TERMINATOR,
                 op,
@@ -267,9 +309,9 @@ impl<'m> Verifier<'m> {
 
     fn block(&mut self, op: OpId, block: BlockId, single: bool) {
         let module = self.module();
-        let definition = module.op(op).definition();
+        let definition = self.definition(op);
         let needs_terminator = match definition {
-            Some(definition) => !definition.is(Traits::GRAPH),
+            Some(ref definition) => !definition.is(Traits::GRAPH),
             None => !single,
         };
         if !needs_terminator {
@@ -287,7 +329,7 @@ impl<'m> Verifier<'m> {
             self.diagnostics.push(error);
             return;
         };
-        let ends_block = match module.op(last).definition() {
+        let ends_block = match self.definition(last) {
             Some(definition) => definition.is(Traits::TERMINATOR),
             // An operation that nobody knows may end a block.
             None => true,
@@ -295,10 +337,7 @@ impl<'m> Verifier<'m> {
         // One that stands too early has been told.
         let has_terminator = || {
             let mut operations = module.block(block).operations().iter();
-            operations.any(|&op| {
-                let definition = module.op(op).definition();
-                definition.is_some_and(|definition| definition.is(Traits::TERMINATOR))
-            })
+            operations.any(|&op| self.has(op, Traits::TERMINATOR))
         };
         if !ends_block && !has_terminator() {
             let text = printer::print_op_line(module, last);
@@ -306,6 +345,7 @@ impl<'m> Verifier<'m> {
             let error = module.error_at(codes::NO_TERMINATOR, last, message);
             let help = match module.op(op).name().as_str() {
                 "func.func" => "a function ends in tfrt.return",
+                name if name.starts_with("graph.") => "a region of a graph ends in graph.yield",
                 _ => "a region ends in tfrt.return",
             };
             self.diagnostics.push(error.help(help));

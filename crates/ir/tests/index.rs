@@ -2,14 +2,14 @@
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{
-    Source,
+    Dialects, Source,
     index::{Meaning, Role, Subject, parse_with_index},
 };
 
 /// Lists each use with the place of its definition, and each definition.
 fn check(text: &str, expected: Expect) {
     let source = Source::new("a.mlir", text);
-    let understood = parse_with_index(&source);
+    let understood = parse_with_index(&source, &Dialects::default());
     let index = &understood.index;
     let place = |offset: u32| {
         let (line, column) = source.line_column(offset as usize);
@@ -135,7 +135,7 @@ func.func @g(%x: !t) attributes {a = #one, b = @f, c = !missing} {
 #[test]
 fn aliases_have_meanings() {
     let text = "!a = i32\n!b = tuple<!a>\n#c = [1, 2]\n#d = loc(unknown)";
-    let understood = parse_with_index(&Source::new("a.mlir", text));
+    let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
     let meanings = understood.index.mentions().iter().filter_map(|mention| {
         Some(match understood.index.meaning(mention.span)? {
             Meaning::Type(ty) => ty.to_string(),
@@ -154,7 +154,7 @@ fn aliases_have_meanings() {
 #[test]
 fn extents_cover_whole_operations() {
     let text = "module {\n  %x = tfrt.constant.i32 1 loc(unknown)\n}";
-    let understood = parse_with_index(&Source::new("a.mlir", text));
+    let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
     let extents = understood.index.extents().iter();
     let texts: Vec<&str> = extents.map(|extent| &text[extent.span.range()]).collect();
     assert_eq!(texts, [text, "%x = tfrt.constant.i32 1 loc(unknown)"]);
@@ -167,7 +167,7 @@ fn every_mention_is_the_text_of_a_name() {
     let text = "module @m { func.func @f() { tfrt.call @m::@f() : () -> () } }\n%x = \"a\"(%x";
     for end in 0..=text.len() {
         let part = &text[..end];
-        let understood = parse_with_index(&Source::new("a.mlir", part));
+        let understood = parse_with_index(&Source::new("a.mlir", part), &Dialects::default());
         for mention in understood.index.mentions() {
             let name = &part[mention.span.range()];
             assert!(name.starts_with(['@', '%']), "{name}");

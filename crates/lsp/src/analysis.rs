@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::OnceCell, collections::HashMap};
 
 use tfrt_ir::{
-    Diagnostics, Module, OpId, Source, Span, ValueId,
+    Diagnostics, Dialects, Module, OpId, Source, Span, ValueId,
     index::{Index, Mention, Role, Subject, Understood, parse_with_index},
     tokens::{Token, TokenKind, tokens},
 };
@@ -33,13 +33,13 @@ pub(crate) struct Named {
 type Givers = HashMap<Option<OpId>, Vec<Span>>;
 
 impl Analysis {
-    pub fn new(name: &str, text: &str) -> Analysis {
+    pub fn new(name: &str, text: &str, dialects: &Dialects) -> Analysis {
         let source = Source::new(name, text);
         let Understood {
             module,
             index,
             diagnostics,
-        } = parse_with_index(&source);
+        } = parse_with_index(&source, dialects);
         Analysis {
             source,
             module,

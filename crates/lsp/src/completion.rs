@@ -2,8 +2,8 @@
 
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionTextEdit, TextEdit};
 use tfrt_ir::{
-    Span,
-    dialect::{definitions, describe},
+    OpDef, Span,
+    dialect::Execution,
     index::{Role, Subject},
     tokens::{Token, TokenKind, tokens},
 };
@@ -55,9 +55,10 @@ pub(crate) fn complete(
         .take(MAX_ITEMS)
         .collect();
     for item in &mut list {
+        let written = item.insert_text.take();
         item.text_edit = Some(CompletionTextEdit::Edit(TextEdit {
             range: text.range(span),
-            new_text: item.label.clone(),
+            new_text: written.unwrap_or_else(|| item.label.clone()),
         }));
     }
     list
@@ -137,28 +138,38 @@ fn aliases(analysis: &Analysis) -> Vec<CompletionItem> {
         .collect()
 }
 
-/// Operations: bare, those that have a form of their own; in quotes, all.
+fn is_of_models(definition: &OpDef) -> bool {
+    definition.execution_kind() == Execution::Compiled
+}
+
+/// Operations: bare, those that have a form of their own, and those of models, which get their quotes; in quotes, all.
 fn operations(checker: &dyn Checker, in_quotes: bool) -> Vec<CompletionItem> {
     let quoted = |name: &str| match in_quotes {
         true => format!("\"{name}\""),
         false => name.to_owned(),
     };
-    let defined = definitions();
+    let dialects = checker.dialects();
+    let defined = dialects.definitions();
     let known = defined
         .iter()
-        .filter(|definition| in_quotes || definition.format_text().is_some())
+        .filter(|definition| {
+            in_quotes || definition.format_text().is_some() || is_of_models(definition)
+        })
         .map(|definition| {
             let detail = Some(definition.summary_text().to_owned());
-            item(
-                quoted(definition.name()),
-                CompletionItemKind::KEYWORD,
-                detail,
-            )
+            let label = quoted(definition.name());
+            let written = is_of_models(definition) && !in_quotes;
+            CompletionItem {
+                insert_text: written.then(|| format!("\"{label}\"")),
+                ..item(label, CompletionItemKind::KEYWORD, detail)
+            }
         });
     let mut list: Vec<CompletionItem> = known.collect();
     if in_quotes {
         let names = checker.kernel_names();
-        let others = names.iter().filter(|name| describe(name).is_none());
+        let others = names
+            .iter()
+            .filter(|name| dialects.describe(name).is_none());
         list.extend(others.map(|name| {
             let signature = checker.kernel_signature(name);
             item(quoted(name), CompletionItemKind::KEYWORD, signature)

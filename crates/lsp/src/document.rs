@@ -6,6 +6,7 @@ use std::{
 };
 
 use lsp_types::{TextDocumentContentChangeEvent, Uri};
+use tfrt_ir::Dialects;
 
 use crate::{
     analysis::Analysis,
@@ -64,12 +65,12 @@ impl Document {
 
     /// Returns what the present text means, as far as it is understood; `None` if it is too large
     /// to be looked at.
-    pub fn analysis(&mut self) -> Option<Rc<Analysis>> {
+    pub fn analysis(&mut self, dialects: &Dialects) -> Option<Rc<Analysis>> {
         let (uri, text) = (&self.uri, self.text.text());
         if text.len() > MAX_ANALYSED_BYTES {
             return None;
         }
-        let parse = || Rc::new(Analysis::new(&name(uri), text));
+        let parse = || Rc::new(Analysis::new(&name(uri), text, dialects));
         Some(self.analysis.get_or_insert_with(parse).clone())
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt::Write};
 
 use tfrt_ir::{
     BlockId, Def, Module, OpId, Span, Type, ValueId,
-    dialect::{describe, describe_native},
+    dialect::describe_native,
     index::{Meaning, Role, Subject},
     parse_type_at,
     tokens::{Token, TokenKind},
@@ -315,7 +315,7 @@ fn operation(analysis: &Analysis, checker: &dyn Checker, token: Token) -> Option
         _ => return None,
     };
     let op = analysis.op_named_at(token.span);
-    let definition = describe(name);
+    let definition = checker.dialects().describe(name);
     let signature = checker.kernel_signature(name);
     if op.is_none() && definition.is_none() && signature.is_none() {
         return None;

@@ -18,7 +18,8 @@
 //! Nothing that an editor sends ends the server but `exit` and the end of the stream: what can't
 //! be read is answered with an error.
 //!
-//! Which kernels there are, and what they take, is known to the [`Checker`] alone.
+//! Which kernels there are, and what they take, is known to the [`Checker`] alone, and so are operations that are in no
+//! table of text's own: those of models.
 
 #![forbid(unsafe_code)]
 
@@ -39,12 +40,15 @@ mod transport;
 
 use std::io::{BufRead, Write};
 
-use tfrt_ir::{Diagnostics, Module, Source};
+use tfrt_ir::{Diagnostics, Dialects, Module, Source};
 
 /// What the server can't know from text.
 pub trait Checker {
     /// Returns all that is wrong with a program that parses: all that keeps it from being loaded.
     fn problems(&self, source: &Source, module: &Module) -> Diagnostics;
+
+    /// Returns the dialects that programs may be in.
+    fn dialects(&self) -> &Dialects;
 
     /// Returns what the kernel of a name takes and gives, `(i32, i32) -> i32`, if there is one.
     fn kernel_signature(&self, name: &str) -> Option<String>;

@@ -102,8 +102,9 @@ fn look_from<'s, W: Write>(
     id: &TextDocumentIdentifier,
     position: Position,
 ) -> Result<Look<'s>, Failure> {
+    let dialects = server.checker.dialects();
     let document = server.document(&id.uri)?;
-    let Some(analysis) = document.analysis() else {
+    let Some(analysis) = document.analysis(dialects) else {
         return Err(Failure::new(code::REQUEST_FAILED, too_large().message));
     };
     let offset = document.text.offset(position);

@@ -315,7 +315,8 @@ impl<'c, W: Write> Server<'c, W> {
         let Some(document) = self.documents.get_mut(&key) else {
             return Ok(());
         };
-        let parsed = catch_unwind(AssertUnwindSafe(|| document.analysis()));
+        let dialects = self.checker.dialects();
+        let parsed = catch_unwind(AssertUnwindSafe(|| document.analysis(dialects)));
         // It stays due: what has come meanwhile is heard first, and may change the text.
         self.receive(messages);
         if !self.inbox.is_empty() {

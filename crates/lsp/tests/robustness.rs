@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tfrt_ir::{Diagnostics, Module, Source, verify};
+use tfrt_ir::{Diagnostics, Dialects, Module, Source, verify};
 use tfrt_lsp::{Checker, End, serve};
 
 /// Something of everything that a text can have.
@@ -41,11 +41,16 @@ const QUESTIONS: [&str; 7] = [
     "prepareRename",
 ];
 
-struct Verifier;
+#[derive(Default)]
+struct Verifier(Dialects);
 
 impl Checker for Verifier {
     fn problems(&self, _: &Source, module: &Module) -> Diagnostics {
         verify(module).err().unwrap_or_default()
+    }
+
+    fn dialects(&self) -> &Dialects {
+        &self.0
     }
 
     fn kernel_signature(&self, _: &str) -> Option<String> {
@@ -166,7 +171,12 @@ fn check(texts: impl DoubleEndedIterator<Item = (String, Vec<usize>)>) {
     }
     let editor = Editor::default();
     editor.0.0.lock().unwrap().said = said;
-    let end = serve(BufReader::new(editor.clone()), editor, &Verifier, "0");
+    let end = serve(
+        BufReader::new(editor.clone()),
+        editor,
+        &Verifier::default(),
+        "0",
+    );
     assert_eq!(end, End::Abrupt);
 }
 

@@ -3,17 +3,17 @@
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, Cost, OpDef, Traits, ValueDef, When};
 use crate::infer::{Infer, InferCall, InferError, without};
 
 const X: ValueDef = ValueDef::var("x", "T");
 
 pub(crate) const OPS: &[OpDef] = &[
-    OpDef::new("reduce", "The `kind` of all elements along some axes, all if none are stated: sum, prod, max, min, mean, l1, l2, sum_square, log_sum, log_sum_exp, any or all.")
+    OpDef::new("reduce", "The `kind` of all elements along some axes, all if none are stated.")
         .inputs(&[X, ValueDef::set("axes", &[DType::I64]).optional()])
         .results(&[ValueDef::var("y", "T").by_values()])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
+            AttrDef::kind(&["sum", "prod", "max", "min", "mean", "l1", "l2", "sum_square", "log_sum", "log_sum_exp", "any", "all"]),
             AttrDef::ints("axes"),
             AttrDef::int("keep", 1),
             AttrDef::int("none_if_empty", 0),
@@ -22,7 +22,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("arg", "Where the largest or smallest (`kind`) element along `axis` is, the first or last one.")
         .results(&[ValueDef::set("y", &[DType::I64])])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
+            AttrDef::kind(&["max", "min"]),
             AttrDef::int("axis", 0),
             AttrDef::int("keep", 1),
             AttrDef::int("last", 0),
@@ -31,7 +31,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("cumulative", "For each element the `kind` (sum or prod) of those before it along an axis, itself included.")
         .inputs(&[X, ValueDef::any("axis")])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
+            AttrDef::kind(&["sum", "prod"]),
             AttrDef::int("exclusive", 0),
             AttrDef::int("reverse", 0),
         ]),
@@ -53,13 +53,13 @@ pub(crate) const OPS: &[OpDef] = &[
             ValueDef::any("variance").optional(),
         ])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
-            AttrDef::int("axis", -1),
+            AttrDef::kind(&["layer", "rms", "group", "instance", "batch"]),
+            AttrDef::int("axis", -1).only(When::Kind(&["layer", "rms"])),
             AttrDef::float("epsilon", 1e-5),
-            AttrDef::int("groups", 1),
-            AttrDef::float("momentum", 0.9),
-            AttrDef::int("training", 0),
-            AttrDef::int("stash_type", 1),
+            AttrDef::int("groups", 1).only(When::Kind(&["group"])),
+            AttrDef::float("momentum", 0.9).only(When::Kind(&["batch"])),
+            AttrDef::int("training", 0).only(When::Kind(&["batch"])),
+            AttrDef::int("stash_type", 1).only(When::Kind(&["layer", "rms", "group"])),
         ])
         .infer(Infer::By(norm))
         .cost(Cost::PerElement(6)),

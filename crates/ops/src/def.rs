@@ -1,9 +1,11 @@
 //! [`OpDef`]: the row of one operation, as plain static data.
 
+use std::fmt;
 use std::ops::BitOr;
 
 use tfrt_bef::DType;
 
+use crate::attrs::Attrs;
 use crate::fact::Fact;
 use crate::infer::Infer;
 
@@ -91,6 +93,46 @@ pub struct AttrDef {
     pub kind: AttrKind,
     /// What it is if it is not stated.
     pub default: Default,
+    /// What it may be beyond its kind.
+    pub limit: Limit,
+    /// In which forms of the operation it means something.
+    pub when: When,
+}
+
+/// What an attribute may be beyond its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Anything of the kind.
+    None,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
+    /// The number of the operation's results.
+    ResultCount,
+}
+
+/// In which forms of an operation an attribute means something. In others it must not be stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// In all.
+    Always,
+    /// Where the attribute `kind` is one of these.
+    Kind(&'static [&'static str]),
+    /// Where a truth value is 1.
+    Set(&'static str),
+    /// Where a truth value is 0, or not stated.
+    Unset(&'static str),
+}
+
+/// Says where an attribute means something: `where kind is layer or rms`; nothing if that is everywhere.
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            When::Always => Ok(()),
+            When::Kind(kinds) => write!(f, "where kind is {}", kinds.join(" or ")),
+            When::Set(flag) => write!(f, "where {flag} is 1"),
+            When::Unset(flag) => write!(f, "where {flag} is 0"),
+        }
+    }
 }
 
 /// What an attribute holds.
@@ -355,6 +397,8 @@ impl AttrDef {
             name,
             kind,
             default,
+            limit: Limit::None,
+            when: When::Always,
         }
     }
 
@@ -394,9 +438,44 @@ impl AttrDef {
         self
     }
 
+    /// Returns whether it means something beside these other attributes.
+    pub fn applies(&self, attrs: Attrs<'_>) -> bool {
+        match self.when {
+            When::Always => true,
+            When::Kind(kinds) => kinds.contains(&attrs.text("kind")),
+            When::Set(flag) => attrs.flag(flag),
+            When::Unset(flag) => !attrs.flag(flag),
+        }
+    }
+
     /// Says that it must be stated.
     pub const fn required(mut self) -> AttrDef {
         self.default = Default::Required;
+        self
+    }
+
+    /// Makes the text that must be stated and says which of several operations a row is.
+    pub const fn kind(kinds: &'static [&'static str]) -> AttrDef {
+        AttrDef::new("kind", AttrKind::Text)
+            .required()
+            .one_of(kinds)
+    }
+
+    /// Sets the texts that it may be.
+    pub const fn one_of(mut self, texts: &'static [&'static str]) -> AttrDef {
+        self.limit = Limit::OneOf(texts);
+        self
+    }
+
+    /// Says that it is the number of the operation's results.
+    pub const fn result_count(mut self) -> AttrDef {
+        self.limit = Limit::ResultCount;
+        self
+    }
+
+    /// Says in which forms of the operation it means something.
+    pub const fn only(mut self, when: When) -> AttrDef {
+        self.when = when;
         self
     }
 }

@@ -37,7 +37,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use attrs::{AttrSource, AttrValue, Attrs, TensorValue};
-pub use def::{Arity, AttrDef, AttrKind, Cost, Default, Exactness, OpDef, Traits, Types, ValueDef};
+pub use def::{
+    Arity, AttrDef, AttrKind, Cost, Default, Exactness, Limit, OpDef, Traits, Types, ValueDef, When,
+};
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
 pub use infer::{Infer, InferCall, InferError, Stated, axis_of, broadcast, infer, without};

@@ -2,7 +2,7 @@
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
+use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef, When};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, unknown_dims};
 use crate::infer::{Infer, InferCall, InferError, broadcast};
@@ -28,8 +28,8 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::text("auto_pad", "NOTSET"),
             AttrDef::int("groups", 1),
             AttrDef::int("transposed", 0),
-            AttrDef::ints("output_padding"),
-            AttrDef::ints("output_shape"),
+            AttrDef::ints("output_padding").only(When::Set("transposed")),
+            AttrDef::ints("output_shape").only(When::Set("transposed")),
         ])
         .infer(Infer::By(conv))
         .cost(Cost::Fn(conv_cost)),
@@ -73,7 +73,7 @@ pub(crate) const OPS: &[OpDef] = &[
         ])
         .results(&[Y.optional(), ValueDef::var("last_h", "T").optional(), ValueDef::var("last_c", "T").optional()])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
+            AttrDef::kind(&["lstm", "gru", "rnn"]),
             AttrDef::new("hidden_size", AttrKind::Int),
             AttrDef::text("direction", "forward"),
             AttrDef::int("layout", 0),
@@ -81,8 +81,8 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::new("activation_alpha", AttrKind::Floats),
             AttrDef::new("activation_beta", AttrKind::Floats),
             AttrDef::new("clip", AttrKind::Float),
-            AttrDef::int("input_forget", 0),
-            AttrDef::int("linear_before_reset", 0),
+            AttrDef::int("input_forget", 0).only(When::Kind(&["lstm"])),
+            AttrDef::int("linear_before_reset", 0).only(When::Kind(&["gru"])),
         ])
         .infer(Infer::By(rnn))
         .cost(Cost::PerElement(512)),

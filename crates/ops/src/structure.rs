@@ -67,7 +67,7 @@ pub(crate) const OPS: &[OpDef] = &[
     moves("split", "Parts of its operand along `axis`, of the sizes `sizes`, or all alike.", slices::split)
         .inputs(&[X, ValueDef::set("sizes", &[DType::I64]).optional()])
         .results(&[Y.by_values().rest(1)])
-        .attrs(&[AttrDef::int("axis", 0), AttrDef::new("n", AttrKind::Int), AttrDef::ints("sizes")]),
+        .attrs(&[AttrDef::int("axis", 0), AttrDef::new("n", AttrKind::Int).result_count(), AttrDef::ints("sizes")]),
     moves("gather", "The slices of its operand along `axis` that `indices` number.", gather::gather)
         .inputs(&[X, ValueDef::set("indices", INDEX)])
         .attrs(&[AttrDef::int("axis", 0)]),

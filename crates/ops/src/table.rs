@@ -94,6 +94,12 @@ impl Table {
         crate::find(name).copied().or_else(|| self.find_added(name))
     }
 
+    /// Returns the names of the rows that were added.
+    pub fn added_names(&self) -> Vec<&'static str> {
+        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
+        added.keys().copied().collect()
+    }
+
     /// Returns the row of a name, if it was added.
     pub fn find_added(&self, name: &str) -> Option<OpDef> {
         let added = self.added.read().unwrap_or_else(PoisonError::into_inner);

@@ -3,28 +3,31 @@
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
+use crate::def::{AttrDef, Cost, OpDef, ValueDef, When};
 use crate::dim::{Dim, Dims};
 use crate::fact::unknown_dims;
 use crate::infer::{Infer, InferCall, InferError};
 
 const X: ValueDef = ValueDef::var("x", "T");
 
+/// A pool of the whole image has one window.
+const WINDOWS: When = When::Unset("whole");
+
 pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("pool", "The `kind` (max, mean, lp) of each window of each channel, or of the whole image if `whole`.")
         .results(&[ValueDef::var("y", "T"), ValueDef::set("indices", &[DType::I64]).optional()])
         .attrs(&[
-            AttrDef::new("kind", AttrKind::Text).required(),
+            AttrDef::kind(&["max", "mean", "lp"]),
             AttrDef::int("whole", 0),
-            AttrDef::ints("kernel_shape"),
-            AttrDef::ints("strides"),
-            AttrDef::ints("dilations"),
-            AttrDef::ints("pads"),
-            AttrDef::text("auto_pad", "NOTSET"),
-            AttrDef::int("ceil_mode", 0),
-            AttrDef::int("count_include_pad", 0),
-            AttrDef::int("storage_order", 0),
-            AttrDef::int("p", 2),
+            AttrDef::ints("kernel_shape").only(WINDOWS),
+            AttrDef::ints("strides").only(WINDOWS),
+            AttrDef::ints("dilations").only(WINDOWS),
+            AttrDef::ints("pads").only(WINDOWS),
+            AttrDef::text("auto_pad", "NOTSET").only(WINDOWS),
+            AttrDef::int("ceil_mode", 0).only(WINDOWS),
+            AttrDef::int("count_include_pad", 0).only(When::Kind(&["mean"])),
+            AttrDef::int("storage_order", 0).only(When::Kind(&["max"])),
+            AttrDef::int("p", 2).only(When::Kind(&["lp"])),
         ])
         .infer(Infer::By(pool)),
     OpDef::new("resize", "An image of other extents, its elements taken or interpolated from the nearest ones (`mode`).")

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use tfrt_ops::{
-    Arity, AttrDef, AttrKind, Default, Exactness, FAMILIES, OpDef, Traits, Types, ValueDef, names,
+    Arity, AttrDef, AttrKind, Default, Exactness, FAMILIES, Limit, OpDef, Traits, Types, ValueDef,
+    names,
 };
 
 const HEAD: &str = "<!-- Generated from the rows in crates/ops/src by `cargo xtask bless`. -->
@@ -15,6 +16,8 @@ What models are made of while they are compiled: one row for each operation, wit
 ## How to read an entry
 
 *Operands* and *results* with a `?` may be left out; `*` stands for all that follow. After a colon stands the type of the elements: a letter where several share it, nothing where any will do. A result is *by values* if its extents are known only where operands that say extents are constants, and *by elements* if they are known only when it is calculated.
+
+*Attributes* that mean something in some forms of an operation only say so behind a semicolon. In other forms they must not be stated.
 
 *Pointwise*: each element of the result follows from one element of each operand, which are broadcast. *View*: the result has the operand's elements in their order. *In place*: the result may take the memory of the first operand.
 
@@ -142,5 +145,14 @@ fn attr(attr: &AttrDef) -> String {
         Default::Ints(value) => format!(" = {value:?}"),
         Default::Type(value) => format!(" = {value}"),
     };
-    format!("`{}` ({kind}{default})", attr.name)
+    let limit = match attr.limit {
+        Limit::None => String::new(),
+        Limit::OneOf(texts) => format!(": {}", texts.join(", ")),
+        Limit::ResultCount => ": the number of results".to_owned(),
+    };
+    let when = match attr.when.to_string() {
+        when if when.is_empty() => when,
+        when => format!("; {when}"),
+    };
+    format!("`{}` ({kind}{default}{limit}{when})", attr.name)
 }

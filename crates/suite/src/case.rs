@@ -18,7 +18,7 @@ use tfrt::tensor::{
     DType, DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata,
     TensorShape,
 };
-use tfrt::{Error, HostAllocator, Model, OpenError, Runtime};
+use tfrt::{Error, HostAllocator, Model, OpenError, OpenOptions, Runtime, Warnings};
 
 use crate::bits::Bits;
 use crate::verdict::{Ending, Stage, Verdict};
@@ -80,8 +80,10 @@ impl Runner {
         let module = input.module().map_err(OpenError::Text).map_err(opening)?;
         let module = module.ok_or_else(|| (Stage::Open, "it is no ONNX model".to_owned()))?;
         verdict.operations = operations(&module.to_string()).into_iter().collect();
+        let warnings = Warnings::default();
+        let options = OpenOptions::new().warnings(warnings.clone());
         let model = match self.road {
-            Road::Whole => self.runtime.open_model(&path),
+            Road::Whole => self.runtime.open_model_with(&path, &options),
             Road::Bare => self.open_bare(module),
             Road::Eager => return self.call_eagerly(folder, module, verdict),
         };
@@ -108,7 +110,12 @@ impl Runner {
             different = different.or(compared.err());
         }
         verdict.bits = Some(bits.finish()).filter(|_| !is_random);
-        different.map_or(Ok(()), Err)
+        different.map_or(Ok(()), Err)?;
+        // A rule that refuses what runs is wrong.
+        match warnings.take().iter().next() {
+            Some(warning) => Err((Stage::Open, format!("warned: {}", warning.message()))),
+            None => Ok(()),
+        }
     }
 
     /// Calls the only row of a case.

@@ -107,6 +107,11 @@ impl Formats {
         &self.dialects
     }
 
+    /// Returns the dialects of text: those of `tfrt_ir`, and those of rows.
+    pub fn text_dialects(&self) -> tfrt_ir::Dialects {
+        tfrt_compiler::graph::dialects(self.rows())
+    }
+
     /// Returns the names of all formats, with commas between.
     pub fn names(&self) -> String {
         let names = self.formats.iter().map(|format| format.front_end.name);

@@ -10,6 +10,7 @@ use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
 use tfrt_import::{Head, Imported, ModelBytes, ReadLimits};
+use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, Source};
 use tfrt_tensor::math::panel::InstructionSet;
 
@@ -345,7 +346,7 @@ impl Input {
             ..onnx::Options::default()
         };
         let bytes = self.compiled(&CompileOptions::default(), options, |module| {
-            lower_with(module, formats, &passes, evaluator)
+            lower_with(module, formats, &passes, evaluator, options)
         });
         let file = BefFile::open(bytes?).map_err(|reason| OpenError::Bytes {
             name: self.name().to_owned(),
@@ -372,7 +373,8 @@ impl Input {
             return Ok(bytes.clone());
         }
         let module = self.module()?.expect("what is no bytes is a module");
-        let module = lower_with(module, &formats, &passes, &evaluator)?;
+        let opening = OpenOptions::new();
+        let module = lower_with(module, &formats, &passes, &evaluator, &opening)?;
         tfrt_compiler::compile(&module, options)
     }
 
@@ -456,7 +458,7 @@ impl Input {
             store: true,
         };
         let evaluator = HostEvaluator::default().for_instruction_set(set);
-        lower_with(module, &formats, &passes, &evaluator)
+        lower_with(module, &formats, &passes, &evaluator, options)
     }
 
     fn compiled(
@@ -630,8 +632,9 @@ fn lost_its_magic(path: &Path, bytes: &[u8]) -> bool {
 ///
 /// All that is wrong with it.
 pub fn parse(source: &Source) -> Result<Module, Diagnostics> {
-    let module = tfrt_ir::parse(source)?;
-    tfrt_ir::verify(&module)?;
+    let dialects = Formats::builtin().text_dialects();
+    let module = tfrt_ir::parse_in(source, &dialects)?;
+    tfrt_ir::verify_in(&module, &dialects, Chains::Required)?;
     Ok(module)
 }
 
@@ -650,8 +653,21 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<BefBuffer, D
 ///
 /// All that keeps it from becoming one.
 pub fn lower(module: Module) -> Result<Module, Diagnostics> {
-    let (passes, evaluator) = (onnx::Options::default(), HostEvaluator::default());
-    lower_with(module, &Formats::builtin(), &passes, &evaluator)
+    lower_as(module, &OpenOptions::new())
+}
+
+/// As [`lower`], with the options of a model but its dimensions, which the module has already.
+///
+/// # Errors
+///
+/// As of [`lower`].
+pub fn lower_as(module: Module, options: &OpenOptions) -> Result<Module, Diagnostics> {
+    let passes = onnx::Options {
+        optimize: options.is_optimized(),
+        ..onnx::Options::default()
+    };
+    let evaluator = HostEvaluator::default();
+    lower_with(module, &Formats::builtin(), &passes, &evaluator, options)
 }
 
 /// As [`lower`], by passes with these options. With `store` the program is for a file: what packs weights is run
@@ -659,12 +675,14 @@ pub fn lower(module: Module) -> Result<Module, Diagnostics> {
 fn lower_with(
     mut module: Module,
     formats: &Formats,
-    options: &onnx::Options,
+    passes: &onnx::Options,
     evaluator: &HostEvaluator,
+    options: &OpenOptions,
 ) -> Result<Module, Diagnostics> {
     if is_graph(&module) {
         let context = Context::new(evaluator).dialects(formats.dialects());
-        onnx::pipeline(&mut module, options, &context)?;
+        let told = onnx::pipeline(&mut module, passes, &context)?;
+        options.warn(told);
     }
     Ok(module)
 }

@@ -183,7 +183,7 @@ pub use formats::{Format, Formats};
 pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
 #[doc(inline)]
 pub use model::Model;
-pub use open_options::OpenOptions;
+pub use open_options::{OpenOptions, Warnings};
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use untrusted::Untrusted;

@@ -1,6 +1,9 @@
 //! [`OpenOptions`]: how a model is opened.
 
-use tfrt_ir::similar;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tfrt_ir::{Diagnostics, similar};
 
 use crate::error::OpenError;
 use crate::model::{Dim, ValueInfo};
@@ -38,7 +41,34 @@ pub struct OpenOptions {
     dims: Vec<(String, usize)>,
     optimize: bool,
     device: Option<String>,
+    warnings: Option<Warnings>,
 }
+
+/// A list of warnings that opening models adds to ([`OpenOptions::warnings`]). Clones are the same list.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings {
+    told: Arc<Mutex<Diagnostics>>,
+}
+
+impl Warnings {
+    /// Takes what is in the list.
+    pub fn take(&self) -> Diagnostics {
+        mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, told: Diagnostics) {
+        let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(told);
+    }
+}
+
+impl PartialEq for Warnings {
+    fn eq(&self, other: &Warnings) -> bool {
+        Arc::ptr_eq(&self.told, &other.told)
+    }
+}
+
+impl Eq for Warnings {}
 
 impl OpenOptions {
     /// Creates options that fix no dimension and optimize.
@@ -47,6 +77,7 @@ impl OpenOptions {
             dims: Vec::new(),
             optimize: true,
             device: None,
+            warnings: None,
         }
     }
 
@@ -97,6 +128,43 @@ impl OpenOptions {
     /// Returns the name of the device that nodes are placed on.
     pub fn device_name(&self) -> Option<&str> {
         self.device.as_deref()
+    }
+
+    /// Sets where warnings go that are made while a model is compiled: on operations that fail whatever the inputs are. They
+    /// keep no model from being opened, since the kernel may be more lenient. Default: nowhere. A graph that is not optimized
+    /// is not looked at.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::input::Input;
+    /// use tfrt::ir::Source;
+    /// use tfrt::{OpenOptions, Runtime, Warnings};
+    ///
+    /// let text = r#"func.func @main(%x: tensor<2x3xf32>, %y: tensor<2xf32>) -> tensor<*xf32>
+    ///     attributes {onnx.inputs = ["x", "y"], onnx.outputs = ["z"]} {
+    ///   %z = "graph.add"(%x, %y) : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<*xf32>
+    ///   tfrt.return %z : tensor<*xf32>
+    /// }"#;
+    /// let warnings = Warnings::default();
+    /// let options = OpenOptions::new().warnings(warnings.clone());
+    /// Runtime::shared().load_model_with(&Input::Text(Source::new("z.mlir", text)), &options)?;
+    /// let told = warnings.take();
+    /// let first = told.iter().next().unwrap().message();
+    /// assert!(first.starts_with("'graph.add' op fails with any input: "), "{first}");
+    /// # Ok::<(), tfrt::AnyError>(())
+    /// ```
+    #[must_use]
+    pub fn warnings(mut self, warnings: Warnings) -> OpenOptions {
+        self.warnings = Some(warnings);
+        self
+    }
+
+    /// Hands warnings to who has asked for them.
+    pub(crate) fn warn(&self, told: Diagnostics) {
+        if let Some(warnings) = &self.warnings {
+            warnings.add(told);
+        }
     }
 
     /// Returns the dimensions that are fixed, with their sizes, in the order in which they were given.

@@ -228,6 +228,14 @@ fn kernel_of_a_whole_name_is_shown_whole() {
     // So is an operation that has no kernel.
     let shown = folder.check("kernels tfrt.return", 0);
     assert!(shown.contains("has no kernel"), "{shown}");
+    // So is a row, whose name is in that of its kernel.
+    let shown = folder.check("kernels graph.softmax", 0);
+    let signature = "graph.softmax(x: tensor of T) {axis: integer = -1, log: integer = 0} -> (y: tensor of T)\n";
+    assert!(shown.starts_with(signature), "{shown}");
+    assert!(
+        shown.contains("- `axis` (`integer`, `-1` if absent)"),
+        "{shown}"
+    );
     // And one of the core runtime, which has none under its name.
     let shown = folder.check("kernels tf.MatMul", 0);
     assert!(shown.starts_with("tf.MatMul\n\n  "), "{shown}");

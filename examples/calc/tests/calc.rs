@@ -185,11 +185,11 @@ fn broken_files_are_told_with_line_and_column() {
         ),
         (
             "input x f32[2]\ny = wave(x, height=2)\noutput y\n",
-            "2:5: error: 'calc.wave' op attribute 'height': expected a floating-point number, found 2 [TF0516]",
+            "2:5: error: 'calc.wave' op attribute 'height' failed to satisfy constraint: float attribute [TF0406]",
         ),
         (
             "input x f32[2]\ny = add(x)\noutput y\n",
-            "2:5: error: 'calc.add' op expected 2 operands, found 1 [TF0516]",
+            "2:5: error: 'calc.add' op expected 2 operands, but found 1 [TF0516]",
         ),
         (
             "input x f32[2]\ny = silu()\noutput y\n",

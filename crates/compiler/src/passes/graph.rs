@@ -30,8 +30,11 @@ pub(super) const PREPARE: &str = "graph.prepare";
 
 /// The type of what it makes: the last operand of the operation that it was made for.
 pub(super) fn prepared() -> Type {
-    Type::dialect("!graph.prepared")
+    Type::dialect(PREPARED)
 }
+
+/// The name of that type.
+pub(crate) const PREPARED: &str = "!graph.prepared";
 
 /// Makes a value where an operand is left out.
 pub(super) const NO_VALUE: &str = "onnx.NoValue";

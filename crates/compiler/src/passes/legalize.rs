@@ -8,11 +8,13 @@ pub(super) mod onnx;
 mod structure;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, similar};
+use tfrt_ops::Table;
 use tfrt_ops::names::{Name, NameAttr};
-use tfrt_ops::{Arity, AttrDef, AttrKind, Default as DefaultValue, OpDef, Table, ValueDef};
 
+use super::graph::attrs;
 use super::{graph, scope};
 use crate::codes;
+use crate::graph::check;
 use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
 use crate::pipeline::{Pass, Property, Run};
 
@@ -50,6 +52,7 @@ fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
             let row = tfrt_ops::find(name).ok_or_else(|| no_row(name));
             let checked = row.and_then(|row| {
                 check(module, op, row)?;
+                attrs::unify(module, op, row.attrs);
                 match structure::ROWS.contains(&row.name) {
                     true => structure::restore(module, op, row),
                     false => Ok(()),
@@ -213,87 +216,6 @@ fn finish_unused(module: &mut Module, operations: Vec<OpId>) {
     for op in operations.into_iter().rev() {
         module.erase(op);
     }
-}
-
-/// Checks that an operation has the operands, results, regions and attributes of its row.
-pub(super) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String> {
-    let data = module.op(op);
-    // What was prepared stands for some operands.
-    let last = data.operands().last().map(|last| module.value_type(*last));
-    if last != Some(&graph::prepared()) {
-        count("operands", data.operands().len(), row.inputs)?;
-    }
-    count("results", data.results().len(), row.results)?;
-    let (expected, found) = (row.regions.len(), data.regions().len());
-    if expected != found {
-        return Err(format!("expected {expected} regions, found {found}"));
-    }
-    for attr in row.attrs {
-        if attr.default == DefaultValue::Required && data.attribute(attr.name).is_none() {
-            return Err(format!("expected an attribute '{}', found none", attr.name));
-        }
-    }
-    for (name, value) in data.attributes() {
-        if let Some(attr) = row.attr(name) {
-            kind(attr, value)?;
-            continue;
-        }
-        // Those of passes have a dialect.
-        if !name.contains('.') {
-            let names = row.attrs.iter().map(|attr| attr.name);
-            return Err(match similar::nearest(name, names) {
-                Some(other) => format!("has no attribute '{name}'; did you mean '{other}'?"),
-                None => format!("has no attribute '{name}'"),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Checks that an attribute is of its kind, as far as the kinds of text tell.
-fn kind(attr: &AttrDef, value: &Attribute) -> Result<(), String> {
-    let all = |is_one: fn(&Attribute) -> bool| {
-        value.as_array().is_some_and(|list| list.iter().all(is_one))
-    };
-    let (is_one, what) = match attr.kind {
-        AttrKind::Int => (value.as_i64().is_some(), "an integer"),
-        AttrKind::Float => (is_float(value), "a floating-point number"),
-        AttrKind::Text => (value.as_str().is_some(), "a text"),
-        AttrKind::Ints => (all(|one| one.as_i64().is_some()), "a list of integers"),
-        AttrKind::Floats => (all(is_float), "a list of floating-point numbers"),
-        AttrKind::Type => (value.as_type().is_some(), "a type"),
-        AttrKind::Texts | AttrKind::Tensor | AttrKind::Region => return Ok(()),
-    };
-    match is_one {
-        true => Ok(()),
-        false => Err(format!(
-            "attribute '{}': expected {what}, found {value}",
-            attr.name
-        )),
-    }
-}
-
-fn is_float(value: &Attribute) -> bool {
-    matches!(value, Attribute::Float(_))
-}
-
-fn count(what: &str, found: usize, defs: &[ValueDef]) -> Result<(), String> {
-    let least = |def: &ValueDef| match def.arity {
-        Arity::One => 1,
-        Arity::Optional => 0,
-        Arity::Rest(n) => n,
-    };
-    let least: usize = defs.iter().map(least).sum();
-    let has_rest = defs.iter().any(|def| matches!(def.arity, Arity::Rest(_)));
-    let most = if has_rest { usize::MAX } else { defs.len() };
-    if (least..=most).contains(&found) {
-        return Ok(());
-    }
-    Err(match (least, most) {
-        (least, usize::MAX) => format!("expected {least} {what} or more, found {found}"),
-        (least, most) if least == most => format!("expected {most} {what}, found {found}"),
-        (least, most) => format!("expected {least} to {most} {what}, found {found}"),
-    })
 }
 
 #[cfg(test)]

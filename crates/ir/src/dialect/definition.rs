@@ -1,7 +1,13 @@
 //! The entry of one operation, and what can be asked of it.
 
+use std::{fmt, sync::Arc};
+
 use super::{AttributeKind, Effects, Format, Traits, ValueKind};
-use crate::{diagnostic::Diagnostics, module::OpId, verifier::VerifyContext};
+use crate::{
+    diagnostic::Diagnostics,
+    module::{Module, OpId},
+    verifier::{Mistake, VerifyContext},
+};
 
 /// Everything that is known about one operation.
 #[derive(Clone, Debug)]
@@ -11,6 +17,7 @@ pub struct OpDef {
     pub(super) details: &'static str,
     pub(super) operands: Vec<ValueDef>,
     pub(super) rest: Option<ValueDef>,
+    pub(super) stand_in: Option<ValueKind>,
     pub(super) results: Results,
     pub(super) attributes: Vec<AttributeDef>,
     pub(super) more_attributes: Option<&'static str>,
@@ -22,12 +29,26 @@ pub struct OpDef {
     pub(super) format_text: Option<&'static str>,
     pub(super) format: Option<Format>,
     pub(super) verify: Option<VerifyOp>,
+    pub(super) check: Option<CheckOp>,
     pub(super) example: Option<Example>,
     pub(super) generic: Option<String>,
 }
 
 /// A check of one operation beyond what its entry says as data.
 pub type VerifyOp = fn(&VerifyContext<'_>, OpId, &mut Diagnostics);
+
+/// What an entry that is made of other data asks of an operation, beyond what the entry says.
+#[derive(Clone)]
+pub(crate) struct CheckOp(pub(crate) Arc<CheckFn>);
+
+/// Returns what is wrong with an operation.
+pub type CheckFn = dyn Fn(&Module, OpId) -> Vec<Mistake> + Send + Sync;
+
+impl fmt::Debug for CheckOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CheckOp")
+    }
+}
 
 /// An operand or a result: its name, for messages and documentation, and what it
 /// must be.
@@ -37,9 +58,28 @@ pub struct ValueDef {
     pub name: &'static str,
     /// What its type must be.
     pub kind: ValueKind,
+    /// Whether it may be left out, with all that are declared behind it.
+    pub optional: bool,
 }
 
 impl ValueDef {
+    /// Makes one that is always there.
+    pub const fn new(name: &'static str, kind: ValueKind) -> ValueDef {
+        let optional = false;
+        ValueDef {
+            name,
+            kind,
+            optional,
+        }
+    }
+
+    /// Says that it may be left out.
+    #[must_use]
+    pub const fn optional(self) -> ValueDef {
+        let optional = true;
+        ValueDef { optional, ..self }
+    }
+
     /// Returns the name as it may stand behind a `%`.
     pub fn identifier(&self) -> String {
         self.name.replace(' ', "_")
@@ -81,6 +121,10 @@ pub struct AttributeDef {
     pub optional: bool,
     /// Whether it is for the compiler alone: the kernel does not see it.
     pub compile_time: bool,
+    /// What it is if it is absent, as text; empty if nothing stands for it.
+    pub default: &'static str,
+    /// Of a string: what it may be; empty if it may be anything.
+    pub choices: &'static [&'static str],
     /// What it says, and in which unit.
     pub meaning: &'static str,
 }
@@ -110,6 +154,61 @@ pub enum Execution {
     Asynchronous,
     /// A kernel that has functions called, whose results are its own.
     Calls,
+    /// Kernels that the compiler puts in its place.
+    Compiled,
+}
+
+/// What an entry is made of, where somebody has it as data of another kind.
+#[derive(Clone)]
+pub struct OpParts {
+    /// The full name.
+    pub name: &'static str,
+    /// One sentence on what it does, without its stop.
+    pub summary: &'static str,
+    /// What the summary leaves open, as Markdown; may be empty.
+    pub details: &'static str,
+    /// The operands; those that may be left out come last.
+    pub operands: Vec<ValueDef>,
+    /// What further operands are, if there may be any number of them.
+    pub rest: Option<ValueDef>,
+    /// The type of a last operand that stands for some of the others: how many there are is not checked then.
+    pub stand_in: Option<ValueKind>,
+    /// The results; those that may be left out come last.
+    pub results: Results,
+    /// The attributes.
+    pub attributes: Vec<AttributeDef>,
+    /// The number of its regions.
+    pub regions: usize,
+    /// Its properties.
+    pub traits: Traits,
+    /// What is asked of an operation beyond all that.
+    pub check: Option<Arc<CheckFn>>,
+}
+
+impl From<OpParts> for OpDef {
+    fn from(parts: OpParts) -> OpDef {
+        let mut definition = OpDef::new(parts.name)
+            .summary(parts.summary)
+            .details(parts.details)
+            .execution(Execution::Compiled)
+            .regions(parts.regions)
+            .traits(&[parts.traits]);
+        definition.operands = parts.operands;
+        definition.rest = parts.rest;
+        definition.stand_in = parts.stand_in;
+        definition.results = parts.results;
+        definition.attributes = parts.attributes;
+        definition.check = parts.check.map(CheckOp);
+        definition
+    }
+}
+
+impl fmt::Debug for OpParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpParts")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A program that shows an operation.
@@ -150,6 +249,11 @@ impl OpDef {
     /// Returns what further operands are, if it takes any number of them.
     pub fn rest_def(&self) -> Option<&ValueDef> {
         self.rest.as_ref()
+    }
+
+    /// Returns the type of a last operand that stands for some of the others, as a pass may put it there.
+    pub fn stand_in(&self) -> Option<ValueKind> {
+        self.stand_in
     }
 
     /// Returns what its results are.
@@ -199,6 +303,10 @@ impl OpDef {
 
     pub(crate) fn assembly(&self) -> Option<&Format> {
         self.format.as_ref()
+    }
+
+    pub(crate) fn check(&self) -> Option<&CheckFn> {
+        self.check.as_ref().map(|check| &*check.0)
     }
 
     pub(crate) fn verifier(&self) -> Option<VerifyOp> {

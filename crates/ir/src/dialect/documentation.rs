@@ -157,12 +157,29 @@ impl OpDef {
         text.push_str("- Attributes:\n");
         for attribute in &self.attributes {
             let (name, kind, meaning) = (attribute.name, attribute.kind.name(), attribute.meaning);
-            let presence = match (attribute.optional, attribute.compile_time) {
-                (true, _) => ", may be absent",
-                (_, true) => ", for the compiler alone",
-                _ => "",
+            let presence = match (
+                attribute.default,
+                attribute.optional,
+                attribute.compile_time,
+            ) {
+                ("", true, _) => ", may be absent".to_owned(),
+                ("", _, true) => ", for the compiler alone".to_owned(),
+                ("", ..) => String::new(),
+                (default, ..) => format!(", `{default}` if absent"),
             };
-            let _ = writeln!(text, "  - `{name}` (`{kind}`{presence}): {meaning}");
+            let choices: Vec<String> = attribute
+                .choices
+                .iter()
+                .map(|one| format!("`{one}`"))
+                .collect();
+            let choices = choices.join(", ");
+            let rest = match (choices.as_str(), meaning) {
+                ("", "") => String::new(),
+                (choices, "") => format!(": {choices}"),
+                ("", meaning) => format!(": {meaning}"),
+                (choices, meaning) => format!(": {choices}; {meaning}"),
+            };
+            let _ = writeln!(text, "  - `{name}` (`{kind}`{presence}){rest}");
         }
         if let Some(meaning) = self.more_attributes {
             let _ = writeln!(text, "  - any number of others, each: {meaning}");
@@ -195,6 +212,7 @@ impl OpDef {
             Execution::Synchronous => "; there when the kernel returns",
             Execution::Asynchronous => "; may come later",
             Execution::Calls => "; come from the functions that are called",
+            Execution::Compiled => "",
         }
     }
 
@@ -256,7 +274,16 @@ impl OpDef {
 
 /// `` `x` (`i32`) ``
 fn typed(value: &ValueDef) -> String {
-    format!("`{}` (`{}`)", value.identifier(), value.kind.name())
+    let optional = if value.optional {
+        ", may be left out"
+    } else {
+        ""
+    };
+    format!(
+        "`{}` (`{}`{optional})",
+        value.identifier(),
+        value.kind.name()
+    )
 }
 
 fn any_number(value: &ValueDef, how_many: &str) -> String {

@@ -34,7 +34,7 @@ mod parse;
 mod print;
 
 pub(crate) use parse::parse;
-pub(crate) use print::{can_print, kind_fits, print};
+pub(crate) use print::{can_print, print};
 
 /// The setting of benchmarks that is 1 unless the text says otherwise.
 const WARMUP: &str = "num_warmup_runs";

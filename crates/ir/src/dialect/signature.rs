@@ -17,7 +17,10 @@ impl OpDef {
     /// assert_eq!(entry.unwrap().signature(), "(first: i32, others: i32...) -> (sum: i32)");
     /// ```
     pub fn signature(&self) -> String {
-        let typed = |value: &ValueDef| format!("{}: {}", value.identifier(), value.kind.name());
+        let typed = |value: &ValueDef| {
+            let optional = if value.optional { "?" } else { "" };
+            format!("{}{optional}: {}", value.identifier(), value.kind.name())
+        };
         let mut operands: Vec<String> = self.operands.iter().map(typed).collect();
         operands.extend(self.rest.iter().map(|rest| format!("{}...", typed(rest))));
         let mut text = format!("({})", operands.join(", "));
@@ -151,7 +154,8 @@ impl OpDef {
         if let Some(text) = &self.generic {
             return text.clone();
         }
-        let operands: Vec<&ValueDef> = self.operands.iter().chain(&self.rest).collect();
+        let declared = self.operands.iter().filter(|operand| !operand.optional);
+        let operands: Vec<&ValueDef> = declared.chain(&self.rest).collect();
         let names: Vec<String> = operands
             .iter()
             .map(|operand| format!("%{}", operand.identifier()))
@@ -175,6 +179,7 @@ impl OpDef {
             all => format!(" {{{}}}", all.join(", ")),
         };
         let declared = self.results.declared().iter();
+        let declared = declared.filter(|result| !result.optional);
         let mut results: Vec<String> = declared.map(|result| some_type(result.kind)).collect();
         if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
             results.push(some_type(rest.kind));
@@ -183,8 +188,13 @@ impl OpDef {
             [one] => one.clone(),
             many => format!("({})", many.join(", ")),
         };
+        // Entries that have regions and a form of their own write it out.
+        let regions = match (self.regions, self.execution) {
+            (n @ 1.., Execution::Compiled) => format!(" ({})", vec!["{...}"; n].join(", ")),
+            _ => String::new(),
+        };
         format!(
-            "{}\"{}\"({}){attributes} : ({}) -> {results}",
+            "{}\"{}\"({}){regions}{attributes} : ({}) -> {results}",
             self.results_prefix(""),
             self.name,
             names.join(", "),
@@ -195,6 +205,7 @@ impl OpDef {
     /// `%a, %b = `, or nothing if there are no results.
     fn results_prefix(&self, more: &str) -> String {
         let declared = self.results.declared().iter();
+        let declared = declared.filter(|result| !result.optional);
         let mut names: Vec<String> = declared
             .map(|result| format!("%{}", result.identifier()))
             .collect();
@@ -210,7 +221,10 @@ impl OpDef {
     /// Returns whether its kernel takes a chain more than it declares, which only
     /// orders.
     pub fn takes_trailing_chain(&self) -> bool {
-        let has_kernel = !matches!(self.execution, Execution::Structure | Execution::Elsewhere);
+        let has_kernel = !matches!(
+            self.execution,
+            Execution::Structure | Execution::Elsewhere | Execution::Compiled
+        );
         let is_open = self.rest.is_some() || self.chain_operand().is_some();
         has_kernel && self.is(Traits::KERNEL_ONLY) && !is_open
     }
@@ -219,8 +233,12 @@ impl OpDef {
 impl ValueKind {
     /// Returns the type as text, or `any`.
     pub fn name(self) -> String {
-        self.ty()
-            .map_or_else(|| "any".to_owned(), |ty| ty.to_string())
+        match self {
+            ValueKind::Described(words) => words.to_owned(),
+            kind => kind
+                .ty()
+                .map_or_else(|| "any".to_owned(), |ty| ty.to_string()),
+        }
     }
 }
 
@@ -238,18 +256,32 @@ impl AttributeKind {
             AttributeKind::FlatSymbols => "array of functions".to_owned(),
             AttributeKind::FunctionType => "function type".to_owned(),
             AttributeKind::Dictionaries => "array of dictionaries".to_owned(),
+            AttributeKind::Integer => "integer".to_owned(),
+            AttributeKind::Integers => "array of integers".to_owned(),
+            AttributeKind::Float => "float".to_owned(),
+            AttributeKind::Floats => "array of floats".to_owned(),
+            AttributeKind::ElementType => "type".to_owned(),
+            AttributeKind::Elements => "tensor".to_owned(),
         }
     }
 }
 
 fn attribute_signature(attribute: &AttributeDef) -> String {
     let optional = if attribute.optional { "?" } else { "" };
-    format!("{}{optional}: {}", attribute.name, attribute.kind.name())
+    let (name, kind, default) = (attribute.name, attribute.kind.name(), attribute.default);
+    match default {
+        "" => format!("{name}{optional}: {kind}"),
+        default => format!("{name}: {kind} = {default}"),
+    }
 }
 
 fn some_type(kind: ValueKind) -> String {
-    kind.ty()
-        .map_or_else(|| "i32".to_owned(), |ty| ty.to_string())
+    match kind {
+        ValueKind::Described(_) => "tensor<2xf32>".to_owned(),
+        kind => kind
+            .ty()
+            .map_or_else(|| "i32".to_owned(), |ty| ty.to_string()),
+    }
 }
 
 fn some_attribute(attribute: &AttributeDef) -> String {
@@ -258,13 +290,22 @@ fn some_attribute(attribute: &AttributeDef) -> String {
         AttributeKind::Any => "1 : i32".to_owned(),
         AttributeKind::Typed(kind) | AttributeKind::Number(kind) => some_number(kind),
         AttributeKind::Array(kind) => format!("[{0}, {0}]", some_number(kind)),
-        AttributeKind::String => "\"text\"".to_owned(),
+        AttributeKind::String => {
+            let first = attribute.choices.first().copied();
+            format!("\"{}\"", first.unwrap_or("text"))
+        }
         AttributeKind::Strings => "[\"text\"]".to_owned(),
         AttributeKind::Pairs => "[[\"key\", 1 : i32]]".to_owned(),
         AttributeKind::FlatSymbol => format!("@{name}"),
         AttributeKind::FlatSymbols => "[@first, @second]".to_owned(),
         AttributeKind::FunctionType => "() -> ()".to_owned(),
         AttributeKind::Dictionaries => "[{}]".to_owned(),
+        AttributeKind::Integer => "1".to_owned(),
+        AttributeKind::Integers => "[1, 2]".to_owned(),
+        AttributeKind::Float => "1.0 : f32".to_owned(),
+        AttributeKind::Floats => "[1.0 : f32]".to_owned(),
+        AttributeKind::ElementType => "f32".to_owned(),
+        AttributeKind::Elements => "dense<0> : tensor<1xi64>".to_owned(),
     };
     format!("{name} = {value}")
 }

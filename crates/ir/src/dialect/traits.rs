@@ -34,9 +34,12 @@ impl Traits {
     pub const KERNEL_ONLY: Traits = Traits(1 << 11);
     /// Is a native function, which programs declare, and no operation.
     pub const NATIVE: Traits = Traits(1 << 12);
+    /// Has no attributes but those that its entry declares, and those that have a dialect's name in front.
+    pub const CLOSED: Traits = Traits(1 << 13);
 
     /// Returns these and others.
-    pub(super) const fn with(self, other: Traits) -> Traits {
+    #[must_use]
+    pub const fn with(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }
 

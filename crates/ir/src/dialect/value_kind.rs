@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use crate::types::{FloatKind, Type};
+use crate::{
+    attributes::Attribute,
+    types::{FloatKind, Type},
+};
 
 /// What the type of a value must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub enum ValueKind {
     Device,
     /// A type of a dialect, with its `!`.
     Dialect(&'static str),
+    /// Any type at all, of which documentation says what it should be: `tensor of i64`.
+    Described(&'static str),
 }
 
 /// What an attribute must be.
@@ -61,13 +66,76 @@ pub enum AttributeKind {
     FunctionType,
     /// `[{a.b = 1 : i32}, {}]`.
     Dictionaries,
+    /// An integer of any width.
+    Integer,
+    /// An array of integers of any width.
+    Integers,
+    /// A float of any width.
+    Float,
+    /// An array of floats of any width.
+    Floats,
+    /// The type of elements.
+    ElementType,
+    /// A tensor with its elements, or without those that are elsewhere.
+    Elements,
+}
+
+impl AttributeKind {
+    /// Returns whether an attribute is of the kind.
+    pub fn accepts(self, attribute: &Attribute) -> bool {
+        match (self, attribute) {
+            (AttributeKind::Any, _) => true,
+            (
+                AttributeKind::Typed(wanted) | AttributeKind::Number(wanted),
+                Attribute::Integer(integer),
+            ) => wanted.accepts(&integer.ty),
+            (
+                AttributeKind::Typed(wanted) | AttributeKind::Number(wanted),
+                Attribute::Float(float),
+            ) => wanted.accepts(&Type::Float(float.kind)),
+            (AttributeKind::Array(wanted), Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| AttributeKind::Typed(wanted).accepts(element)),
+            (AttributeKind::Dictionaries, Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| matches!(element, Attribute::Dictionary(_))),
+            (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
+            (AttributeKind::Strings, Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| AttributeKind::String.accepts(element)),
+            (AttributeKind::Pairs, Attribute::Array(_)) => true,
+            (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
+            (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| element.as_flat_symbol().is_some()),
+            (AttributeKind::FunctionType, Attribute::Type(ty)) => ty.as_function().is_some(),
+            (AttributeKind::Integer, attribute) => attribute.as_i64().is_some(),
+            (AttributeKind::Float, Attribute::Float(_)) => true,
+            (AttributeKind::Integers, Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| AttributeKind::Integer.accepts(element)),
+            (AttributeKind::Floats, Attribute::Array(elements)) => elements
+                .iter()
+                .all(|element| AttributeKind::Float.accepts(element)),
+            (AttributeKind::ElementType, Attribute::Type(_)) => true,
+            (AttributeKind::Elements, attribute) => !matches!(
+                attribute,
+                Attribute::Unit
+                    | Attribute::Integer(_)
+                    | Attribute::Float(_)
+                    | Attribute::String(_)
+                    | Attribute::Type(_)
+            ),
+            _ => false,
+        }
+    }
 }
 
 impl ValueKind {
     /// Returns the type, unless any will do.
     pub fn ty(self) -> Option<Type> {
         let ty = match self {
-            ValueKind::Any => return None,
+            ValueKind::Any | ValueKind::Described(_) => return None,
             ValueKind::I1 => Type::I1,
             ValueKind::I8 => Type::I8,
             ValueKind::I16 => Type::I16,
@@ -94,7 +162,7 @@ impl ValueKind {
     /// Returns whether a type is allowed.
     pub fn accepts(self, ty: &Type) -> bool {
         match self {
-            ValueKind::Any => true,
+            ValueKind::Any | ValueKind::Described(_) => true,
             ValueKind::I1 => *ty == Type::I1,
             ValueKind::I8 => *ty == Type::I8,
             ValueKind::I16 => *ty == Type::I16,

@@ -28,6 +28,7 @@ impl OpDef {
             details: "",
             operands: Vec::new(),
             rest: None,
+            stand_in: None,
             results: Results::Exactly(Vec::new()),
             attributes: Vec::new(),
             more_attributes: None,
@@ -39,6 +40,7 @@ impl OpDef {
             format_text: None,
             format: None,
             verify: None,
+            check: None,
             example: None,
             generic: None,
         }
@@ -57,7 +59,7 @@ impl OpDef {
     }
 
     pub(crate) fn operand(mut self, name: &'static str, kind: ValueKind) -> OpDef {
-        self.operands.push(ValueDef { name, kind });
+        self.operands.push(ValueDef::new(name, kind));
         self
     }
 
@@ -68,13 +70,13 @@ impl OpDef {
 
     /// Any number of further operands.
     pub(crate) fn rest_of(mut self, name: &'static str, kind: ValueKind) -> OpDef {
-        self.rest = Some(ValueDef { name, kind });
+        self.rest = Some(ValueDef::new(name, kind));
         self
     }
 
     /// One result more.
     pub(crate) fn result(mut self, name: &'static str, kind: ValueKind) -> OpDef {
-        let result = ValueDef { name, kind };
+        let result = ValueDef::new(name, kind);
         match &mut self.results {
             Results::Exactly(results) => results.push(result),
             other => *other = Results::Exactly(vec![result]),
@@ -90,13 +92,13 @@ impl OpDef {
     /// Any number of further results.
     pub(crate) fn any_results_of(mut self, name: &'static str, kind: ValueKind) -> OpDef {
         let declared = self.results.declared().to_vec();
-        self.results = Results::AtLeast(declared, ValueDef { name, kind });
+        self.results = Results::AtLeast(declared, ValueDef::new(name, kind));
         self
     }
 
     pub(crate) fn results_like_rest(mut self, name: &'static str) -> OpDef {
         let kind = ValueKind::Any;
-        self.results = Results::LikeRest(ValueDef { name, kind });
+        self.results = Results::LikeRest(ValueDef::new(name, kind));
         self
     }
 
@@ -154,6 +156,8 @@ impl OpDef {
             required: false,
             optional: false,
             compile_time: false,
+            default: "",
+            choices: &[],
             meaning,
         };
         change(&mut attribute);

@@ -108,7 +108,7 @@ impl Parser<'_> {
     /// Makes the error on the name of an operation that no table has, or that has no short form.
     #[cold]
     pub(super) fn unknown_operation(&self, span: Span, name: &str) -> Diagnostic {
-        if let Some(definition) = dialect::describe(name) {
+        if let Some(definition) = self.dialects.describe(name) {
             let message = format!("custom op '{name}' has no custom form");
             let form = definition.generic_form();
             let first = form.lines().next().unwrap_or_default();
@@ -119,6 +119,11 @@ impl Parser<'_> {
         let error = self.error(codes::UNKNOWN_OPERATION, span, message);
         if let Some(closest) = closest(name) {
             return error.help(format!("there is an operation '{closest}'"));
+        }
+        if let Some(closest) = self.dialects.nearest_added(name) {
+            return error.help(format!(
+                "there is an operation '{closest}', which is written in generic form: \"{closest}\"(...)"
+            ));
         }
         let longer = longer(name);
         if !longer.is_empty() {

@@ -4,7 +4,7 @@ use crate::{
     attributes::Attribute,
     codes,
     diagnostic::{Diagnostic, Diagnostics},
-    dialect::{AttributeKind, OpDef, Results, Traits, ValueKind, format},
+    dialect::{AttributeKind, OpDef, Results, Traits, ValueDef, ValueKind},
     module::{Module, OpId, ValueId},
     parts, similar,
     verifier::Chains,
@@ -20,6 +20,73 @@ enum Part<'p> {
     Whole,
     Operand(usize),
     Attribute(&'p str),
+}
+
+/// Something that is wrong with an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The code of the diagnostic.
+    pub code: &'static str,
+    /// What was expected and what was found. The operation is said in front.
+    pub message: String,
+    /// The attribute that it is about, if it is about one.
+    pub attribute: Option<String>,
+}
+
+impl Mistake {
+    /// Makes a mistake about an attribute.
+    pub fn in_attribute(
+        code: &'static str,
+        name: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Mistake {
+        Mistake {
+            code,
+            message: message.into(),
+            attribute: Some(name.into()),
+        }
+    }
+}
+
+/// Returns what is wrong with an operation by itself: counts, types and attributes, by its entry.
+pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
+    let mut found = Vec::new();
+    each(
+        module,
+        op,
+        definition,
+        Chains::Required,
+        &mut |code, message, part| {
+            found.push(Mistake {
+                code,
+                message,
+                attribute: match part {
+                    Part::Attribute(name) => Some(name.to_owned()),
+                    Part::Whole | Part::Operand(_) => None,
+                },
+            });
+        },
+    );
+    found
+}
+
+/// Reports what is wrong with counts, types and attributes.
+fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
+    operands(module, op, definition, chains, report);
+    results(module, op, definition, chains, report);
+    attributes(module, op, definition, report);
+    regions(module, op, definition, report);
+    for mistake in definition
+        .check()
+        .iter()
+        .flat_map(|check| check(module, op))
+    {
+        let part = mistake
+            .attribute
+            .as_deref()
+            .map_or(Part::Whole, Part::Attribute);
+        report(mistake.code, mistake.message, part);
+    }
 }
 
 /// Checks counts, types and attributes.
@@ -46,10 +113,12 @@ pub(super) fn check(
             false => error,
         });
     };
-    operands(module, op, definition, chains, &mut report);
-    results(module, op, definition, chains, &mut report);
-    attributes(module, op, definition, &mut report);
-    regions(module, op, definition, &mut report);
+    each(module, op, definition, chains, &mut report);
+}
+
+/// Returns how many are always there.
+fn n_required(declared: &[ValueDef]) -> usize {
+    declared.iter().filter(|one| !one.optional).count()
 }
 
 /// Adds what explains an error on a part of an operation.
@@ -79,6 +148,24 @@ fn explained(
                 None => error,
             }
         }
+        (Part::Attribute(name), Some(codes::UNKNOWN_ATTRIBUTE)) => {
+            let names = definition.attribute_defs().iter();
+            match similar::nearest(name, names.map(|declared| declared.name)) {
+                Some(close) => error.help(format!("there is an attribute '{close}'")),
+                None => error,
+            }
+        }
+        (Part::Attribute(name), Some(codes::ATTRIBUTE_VALUE)) => {
+            let mut declared = definition.attribute_defs().iter();
+            let choices = declared.find(|declared| declared.name == name);
+            let choices = choices.map_or(&[][..], |declared| declared.choices);
+            let found = data.attribute(name).and_then(Attribute::as_str);
+            match similar::nearest(found.unwrap_or_default(), choices.iter().copied()) {
+                Some(close) => error.help(format!("is '{close}' meant?")),
+                None => error,
+            }
+        }
+        (Part::Attribute(_), Some(codes::USELESS_ATTRIBUTE)) => error,
         (Part::Attribute(name), _) => match data.attribute(name) {
             // A number without a type is one of 64 bits, which is easily forgotten.
             Some(Attribute::Integer(number)) => {
@@ -138,26 +225,36 @@ fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T
 
 fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     let operands = module.op(op).operands();
+    let last = operands.last().map(|last| module.value_type(*last));
+    if let (Some(kind), Some(last)) = (definition.stand_in(), last)
+        && kind.accepts(last)
+    {
+        return;
+    }
     let declared = definition.operand_defs();
     let chain = || definition.chain_operand();
     let missing = missing_chain(declared.len(), operands.len(), chain, chains);
     let wanted = declared.len() - usize::from(missing.is_some());
+    let least = n_required(declared) - usize::from(missing.is_some());
     let found = operands.len();
     let is_open = definition.rest_def().is_some();
-    if is_open && found < wanted {
+    if is_open && found < least {
         return report(
             codes::OPERAND_COUNT,
-            format!("expected {wanted} or more operands, but found {found}"),
+            format!("expected {least} or more operands, but found {found}"),
             Part::Whole,
         );
     }
-    if !is_open && found != wanted {
+    if !is_open && !(least..=wanted).contains(&found) {
         return report(
             codes::OPERAND_COUNT,
-            match wanted {
-                0 => "requires zero operands".to_owned(),
-                1 => "requires a single operand".to_owned(),
-                n => format!("expected {n} operands, but found {found}"),
+            match (least, wanted) {
+                (0, 0) => "requires zero operands".to_owned(),
+                (1, 1) => "requires a single operand".to_owned(),
+                (least, n) if least < n => {
+                    format!("expected {least} to {n} operands, but found {found}")
+                }
+                (_, n) => format!("expected {n} operands, but found {found}"),
             },
             Part::Whole,
         );
@@ -202,24 +299,29 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
     let chain = || definition.chain_result();
     let missing = missing_chain(declared.len(), results.len(), chain, chains);
     let wanted = declared.len() - usize::from(missing.is_some());
+    let least = n_required(declared) - usize::from(missing.is_some());
+    let found = results.len();
     let rest = match definition.result_defs() {
         Results::Exactly(_) => None,
         Results::AtLeast(_, rest) | Results::LikeRest(rest) => Some(rest),
     };
-    if rest.is_some() && results.len() < wanted {
+    if rest.is_some() && found < least {
         return report(
             codes::RESULT_COUNT,
-            format!("expected {wanted} or more results"),
+            format!("expected {least} or more results"),
             Part::Whole,
         );
     }
-    if rest.is_none() && results.len() != wanted {
+    if rest.is_none() && !(least..=wanted).contains(&found) {
         return report(
             codes::RESULT_COUNT,
-            match wanted {
-                0 => "requires zero results".to_owned(),
-                1 => "requires one result".to_owned(),
-                n => format!("expected {n} results"),
+            match (least, wanted) {
+                (0, 0) => "requires zero results".to_owned(),
+                (1, 1) => "requires one result".to_owned(),
+                (least, n) if least < n => {
+                    format!("expected {least} to {n} results, but found {found}")
+                }
+                (_, n) => format!("expected {n} results"),
             },
             Part::Whole,
         );
@@ -263,7 +365,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
             // A callee that is no symbol has a message of its own.
             Some(attribute)
                 if (declared.required || declared.kind != AttributeKind::FlatSymbol)
-                    && !format::kind_fits(declared.kind, attribute) =>
+                    && !declared.kind.accepts(attribute) =>
             {
                 let constraint = describe(declared.kind);
                 report(
@@ -272,7 +374,32 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
                     Part::Attribute(name),
                 );
             }
+            Some(attribute) if !declared.choices.is_empty() => {
+                let found = attribute.as_str().unwrap_or_default();
+                if !declared.choices.contains(&found) {
+                    let choices = declared.choices.join(", ");
+                    report(
+                        codes::ATTRIBUTE_VALUE,
+                        format!("attribute '{name}': expected one of {choices}, found '{found}'"),
+                        Part::Attribute(name),
+                    );
+                }
+            }
             _ => {}
+        }
+    }
+    if !definition.is(Traits::CLOSED) {
+        return;
+    }
+    for (name, _) in module.op(op).attributes() {
+        let mut declared = definition.attribute_defs().iter();
+        // Those of dialects are notes for whoever knows them.
+        if !name.contains('.') && !declared.any(|declared| declared.name == name.as_str()) {
+            report(
+                codes::UNKNOWN_ATTRIBUTE,
+                format!("has no attribute '{name}'"),
+                Part::Attribute(name),
+            );
         }
     }
 }
@@ -295,6 +422,12 @@ fn describe(kind: AttributeKind) -> String {
         AttributeKind::FlatSymbols => "flat symbol ref array attribute".to_owned(),
         AttributeKind::FunctionType => "type attribute of function type".to_owned(),
         AttributeKind::Dictionaries => "Array of dictionary attributes".to_owned(),
+        AttributeKind::Integer => "integer attribute".to_owned(),
+        AttributeKind::Integers => "integer array attribute".to_owned(),
+        AttributeKind::Float => "float attribute".to_owned(),
+        AttributeKind::Floats => "float array attribute".to_owned(),
+        AttributeKind::ElementType => "type attribute".to_owned(),
+        AttributeKind::Elements => "constant tensor attribute".to_owned(),
     }
 }
 

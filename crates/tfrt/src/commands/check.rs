@@ -7,8 +7,12 @@ use serde::Serialize;
 use tfrt::bef::BefFile;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostic, Module, Source, codes, parse, verify, visible};
-use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt::ir::verifier::Chains;
+use tfrt::ir::{Diagnostic, Module, Source, codes, parse_in, verify_in, visible};
+use tfrt::{
+    Formats, OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
+    Warnings,
+};
 
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::failure::{ExitStatus, Failure};
@@ -19,20 +23,23 @@ mod model;
 
 use model::Missing;
 
-pub use model::place;
+pub use model::{in_model, place};
 
 /// Checks each file.
 pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
-    let opening = options.dims.open_options(true);
+    let warnings = Warnings::default();
+    let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
         let (missing, problems) = problems(path, &opening, &runtime, talk);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
+        let warnings = warnings.take();
         if !options.json {
+            talk.diagnostics(&warnings);
             problems.iter().for_each(|error| talk.open_error(error));
             if !missing.is_empty() {
                 tell_missing(&file, &missing, talk);
@@ -46,6 +53,7 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
             ok,
             missing,
             problems: problems.collect(),
+            warnings: Problem::all_of_text(&warnings),
         });
     }
     let all_ok = files.iter().all(|file| file.ok);
@@ -75,7 +83,9 @@ pub fn told_if_missing(
     if is_json || !matches!(input, Input::Model { .. }) {
         return None;
     }
-    let (missing, problems) = model::in_model(input, opening, runtime);
+    // Its warnings have been told when it was opened.
+    let opening = opening.clone().warnings(Warnings::default());
+    let (missing, problems) = model::in_model(input, &opening, runtime);
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
@@ -105,6 +115,9 @@ struct Checked {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Missing>,
     problems: Vec<Problem>,
+    /// Of a model: what keeps it from nothing, but is probably not meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Problem>,
 }
 
 /// What each stage complains about.
@@ -118,7 +131,7 @@ fn problems(
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             talk.remember(&source);
-            match parse(&source) {
+            match parse_in(&source, &Formats::builtin().text_dialects()) {
                 Ok(module) if input::is_graph(&module) => {
                     return model::in_model(&Input::Text(source), opening, runtime);
                 }
@@ -143,7 +156,8 @@ fn problems(
 /// What is wrong with a text that was parsed. One that does not verify is compiled and loaded all the
 /// same, since a kernel that does not exist has nothing to do with a wrong type elsewhere.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
-    let wrong = verify(module).err();
+    let dialects = Formats::builtin().text_dialects();
+    let wrong = verify_in(module, &dialects, Chains::Required).err();
     let is_verified = wrong.is_none();
     let told: HashSet<u32> = wrong.iter().flatten().flat_map(told_lines).collect();
     let verified = wrong.map(OpenError::Text);

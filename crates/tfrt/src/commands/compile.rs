@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use tfrt::OpenError;
 use tfrt::bef::BefBuffer;
 use tfrt::codes;
 use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
 use tfrt::ir::Diagnostics;
 use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::{OpenError, Warnings};
 
 use super::output::{self, Delivery, files_of};
 use super::testing;
@@ -23,7 +23,9 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         strip: options.strip,
     };
     let set = options.instructions.unwrap_or_else(InstructionSet::best);
+    let warnings = Warnings::default();
     let opening = options.dims.open_options(!options.no_optimize);
+    let opening = opening.warnings(warnings.clone());
     let testing = options.testing;
     let source = match input {
         Input::Text(source) => source,
@@ -42,6 +44,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
                 )
             })?;
             drop(waiting);
+            talk.diagnostics(&warnings.take());
             return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
         }
         input => return Err(no_text(&input)),
@@ -68,7 +71,10 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
             bytes.extend_from_slice(testing::SEPARATOR.as_bytes());
         }
         match Input::Text(part.clone()).compile_for(&how, set, &opening) {
-            Ok(compiled) => bytes.extend_from_slice(compiled.as_bytes()),
+            Ok(compiled) => {
+                talk.diagnostics(&warnings.take());
+                bytes.extend_from_slice(compiled.as_bytes());
+            }
             Err(OpenError::Text(diagnostics)) => {
                 talk.failure(&Failure::Text(diagnostics));
                 rejected = true;

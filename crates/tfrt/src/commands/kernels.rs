@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use serde::Serialize;
-use tfrt::ir::dialect::{self, OpDef, Results, Traits};
+use tfrt::Formats;
+use tfrt::ir::dialect::{self, Execution, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
 
@@ -27,6 +28,10 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     let is_name = chosen.iter().any(|kernel| kernel.name == pattern);
     if is_name {
         chosen.retain(|kernel| kernel.name == pattern);
+    }
+    // The name of a row is in that of its kernel, which says less.
+    if !is_name && !options.json && is_row(pattern) {
+        chosen.clear();
     }
     if options.json {
         print_json(&Document {
@@ -58,10 +63,16 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// Shows an operation that has no kernel, as `tfrt.return`, or one of the core runtime, if there is one of the name.
+/// Whether an operation is a row of the table of operations.
+fn is_row(name: &str) -> bool {
+    let entry = Formats::builtin().text_dialects().describe(name);
+    entry.is_some_and(|entry| entry.execution_kind() == Execution::Compiled)
+}
+
+/// Shows an operation that has no kernel of its name, as `tfrt.return` and `graph.softmax`, or one of the core runtime, if there is one of the name.
 fn describe_operation(name: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
-    let Some(entry) = dialect::describe(name) else {
+    let Some(entry) = Formats::builtin().text_dialects().describe(name) else {
         let operations = tfrt::corert::ops::registry();
         let Some(operation) = operations.get(name) else {
             return Ok(false);

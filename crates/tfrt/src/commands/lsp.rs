@@ -3,9 +3,12 @@
 use std::io::{BufReader, stdin, stdout};
 
 use tfrt::host::LoadProblem;
-use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, Source};
+use tfrt::input::{self, Input};
+use tfrt::ir::{Diagnostic, Diagnostics, Dialects, Location, Module, Source};
 use tfrt::kernel::KernelRegistry;
-use tfrt::{OpenError, Runtime, SingleThreadedWorkQueue, SourceLocation};
+use tfrt::{
+    Formats, OpenError, OpenOptions, Runtime, SingleThreadedWorkQueue, SourceLocation, Warnings,
+};
 use tfrt_lsp::{Checker, End};
 
 use super::check;
@@ -18,10 +21,11 @@ pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
     let runtime = Runtime::builder().queue(queue).build();
     // Buffered by a thread of its own; the process ends without it.
     let input = BufReader::new(stdin());
+    let dialects = Formats::builtin().text_dialects();
     let ended = tfrt_lsp::serve(
         input,
         stdout().lock(),
-        &Kernels { runtime },
+        &Kernels { runtime, dialects },
         env!("CARGO_PKG_VERSION"),
     );
     // The numbers are the protocol's.
@@ -37,9 +41,10 @@ pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// What programs are checked against: the kernels of a runtime.
+/// What programs are checked against: the kernels of a runtime, and rows.
 struct Kernels {
     runtime: Runtime,
+    dialects: Dialects,
 }
 
 impl Kernels {
@@ -48,10 +53,31 @@ impl Kernels {
     }
 }
 
+impl Kernels {
+    /// Returns what keeps a program, or a model, from being loaded; and warnings on a model.
+    fn errors(&self, source: &Source, module: &Module) -> Vec<OpenError> {
+        if !input::is_graph(module) {
+            return check::in_module(module, source, &self.runtime);
+        }
+        let input = Input::Text(source.clone());
+        let warnings = Warnings::default();
+        let opening = OpenOptions::new().warnings(warnings.clone());
+        let (missing, mut errors) = check::in_model(&input, &opening, &self.runtime);
+        let mut told = warnings.take();
+        for missing in missing {
+            told.push(missing.diagnostic(module));
+        }
+        if !told.is_empty() {
+            errors.push(OpenError::Text(told));
+        }
+        errors
+    }
+}
+
 impl Checker for Kernels {
     fn problems(&self, source: &Source, module: &Module) -> Diagnostics {
         let mut all = Diagnostics::default();
-        for error in check::in_module(module, source, &self.runtime) {
+        for error in self.errors(source, module) {
             match error {
                 OpenError::Text(diagnostics) => all.extend(diagnostics),
                 OpenError::Load(error) => error
@@ -68,6 +94,10 @@ impl Checker for Kernels {
             }
         }
         all
+    }
+
+    fn dialects(&self) -> &Dialects {
+        &self.dialects
     }
 
     fn kernel_signature(&self, name: &str) -> Option<String> {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use tfrt::HostEvaluator;
 use tfrt::input::Input;
-use tfrt::ir::{Diagnostics, Module, PrintOptions, parse, print};
+use tfrt::ir::{Diagnostics, Module, PrintOptions, Source, parse_in, print};
+use tfrt::{Formats, HostEvaluator};
 use tfrt_compiler::legalize::Context;
 use tfrt_compiler::pipeline::{self, Property, Ran};
 
@@ -22,6 +22,8 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
         return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
     }
     let testing = options.testing;
+    let dialects = Formats::builtin().text_dialects();
+    let parse = |source: &Source| parse_in(source, &dialects);
     let source = match Input::read(&options.file)? {
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {

@@ -17,7 +17,9 @@ use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{AnyAsyncValue, Error, Function, Model, OpenOptions, Output, Program, Runtime};
+use tfrt::{
+    AnyAsyncValue, Error, Function, Model, OpenOptions, Output, Program, Runtime, Warnings,
+};
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
@@ -79,9 +81,12 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
     }
     refuse_compiled(&input, options.no_optimize)?;
     let waiting = talk.waiting(&format!("compiling {}", input.name()));
+    let warnings = Warnings::default();
     let opening = options.dims.open_options(!options.no_optimize);
+    let opening = opening.warnings(warnings.clone());
     let file = options.limits.open(&input, &opening)?;
     drop(waiting);
+    talk.diagnostics(&warnings.take());
     if file.model().is_some() && !options.calls_functions() {
         talk.about_model();
     }

@@ -245,6 +245,23 @@ fn hovering_tells_what_things_are() {
             "tfrt.add$0.i32 nonsense".to_owned(),
             &["The sum."],
         ),
+        // Rows of the table of operations.
+        (
+            "%x = \"t.i\"() : () -> tensor<2xf32>\n\
+             %y = \"graph.soft$0max\"(%x) : (tensor<2xf32>) -> tensor<2xf32>"
+                .to_owned(),
+            &[
+                "graph.softmax : (tensor<2xf32>) -> tensor<2xf32>\n",
+                "exp(x), divided by its sum along `axis`",
+                "- Operands: `x` (`tensor of T`)",
+                "- `axis` (`integer`, `-1` if absent)",
+                "- Results: `y` (`tensor of T`)",
+            ],
+        ),
+        (
+            "\"onnx.LogSoftmax$0\"() {axis = 0} : () -> ()".to_owned(),
+            &["`graph.softmax`", "- `axis` (`integer`, `-1` if absent)"],
+        ),
         ("func$0.func @f()".to_owned(), &["func.func", "function"]),
         ("call$0 @f() : () -> ()".to_owned(), &["func.call"]),
         (
@@ -360,6 +377,12 @@ fn completion_offers_what_fits() {
             &["\"tfrt.minus.i32\""],
             &["tfrt.minus.i32"],
         ),
+        (
+            "%x = \"graph.so$0",
+            &["\"graph.softmax\"", "\"graph.softplus\""],
+            &["\"onnx.Softmax\""],
+        ),
+        ("%x = graph.softm$0", &["graph.softmax"], &[]),
         (
             "func.func @f(%xa: i32, %xb: i32) {\n  %xc = tfrt.add.i32 %x$0",
             &["%xa", "%xb"],

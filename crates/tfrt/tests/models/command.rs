@@ -486,6 +486,52 @@ fn operations_that_are_missing_are_listed_all_at_once() {
     );
 }
 
+/// Two rows are no columns: the node is named wherever the model is compiled, and the kernel decides.
+#[test]
+fn operations_that_fail_with_any_input_are_warned_of() {
+    let folder = Folder::new("warned");
+    let nodes = [
+        node("MatMul", "", &["x", "y"], "a", "product"),
+        node("Relu", "", &["a"], "sum", "last"),
+    ];
+    folder.write("wrong.onnx", wire::model(&nodes));
+    let warning = "wrong.onnx: warning: node 'product': 'graph.dot' op fails with any input: expected as many columns \
+                   as rows, found 3 and 2 [TF0517]\n";
+    let (status, stdout, stderr) = folder.run("check wrong.onnx --dim N=2");
+    assert_eq!(
+        (status, stdout.as_str(), stderr.as_str()),
+        (0, "wrong.onnx: ok\n", warning)
+    );
+    let (status, _, stderr) = folder.run("compile wrong.onnx --dim N=2 -o wrong.bef");
+    assert_eq!((status, stderr.as_str()), (0, warning));
+    let (status, _, stderr) = folder.run("run wrong.onnx --dim N=2 --random");
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.starts_with(warning), "{stderr}");
+    assert!(stderr.contains("inner dimension mismatch"), "{stderr}");
+    let (_, stdout, _) = folder.run("check wrong.onnx --dim N=2 --json");
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    let file = &document["files"][0];
+    assert_eq!(
+        (&file["ok"], &file["problems"]),
+        (&true.into(), &Json::Array(Vec::new()))
+    );
+    assert_eq!(file["warnings"][0]["severity"], "warning");
+    // Other extents fit, and a branch may never be taken.
+    assert_eq!(folder.printed("check wrong.onnx"), "wrong.onnx: ok\n");
+    let branch = r#"func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>) -> tensor<2x3xf32> attributes {
+        onnx.inputs = ["c", "x"], onnx.outputs = ["y"]} {
+      %y = "graph.if"(%c) ({
+        %p = "graph.dot"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+        "graph.yield"(%p) : (tensor<*xf32>) -> ()
+      }, {
+        "graph.yield"(%x) : (tensor<2x3xf32>) -> ()
+      }) : (tensor<i1>) -> tensor<2x3xf32>
+      func.return %y : tensor<2x3xf32>
+    }"#;
+    folder.write("branch.mlir", branch);
+    assert_eq!(folder.printed("check branch.mlir"), "branch.mlir: ok\n");
+}
+
 #[test]
 fn all_that_is_wrong_with_a_model_is_listed_at_once() {
     let folder = Folder::new("check_all");

@@ -157,6 +157,55 @@ fn rows_run_with_the_attributes_of_rows() {
 }
 
 #[test]
+fn numbers_in_attributes_may_be_of_any_width() {
+    let runtime = super::Runtime::new();
+    let elements: Vec<f32> = (0..16_u8).map(|x| f32::from(x).sin()).collect();
+    let x = Tensor::from_slice(&[1, 4, 2, 2], &elements).unwrap();
+    for (wide, usual, types) in [
+        (
+            "lrn {alpha = 0.5 : f64, beta = 0.25 : f16, size = 3 : i8}",
+            "lrn {alpha = 0.5 : f32, beta = 0.25 : f32, size = 3}",
+            "tensor<1x4x2x2xf32>",
+        ),
+        (
+            r#"norm {kind = "layer", axis = 0 : i32, epsilon = 0.5 : f64}"#,
+            r#"norm {kind = "layer", axis = 0, epsilon = 0.5 : f32}"#,
+            "tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>",
+        ),
+        (
+            "leaky_relu {alpha = 0.5 : bf16}",
+            "leaky_relu {alpha = 0.5 : f32}",
+            "tensor<1x4x2x2xf32>",
+        ),
+        (
+            "softmax {axis = true}",
+            "softmax {axis = 1}",
+            "tensor<1x4x2x2xf32>",
+        ),
+        (
+            "transpose {perm = [1 : i32, 0 : i32, 2 : i32, 3 : i32]}",
+            "transpose {perm = [1, 0, 2, 3]}",
+            "tensor<1x4x2x2xf32>",
+        ),
+        (
+            r#"pool {kind = "max", kernel_shape = [2 : i8, 2 : i8], strides = [1 : i32, 1 : i32]}"#,
+            r#"pool {kind = "max", kernel_shape = [2, 2], strides = [1, 1]}"#,
+            "tensor<1x4x2x2xf32>",
+        ),
+    ] {
+        let inputs = vec![x.clone(); types.matches("tensor").count()];
+        let bits = |operation: &str| {
+            let found = called(&runtime, operation, types, &inputs);
+            found.map(|found| {
+                let elements = found.to_vec::<f32>().unwrap();
+                elements.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(bits(wide), bits(usual), "{wide}");
+    }
+}
+
+#[test]
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
     for (operation, expected) in [
@@ -170,7 +219,7 @@ fn rows_without_a_kernel_are_told() {
         ),
         (
             "relo",
-            "row.mlir:2:8: error: 'graph.relo' op is no operation of graphs; did you mean 'graph.relu'?",
+            "row.mlir:2:8: error: 'graph.relo' op is no operation of the dialect 'graph' [TF0118]",
         ),
     ] {
         let text = text(operation, "tensor<?xf32>");

@@ -13,9 +13,9 @@ use tfrt_ops::{AttrDef, AttrKind, AttrSource, AttrValue, Default, MOST_VALUES, T
 use super::{node, rewrite};
 
 /// The attributes of one operation of a module.
-pub(in crate::passes) struct OpAttrs<'m> {
-    pub(in crate::passes) module: &'m Module,
-    pub(in crate::passes) op: OpId,
+pub(crate) struct OpAttrs<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) op: OpId,
 }
 
 impl AttrSource for OpAttrs<'_> {
@@ -48,8 +48,26 @@ pub(in crate::passes) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[A
     }
 }
 
+/// Gives numbers in an operation's attributes the types that kernels take, whatever types the text has: `i64` and `f32`.
+pub(in crate::passes) fn unify(module: &mut Module, op: OpId, defs: &[AttrDef]) {
+    for def in defs {
+        let Some(stated) = module.op(op).attribute(def.name) else {
+            continue;
+        };
+        let unified = of_kind(stated, def.kind);
+        if unified != *stated {
+            module.set_attribute(op, def.name, unified);
+        }
+    }
+}
+
 fn of_kind(value: &Attribute, kind: AttrKind) -> Attribute {
+    let list = |list: &[Attribute], kind| {
+        Attribute::array(list.iter().map(|one| of_kind(one, kind)).collect())
+    };
     match (kind, value) {
+        (AttrKind::Ints, Attribute::Array(all)) => list(all, AttrKind::Int),
+        (AttrKind::Floats, Attribute::Array(all)) => list(all, AttrKind::Float),
         (AttrKind::Int, Attribute::Integer(_)) => value.as_i64().map_or_else(
             || value.clone(),
             |value| Attribute::integer(value, Type::I64),

@@ -4,17 +4,21 @@
 //! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
 //! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
 //!
-//! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too:
-//! the kernel says what is wrong, if it is ever run.
+//! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too,
+//! and a warning: the kernel says what is wrong, if it is ever run.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, Type, ValueId, types::TensorType};
-use tfrt_ops::{AttrSource, Dim, Fact, Facts, OpDef, Table, names};
+use tfrt_ir::{
+    Attribute, BlockId, Diagnostic, Diagnostics, Location, Module, OpId, Type, ValueId,
+    types::TensorType,
+};
+use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
 use super::{GRAPH, graphs, lower, node, scope};
+use crate::codes;
 use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
 
@@ -33,7 +37,7 @@ const SHAPES: &str = "onnx.shapes";
 /// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
 const MOST_NESTED: usize = 3;
 
-fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     for (function, block) in graphs(module) {
         let mut inference = Inference {
             module,
@@ -41,10 +45,14 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             facts: HashMap::new(),
             believes: true,
             depth: 0,
+            refused: Vec::new(),
         };
         inference.inputs(function, block);
         inference.block(block);
-        let facts = inference.facts;
+        let Inference { facts, refused, .. } = inference;
+        for (op, reason) in refused {
+            warn(module, op, &reason, diagnostics);
+        }
         write(module, &facts, block);
         signature(module, function, block);
     }
@@ -64,6 +72,7 @@ pub(super) fn known_integers(
         facts: HashMap::new(),
         believes: false,
         depth: 0,
+        refused: Vec::new(),
     };
     inference.inputs(function, block);
     inference.block(block);
@@ -126,6 +135,41 @@ struct Inference<'m> {
     believes: bool,
     /// In how many operations with regions it is.
     depth: usize,
+    /// Operations that fail with all inputs, and why. Those in regions are not among them: a branch may never be taken.
+    refused: Vec<(OpId, InferError)>,
+}
+
+/// Operations that warnings are about, at most: what is behind one that fails is not known either.
+const MOST_WARNINGS: usize = 20;
+
+/// Says that an operation fails whenever it runs, if that is not said yet. It is no error: the kernel decides, and may be
+/// more lenient.
+fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagnostics) {
+    let name = module.op(op).name();
+    let reason = reason.to_string();
+    // The row's name stands in front, which is the operation's.
+    let reason = match reason.split_once(": ") {
+        Some((row, reason)) if name.ends_with(row) => reason,
+        _ => &reason,
+    };
+    // A file of a model has no lines, but its nodes have names.
+    let node = match module.op(op).location() {
+        Location::Name(named) => format!("node '{}': ", named.name),
+        _ => String::new(),
+    };
+    let message = format!("{node}'{name}' op fails with any input: {reason}");
+    let warning = module.place(Diagnostic::warning(codes::NEVER_SUCCEEDS, message), op);
+    let mut told = diagnostics
+        .iter()
+        .filter(|told| told.code() == warning.code());
+    let is_said = |told: &Diagnostic| {
+        let is_there =
+            told.location() == warning.location() && told.line_column() == warning.line_column();
+        is_there && told.message() == warning.message()
+    };
+    if told.clone().count() < MOST_WARNINGS && !told.any(is_said) {
+        diagnostics.push(warning);
+    }
 }
 
 impl Inference<'_> {
@@ -236,7 +280,15 @@ impl Inference<'_> {
             self.region(block, arguments)
         };
         let n_results = data.results().len();
-        tfrt_ops::infer(row, &inputs, attrs, n_results, &mut regions).unwrap_or_default()
+        match tfrt_ops::infer(row, &inputs, attrs, n_results, &mut regions) {
+            Ok(facts) => facts,
+            Err(reason) => {
+                if self.depth == 0 {
+                    self.refused.push((op, reason));
+                }
+                Facts::new()
+            }
+        }
     }
 
     /// Returns what is known of the values that a region gives, if its arguments are these.

@@ -19,6 +19,7 @@ use super::{
     place, rewrite,
 };
 use crate::codes;
+use crate::graph::check;
 use crate::legalize::Context;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
@@ -380,7 +381,7 @@ impl Lowering<'_, '_> {
             self.error(op, legalize::no_row(name));
             return None;
         };
-        let checked = legalize::check(self.module, op, row);
+        let checked = check(self.module, op, row);
         let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
         let wrong = match checked {
             Ok(()) if kind.is_some() => None,

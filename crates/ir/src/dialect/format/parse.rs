@@ -237,6 +237,12 @@ fn attribute<'a>(
         | AttributeKind::Strings
         | AttributeKind::Pairs
         | AttributeKind::Dictionaries
+        | AttributeKind::Integer
+        | AttributeKind::Integers
+        | AttributeKind::Float
+        | AttributeKind::Floats
+        | AttributeKind::ElementType
+        | AttributeKind::Elements
         | AttributeKind::FunctionType => parser.attribute()?,
     };
     let name = parser.name(name);

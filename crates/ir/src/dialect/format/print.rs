@@ -115,38 +115,7 @@ pub(crate) fn attribute_fits(data: &Operation, definition: &OpDef, name: &str) -
         .iter()
         .find(|wanted| wanted.name == name);
     match (kind.map(|wanted| wanted.kind), data.attribute(name)) {
-        (Some(kind), Some(attribute)) => kind_fits(kind, attribute),
-        _ => false,
-    }
-}
-
-/// Returns whether an attribute is of a kind.
-pub(crate) fn kind_fits(kind: AttributeKind, attribute: &Attribute) -> bool {
-    match (kind, attribute) {
-        (AttributeKind::Any, _) => true,
-        (
-            AttributeKind::Typed(wanted) | AttributeKind::Number(wanted),
-            Attribute::Integer(integer),
-        ) => wanted.accepts(&integer.ty),
-        (AttributeKind::Typed(wanted) | AttributeKind::Number(wanted), Attribute::Float(float)) => {
-            wanted.accepts(&Type::Float(float.kind))
-        }
-        (AttributeKind::Array(wanted), Attribute::Array(elements)) => elements
-            .iter()
-            .all(|element| kind_fits(AttributeKind::Typed(wanted), element)),
-        (AttributeKind::Dictionaries, Attribute::Array(elements)) => elements
-            .iter()
-            .all(|element| matches!(element, Attribute::Dictionary(_))),
-        (AttributeKind::String, Attribute::String(string)) => string.ty == Type::None,
-        (AttributeKind::Strings, Attribute::Array(elements)) => elements
-            .iter()
-            .all(|element| kind_fits(AttributeKind::String, element)),
-        (AttributeKind::Pairs, Attribute::Array(_)) => true,
-        (AttributeKind::FlatSymbol, attribute) => attribute.as_flat_symbol().is_some(),
-        (AttributeKind::FlatSymbols, Attribute::Array(elements)) => elements
-            .iter()
-            .all(|element| element.as_flat_symbol().is_some()),
-        (AttributeKind::FunctionType, Attribute::Type(ty)) => ty.as_function().is_some(),
+        (Some(kind), Some(attribute)) => kind.accepts(attribute),
         _ => false,
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tfrt::compiler::codes;
 use tfrt::compiler::pipeline::Pipeline;
 use tfrt::import::onnx::UnknownOperator;
 use tfrt::input::{self, Input};
-use tfrt::ir::{Diagnostics, Location, Module, OpId, ValueId, similar};
+use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpId, ValueId, similar};
 use tfrt::ops::names::onnx as names;
 use tfrt::{OpenError, OpenOptions, Program, Runtime};
 
@@ -57,7 +58,7 @@ pub fn in_model(
     };
     upgrade(&mut module);
     let missing = missing(&module, runtime);
-    let compiled = input::lower(module)
+    let compiled = input::lower_as(module, opening)
         .and_then(|module| tfrt::compiler::compile(&module, &Default::default()))
         .map_err(OpenError::Text)
         .and_then(|bytes| {
@@ -222,6 +223,24 @@ impl Missing {
             opset: Some(unknown.opset),
             types: Vec::new(),
             help,
+        }
+    }
+
+    /// An error at the first of its nodes, for who shows a text with its errors.
+    pub fn diagnostic(&self, module: &Module) -> Diagnostic {
+        let message = format!("nothing here runs '{}'", self.operation);
+        let mut first = None;
+        module.walk_pre_order(module.top(), &mut |op| {
+            let name = module.op(op).name().as_str();
+            let own = name.strip_prefix(FOREIGN).or(name.strip_prefix(DIALECT.0));
+            if own == Some(self.operation.as_str()) && first.is_none() {
+                first = Some(op);
+            }
+        });
+        let error = Diagnostic::error(codes::GRAPH, message).help(&*self.help);
+        match first {
+            Some(op) => module.place(error, op),
+            None => error,
         }
     }
 

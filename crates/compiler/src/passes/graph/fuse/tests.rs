@@ -222,10 +222,6 @@ fn what_may_fail_or_is_of_other_types_stays_as_it_is() {
             "gelu",
         ),
         (
-            "%r = \"onnx.Elu\"(%t) {alpha = \"x\"} : (tensor<4xf32>) -> tensor<4xf32>",
-            "elu",
-        ),
-        (
             "%r = \"onnx.Add\"(%t, %t) {axis = 0 : i64, onnx.opset = 6 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
             "onnx.Add",
         ),

@@ -8,6 +8,7 @@ use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type};
 use tfrt_ops::names::{NameAttr, onnx};
 
 use crate::codes;
+use crate::graph;
 use crate::passes::graph::attrs::{self, OpAttrs};
 use crate::passes::graph::{graphs, lower};
 use crate::passes::legalize::structure;
@@ -78,6 +79,13 @@ fn of_graph(module: &Module, op: OpId) -> Result<Option<OpState>, String> {
     let Some((own, row)) = found else {
         return Ok(None);
     };
+    let fitting = |stated: &str, name: &str, value: &Attribute| match row.attr(name) {
+        Some(attr) if !graph::kind(attr).accepts(value) => Err(format!(
+            "attribute '{stated}': expected {}, found {value}",
+            graph::kind(attr).name()
+        )),
+        _ => Ok(value.clone()),
+    };
     let mut state =
         OpState::new(format!("graph.{}", own.row)).operands(data.operands().iter().copied());
     for (stated, value) in data.attributes() {
@@ -86,7 +94,7 @@ fn of_graph(module: &Module, op: OpId) -> Result<Option<OpState>, String> {
         }
         match own.attrs.iter().find(|attr| attr.source() == Some(stated)) {
             None if row.attr(stated).is_none() => {}
-            None => state = state.attribute(stated.clone(), value.clone()),
+            None => state = state.attribute(stated.clone(), fitting(stated, stated, value)?),
             Some(NameAttr::Type(row, _)) => {
                 let number = value.as_i64();
                 match number.and_then(onnx::dtype).and_then(attrs::element) {
@@ -100,7 +108,7 @@ fn of_graph(module: &Module, op: OpId) -> Result<Option<OpState>, String> {
                     }
                 }
             }
-            Some(attr) => state = state.attribute(attr.row(), value.clone()),
+            Some(attr) => state = state.attribute(attr.row(), fitting(stated, attr.row(), value)?),
         }
     }
     for attr in own.attrs {
