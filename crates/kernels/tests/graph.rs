@@ -287,34 +287,41 @@ fn chains_give_the_bits_of_their_steps() {
 
 #[test]
 fn products_take_any_batch() {
-    let lines = [
-        constant("w", 1, &[8, 16], false),
-        constant("b", 2, &[16], false),
-    ];
-    let body = format!(
-        "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
-           {}
-           %m = \"onnx.MatMul\"(%x, %w) : (tensor<?x?x8xf32>, tensor<8x16xf32>) -> tensor<*xf32>
-           %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
-           %z = \"onnx.Relu\"(%y) : (tensor<*xf32>) -> tensor<*xf32>
-           tfrt.return %z : tensor<*xf32>
-         }}",
-        lines.concat()
-    );
-    let model = open(&body, true);
-    assert!(model.text.contains("cpu.fused.matmul"));
-    assert!(!model.text.contains("cpu.graph.add"));
-    let (w, b) = (numbers(1, 128), numbers(2, 16));
-    for [n, m] in [[1, 1], [2, 3], [5, 40], [0, 2]] {
-        let x = numbers(4, n * m * 8);
-        let (shape, found) = model.run(&[n, m, 8], &x);
-        assert_eq!(shape, [n, m, 16]);
-        let one = |index: usize| {
-            let (row, column) = (index / 16, index % 16);
-            let sum: f32 = (0..8).map(|k| x[row * 8 + k] * w[k * 16 + column]).sum();
-            (sum + b[column]).max(0.0)
-        };
-        assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
+    for (extents, transposed) in [([8, 16], 0), ([16, 8], 1)] {
+        let lines = [
+            constant("w", 1, &extents, false),
+            constant("b", 2, &[16], false),
+        ];
+        let [rows, columns] = extents;
+        let body = format!(
+            "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+               {}
+               %m = \"graph.dot\"(%x, %w) {{transpose_b = {transposed} : i64}} : (tensor<?x?x8xf32>, tensor<{rows}x{columns}xf32>) -> tensor<*xf32>
+               %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
+               %z = \"onnx.Relu\"(%y) : (tensor<*xf32>) -> tensor<*xf32>
+               tfrt.return %z : tensor<*xf32>
+             }}",
+            lines.concat()
+        );
+        let model = open(&body, true);
+        assert!(model.text.contains("cpu.fused.matmul"));
+        assert!(!model.text.contains("cpu.graph.add"));
+        let (w, b) = (numbers(1, 128), numbers(2, 16));
+        for [n, m] in [[1, 1], [2, 3], [5, 40], [0, 2]] {
+            let x = numbers(4, n * m * 8);
+            let (shape, found) = model.run(&[n, m, 8], &x);
+            assert_eq!(shape, [n, m, 16]);
+            let one = |index: usize| {
+                let (row, column) = (index / 16, index % 16);
+                let weight = |k: usize| match transposed {
+                    0 => w[k * 16 + column],
+                    _ => w[column * 8 + k],
+                };
+                let sum: f32 = (0..8).map(|k| x[row * 8 + k] * weight(k)).sum();
+                (sum + b[column]).max(0.0)
+            };
+            assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
+        }
     }
 }
 

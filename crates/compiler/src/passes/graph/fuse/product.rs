@@ -33,15 +33,16 @@ fn matmul(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let (left, right) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
     matrix(module, right)?;
     let is_turned = |name| node::int(module, op, name, 0) != 0;
-    if is_turned("transpose_a") || is_turned("transpose_b") {
+    if is_turned("transpose_a") {
         return None;
     }
+    let transposed = is_turned("transpose_b");
     // A list on the left would have a dimension less in the result.
     let rank = node::shape(module, left)?.len();
     if rank < 2 || !node::is_f32(module, left) {
         return None;
     }
-    product(rewrite, op, [left, right], None, false);
+    product(rewrite, op, [left, right], None, transposed);
     Some(())
 }
 
