@@ -36,6 +36,7 @@ mod shared;
 pub mod stored;
 
 pub(crate) use shared::share;
+pub use shared::share_bytes;
 
 /// What these kernels prepare.
 pub(crate) const PREPARE: &[PrepareRow] = &[
