@@ -1,24 +1,21 @@
-//! [`RowOpHandler`]: every row of the table of operations, called by its own name or by TensorFlow's.
+//! [`RowOpHandler`]: every row of the table of operations, called by its own name, by TensorFlow's, or by that of tests.
 //!
 //! What the results will be follows by the row's rule, from types and shapes and, where inputs are there, from small
-//! lists of integers. What runs a row comes from a crate of kernels ([`OpKernel`]); pointwise functions are those of
+//! lists of integers. What runs a row comes from a crate of kernels ([`Runs`]); pointwise functions are those of
 //! [`tfrt_tensor::math::pointwise`].
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use smallvec::SmallVec;
-use tfrt_host::{AnyAsyncValue, DType, DeviceId, Error};
-use tfrt_ops::names::{self, Name, NameAttr, tf};
-use tfrt_ops::{
-    Arity, AttrSource, AttrValue as RowValue, Attrs, Dim, Fact, MOST_VALUES, OpDef, Traits, Types,
-    infer,
-};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
-use tfrt_tensor::op::{OpCall as RowCall, OpKernel};
-use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
+use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceKind, Error};
+use tfrt_ops::names::{self, Name, NameAttr, NameOperand};
+use tfrt_ops::{Arity, Attrs, Cost, Dim, Fact, Infer, OpDef, Traits, Types, infer};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::op::{OpCall as RowCall, Runs, TensorCall, made, unsupported};
+use tfrt_tensor::{DenseHostTensor, NoValue, Tensor, TensorMetadata, TensorShape};
 
-use crate::attributes::{AttrValue, OpAttrsRef};
 use crate::call::Call;
 use crate::definition::{
     AttrKind, Formats, MetadataCall, OpDefinition, Output, Outputs, ResultMetadata,
@@ -27,21 +24,68 @@ use crate::dispatch::RegisteredOp;
 use crate::handler::OpHandler;
 use crate::op::Op;
 
-/// Finds what runs a row, if anything does.
-pub type FindKernel = fn(&'static OpDef) -> Option<OpKernel>;
+mod attributes;
+mod operands;
+mod pointwise;
 
-/// Finds operations by the names of rows, `gelu`, `onnx.NonMaxSuppression`, and by those of TensorFlow that are rows,
-/// `tf.LeakyRelu`. A definition is made when it is first asked for.
+use attributes::{RowAttrs, Stated, counts_results, held_kind, kind};
+use operands::Given;
+pub(crate) use pointwise::Function;
+
+/// Finds what runs a row, if anything does.
+pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
+
+/// Finds operations by the names of rows, `gelu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
+/// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
+/// is first asked for, and kept.
 pub struct RowOpHandler {
     find: FindKernel,
     device: DeviceId,
+    next: Option<Arc<dyn OpHandler>>,
+    found: RwLock<HashMap<String, Arc<OpDefinition>>>,
 }
 
 impl RowOpHandler {
     /// Returns a handler whose results are on `device`, in the memory of the host.
-    pub fn new(find: FindKernel, device: DeviceId) -> RowOpHandler {
-        RowOpHandler { find, device }
+    pub fn new(
+        find: FindKernel,
+        device: DeviceId,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> RowOpHandler {
+        RowOpHandler {
+            find,
+            device,
+            next,
+            found: RwLock::default(),
+        }
     }
+
+    /// Returns the definition of an operation, if it is a row that something runs.
+    pub fn definition(&self, op: &str) -> Option<Arc<OpDefinition>> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(definition) = found.get(op) {
+            return Some(definition.clone());
+        }
+        drop(found);
+        let definition = Arc::new(Row::of(op)?.definition(self.find)?);
+        let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+        found.insert(op.to_owned(), definition.clone());
+        Some(definition)
+    }
+}
+
+/// Returns all names of operations that are rows, whether something runs them or not.
+pub fn names() -> impl Iterator<Item = String> {
+    let of = |dialect: &'static str, names: &'static [Name]| {
+        names
+            .iter()
+            .map(move |name| format!("{dialect}.{}", name.name))
+    };
+    let own = tfrt_ops::all().map(|row| row.name);
+    let own = own.filter(|name| Row::of(name).is_some_and(|row| row.name.is_none()));
+    of("tf", names::tf::NAMES)
+        .chain(of("tfrt_test", names::test::NAMES))
+        .chain(own.map(str::to_owned))
 }
 
 impl std::fmt::Debug for RowOpHandler {
@@ -54,7 +98,7 @@ impl std::fmt::Debug for RowOpHandler {
 
 impl OpHandler for RowOpHandler {
     fn name(&self) -> &str {
-        "rows"
+        DeviceKind::CPU.name()
     }
 
     fn device(&self) -> DeviceId {
@@ -62,13 +106,13 @@ impl OpHandler for RowOpHandler {
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
-        let definition = Row::of(op).and_then(|row| row.definition(self.find));
-        match definition {
-            Some(definition) => Ok(Arc::new(RegisteredOp {
-                definition: Arc::new(definition),
+        match (self.definition(op), &self.next) {
+            (Some(definition), _) => Ok(Arc::new(RegisteredOp {
+                definition,
                 device: self.device,
             })),
-            None => {
+            (None, Some(next)) => next.find(op),
+            (None, None) => {
                 let op = op.escape_debug();
                 Err(Error::not_found(format!("op '{op}' is not supported")))
             }
@@ -79,23 +123,28 @@ impl OpHandler for RowOpHandler {
 /// A row under a name.
 #[derive(Clone, Copy)]
 struct Row {
+    /// The dialect of the name that is called.
+    dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
 }
 
 impl Row {
     fn of(name: &str) -> Option<Row> {
-        match name.strip_prefix("tf.") {
-            Some(name) => {
-                let name = tf::name(name)?;
-                let op = tfrt_ops::find(name.row)?;
-                Some(Row {
-                    name: Some(name),
-                    op,
-                })
-            }
-            None => tfrt_ops::find(name).map(|op| Row { name: None, op }),
-        }
+        let named = match name.split_once('.') {
+            Some(("tf", name)) => names::tf::name(name),
+            Some(("tfrt_test", name)) => names::test::name(name),
+            _ => None,
+        };
+        let op = tfrt_ops::find(named.map_or(name, |name| name.row))?;
+        Some(Row {
+            dialect: match name.starts_with("tf.") {
+                true => "tf",
+                false => "tfrt_test",
+            },
+            name: named,
+            op,
+        })
     }
 
     fn names(self) -> &'static [NameAttr] {
@@ -111,94 +160,153 @@ impl Row {
             return None;
         }
         let name: Cow<'static, str> = match self.name {
-            Some(name) => format!("tf.{}", name.name).into(),
+            Some(name) => format!("{}.{}", self.dialect, name.name).into(),
             None => op.name.into(),
         };
-        let kernel = find(op);
-        let mut definition = match (
-            kernel,
-            UnaryFunction::from_name(op.name),
-            BinaryFunction::from_name(op.name),
-        ) {
-            (Some(kernel), ..) => OpDefinition::new(name, move |call| self.run(call, kernel)),
-            (None, Some(function), _) => OpDefinition::new(name, move |call| call.unary(function)),
-            (None, _, Some(function)) => {
-                OpDefinition::new(name, move |call| call.binary(function, Order::TargetFirst))
+        let (function, kernel) = (Function::of(op), find(op));
+        let definition = match (function, kernel) {
+            (Some(function), kernel) => self.pointwise(name, function, kernel),
+            (None, Some(kernel)) => {
+                let formats = match kernel {
+                    Runs::Tensors(kernel) => kernel.formats,
+                    Runs::Values(_) => Formats::STRING,
+                };
+                OpDefinition::new(name, move |call| self.run(call, kernel))
+                    .formats(formats)
+                    .metadata(move |call| self.metadata(call, kernel))
+                    .cost(move |inputs, results| self.cost(inputs, results))
             }
-            _ => return None,
+            (None, None) => return None,
         };
-        let n_operands = self
-            .names()
-            .iter()
-            .filter(|attr| matches!(attr, NameAttr::Operand(..)))
-            .count();
-        let n_required = op
-            .inputs
-            .iter()
-            .filter(|input| input.arity == Arity::One)
-            .count();
+        Some(self.described(definition))
+    }
+
+    /// Returns the definition of a function of elements. Strings are a kernel's business.
+    fn pointwise(
+        self,
+        name: Cow<'static, str>,
+        function: Function,
+        kernel: Option<Runs>,
+    ) -> OpDefinition {
+        let kernel_of_strings = kernel.filter(|_| matches!(self.op.infer, Infer::BroadcastBool));
+        let definition = OpDefinition::new(name, move |call| {
+            match (call.tensor(0)?, kernel_of_strings) {
+                (Tensor::String(_), Some(kernel)) => self.run(call, kernel),
+                _ => function.run(call),
+            }
+        });
+        let is_binary = matches!(function, Function::Binary(_));
+        let formats = Formats {
+            scalar: is_binary,
+            string: kernel_of_strings.is_some(),
+            coo: false,
+        };
+        definition
+            .formats(formats)
+            .metadata(move |call| {
+                if !call.attrs.is_empty() {
+                    self.check_attributes(call.op, call.attrs, call.inputs.len())?;
+                }
+                function.metadata(call, kernel_of_strings.is_some())
+            })
+            .cost(move |_, results| {
+                let n = results.first().and_then(|result| result.shape.n_elements());
+                n.unwrap_or(usize::MAX).saturating_mul(function.cost()) as u64
+            })
+            .short(function)
+    }
+
+    /// Says how an operation is called.
+    fn described(self, mut definition: OpDefinition) -> OpDefinition {
+        let op = self.op;
+        let is_required = |input: &&tfrt_ops::ValueDef| match input.arity {
+            Arity::One => true,
+            Arity::Rest(least) => least > 0,
+            Arity::Optional => false,
+        };
         let has_rest = op
             .inputs
             .iter()
             .any(|input| matches!(input.arity, Arity::Rest(_)));
-        let most = if has_rest {
-            usize::MAX
-        } else {
-            op.inputs.len() + n_operands
+        let n_required = op.inputs.iter().filter(is_required).count();
+        let (least, most) = match self.name.and_then(|name| name.operands) {
+            Some(operands) => {
+                let inputs = operands.iter().map(|operand| match operand {
+                    NameOperand::At(index) | NameOperand::Pairs(index) => index + 1,
+                    NameOperand::Ends(starts, sizes) => starts.max(sizes) + 1,
+                    NameOperand::Attr(..) => 0,
+                });
+                let n = inputs.max().unwrap_or(0);
+                (n, n)
+            }
+            None => {
+                let n_attrs = |is_needed: bool| {
+                    let attrs = self.names().iter();
+                    attrs
+                        .filter(|attr| match attr {
+                            NameAttr::Operand(..) => true,
+                            NameAttr::OperandOr(..) => !is_needed,
+                            _ => false,
+                        })
+                        .count()
+                };
+                let most = if has_rest {
+                    usize::MAX
+                } else {
+                    op.inputs.len() + n_attrs(false)
+                };
+                (n_required + n_attrs(true), most)
+            }
         };
         definition = definition
             .summary(op.summary)
-            .inputs_from(n_required + n_operands..=most);
-        for attr in op.attrs.iter().filter(|attr| attr.name != "n") {
-            let own = self.names().iter().find(|own| own.row() == attr.name);
-            let stated = match own {
-                None => attr.name,
-                Some(own) => match own.source() {
-                    Some(name) => name,
-                    None => continue,
-                },
-            };
-            definition = definition.attribute(stated, kind(attr.kind), "");
+            .inputs_from(least..=most)
+            .no_attributes();
+        for attr in op
+            .attrs
+            .iter()
+            .filter(|attr| attr.name != "n" || !counts_results(op))
+        {
+            for name in self.stated_names(attr.name) {
+                definition = definition.attribute(name, kind(attr.kind), "");
+            }
         }
-        // What TensorFlow's graphs carry says nothing that tensors don't.
-        if self.name.is_some() {
-            for name in [
-                "T", "N", "Tidx", "Tindices", "Tparams", "SrcT", "Tshape", "Taxis", "Tperm",
-            ] {
+        if let Some(name) = self.name {
+            for (name, _) in name.only {
+                definition = definition.attribute(name, AttrKind::Bool, "");
+            }
+            for operand in name.operands.unwrap_or_default() {
+                if let NameOperand::Attr(name, held) = operand {
+                    definition = definition.attribute(name, held_kind(*held), "");
+                }
+            }
+            if let Some((name, _)) = name.result {
                 definition = definition.attribute(name, AttrKind::Type, "");
             }
+        }
+        if self.dialect == "tf" {
+            definition = definition.unread(names::tf::UNREAD);
         }
         definition = match self.n_results() {
             Some(n) => definition.results(n),
             None => {
                 let name = self.count();
                 definition
-                    .attribute(name, AttrKind::Integer, "how many results")
+                    .attribute(name, AttrKind::Integer, "")
                     .results_by(name)
             }
         };
         if op.is(Traits::PURE) && !op.is(Traits::RANDOM) {
             definition = definition.pure();
         }
-        let formats = Formats {
-            string: true,
-            ..Formats::DENSE
-        };
-        Some(
-            definition
-                .formats(formats)
-                .metadata(move |call| self.metadata(call)),
-        )
+        definition
     }
 
     /// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
     /// network, which may leave out any, all states and the last one.
     fn n_results(self) -> Option<usize> {
         let results = self.op.results;
-        if results
-            .iter()
-            .any(|result| matches!(result.arity, Arity::Rest(_)))
-        {
+        if counts_results(self.op) {
             return None;
         }
         let required = results
@@ -218,93 +326,289 @@ impl Row {
         named.and_then(NameAttr::source).unwrap_or("n")
     }
 
+    /// Returns how many results a call with these attributes gives.
+    fn counted(self, attrs: crate::OpAttrsRef<'_>) -> Result<usize, Error> {
+        match self.n_results() {
+            Some(n) => Ok(n),
+            None => {
+                let stated = attrs.integer(self.count())?;
+                Ok(stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+            }
+        }
+    }
+
     /// Returns what the results will be, if that follows.
-    fn metadata(self, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-        let Some(n_results) = self.n_results() else {
+    fn metadata(self, call: &MetadataCall<'_>, kernel: Runs) -> Result<ResultMetadata, Error> {
+        let (op, n_inputs) = (call.op, call.inputs.len());
+        self.check_attributes(op, call.attrs, n_inputs)?;
+        let Some(lists) = self.lists(op, call.handles)? else {
             return Ok(ResultMetadata::new());
         };
-        let facts = call.inputs.iter().enumerate().map(|(index, metadata)| {
-            let tensor = call.handles.get(index).tensor().and_then(Result::ok);
-            fact(metadata, tensor)
-        });
-        let facts: Vec<Fact> = facts.collect();
-        let lists = self.operands(|index| facts.get(index)?.numbers());
-        let Some(lists) = lists else {
-            return Ok(ResultMetadata::new());
-        };
+        let mut inputs: SmallVec<[Option<Fact>; 3]> = SmallVec::new();
+        for index in 0..self.n_operands(n_inputs) {
+            inputs.push(self.fact(op, (call.handles, call.inputs), call.attrs, index)?);
+        }
+        while inputs.last().is_some_and(Option::is_none) {
+            inputs.pop();
+        }
+        self.check_operands(op, &inputs)?;
+        let dtype = inputs.first().and_then(|first| first.as_ref()?.dtype);
+        if let (Runs::Tensors(kernel), Some(dtype)) = (kernel, dtype)
+            && let Some(family) = kernel.family.filter(|family| !family.has(dtype))
+        {
+            return Err(unsupported_of(op, dtype, |dtype| family.has(dtype)));
+        }
         let source = RowAttrs {
             stated: Stated(call.attrs),
-            names: self.name,
+            row: self,
+            n_inputs,
             lists: &lists,
         };
-        let inputs: Vec<Option<Fact>> = facts
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !self.is_taken(*index))
-            .map(|(_, fact)| Some(fact))
-            .collect();
         let attrs = Attrs::new(&source, self.op.attrs);
+        let n_results = self.counted(call.attrs)?;
         let results = infer(self.op, &inputs, attrs, n_results, &mut |_, _| {
-            Default::default()
+            std::default::Default::default()
         });
-        let results = results.map_err(|error| Error::invalid_argument(error.to_string()))?;
+        let results = results.map_err(|error| self.named(op, &error))?;
         let known: Option<ResultMetadata> = results.iter().map(metadata).collect();
-        Ok(known.unwrap_or_default())
+        let mut known = known.unwrap_or_default();
+        if let Some(dtype) = self.result_type(op, call.attrs)? {
+            known.iter_mut().for_each(|result| result.dtype = dtype);
+        }
+        Ok(known)
     }
 
-    fn run(self, call: &mut Call<'_>, kernel: OpKernel) -> Result<Outputs, Error> {
-        let lists = self.operands(|index| integers(call.tensor(index).ok()?));
-        let lists = lists.ok_or_else(|| {
-            let op = call.op();
-            Error::invalid_argument(format!(
-                "{op}: expected integers where attributes are operands"
-            ))
-        })?;
-        let mut inputs = Vec::with_capacity(call.n_inputs());
-        for index in (0..call.n_inputs()).filter(|index| !self.is_taken(*index)) {
-            inputs.push(AnyAsyncValue::new::<Tensor>(call.tensor(index)?.clone()));
+    /// Says what a rule says, of the operation as it is called.
+    fn named(self, op: &str, error: &tfrt_ops::InferError) -> Error {
+        let text = error.to_string();
+        let rest = text
+            .strip_prefix(self.op.name)
+            .filter(|rest| rest.starts_with([':', ' ']));
+        Error::invalid_argument(match rest {
+            Some(rest) => format!("{op}{rest}"),
+            None => text,
+        })
+    }
+
+    /// Says what a kernel says by the name that ONNX has for the row, of the operation as it is called.
+    #[cold]
+    fn renamed(self, op: &str, error: Error) -> Error {
+        let is_own = |name: &str| {
+            let own = names::onnx::name(name).map(|own| own.row == self.op.name);
+            own.unwrap_or_else(|| self.op.name.strip_prefix("onnx.") == Some(name))
+        };
+        match error.message().split_once(": ") {
+            Some((name, rest)) if is_own(name) => {
+                let renamed = Error::new(error.code(), format!("{op}: {rest}"));
+                error
+                    .notes()
+                    .iter()
+                    .fold(renamed, |renamed, note| renamed.with_note(note))
+            }
+            _ => error,
         }
-        let n_results = match self.n_results() {
-            Some(n) => n,
-            None => {
-                let stated = call.attrs().integer(self.count())?;
-                stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+    }
+
+    /// Tells whether operands that share a type have one, and whether those of a name have its numbers of dimensions.
+    fn check_operands(self, op: &str, inputs: &[Option<Fact>]) -> Result<(), Error> {
+        let mut shared: SmallVec<[(&str, usize, DType); 3]> = SmallVec::new();
+        // Of ONNX some take what follows in several types.
+        let rest = self
+            .op
+            .inputs
+            .last()
+            .filter(|last| matches!(last.arity, Arity::Rest(_)) && self.op.dialect() != "onnx");
+        for (index, fact) in inputs.iter().enumerate() {
+            let Some(def) = self.op.inputs.get(index).or(rest) else {
+                continue;
+            };
+            let Some((fact, dtype)) = fact.as_ref().and_then(|fact| Some((fact, fact.dtype?)))
+            else {
+                continue;
+            };
+            let rank = self.name.and_then(|name| {
+                let mut ranks = name.ranks.iter();
+                ranks.find(|(own, _)| *own == index).map(|(_, rank)| *rank)
+            });
+            if let (Some(wanted), Some(found)) = (rank, fact.rank())
+                && wanted != found
+            {
+                let name = def.name;
+                return Err(Error::invalid_argument(format!(
+                    "{op}: operand {index} ({name}): expected {wanted} dimensions, found {found}"
+                )));
+            }
+            match def.types {
+                Types::Var(name) => {
+                    let other = shared.iter().find(|(own, ..)| *own == name);
+                    match other {
+                        Some((_, first, other)) if *other != dtype => {
+                            let [x, y] = [*first, index].map(|index| described(&inputs[index]));
+                            return Err(Error::invalid_argument(format!(
+                                "{op}: incompatible dtypes: {x} and {y}"
+                            )));
+                        }
+                        Some(_) => (),
+                        None => shared.push((name, index, dtype)),
+                    }
+                }
+                Types::Set(types) if is_integers(types) && !is_integers(&[dtype]) => {
+                    let name = def.name;
+                    return Err(Error::invalid_argument(format!(
+                        "{op}: operand {index} ({name}): expected integers of 32 or 64 bits, found {dtype}"
+                    )));
+                }
+                // Of integers both widths are taken where one is named.
+                Types::Set(types) if !is_integers(types) && !types.contains(&dtype) => {
+                    return Err(unsupported_of(op, dtype, |dtype| types.contains(&dtype)));
+                }
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the type to which results are cast, if the name says so.
+    fn result_type(self, op: &str, attrs: crate::OpAttrsRef<'_>) -> Result<Option<DType>, Error> {
+        let Some((name, default)) = self.name.and_then(|name| name.result) else {
+            return Ok(None);
+        };
+        match attrs.dtype(name)?.unwrap_or(default) {
+            dtype @ (DType::I32 | DType::I64) => Ok(Some(dtype)),
+            dtype => Err(Error::invalid_argument(format!(
+                "{op}: attribute '{name}': expected i32 or i64, found {dtype}"
+            ))),
+        }
+    }
+
+    /// Returns about how many additions a call takes.
+    fn cost(self, inputs: &[&TensorMetadata], results: &[TensorMetadata]) -> u64 {
+        let size =
+            |metadata: &TensorMetadata| metadata.shape.n_elements().unwrap_or(usize::MAX) as u64;
+        let each = match self.op.cost {
+            _ if self.op.is(Traits::VIEW) => return 1,
+            Cost::PerElement(0) => return 1,
+            Cost::PerElement(each) => u64::from(each),
+            Cost::Fn(cost) => {
+                let fact = |metadata: &TensorMetadata| {
+                    let extents = metadata.shape.extents().map(Dim::from);
+                    Fact::new(Some(metadata.dtype), Some(extents.collect()))
+                };
+                let inputs: SmallVec<[Option<Fact>; 3]> =
+                    inputs.iter().map(|metadata| Some(fact(metadata))).collect();
+                let results: SmallVec<[Fact; 2]> = results.iter().map(fact).collect();
+                // Eight products and sums are one instruction.
+                return cost(&inputs, &results).map_or(u64::MAX, |cost| cost / 8);
             }
         };
+        let inputs = inputs.iter().map(|metadata| size(metadata));
+        let all = inputs.chain(results.iter().map(size));
+        all.fold(0, u64::saturating_add).saturating_mul(each)
+    }
+
+    fn run(self, call: &mut Call<'_>, kernel: Runs) -> Result<Outputs, Error> {
+        let (op, attrs, n_inputs) = (call.op, call.attrs, call.inputs.len());
+        let execution = call.execution;
+        let lists = self.lists(op, &call.inputs)?.ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "{op}: expected few integers where attributes are operands"
+            ))
+        })?;
+        let n_operands = self.n_operands(n_inputs);
+        let mut all_made = SmallVec::new();
+        if self.name.is_some_and(|name| name.operands.is_some()) {
+            let allocator = execution.host().allocator();
+            for index in 0..n_operands {
+                all_made.push(self.made(op, &call.inputs, attrs, allocator, index)?);
+            }
+        }
+        let n_results = self.counted(attrs)?;
         let source = RowAttrs {
-            stated: Stated(call.attrs()),
-            names: self.name,
+            stated: Stated(attrs),
+            row: self,
+            n_inputs,
             lists: &lists,
         };
-        let results = (kernel.run)(&RowCall {
-            op: self.op,
-            attrs: Attrs::new(&source, self.op.attrs),
-            inputs: &inputs,
-            n_results,
-            execution: call.execution(),
-        })?;
-        results.into_iter().map(output).collect()
+        let row_attrs = Attrs::new(&source, self.op.attrs);
+        let mut given = Given {
+            row: self,
+            inputs: &mut call.inputs,
+            made: all_made,
+        };
+        let outputs = match kernel {
+            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
+                op: self.op,
+                name: op,
+                attrs: row_attrs,
+                operands: &mut given,
+                results: call.metadata,
+                n_results,
+                execution,
+            })?,
+            Runs::Values(kernel) => {
+                use tfrt_tensor::op::Operands;
+                let inputs = (0..n_operands).map(|index| match given.get(index) {
+                    Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
+                    None => AnyAsyncValue::new(NoValue),
+                });
+                let inputs: Vec<AnyAsyncValue> = inputs.collect();
+                let results = (kernel.run)(&RowCall {
+                    op: self.op,
+                    attrs: row_attrs,
+                    inputs: &inputs,
+                    n_results,
+                    execution,
+                });
+                let results = results.map_err(|error| self.renamed(op, error))?;
+                results.into_iter().map(output).collect::<Result<_, _>>()?
+            }
+        };
+        match self.result_type(op, attrs)? {
+            Some(dtype) => outputs
+                .into_iter()
+                .map(|output| cast(call, output, dtype))
+                .collect(),
+            None => Ok(outputs),
+        }
     }
+}
 
-    /// Returns whether an operand is an attribute of the row.
-    fn is_taken(self, index: usize) -> bool {
-        self.names()
-            .iter()
-            .any(|attr| matches!(attr, NameAttr::Operand(_, own) if *own == index))
-    }
-
-    /// Returns the integers of operands that are attributes of the row, if all are there.
-    fn operands(
-        self,
-        of: impl Fn(usize) -> Option<Vec<i64>>,
-    ) -> Option<Vec<(&'static str, Vec<i64>)>> {
-        let operands = self.names().iter().filter_map(|attr| match attr {
-            NameAttr::Operand(name, index) => Some((*name, *index)),
-            _ => None,
-        });
-        operands
-            .map(|(name, index)| Some((name, of(index)?)))
-            .collect()
+/// Returns a result as one of another type.
+fn cast(call: &Call<'_>, output: Output, dtype: DType) -> Result<Output, Error> {
+    let execution = call.execution.clone();
+    let op = call.op.to_owned();
+    let cast = move |tensor: &Tensor| {
+        let x = tensor.as_dense()?;
+        // Of few, extents mostly, none may be lost.
+        let lost = operands::integers(tensor).filter(|_| dtype == DType::I32);
+        let lost = lost.and_then(|list| list.into_iter().find(|one| i32::try_from(*one).is_err()));
+        if let Some(lost) = lost {
+            let message = format!("{op}: {lost} exceeds the largest integer of i32");
+            return Err(Error::invalid_argument(message));
+        }
+        let metadata = TensorMetadata::new(dtype, x.shape().clone());
+        let out = DenseHostTensor::unspecified(execution.host().allocator(), metadata)?;
+        let chain = cast_into(&execution, Casting::default(), x, &out)?;
+        Ok::<_, Error>((out, chain))
+    };
+    match output {
+        Output::Ready(tensor) if tensor.metadata().dtype == dtype => Ok(Output::Ready(tensor)),
+        Output::Ready(tensor) => {
+            let (out, chain) = cast(&tensor)?;
+            made(out, chain)
+        }
+        Output::Later(later) => {
+            let result = later.clone();
+            Ok(Output::Later(later.and_then_value(move |tensor| {
+                if tensor.metadata().dtype == dtype {
+                    return result;
+                }
+                match cast(tensor) {
+                    Ok((out, chain)) => chain.map(move |_| out.into()),
+                    Err(error) => tfrt_host::AsyncValue::from_error(error),
+                }
+            })))
+        }
     }
 }
 
@@ -319,54 +623,28 @@ fn output(value: AnyAsyncValue) -> Result<Output, Error> {
     })
 }
 
-fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
-    use tfrt_ops::AttrKind as Row;
-    match kind {
-        Row::Int => AttrKind::Integer,
-        Row::Float => AttrKind::Float,
-        Row::Text | Row::Region => AttrKind::Text,
-        Row::Ints => AttrKind::Integers,
-        Row::Floats => AttrKind::Numbers,
-        Row::Texts => AttrKind::Texts,
-        Row::Type => AttrKind::Type,
-        Row::Tensor => AttrKind::Dense,
-    }
+/// Says that an operation does not calculate with elements of a type, and with which it does.
+#[cold]
+fn unsupported_of(op: &str, dtype: DType, takes: impl Fn(DType) -> bool) -> Error {
+    let all = DType::ALL.into_iter().filter(|dtype| takes(*dtype));
+    let all: Vec<String> = all.map(|dtype| dtype.to_string()).collect();
+    unsupported(op, dtype).with_note(format!("it takes {}", all.join(", ")))
 }
 
-/// Returns what is known of an input.
-fn fact(metadata: &TensorMetadata, tensor: Option<&Tensor>) -> Fact {
-    let dims = metadata
-        .shape
-        .to_dims()
-        .into_iter()
-        .map(Dim::from)
-        .collect();
-    let values = tensor.and_then(integers);
-    let values = values.map(|values| values.into_iter().map(Dim::Known).collect());
-    Fact {
-        values,
-        ..Fact::new(Some(metadata.dtype), Some(dims))
-    }
+fn is_integers(types: &[DType]) -> bool {
+    types
+        .iter()
+        .all(|dtype| matches!(dtype, DType::I32 | DType::I64))
 }
 
-/// Returns the elements of a small tensor of integers.
-fn integers(tensor: &Tensor) -> Option<Vec<i64>> {
-    let dense: &DenseHostTensor = tensor.as_dense().ok()?;
-    if dense.n_elements() > MOST_VALUES {
-        return None;
-    }
-    let reading = dense.read().ok()?;
-    match dense.dtype() {
-        DType::I64 => Some(reading.elements::<i64>().ok()?.to_vec()),
-        DType::I32 => Some(
-            reading
-                .elements::<i32>()
-                .ok()?
-                .iter()
-                .map(|one| i64::from(*one))
-                .collect(),
-        ),
-        _ => None,
+/// Returns type and extents as text.
+fn described(fact: &Option<Fact>) -> String {
+    match fact.as_ref().and_then(metadata) {
+        Some(metadata) => metadata.to_string(),
+        None => fact
+            .as_ref()
+            .and_then(|fact| fact.dtype)
+            .map_or_else(|| "nothing".to_owned(), |dtype| dtype.to_string()),
     }
 }
 
@@ -382,70 +660,4 @@ fn metadata(fact: &Fact) -> Option<TensorMetadata> {
         fact.dtype?,
         TensorShape::new(&extents).ok()?,
     ))
-}
-
-/// The attributes of a call, as those of a row.
-struct RowAttrs<'a> {
-    stated: Stated<'a>,
-    names: Option<&'static Name>,
-    /// What operands say.
-    lists: &'a [(&'static str, Vec<i64>)],
-}
-
-impl AttrSource for RowAttrs<'_> {
-    fn get(&self, name: &str) -> Option<RowValue<'_>> {
-        if let Some((_, list)) = self.lists.iter().find(|(own, _)| *own == name) {
-            // One integer may be a list of one, or a number.
-            let is_list = matches!(name, "perm" | "axes");
-            return Some(match list[..] {
-                [one] if !is_list => RowValue::Int(one),
-                _ => RowValue::Ints(Cow::Borrowed(list)),
-            });
-        }
-        let names = self.names.map_or(&[][..], |name| name.attrs);
-        names::value(names, name, &self.stated, |_| None)
-    }
-}
-
-/// The attributes that a call states.
-struct Stated<'a>(OpAttrsRef<'a>);
-
-impl AttrSource for Stated<'_> {
-    fn get(&self, name: &str) -> Option<RowValue<'_>> {
-        Some(match self.0.value(name)? {
-            AttrValue::Scalar(numbers) => {
-                if let Some(list) = numbers.integers() {
-                    RowValue::Int(*list.first()?)
-                } else if let Some([truth]) = numbers.as_slice::<tfrt_tensor::Bool>() {
-                    RowValue::Int(i64::from(bool::from(*truth)))
-                } else {
-                    RowValue::Float(*floats(numbers)?.first()?)
-                }
-            }
-            AttrValue::List(numbers) => match numbers.integers() {
-                Some(list) => RowValue::Ints(Cow::Owned(list.to_vec())),
-                None => RowValue::Floats(Cow::Owned(floats(numbers)?)),
-            },
-            AttrValue::DType(dtype) => RowValue::Type(*dtype),
-            AttrValue::Text(text) | AttrValue::Function(text) => {
-                RowValue::Bytes(text.as_str().as_bytes())
-            }
-            AttrValue::Aggregate(list) if list.is_empty() => RowValue::Ints(Cow::Borrowed(&[])),
-            AttrValue::Aggregate(list) => {
-                let texts = list.iter().map(|value| match value {
-                    AttrValue::Text(text) => Some(text.as_str().as_bytes()),
-                    _ => None,
-                });
-                RowValue::Strings(texts.collect::<Option<_>>()?)
-            }
-            AttrValue::Shape(_) | AttrValue::Dense(_) => RowValue::Other,
-        })
-    }
-}
-
-fn floats(numbers: &crate::attributes::Numbers) -> Option<Vec<f64>> {
-    if let Some(list) = numbers.as_slice::<f32>() {
-        return Some(list.iter().map(|one| f64::from(*one)).collect());
-    }
-    numbers.as_slice::<f64>().map(<[f64]>::to_vec)
 }

@@ -23,6 +23,13 @@ mod shapes;
 #[path = "ops/windows.rs"]
 mod windows;
 
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
+
 /// Whoever calls operations.
 struct Caller {
     runtime: CoreRuntime,
@@ -36,7 +43,7 @@ impl Caller {
 
     fn on(host: HostContextBuilder) -> Caller {
         let host = host.build();
-        let runtime = CoreRuntime::new(&host);
+        let runtime = runtime_of(&host);
         let context = runtime.context();
         Caller { runtime, context }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading, Writing};
 use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::MAX_PRINTED;
@@ -91,33 +91,6 @@ impl DenseHostTensor {
         let buffer = HostBuffer::unspecified(allocator, len_bytes, BUFFER_ALIGNMENT)
             .ok_or_else(|| no_memory(&metadata))?;
         Ok(DenseHostTensor { metadata, buffer })
-    }
-
-    /// Memory for as many `U`s as this tensor has `T`s, to be [made](Self::like) a tensor of its shape.
-    ///
-    /// # Errors
-    ///
-    /// `ResourceExhausted` if there is none, `InvalidArgument` if the elements are no `T`s.
-    #[inline(always)]
-    pub(crate) fn uninit_like<T: Element, U: Element>(
-        &self,
-        allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<UninitBuffer, Error> {
-        self.metadata.expect_dtype(T::DTYPE)?;
-        let n = self.buffer.len_bytes() / size_of::<T>();
-        n.checked_mul(size_of::<U>())
-            .and_then(|len_bytes| UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT))
-            .ok_or_else(|| no_memory(&TensorMetadata::new(U::DTYPE, self.shape().clone())))
-    }
-
-    /// A tensor of this one's shape, of as many `U`s.
-    #[inline(always)]
-    pub(crate) fn like<U: Element>(&self, buffer: HostBuffer) -> Self {
-        debug_assert_eq!(buffer.len_bytes() / size_of::<U>(), self.n_elements());
-        DenseHostTensor {
-            metadata: TensorMetadata::new(U::DTYPE, self.shape().clone()),
-            buffer,
-        }
     }
 
     /// Returns a tensor of these elements.

@@ -2,11 +2,18 @@
 //!
 //! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly.
 
+mod tensors;
+
 use std::fmt;
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DeviceKind, Error, ExecutionContext};
 use tfrt_ops::{Attrs, OpDef};
+
+pub use tensors::{
+    Formats, Operands, Output, Outputs, TensorCall, TensorKernel, TensorRunFn, binary_of, made,
+    unary_of, unsupported,
+};
 
 /// One run of an operation.
 #[derive(Clone, Copy)]
@@ -62,4 +69,13 @@ impl fmt::Debug for OpKernel {
             .field("device", &self.device)
             .finish_non_exhaustive()
     }
+}
+
+/// What runs a row on the processor.
+#[derive(Clone, Copy, Debug)]
+pub enum Runs {
+    /// On tensors, some of whose memory it may take.
+    Tensors(TensorKernel),
+    /// On values of any kind.
+    Values(OpKernel),
 }

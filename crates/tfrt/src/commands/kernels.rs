@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use serde::Serialize;
+use tfrt::corert::RowOpHandler;
+use tfrt::host::DeviceId;
 use tfrt::ir::dialect::{self, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
@@ -62,8 +64,8 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
 fn describe_operation(name: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     let Some(entry) = dialect::describe(name) else {
-        let operations = tfrt::corert::ops::registry();
-        let Some(operation) = operations.get(name) else {
+        let rows = RowOpHandler::new(tfrt::kernels::rows::find, DeviceId::HOST, None);
+        let Some(operation) = rows.definition(name) else {
             return Ok(false);
         };
         let description = operation.description();

@@ -180,6 +180,8 @@ unary! {
         Softplus "softplus": Floating, floats, 24, |x| x.map(Float::softplus, Float::softplus);
         /// The error function
         Erf "erf": Floating, floats, 32, |x| x.map(Float::erf, Float::erf);
+        /// 1 - the error function, exact where that is almost 1
+        Erfc "erfc": Floating, library_floats, 64, |x| x.map(libm::erfcf, libm::erfc);
         /// x/2 (1 + erf(x / √2))
         Gelu "gelu": Floating, floats, 32, |x| x.map(
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
