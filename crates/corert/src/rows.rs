@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceKind, Error};
 use tfrt_ops::names::{self, Name, NameAttr, NameOperand};
-use tfrt_ops::{Arity, Attrs, Cost, Dim, Fact, Infer, OpDef, Traits, Types, infer};
+use tfrt_ops::{Arity, AttrSource, Attrs, Cost, Dim, Fact, Infer, OpDef, Traits, Types, infer};
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::op::{OpCall as RowCall, Runs, TensorCall, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, NoValue, Tensor, TensorMetadata, TensorShape};
@@ -31,6 +31,9 @@ mod pointwise;
 use attributes::{RowAttrs, Stated, counts_results, held_kind, kind};
 use operands::Given;
 pub(crate) use pointwise::Function;
+
+/// The product of two tensors of fewer elements takes no long time.
+const SMALL: u64 = 1 << 9;
 
 /// Finds what runs a row, if anything does.
 pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
@@ -127,6 +130,10 @@ struct Row {
     dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
+    /// Whether some attribute must be stated.
+    asks: bool,
+    /// How many results a call gives, if that is always the same.
+    n_results: Option<usize>,
 }
 
 impl Row {
@@ -144,6 +151,8 @@ impl Row {
             },
             name: named,
             op,
+            asks: asks(named, op),
+            n_results: n_results(op),
         })
     }
 
@@ -171,9 +180,10 @@ impl Row {
                     Runs::Tensors(kernel) => kernel.formats,
                     Runs::Values(_) => Formats::STRING,
                 };
+                let last = LastResults::default();
                 OpDefinition::new(name, move |call| self.run(call, kernel))
                     .formats(formats)
-                    .metadata(move |call| self.metadata(call, kernel))
+                    .metadata(move |call| last.of(call, || self.metadata(call, kernel)))
                     .cost(move |inputs, results| self.cost(inputs, results))
             }
             (None, None) => return None,
@@ -287,7 +297,7 @@ impl Row {
         if self.dialect == "tf" {
             definition = definition.unread(names::tf::UNREAD);
         }
-        definition = match self.n_results() {
+        definition = match self.n_results {
             Some(n) => definition.results(n),
             None => {
                 let name = self.count();
@@ -302,24 +312,6 @@ impl Row {
         definition
     }
 
-    /// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
-    /// network, which may leave out any, all states and the last one.
-    fn n_results(self) -> Option<usize> {
-        let results = self.op.results;
-        if counts_results(self.op) {
-            return None;
-        }
-        let required = results
-            .iter()
-            .filter(|result| result.arity == Arity::One)
-            .count();
-        Some(if required == 0 {
-            results.len().min(2)
-        } else {
-            required
-        })
-    }
-
     /// Returns the attribute that says how many results a call gives.
     fn count(self) -> &'static str {
         let named = self.names().iter().find(|attr| attr.row() == "n");
@@ -328,7 +320,7 @@ impl Row {
 
     /// Returns how many results a call with these attributes gives.
     fn counted(self, attrs: crate::OpAttrsRef<'_>) -> Result<usize, Error> {
-        match self.n_results() {
+        match self.n_results {
             Some(n) => Ok(n),
             None => {
                 let stated = attrs.integer(self.count())?;
@@ -340,7 +332,9 @@ impl Row {
     /// Returns what the results will be, if that follows.
     fn metadata(self, call: &MetadataCall<'_>, kernel: Runs) -> Result<ResultMetadata, Error> {
         let (op, n_inputs) = (call.op, call.inputs.len());
-        self.check_attributes(op, call.attrs, n_inputs)?;
+        if !call.attrs.is_empty() || self.asks {
+            self.check_attributes(op, call.attrs, n_inputs)?;
+        }
         let Some(lists) = self.lists(op, call.handles)? else {
             return Ok(ResultMetadata::new());
         };
@@ -490,6 +484,12 @@ impl Row {
             Cost::PerElement(0) => return 1,
             Cost::PerElement(each) => u64::from(each),
             Cost::Fn(cost) => {
+                // Products and their like take no more than all pairs of elements.
+                let largest = inputs.iter().map(|metadata| size(metadata));
+                let largest = largest.chain(results.iter().map(size)).max().unwrap_or(0);
+                if largest < SMALL {
+                    return largest;
+                }
                 let fact = |metadata: &TensorMetadata| {
                     let extents = metadata.shape.extents().map(Dim::from);
                     Fact::new(Some(metadata.dtype), Some(extents.collect()))
@@ -529,7 +529,9 @@ impl Row {
             n_inputs,
             lists: &lists,
         };
-        let row_attrs = Attrs::new(&source, self.op.attrs);
+        let is_plain = attrs.is_empty() && self.names().is_empty();
+        let source: &dyn AttrSource = if is_plain { &() } else { &source };
+        let row_attrs = Attrs::new(source, self.op.attrs);
         let mut given = Given {
             row: self,
             inputs: &mut call.inputs,
@@ -570,6 +572,74 @@ impl Row {
                 .collect(),
             None => Ok(outputs),
         }
+    }
+}
+
+/// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
+/// network, which may leave out any, all states and the last one.
+fn n_results(op: &OpDef) -> Option<usize> {
+    if counts_results(op) {
+        return None;
+    }
+    let required = op
+        .results
+        .iter()
+        .filter(|result| result.arity == Arity::One)
+        .count();
+    Some(if required == 0 {
+        op.results.len().min(2)
+    } else {
+        required
+    })
+}
+
+/// Returns whether some attribute must be stated, or else an operand be there that says it.
+fn asks(name: Option<&Name>, op: &OpDef) -> bool {
+    let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::Default::Required;
+    let is_operand = |name: &Name| {
+        let mut attrs = name.attrs.iter();
+        let operands = name.operands.unwrap_or_default();
+        attrs.any(|attr| matches!(attr, NameAttr::OperandOr(..)))
+            || operands
+                .iter()
+                .any(|operand| matches!(operand, NameOperand::Attr(..)))
+    };
+    op.attrs.iter().any(is_required) || name.is_some_and(is_operand)
+}
+
+/// What the results of the last call without attributes were: most calls are of the same types and shapes again.
+#[derive(Default)]
+struct LastResults(Mutex<Option<(SmallVec<[TensorMetadata; 2]>, ResultMetadata)>>);
+
+impl LastResults {
+    /// Returns what they are, or finds it. Integers, which may say what the results are, are looked at each time.
+    fn of(
+        &self,
+        call: &MetadataCall<'_>,
+        find: impl FnOnce() -> Result<ResultMetadata, Error>,
+    ) -> Result<ResultMetadata, Error> {
+        let is_kept =
+            call.attrs.is_empty() && call.inputs.iter().all(|input| !is_integers(&[input.dtype]));
+        if !is_kept {
+            return find();
+        }
+        // Who finds it taken does not wait.
+        let Ok(mut last) = self.0.try_lock() else {
+            return find();
+        };
+        if let Some((inputs, results)) = &*last
+            && inputs.len() == call.inputs.len()
+            && inputs
+                .iter()
+                .zip(call.inputs)
+                .all(|(own, other)| own == *other)
+        {
+            return Ok(results.clone());
+        }
+        let results = find()?;
+        let inputs = call.inputs.iter().map(|input| TensorMetadata::clone(input));
+        *last = Some((inputs.collect(), results.clone()));
+        Ok(results)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading, Writing};
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};
 use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::MAX_PRINTED;
@@ -91,6 +91,28 @@ impl DenseHostTensor {
         let buffer = HostBuffer::unspecified(allocator, len_bytes, BUFFER_ALIGNMENT)
             .ok_or_else(|| no_memory(&metadata))?;
         Ok(DenseHostTensor { metadata, buffer })
+    }
+
+    /// Returns a tensor of this one's shape, of zeros of another type, which take so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory for it.
+    #[inline]
+    pub(crate) fn cleared_like(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        dtype: DType,
+        len_bytes: usize,
+    ) -> Result<Self, Error> {
+        let metadata = TensorMetadata::new(dtype, self.shape().clone());
+        match UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT) {
+            Some(buffer) => Ok(DenseHostTensor {
+                metadata,
+                buffer: buffer.fill(0),
+            }),
+            None => Err(no_memory(&metadata)),
+        }
     }
 
     /// Returns a tensor of these elements.

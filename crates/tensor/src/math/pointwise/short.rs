@@ -11,10 +11,12 @@ use tfrt_host::{Error, HostAllocator};
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::table::{BinaryLoop, repeat};
 use crate::math::pointwise::Order;
-use crate::{DType, DenseHostTensor, TensorMetadata, to_bytes_mut};
+use crate::{DType, DenseHostTensor, to_bytes_mut};
 
 /// Tensors of more bytes are worth cutting.
 const SHORT: usize = 1 << 14;
+/// Tensors of so few bytes are no work for vectors.
+const FEW: usize = 64;
 /// Words of what is kept on the stack.
 const BLOCK: usize = 64;
 
@@ -50,13 +52,19 @@ fn is_short(x: &DenseHostTensor) -> bool {
     x.buffer().len_bytes() <= SHORT
 }
 
+/// A tensor of the shape of another, whose elements are to be written.
+#[inline]
 fn like(
     allocator: &Arc<dyn HostAllocator>,
     x: &DenseHostTensor,
     is_predicate: bool,
 ) -> Result<DenseHostTensor, Error> {
-    let dtype = if is_predicate { DType::I1 } else { x.dtype() };
-    DenseHostTensor::unspecified(allocator, TensorMetadata::new(dtype, x.shape().clone()))
+    let size = x.dtype().size_bytes().unwrap_or(1);
+    let (dtype, len_bytes) = match is_predicate {
+        true => (DType::I1, x.buffer().len_bytes() / size),
+        false => (x.dtype(), x.buffer().len_bytes()),
+    };
+    x.cleared_like(allocator, dtype, len_bytes)
 }
 
 impl UnaryFunction {
@@ -71,7 +79,12 @@ impl UnaryFunction {
         allocator: &Arc<dyn HostAllocator>,
         x: &DenseHostTensor,
     ) -> Result<Option<DenseHostTensor>, Error> {
-        let Some(run) = self.find(x.dtype()).filter(|_| is_short(x)) else {
+        let run = match x.buffer().len_bytes() {
+            ..=FEW => self.find_for_few(x.dtype()),
+            ..=SHORT => self.find(x.dtype()),
+            _ => None,
+        };
+        let Some(run) = run else {
             return Ok(None);
         };
         let mut out = like(allocator, x, self.is_predicate())?;
@@ -204,7 +217,11 @@ impl BinaryFunction {
         if x.dtype() != y.dtype() || !is_short(x) || !is_short(y) {
             return None;
         }
-        Some((self.find(x.dtype())?, Walk::of(x, y)?))
+        let run = match x.buffer().len_bytes().max(y.buffer().len_bytes()) {
+            ..=FEW => self.find_for_few(x.dtype()),
+            _ => self.find(x.dtype()),
+        };
+        Some((run?, Walk::of(x, y)?))
     }
 }
 
