@@ -637,7 +637,7 @@ impl LastResults {
             return Ok(results.clone());
         }
         let results = find()?;
-        let inputs = call.inputs.iter().map(|input| TensorMetadata::clone(input));
+        let inputs = call.inputs.iter().copied().cloned();
         *last = Some((inputs.collect(), results.clone()));
         Ok(results)
     }

@@ -10,6 +10,8 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 
 #[path = "ops/movement.rs"]
 mod movement;
+#[path = "ops/names.rs"]
+mod names;
 #[path = "ops/pool.rs"]
 mod pool;
 #[path = "ops/range.rs"]

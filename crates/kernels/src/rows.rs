@@ -12,14 +12,18 @@ use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
 
 mod images;
 mod product;
+mod strings;
 mod tensors;
 mod test;
 mod training;
+
+use tensors::integers;
 
 /// All families, each the list of its kernels.
 const KERNELS: &[&[TensorKernel]] = &[
     images::KERNELS,
     product::KERNELS,
+    strings::KERNELS,
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,

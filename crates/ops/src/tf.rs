@@ -14,6 +14,7 @@ pub mod images;
 const X: ValueDef = ValueDef::var("x", "T");
 const Y: ValueDef = ValueDef::var("y", "T");
 const INDEX: &[DType] = &[DType::I32, DType::I64];
+const STRINGS: &[DType] = &[DType::String];
 
 pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("tf.BiasAdd", "A tensor, to whose channels, the last dimension, a vector is added.")
@@ -27,6 +28,11 @@ pub(crate) const OPS: &[OpDef] = &[
         .attrs(&[AttrDef::new("dtype", AttrKind::Type)])
         .traits(Traits::VIEW)
         .infer(Infer::By(constant)),
+    OpDef::new("tf.DenseBincount", "How often each number below `size` is among the integers, of each row; with weights the sum of those.")
+        .inputs(&[ValueDef::set("x", INDEX), ValueDef::set("size", INDEX), ValueDef::var("weights", "T")])
+        .results(&[Y.by_values()])
+        .attrs(&[AttrDef::int("binary_output", 0)])
+        .infer(Infer::By(bincount)),
     OpDef::new("tf.Fill", "A tensor of given extents whose elements are all the value's only one.")
         .inputs(&[ValueDef::set("shape", INDEX), ValueDef::any("value")])
         .results(&[ValueDef::any("y").by_values()])
@@ -65,6 +71,22 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("shrink_axis_mask", 0),
         ])
         .infer(Infer::By(strided_slice)),
+    OpDef::new("tf.StaticRegexReplace", "Each string with what matches a pattern replaced: all of it, or the first match.")
+        .inputs(&[ValueDef::set("x", STRINGS)])
+        .results(&[ValueDef::set("y", STRINGS)])
+        .attrs(&[
+            AttrDef::new("pattern", AttrKind::Text).required(),
+            AttrDef::new("rewrite", AttrKind::Text).required(),
+            AttrDef::int("replace_global", 1),
+        ]),
+    OpDef::new("tf.StringLower", "Each string in lower case: its ASCII letters, or all if its `encoding` is utf-8.")
+        .inputs(&[ValueDef::set("x", STRINGS)])
+        .results(&[ValueDef::set("y", STRINGS)])
+        .attrs(&[AttrDef::text("encoding", "")]),
+    OpDef::new("tf.StringUpper", "Each string in upper case: its ASCII letters, or all if its `encoding` is utf-8.")
+        .inputs(&[ValueDef::set("x", STRINGS)])
+        .results(&[ValueDef::set("y", STRINGS)])
+        .attrs(&[AttrDef::text("encoding", "")]),
     OpDef::new("tf.Unpack", "The `n` parts of a tensor along `axis`, which goes.")
         .results(&[Y.rest(0)])
         .attrs(&[AttrDef::new("n", AttrKind::Int).required(), AttrDef::int("axis", 0)])
@@ -164,6 +186,31 @@ fn constant(call: &mut InferCall<'_>) -> Result<(), InferError> {
             Ok(())
         }
     }
+}
+
+fn bincount(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let size = call.input(1).number();
+    if let Some(size) = size.filter(|size| *size < 0) {
+        return Err(call.error(format_args!("expected a size of 0 or more, found {size}")));
+    }
+    let dims = match call.input(0).dims.as_deref() {
+        Some(dims @ ([_] | [_, _])) => {
+            let mut dims = Dims::from(dims);
+            dims.pop();
+            dims.push(size.map_or(Dim::Unknown, Dim::Known));
+            Some(dims)
+        }
+        Some(dims) => {
+            let found = dims_text(dims);
+            return Err(call.error(format_args!(
+                "expected one or two dimensions, found {found}"
+            )));
+        }
+        None => None,
+    };
+    let dtype = call.input(2).dtype;
+    call.give(0, dtype, dims);
+    Ok(())
 }
 
 fn fill(call: &mut InferCall<'_>) -> Result<(), InferError> {

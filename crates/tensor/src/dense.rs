@@ -93,25 +93,24 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Returns a tensor of this one's shape, of zeros of another type, which take so many bytes.
+    /// Returns a tensor of this one's shape, whose elements of a type take so many bytes, and are written by `write`.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for it.
-    #[inline]
-    pub(crate) fn cleared_like(
+    #[inline(always)]
+    pub(crate) fn written_like(
         &self,
         allocator: &Arc<dyn HostAllocator>,
-        dtype: DType,
-        len_bytes: usize,
+        (dtype, len_bytes): (DType, usize),
+        write: impl FnOnce(&mut [u8]),
     ) -> Result<Self, Error> {
-        let metadata = TensorMetadata::new(dtype, self.shape().clone());
         match UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT) {
             Some(buffer) => Ok(DenseHostTensor {
-                metadata,
-                buffer: buffer.fill(0),
+                metadata: TensorMetadata::new(dtype, self.shape().clone()),
+                buffer: buffer.written(write),
             }),
-            None => Err(no_memory(&metadata)),
+            None => Err(no_memory(&TensorMetadata::new(dtype, self.shape().clone()))),
         }
     }
 

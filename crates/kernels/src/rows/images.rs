@@ -12,12 +12,13 @@ use tfrt_ops::tf::images::{self, Bias, Fused, per_dimension};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::{
     Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
-    convolve_packed_into,
+    convolve_packed_into, filter_gradient_into, input_gradient_into,
 };
 use tfrt_tensor::math::normalize::{ChannelTensors, channels_in_place, channels_into};
 use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::math::pointwise::{BinaryFunction, binary_into};
 use tfrt_tensor::math::pool::{Pooling, pool_f32_into, pool_into};
+use tfrt_tensor::math::resize::{Coordinates, Interpolation, Resize, Rounding, nearest};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, TensorShape};
@@ -34,6 +35,18 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         }
     })
     .of(Family::Reals),
+    TensorKernel::new("tf.Conv2DBackpropFilter", |call| {
+        let (x, gradient, out) = (call.dense(0)?, call.dense(2)?, call.output(0)?);
+        let convolution = convolution(call, x, &out)?;
+        let chain = filter_gradient_into(call.execution, &convolution, x, gradient, &out);
+        Ok(smallvec![made(out, call.named(chain)?)?])
+    }),
+    TensorKernel::new("tf.Conv2DBackpropInput", |call| {
+        let (filter, gradient, out) = (call.dense(1)?, call.dense(2)?, call.output(0)?);
+        let convolution = convolution(call, &out, filter)?;
+        let chain = input_gradient_into(call.execution, &convolution, gradient, filter, &out);
+        Ok(smallvec![made(out, call.named(chain)?)?])
+    }),
     TensorKernel::new("tf.DepthwiseConv2dNative", |call| {
         let shape = Shape::of(call, Kind::Depthwise)?;
         match (call.dense(0)?.dtype(), shape.is_depthwise()) {
@@ -44,6 +57,29 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     .of(Family::Reals),
     TensorKernel::new("tf.FusedBatchNormV3", normalise),
     TensorKernel::new("tf.MaxPool", |call| pool(call, Pooling::Maximum)).of(Family::Reals),
+    TensorKernel::new("tf.ResizeBilinear", |call| {
+        let (x, out) = (call.dense(0)?, call.output(0)?);
+        let interpolation = Interpolation {
+            coordinates: coordinates(call),
+            ..Interpolation::LINEAR
+        };
+        let extents = [x, &out].map(|tensor| tensor.shape().to_dims());
+        let resize = call.named(Resize::new(interpolation, &extents[0], &extents[1]))?;
+        let chain = resize.run_into(call.execution, x, &out);
+        Ok(smallvec![made(out, call.named(chain)?)?])
+    }),
+    TensorKernel::new("tf.ResizeNearestNeighbor", |call| {
+        let (x, out) = (call.dense(0)?, call.output(0)?);
+        let coordinates = coordinates(call);
+        let rounding = match coordinates {
+            Coordinates::Asymmetric => Rounding::Floor,
+            _ => Rounding::HalfUp,
+        };
+        let extents = [x, &out].map(|tensor| tensor.shape().to_dims());
+        let movement = call.named(nearest(&extents[0], &extents[1], coordinates, rounding))?;
+        let chain = movement.run_into(call.execution, x, &out);
+        Ok(smallvec![made(out, call.named(chain)?)?])
+    }),
     TensorKernel::new("tf._FusedConv2D", |call| {
         expect_single(call)?;
         let shape = Shape::of(call, Kind::Plain)?;
@@ -169,6 +205,30 @@ fn windows(call: &TensorCall<'_>, extents: [usize; 2]) -> Result<[Window; 2], Er
             images::Padding::Explicit(sizes) => Padding::Explicit(sizes[at][0], sizes[at][1]),
         },
     }))
+}
+
+/// The convolution of images by a filter.
+fn convolution(
+    call: &TensorCall<'_>,
+    images: &DenseHostTensor,
+    filter: &DenseHostTensor,
+) -> Result<Convolution, Error> {
+    let ([.., channels], [height, width, own, _]) = (four(call, images)?, four(call, filter)?);
+    let mut convolution = Convolution::new(&windows(call, [height, width])?);
+    convolution.groups = match channels.checked_div(own) {
+        Some(groups @ 1..) if groups * own == channels => groups,
+        _ => 1,
+    };
+    Ok(convolution)
+}
+
+/// Where elements of images lie that are resized.
+fn coordinates(call: &TensorCall<'_>) -> Coordinates {
+    match ["align_corners", "half_pixel_centers"].map(|name| call.attrs.flag(name)) {
+        [true, _] => Coordinates::AlignCorners,
+        [_, true] => Coordinates::HalfPixel,
+        _ => Coordinates::Asymmetric,
+    }
 }
 
 fn expect_single(call: &TensorCall<'_>) -> Result<(), Error> {

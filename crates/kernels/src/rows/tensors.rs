@@ -129,7 +129,7 @@ fn moved(
 }
 
 /// The integers of an operand, in their order.
-fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[i64; 8]>, Error> {
+pub(super) fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[i64; 8]>, Error> {
     let tensor = call.dense(index)?;
     let reading = tensor.read()?;
     match tensor.dtype() {

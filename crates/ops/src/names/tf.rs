@@ -21,6 +21,7 @@ pub const UNREAD: &[&str] = &[
     "TI",
     "Taxis",
     "Tdim",
+    "Tlen",
     "Tidx",
     "Tindices",
     "Tlabels",
@@ -46,6 +47,17 @@ pub const NAMES: &[Name] = &[
     Name::new("Add", "add"),
     Name::new("AddN", "onnx.Sum"),
     Name::new("AddV2", "add"),
+    Name::new("All", "reduce").attrs(&[
+        // Of truth values.
+        Text("kind", "min"),
+        IntOr("keep", "keep_dims", 0),
+        IntWith("none_if_empty", 1, 1, "axes"),
+    ]),
+    Name::new("Any", "reduce").attrs(&[
+        Text("kind", "max"),
+        IntOr("keep", "keep_dims", 0),
+        IntWith("none_if_empty", 1, 1, "axes"),
+    ]),
     Name::new("ArgMax", "arg")
         .attrs(&[
             Text("kind", "max"),
@@ -85,6 +97,7 @@ pub const NAMES: &[Name] = &[
         .attrs(&[Renamed("to", "DstT")])
         .only(&[("Truncate", 0)]),
     Name::new("Ceil", "ceil"),
+    Name::new("ClipByValue", "onnx.Clip"),
     Name::new("Concat", "concat").attrs(&[Operand("axis", 0)]),
     Name::new("ConcatV2", "concat").attrs(&[Operand("axis", LAST)]),
     Name::new("Const", "tf.Const").operands(&[Attr("value", Held::Tensor)]),
@@ -98,6 +111,11 @@ pub const NAMES: &[Name] = &[
     Name::new("Equal", "eq").only(&[("incompatible_shape_error", 1)]),
     Name::new("Erf", "erf"),
     Name::new("Erfc", "erfc"),
+    Name::new("EuclideanNorm", "reduce").attrs(&[
+        Text("kind", "l2"),
+        IntOr("keep", "keep_dims", 0),
+        IntWith("none_if_empty", 1, 1, "axes"),
+    ]),
     Name::new("Exp", "exp"),
     Name::new("ExpandDims", "onnx.Unsqueeze"),
     Name::new("Expm1", "expm1"),
@@ -163,6 +181,10 @@ pub const NAMES: &[Name] = &[
     Name::new("Relu", "relu"),
     Name::new("Relu6", "relu6"),
     Name::new("Reshape", "reshape").attrs(&[Int("allow_zero", 1)]),
+    Name::new("ReverseSequence", "onnx.ReverseSequence").attrs(&[
+        IntOr("batch_axis", "batch_dim", 0),
+        Renamed("time_axis", "seq_dim"),
+    ]),
     Name::new("RightShift", "shift_right"),
     Name::new("Rint", "round"),
     Name::new("Round", "round"),
@@ -186,6 +208,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Square", "square"),
     Name::new("SquaredDifference", "squared_difference"),
     Name::new("Squeeze", "onnx.Squeeze").operands(&[At(0), Attr("squeeze_dims", Held::Ints)]),
+    Name::new("StaticRegexFullMatch", "onnx.RegexFullMatch"),
     Name::new("StopGradient", "identity"),
     Name::new("Sub", "sub"),
     Name::new("Sum", "reduce").attrs(&[

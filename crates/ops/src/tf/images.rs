@@ -13,6 +13,7 @@ use crate::infer::{Infer, InferCall, InferError};
 const X: ValueDef = ValueDef::var("x", "T");
 const SINGLE: &[DType] = &[DType::F32];
 const NORMALISED: &[DType] = &[DType::F32, DType::F64];
+const INDEX: &[DType] = &[DType::I32, DType::I64];
 const STRIDES: AttrDef = AttrDef::ints("strides");
 const PADDING: AttrDef = AttrDef::new("padding", AttrKind::Text).required();
 const EXPLICIT: AttrDef = AttrDef::ints("explicit_paddings");
@@ -30,6 +31,18 @@ pub(crate) const OPS: &[OpDef] = &[
         .attrs(&[STRIDES, PADDING, EXPLICIT, FORMAT, DILATIONS])
         .infer(Infer::By(convolution))
         .cost(Cost::Fn(convolution_cost)),
+    OpDef::new("tf.Conv2DBackpropFilter", "The gradient of a convolution's filter: of images, the filter's extents, and the gradient of the result.")
+        .inputs(&[ValueDef::set("x", SINGLE), ValueDef::set("filter_sizes", INDEX), ValueDef::set("gradient", SINGLE)])
+        .results(&[ValueDef::set("y", SINGLE).by_values()])
+        .attrs(&[STRIDES, PADDING, EXPLICIT, FORMAT, DILATIONS])
+        .infer(Infer::By(filter_gradient))
+        .cost(Cost::PerElement(64)),
+    OpDef::new("tf.Conv2DBackpropInput", "The gradient of a convolution's images, of these extents: of the filter and the gradient of the result. A transposed convolution.")
+        .inputs(&[ValueDef::set("input_sizes", INDEX), ValueDef::set("filter", SINGLE), ValueDef::set("gradient", SINGLE)])
+        .results(&[ValueDef::set("y", SINGLE).by_values()])
+        .attrs(&[STRIDES, PADDING, EXPLICIT, FORMAT, DILATIONS])
+        .infer(Infer::By(input_gradient))
+        .cost(Cost::PerElement(64)),
     OpDef::new("tf.DepthwiseConv2dNative", "The convolution of each channel of images `[n, h, w, c]` by its own filters, `[kh, kw, c, m]`; the result has `c * m` channels.")
         .inputs(&[X, ValueDef::var("filter", "T")])
         .attrs(&[STRIDES, PADDING, EXPLICIT, FORMAT, DILATIONS])
@@ -56,6 +69,17 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("tf.MaxPool", "The largest element of each window of images `[n, h, w, c]`.")
         .attrs(&[AttrDef::ints("ksize").required(), STRIDES, PADDING, EXPLICIT, FORMAT])
         .infer(Infer::By(pool)),
+    OpDef::new("tf.ResizeBilinear", "Images `[n, h, w, c]` of another height and width, interpolated between the nearest elements.")
+        .inputs(&[ValueDef::set("x", SINGLE), ValueDef::set("size", INDEX)])
+        .results(&[ValueDef::set("y", SINGLE).by_values()])
+        .attrs(&[AttrDef::int("align_corners", 0), AttrDef::int("half_pixel_centers", 0)])
+        .infer(Infer::By(resized))
+        .cost(Cost::PerElement(8)),
+    OpDef::new("tf.ResizeNearestNeighbor", "Images `[n, h, w, c]` of another height and width, of the nearest elements.")
+        .inputs(&[X, ValueDef::set("size", INDEX)])
+        .results(&[ValueDef::var("y", "T").by_values()])
+        .attrs(&[AttrDef::int("align_corners", 0), AttrDef::int("half_pixel_centers", 0)])
+        .infer(Infer::By(resized)),
     OpDef::new("tf._FusedConv2D", "As `tf.Conv2D`, with what follows it: BiasAdd or FusedBatchNorm, then Add, then Relu or Relu6, as far as there are such. A bias, or scale, offset, mean and variance of a normalisation, then a summand of the result's shape, are operands behind the filter.")
         .inputs(&[ValueDef::set("x", SINGLE), ValueDef::set("filter", SINGLE), ValueDef::set("args", SINGLE).rest(0)])
         .results(&[ValueDef::set("y", SINGLE)])
@@ -468,6 +492,68 @@ fn convolution_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
     let filters = result.dims.as_ref()?.last()?.value()?.max(1);
     let own = filter.n_elements().value()? / filters;
     u64::try_from(result.n_elements().value()?.checked_mul(own)?).ok()
+}
+
+/// Returns the four extents that an operand states.
+fn stated(call: &InferCall<'_>, index: usize) -> Result<Option<Dims>, InferError> {
+    let dims = crate::structure::dims_of(call.input(index));
+    if let Some(dims) = dims.as_ref().filter(|dims| dims.len() != 4) {
+        let found = dims.len();
+        return Err(call.error(format_args!(
+            "operand {index}: expected 4 extents, found {found}"
+        )));
+    }
+    match dims
+        .iter()
+        .flatten()
+        .find_map(|dim| dim.value().filter(|extent| *extent < 0))
+    {
+        Some(extent) => Err(call.error(format_args!(
+            "operand {index}: expected extents of 0 or more, found {extent}"
+        ))),
+        None => Ok(dims),
+    }
+}
+
+fn input_gradient(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    gradient(call, 0, 1)
+}
+
+fn filter_gradient(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    gradient(call, 1, 0)
+}
+
+/// The result has the extents that one operand states.
+fn gradient(call: &mut InferCall<'_>, sizes: usize, other: usize) -> Result<(), InferError> {
+    expect_channels_last(call)?;
+    Windows::of(&call.attrs).map_err(|error| named(call, &error))?;
+    let dims = stated(call, sizes)?;
+    call.expect_rank(other, 4)?;
+    call.expect_rank(2, 4)?;
+    call.give(0, Some(DType::F32), dims);
+    Ok(())
+}
+
+fn resized(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let x = call.input(0).clone();
+    let [n, _, _, channels] = four(call, &x, "images [batch, height, width, channels]")?;
+    if call.attrs.flag("align_corners") && call.attrs.flag("half_pixel_centers") {
+        return Err(call.error("expected align_corners or half_pixel_centers, found both"));
+    }
+    let (height, width) = match call.input(1).numbers().as_deref() {
+        Some(&[height, width]) if height > 0 && width > 0 => {
+            (Dim::Known(height), Dim::Known(width))
+        }
+        Some(found) => {
+            return Err(call.error(format_args!(
+                "expected a height and a width above 0, found {found:?}"
+            )));
+        }
+        None => (Dim::Unknown, Dim::Unknown),
+    };
+    let dims = [n, height, width, channels].into_iter().collect();
+    call.give(0, x.dtype, Some(dims));
+    Ok(())
 }
 
 fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {

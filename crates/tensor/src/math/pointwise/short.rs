@@ -52,19 +52,18 @@ fn is_short(x: &DenseHostTensor) -> bool {
     x.buffer().len_bytes() <= SHORT
 }
 
-/// A tensor of the shape of another, whose elements are to be written.
-#[inline]
-fn like(
-    allocator: &Arc<dyn HostAllocator>,
-    x: &DenseHostTensor,
-    is_predicate: bool,
-) -> Result<DenseHostTensor, Error> {
-    let size = x.dtype().size_bytes().unwrap_or(1);
-    let (dtype, len_bytes) = match is_predicate {
-        true => (DType::I1, x.buffer().len_bytes() / size),
-        false => (x.dtype(), x.buffer().len_bytes()),
-    };
-    x.cleared_like(allocator, dtype, len_bytes)
+/// The type of a function's results, and how many bytes they take in place of a tensor's elements.
+#[inline(always)]
+fn result(x: &DenseHostTensor, is_predicate: bool) -> (DType, usize) {
+    let len_bytes = x.buffer().len_bytes();
+    match is_predicate {
+        true => (DType::I1, len_bytes / size_of_element(x)),
+        false => (x.dtype(), len_bytes),
+    }
+}
+
+fn size_of_element(x: &DenseHostTensor) -> usize {
+    x.dtype().size_bytes().unwrap_or(1)
 }
 
 impl UnaryFunction {
@@ -80,19 +79,16 @@ impl UnaryFunction {
         x: &DenseHostTensor,
     ) -> Result<Option<DenseHostTensor>, Error> {
         let run = match x.buffer().len_bytes() {
-            ..=FEW => self.find_for_few(x.dtype()),
-            ..=SHORT => self.find(x.dtype()),
+            0..=FEW => self.find_for_few(x.dtype()),
+            n if n <= SHORT => self.find(x.dtype()),
             _ => None,
         };
         let Some(run) = run else {
             return Ok(None);
         };
-        let mut out = like(allocator, x, self.is_predicate())?;
-        let Some(bytes) = out.bytes_mut() else {
-            return Ok(None);
-        };
-        run(x.read()?.bytes(), bytes);
-        Ok(Some(out))
+        let (reading, result) = (x.read()?, result(x, self.is_predicate()));
+        let write = |bytes: &mut [u8]| run(reading.bytes(), bytes);
+        x.written_like(allocator, result, write).map(Some)
     }
 
     /// Replaces each element of a short tensor by the function of it. Returns whether that was done: if the tensor is
@@ -148,19 +144,17 @@ impl BinaryFunction {
             return Ok(None);
         };
         let of = if matches!(walk, Walk::OfOne) { y } else { x };
-        let mut out = like(allocator, of, self.is_predicate())?;
         let (x_reading, y_reading) = (x.read()?, y.read()?);
         let (xs, ys) = (x_reading.bytes(), y_reading.bytes());
-        let sizes = [x.dtype(), out.dtype()].map(|dtype| dtype.size_bytes().unwrap_or(1));
-        let Some(bytes) = out.bytes_mut() else {
-            return Ok(None);
-        };
-        match walk {
+        let result = result(of, self.is_predicate());
+        let write = |bytes: &mut [u8]| match walk {
             Walk::Pairs => run(xs, ys, bytes),
-            Walk::WithOne => with_one(xs, ys, bytes, sizes, run),
-            Walk::OfOne => with_one(ys, xs, bytes, sizes, |ys, one, out| run(one, ys, out)),
-        }
-        Ok(Some(out))
+            Walk::WithOne => with_one(xs, ys, bytes, size_of_element(x), run),
+            Walk::OfOne => with_one(ys, xs, bytes, size_of_element(x), |ys, one, out| {
+                run(one, ys, out);
+            }),
+        };
+        of.written_like(allocator, result, write).map(Some)
     }
 
     /// Replaces each element of a short tensor by the function of it and another's: the element at the same place, or
@@ -218,7 +212,7 @@ impl BinaryFunction {
             return None;
         }
         let run = match x.buffer().len_bytes().max(y.buffer().len_bytes()) {
-            ..=FEW => self.find_for_few(x.dtype()),
+            0..=FEW => self.find_for_few(x.dtype()),
             _ => self.find(x.dtype()),
         };
         Some((run?, Walk::of(x, y)?))
@@ -230,15 +224,20 @@ fn with_one(
     xs: &[u8],
     one: &[u8],
     out: &mut [u8],
-    [size, out_size]: [usize; 2],
+    size: usize,
     run: impl Fn(&[u8], &[u8], &mut [u8]),
 ) {
     let mut words = [0_u64; BLOCK];
     let n = size_of::<[u64; BLOCK]>() / size;
+    // Of a predicate they are smaller.
+    let out_size = out.len() / (xs.len() / size).max(1);
     let ones = to_bytes_mut(&mut words);
     let ones = &mut ones[..(n * size).min(xs.len())];
     repeat(one, ones);
-    for (xs, out) in xs.chunks(n * size).zip(out.chunks_mut(n * out_size)) {
+    for (xs, out) in xs
+        .chunks(n * size)
+        .zip(out.chunks_mut((n * out_size).max(1)))
+    {
         run(xs, &ones[..xs.len()], out);
     }
 }
