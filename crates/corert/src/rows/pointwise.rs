@@ -80,7 +80,7 @@ impl Function {
             None if takes_strings && first.dtype == DType::String => DType::I1,
             None => {
                 let takes = |dtype| self.result(dtype).is_some();
-                return Err(super::unsupported_of(call.op, first.dtype, takes));
+                return Err(super::results::unsupported_of(call.op, first.dtype, takes));
             }
         };
         let shape = match call.inputs.get(1) {

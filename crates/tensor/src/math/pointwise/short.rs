@@ -208,12 +208,13 @@ impl BinaryFunction {
     /// Returns the loop over two short tensors of one type, and how it goes.
     #[inline(always)]
     fn walk(self, x: &DenseHostTensor, y: &DenseHostTensor) -> Option<(BinaryLoop, Walk)> {
-        if x.dtype() != y.dtype() || !is_short(x) || !is_short(y) {
+        if x.dtype() != y.dtype() {
             return None;
         }
         let run = match x.buffer().len_bytes().max(y.buffer().len_bytes()) {
             0..=FEW => self.find_for_few(x.dtype()),
-            _ => self.find(x.dtype()),
+            n if n <= SHORT => self.find(x.dtype()),
+            _ => None,
         };
         Some((run?, Walk::of(x, y)?))
     }
