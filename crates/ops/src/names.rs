@@ -4,6 +4,7 @@ pub mod onnx;
 pub mod test;
 pub mod tf;
 
+use smallvec::SmallVec;
 use tfrt_bef::DType;
 
 use crate::attrs::{AttrSource, AttrValue, Attrs};
@@ -214,22 +215,31 @@ impl NameAttr {
     }
 }
 
-/// Returns which of the names of a format stands for a row with these attributes. Attributes that are stated by names
+/// Returns which of a format's names of a row stands for it with these attributes. Attributes that are stated by names
 /// alone decide: each is what the name says, or is not stated by it and has the row's default.
-pub fn of_row(names: &'static [Name], op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
+pub fn of_row(
+    names: &[&'static Name],
+    op: &OpDef,
+    attrs: &dyn AttrSource,
+) -> Option<&'static Name> {
     let attrs = Attrs::new(attrs, op.attrs);
     let unstated = Attrs::new(&(), op.attrs);
-    let own = || names.iter().filter(|name| name.row == op.name);
-    let fixed = |name: &'static Name| name.attrs.iter().filter(|attr| attr.fixed().is_some());
+    let is_fixed = |attr: &&NameAttr| attr.fixed().is_some();
+    let mut decisive: SmallVec<[(&str, Option<AttrValue<'_>>); 3]> = SmallVec::new();
+    for attr in names.iter().flat_map(|name| name.attrs).filter(is_fixed) {
+        let key = attr.row();
+        if !decisive.iter().any(|(own, _)| *own == key) {
+            decisive.push((key, attrs.get(key)));
+        }
+    }
     let fits = |name: &&'static Name| {
-        own().flat_map(fixed).all(|attr| {
-            let key = attr.row();
-            let mut stated = name.attrs.iter().filter(|attr| attr.row() == key);
-            let value = stated.find_map(NameAttr::fixed);
-            attrs.get(key) == value.or_else(|| unstated.get(key))
+        decisive.iter().all(|(key, value)| {
+            let mut stated = name.attrs.iter().filter(|attr| attr.row() == *key);
+            let fixed = stated.find_map(NameAttr::fixed);
+            *value == fixed.or_else(|| unstated.get(key))
         })
     };
-    own().find(fits)
+    names.iter().copied().find(fits)
 }
 
 /// Returns a name of a sorted list.

@@ -3,6 +3,9 @@
 //! The rest of ONNX are library rows under their own names: `onnx.NonMaxSuppression`. The version of an operation is
 //! that of the newest form that the pass `onnx-upgrade` makes.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use tfrt_bef::DType;
 
 use super::{Found, Name, NameAttr, Named};
@@ -226,6 +229,15 @@ pub const NAMES: &[Name] = &[
         .unless(&["axis", "broadcast"]),
 ];
 
+/// The names of each row.
+static BY_ROW: LazyLock<BTreeMap<&'static str, Vec<&'static Name>>> = LazyLock::new(|| {
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for name in NAMES {
+        all.entry(name.row).or_default().push(name);
+    }
+    all
+});
+
 /// Returns the name of an operation of the default domain that is a row of `graph`.
 pub fn name(name: &str) -> Option<&'static Name> {
     super::find(NAMES, name)
@@ -262,7 +274,7 @@ pub const NEWEST: i64 = 27;
 /// Returns the name of an operation of the default domain that is a row with these attributes: the way back from
 /// [`find`]. Nothing stands for a row that ONNX has no operation for, or not with these attributes.
 pub fn of_row(op: &OpDef, attrs: &dyn AttrSource) -> Option<&'static Name> {
-    super::of_row(NAMES, op, attrs)
+    super::of_row(BY_ROW.get(op.name)?, op, attrs)
 }
 
 /// Returns the number that a type has in the format.
