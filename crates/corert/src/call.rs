@@ -2,13 +2,13 @@
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
-use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
-};
+use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+pub use tfrt_tensor::op::made;
+use tfrt_tensor::op::{binary_of, unary_of, unsupported};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrsRef;
-use crate::definition::{Output, Outputs, unsupported};
+use crate::definition::Outputs;
 use crate::inputs::Inputs;
 
 /// One run of an operation: all of its inputs are there.
@@ -83,24 +83,6 @@ impl<'a> Call<'a> {
         self.inputs.get_mut(index)?.take_sole()
     }
 
-    /// Whether [`take_sole`](Self::take_sole) would take an input.
-    pub(crate) fn is_sole(&mut self, index: usize) -> bool {
-        match self.take_sole(index) {
-            Some(sole) => {
-                self.give_back(index, sole);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Gives back what was taken: the call fails, and has not written to it.
-    pub(crate) fn give_back(&mut self, index: usize, tensor: DenseHostTensor) {
-        if let Some(input) = self.inputs.get_mut(index) {
-            input.put_back(tensor);
-        }
-    }
-
     /// Type and shape of the result at `index`, as the metadata function said.
     ///
     /// # Errors
@@ -169,18 +151,10 @@ impl<'a> Call<'a> {
     ///
     /// `InvalidArgument` if the function is not defined for the input's type.
     pub fn unary(&mut self, function: UnaryFunction) -> Result<Outputs, Error> {
-        let dtype = self.dense(0)?.dtype();
-        let result = self.expect_defined(function.result(dtype), dtype)?;
-        if result == dtype
-            && let Some(out) = self.take_sole(0)
-        {
-            let chain = unary_in_place(self.execution, function, &out)?;
-            return self.made(out, chain);
-        }
-        let x = self.dense(0)?;
-        let out = self.allocate(TensorMetadata::new(result, x.shape().clone()))?;
-        let chain = unary_into(self.execution, function, x, &out)?;
-        self.made(out, chain)
+        let x = self.dense(0)?.metadata();
+        let result = self.expect_defined(function.result(x.dtype), x.dtype)?;
+        let result = TensorMetadata::new(result, x.shape.clone());
+        unary_of(self.execution, &mut self.inputs, function, &result)
     }
 
     /// Calculates a function of each pair of elements of the two inputs, in the memory of one of them if nobody else
@@ -194,24 +168,7 @@ impl<'a> Call<'a> {
         let dtype = self.dense(0)?.dtype();
         self.expect_defined(function.result(dtype), dtype)?;
         let result = self.result(0)?;
-        let other_order = match order {
-            Order::TargetFirst => Order::OtherFirst,
-            Order::OtherFirst => Order::TargetFirst,
-        };
-        for (index, order) in [(0, order), (1, other_order)] {
-            if let Some(out) = self.take_like(index, result) {
-                let other = self.dense(1 - index)?;
-                let chain = binary_in_place(self.execution, function, order, &out, other)?;
-                return self.made(out, chain);
-            }
-        }
-        let (x, y) = match order {
-            Order::TargetFirst => (self.dense(0)?, self.dense(1)?),
-            Order::OtherFirst => (self.dense(1)?, self.dense(0)?),
-        };
-        let out = self.allocate(result.clone())?;
-        let chain = binary_into(self.execution, function, x, y, &out)?;
-        self.made(out, chain)
+        binary_of(self.execution, &mut self.inputs, (function, order), result)
     }
 
     fn expect_defined(&self, result: Option<DType>, dtype: DType) -> Result<DType, Error> {
@@ -234,19 +191,5 @@ impl std::fmt::Debug for Call<'_> {
             .field("inputs", &self.inputs)
             .field("attrs", &self.attrs)
             .finish_non_exhaustive()
-    }
-}
-
-/// A tensor that is there when the chain is.
-///
-/// # Errors
-///
-/// The chain's, if it has failed.
-#[inline]
-pub fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Result<Output, Error> {
-    match chain.get() {
-        Some(Ok(_)) => Ok(Output::Ready(tensor.into())),
-        Some(Err(error)) => Err(error.clone()),
-        None => Ok(Output::Later(chain.map(move |_| tensor.into()))),
     }
 }

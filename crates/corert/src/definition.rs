@@ -8,59 +8,17 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tfrt_host::{AsyncValue, DType, Error, HostAllocator, guarded};
-use tfrt_tensor::math::Family;
-use tfrt_tensor::{
-    CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
-    TensorMetadata,
-};
+use tfrt_host::{Error, guarded};
+use tfrt_tensor::TensorMetadata;
+pub use tfrt_tensor::op::{Formats, Output, Outputs};
 
 use crate::attributes::{self, OpAttrsRef, missing};
 use crate::call::Call;
-use crate::handle::Home;
 use crate::inputs::Inputs;
-use crate::op::Short;
+use crate::rows::Function;
 
 /// What is known of the results before they are made.
 pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
-
-/// What an operation has made.
-pub type Outputs = SmallVec<[Output; 1]>;
-
-/// A tensor that an operation has made, or will have made.
-#[derive(Debug)]
-pub enum Output {
-    /// It is there.
-    Ready(Tensor),
-    /// It is to come.
-    Later(AsyncValue<Tensor>),
-}
-
-/// `outputs!(DenseHostTensor)` makes a dense tensor the only output.
-macro_rules! outputs {
-    ($($type:ty),*) => {$(
-        impl From<$type> for Output {
-            #[inline]
-            fn from(tensor: $type) -> Output {
-                Output::Ready(tensor.into())
-            }
-        }
-    )*};
-}
-
-outputs!(
-    Tensor,
-    DenseHostTensor,
-    ScalarHostTensor,
-    CooHostTensor,
-    StringHostTensor
-);
-
-impl From<AsyncValue<Tensor>> for Output {
-    fn from(tensor: AsyncValue<Tensor>) -> Output {
-        Output::Later(tensor)
-    }
-}
 
 /// What the metadata function of an operation is given.
 #[derive(Clone, Copy, Debug)]
@@ -88,62 +46,8 @@ pub type MetadataFn = dyn Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error>
 /// Makes the results.
 pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync;
 
-/// Makes the only result at once if the inputs are short and need nothing but a look at their types and shapes. The long
-/// way says what is wrong otherwise.
-pub(crate) type ShortFn = fn(&mut Inputs<'_>, &Arc<dyn HostAllocator>, Home) -> Short;
-
 /// About how many additions an operation takes.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
-
-/// Which formats of tensors an operation takes, beside dense ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Formats {
-    /// Tensors whose elements are all the same.
-    pub scalar: bool,
-    /// Tensors of strings.
-    pub string: bool,
-    /// Tensors of which most elements are 0.
-    pub coo: bool,
-}
-
-impl Formats {
-    /// Dense tensors alone; others are converted if they can be.
-    pub const DENSE: Formats = Formats {
-        scalar: false,
-        string: false,
-        coo: false,
-    };
-    /// And scalar ones.
-    pub const SCALAR: Formats = Formats {
-        scalar: true,
-        string: false,
-        coo: false,
-    };
-    /// And strings.
-    pub const STRING: Formats = Formats {
-        scalar: false,
-        string: true,
-        coo: false,
-    };
-    /// All.
-    pub const ALL: Formats = Formats {
-        scalar: true,
-        string: true,
-        coo: true,
-    };
-
-    /// Whether an operation takes tensors of this format as they are.
-    #[inline]
-    pub fn takes(self, format: TensorFormat) -> bool {
-        match format {
-            TensorFormat::DenseHost => true,
-            TensorFormat::ScalarHost => self.scalar,
-            TensorFormat::StringHost => self.string,
-            TensorFormat::CooHost => self.coo,
-            TensorFormat::Device => false,
-        }
-    }
-}
 
 /// Of which kind an attribute is, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +145,8 @@ pub struct OpDefinition {
     metadata: Option<Box<MetadataFn>>,
     dispatch: Box<DispatchFn>,
     cost: Option<Box<CostFn>>,
-    short: Option<ShortFn>,
+    unread: &'static [&'static str],
+    short: Option<Function>,
 }
 
 impl OpDefinition {
@@ -263,6 +168,7 @@ impl OpDefinition {
             metadata: None,
             dispatch: Box::new(dispatch),
             cost: None,
+            unread: &[],
             short: None,
         }
     }
@@ -350,8 +256,14 @@ impl OpDefinition {
         self
     }
 
+    /// Takes attributes of these names, too, and does not look at them.
+    pub(crate) fn unread(mut self, names: &'static [&'static str]) -> Self {
+        self.unread = names;
+        self
+    }
+
     /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
-    pub(crate) fn short(mut self, short: ShortFn) -> Self {
+    pub(crate) fn short(mut self, short: Function) -> Self {
         self.short = Some(short);
         self
     }
@@ -433,7 +345,7 @@ impl OpDefinition {
     }
 
     #[inline]
-    pub(crate) fn short_fn(&self) -> Option<ShortFn> {
+    pub(crate) fn short_fn(&self) -> Option<Function> {
         self.short
     }
 
@@ -497,7 +409,8 @@ impl OpDefinition {
             return Ok(());
         };
         for (name, _) in attrs.iter() {
-            if !known.iter().any(|attribute| attribute.name == name) && !name.starts_with('_') {
+            let is_known = known.iter().any(|attribute| attribute.name == name);
+            if !is_known && !name.starts_with('_') && !self.unread.contains(&name) {
                 return Err(self.unknown_attribute(name, known));
             }
         }
@@ -536,24 +449,6 @@ pub fn same_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
             "{} expects an input",
             call.op
         ))),
-    }
-}
-
-/// Says that an operation does not calculate with elements of a type.
-#[cold]
-pub(crate) fn unsupported(op: &str, dtype: DType) -> Error {
-    Error::invalid_argument(format!("unsupported dtype for {op}: {dtype}"))
-}
-
-/// Tells whether an operation calculates with elements of a type, if it does so with a family of them.
-///
-/// # Errors
-///
-/// `InvalidArgument` if it does not.
-pub(crate) fn expect_family(op: &str, family: Family, dtype: DType) -> Result<(), Error> {
-    match family.has(dtype) {
-        true => Ok(()),
-        false => Err(unsupported(op, dtype)),
     }
 }
 

@@ -67,7 +67,7 @@ impl Op for RegisteredOp {
         if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(home) {
             return Err(None);
         }
-        short(&mut call.inputs, request.host().allocator(), home)
+        short.short(&mut call.inputs, request.host().allocator(), home)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use tfrt_tensor::{DType, DenseHostTensor};
+use tfrt_tensor::op::Operands;
+use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use crate::TensorHandle;
 use crate::handle::Home;
@@ -21,17 +22,6 @@ enum Given<'a> {
 pub(crate) enum One<'a> {
     Lent(&'a DenseHostTensor),
     Owned(&'a mut TensorHandle),
-}
-
-impl One<'_> {
-    /// The type of its elements.
-    #[inline(always)]
-    pub(crate) fn dtype(&self) -> Option<DType> {
-        match self {
-            One::Lent(x) => Some(x.dtype()),
-            One::Owned(handle) => Some(handle.as_dense()?.dtype()),
-        }
-    }
 }
 
 /// Two inputs.
@@ -150,6 +140,29 @@ impl<'a> Inputs<'a> {
             Given::Lent(handles) => handles.iter().cloned().collect(),
             Given::LentOneByOne(handles) => handles.iter().copied().cloned().collect(),
             Given::Owned(handles) => handles.iter_mut().map(TensorHandle::take).collect(),
+        }
+    }
+}
+
+impl Operands for Inputs<'_> {
+    fn len(&self) -> usize {
+        Inputs::len(self)
+    }
+
+    fn get(&self, index: usize) -> Option<&Tensor> {
+        match index < self.len() {
+            true => Inputs::get(self, index).tensor()?.ok(),
+            false => None,
+        }
+    }
+
+    fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
+        self.get_mut(index)?.take_sole()
+    }
+
+    fn put_back(&mut self, index: usize, tensor: DenseHostTensor) {
+        if let Some(input) = self.get_mut(index) {
+            input.put_back(tensor);
         }
     }
 }

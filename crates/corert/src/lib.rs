@@ -6,7 +6,7 @@
 //! | call operations | [`CoreRuntimeOp`], with a [`Context`] |
 //! | hold tensors | [`TensorHandle`] |
 //! | tell an operation more than tensors | [`OpAttrs`] |
-//! | know which operations there are | [`ops`] |
+//! | know which operations there are | [`RowOpHandler`], [`names`] |
 //! | write one | [`OpDefinition`], [`Call`] |
 //! | decide who finds them | [`OpHandler`], tried by [`conformance`] |
 //! | let programs call operations | [`kernels`] |
@@ -33,7 +33,6 @@ mod handler;
 mod inputs;
 pub mod kernels;
 mod op;
-pub mod ops;
 mod record;
 mod rows;
 mod runtime;
@@ -55,5 +54,5 @@ pub use handler::{
 pub use inputs::{Inputs, IntoInputs};
 pub use op::{CoreRuntimeOp, Handles, Op, OpCall, Short};
 pub use record::{Recording, Trace, TracedCall};
-pub use rows::{FindKernel, RowOpHandler};
+pub use rows::{FindKernel, RowOpHandler, names};
 pub use runtime::CoreRuntime;

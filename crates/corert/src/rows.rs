@@ -1,47 +1,92 @@
-//! [`RowOpHandler`]: every row of the table of operations, called by its own name or by TensorFlow's.
+//! [`RowOpHandler`]: every row of the table of operations, called by its own name, by TensorFlow's, or by that of tests.
 //!
 //! What the results will be follows by the row's rule, from types and shapes and, where inputs are there, from small
-//! lists of integers. What runs a row comes from a crate of kernels ([`OpKernel`]); pointwise functions are those of
+//! lists of integers. What runs a row comes from a crate of kernels ([`Runs`]); pointwise functions are those of
 //! [`tfrt_tensor::math::pointwise`].
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use smallvec::SmallVec;
-use tfrt_host::{AnyAsyncValue, DType, DeviceId, Error};
-use tfrt_ops::names::{self, Name, NameAttr, tf};
-use tfrt_ops::{
-    Arity, AttrSource, AttrValue as RowValue, Attrs, Dim, Fact, MOST_VALUES, OpDef, Traits, Types,
-    infer,
-};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
-use tfrt_tensor::op::{OpCall as RowCall, OpKernel};
-use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
+use tfrt_host::{DeviceId, DeviceKind, Error};
+use tfrt_ops::names::{self, Name, NameAttr, NameOperand};
+use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
+use tfrt_tensor::Tensor;
+use tfrt_tensor::op::Runs;
 
-use crate::attributes::{AttrValue, OpAttrsRef};
-use crate::call::Call;
-use crate::definition::{
-    AttrKind, Formats, MetadataCall, OpDefinition, Output, Outputs, ResultMetadata,
-};
+use crate::attributes::OpAttrsRef;
+use crate::definition::{AttrKind, Formats, OpDefinition};
 use crate::dispatch::RegisteredOp;
 use crate::handler::OpHandler;
 use crate::op::Op;
 
-/// Finds what runs a row, if anything does.
-pub type FindKernel = fn(&'static OpDef) -> Option<OpKernel>;
+mod attributes;
+mod operands;
+mod pointwise;
+mod results;
+mod run;
 
-/// Finds operations by the names of rows, `gelu`, `onnx.NonMaxSuppression`, and by those of TensorFlow that are rows,
-/// `tf.LeakyRelu`. A definition is made when it is first asked for.
+use attributes::{counts_results, held_kind, kind};
+pub(crate) use pointwise::Function;
+use results::LastResults;
+
+/// The product of two tensors of fewer elements takes no long time.
+const SMALL: u64 = 1 << 9;
+
+/// Finds what runs a row, if anything does.
+pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
+
+/// Finds operations by the names of rows, `gelu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
+/// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
+/// is first asked for, and kept.
 pub struct RowOpHandler {
     find: FindKernel,
     device: DeviceId,
+    next: Option<Arc<dyn OpHandler>>,
+    found: RwLock<HashMap<String, Arc<OpDefinition>>>,
 }
 
 impl RowOpHandler {
     /// Returns a handler whose results are on `device`, in the memory of the host.
-    pub fn new(find: FindKernel, device: DeviceId) -> RowOpHandler {
-        RowOpHandler { find, device }
+    pub fn new(
+        find: FindKernel,
+        device: DeviceId,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> RowOpHandler {
+        RowOpHandler {
+            find,
+            device,
+            next,
+            found: RwLock::default(),
+        }
     }
+
+    /// Returns the definition of an operation, if it is a row that something runs.
+    pub fn definition(&self, op: &str) -> Option<Arc<OpDefinition>> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(definition) = found.get(op) {
+            return Some(definition.clone());
+        }
+        drop(found);
+        let definition = Arc::new(Row::of(op)?.definition(self.find)?);
+        let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+        found.insert(op.to_owned(), definition.clone());
+        Some(definition)
+    }
+}
+
+/// Returns all names of operations that are rows, whether something runs them or not.
+pub fn names() -> impl Iterator<Item = String> {
+    let of = |dialect: &'static str, names: &'static [Name]| {
+        names
+            .iter()
+            .map(move |name| format!("{dialect}.{}", name.name))
+    };
+    let own = tfrt_ops::all().map(|row| row.name);
+    let own = own.filter(|name| Row::of(name).is_some_and(|row| row.name.is_none()));
+    of("tf", names::tf::NAMES)
+        .chain(of("tfrt_test", names::test::NAMES))
+        .chain(own.map(str::to_owned))
 }
 
 impl std::fmt::Debug for RowOpHandler {
@@ -54,7 +99,7 @@ impl std::fmt::Debug for RowOpHandler {
 
 impl OpHandler for RowOpHandler {
     fn name(&self) -> &str {
-        "rows"
+        DeviceKind::CPU.name()
     }
 
     fn device(&self) -> DeviceId {
@@ -62,13 +107,13 @@ impl OpHandler for RowOpHandler {
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
-        let definition = Row::of(op).and_then(|row| row.definition(self.find));
-        match definition {
-            Some(definition) => Ok(Arc::new(RegisteredOp {
-                definition: Arc::new(definition),
+        match (self.definition(op), &self.next) {
+            (Some(definition), _) => Ok(Arc::new(RegisteredOp {
+                definition,
                 device: self.device,
             })),
-            None => {
+            (None, Some(next)) => next.find(op),
+            (None, None) => {
                 let op = op.escape_debug();
                 Err(Error::not_found(format!("op '{op}' is not supported")))
             }
@@ -79,23 +124,31 @@ impl OpHandler for RowOpHandler {
 /// A row under a name.
 #[derive(Clone, Copy)]
 struct Row {
+    /// The dialect of the name that is called, if it has names of its own.
+    dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
+    /// Whether some attribute must be stated.
+    asks: bool,
+    /// How many results a call gives, if that is always the same.
+    n_results: Option<usize>,
 }
 
 impl Row {
     fn of(name: &str) -> Option<Row> {
-        match name.strip_prefix("tf.") {
-            Some(name) => {
-                let name = tf::name(name)?;
-                let op = tfrt_ops::find(name.row)?;
-                Some(Row {
-                    name: Some(name),
-                    op,
-                })
-            }
-            None => tfrt_ops::find(name).map(|op| Row { name: None, op }),
-        }
+        let (dialect, named) = match name.split_once('.') {
+            Some(("tf", name)) => ("tf", names::tf::name(name)),
+            Some(("tfrt_test", name)) => ("tfrt_test", names::test::name(name)),
+            _ => ("", None),
+        };
+        let op = tfrt_ops::find(named.map_or(name, |name| name.row))?;
+        Some(Row {
+            dialect,
+            name: named,
+            op,
+            asks: asks(named, op),
+            n_results: n_results(op),
+        })
     }
 
     fn names(self) -> &'static [NameAttr] {
@@ -111,105 +164,147 @@ impl Row {
             return None;
         }
         let name: Cow<'static, str> = match self.name {
-            Some(name) => format!("tf.{}", name.name).into(),
+            Some(name) => format!("{}.{}", self.dialect, name.name).into(),
             None => op.name.into(),
         };
-        let kernel = find(op);
-        let mut definition = match (
-            kernel,
-            UnaryFunction::from_name(op.name),
-            BinaryFunction::from_name(op.name),
-        ) {
-            (Some(kernel), ..) => OpDefinition::new(name, move |call| self.run(call, kernel)),
-            (None, Some(function), _) => OpDefinition::new(name, move |call| call.unary(function)),
-            (None, _, Some(function)) => {
-                OpDefinition::new(name, move |call| call.binary(function, Order::TargetFirst))
+        let (function, kernel) = (Function::of(op), find(op));
+        let definition = match (function, kernel) {
+            (Some(function), kernel) => self.pointwise(name, function, kernel),
+            (None, Some(kernel)) => {
+                let formats = match kernel {
+                    Runs::Tensors(kernel) => kernel.formats,
+                    Runs::Values(_) => Formats::STRING,
+                };
+                let last = LastResults::default();
+                OpDefinition::new(name, move |call| self.run(call, kernel))
+                    .formats(formats)
+                    .metadata(move |call| last.of(call, || self.metadata(call, kernel)))
+                    .cost(move |inputs, results| self.cost(inputs, results))
             }
-            _ => return None,
+            (None, None) => return None,
         };
-        let n_operands = self
-            .names()
-            .iter()
-            .filter(|attr| matches!(attr, NameAttr::Operand(..)))
-            .count();
-        let n_required = op
-            .inputs
-            .iter()
-            .filter(|input| input.arity == Arity::One)
-            .count();
+        Some(self.described(definition))
+    }
+
+    /// Returns the definition of a function of elements. Strings are a kernel's business.
+    fn pointwise(
+        self,
+        name: Cow<'static, str>,
+        function: Function,
+        kernel: Option<Runs>,
+    ) -> OpDefinition {
+        let kernel_of_strings = kernel.filter(|_| matches!(self.op.infer, Infer::BroadcastBool));
+        let definition = OpDefinition::new(name, move |call| {
+            match (call.tensor(0)?, kernel_of_strings) {
+                (Tensor::String(_), Some(kernel)) => self.run(call, kernel),
+                _ => function.run(call),
+            }
+        });
+        let is_binary = matches!(function, Function::Binary(_));
+        let formats = Formats {
+            scalar: is_binary,
+            string: kernel_of_strings.is_some(),
+            coo: false,
+        };
+        definition
+            .formats(formats)
+            .metadata(move |call| {
+                if !call.attrs.is_empty() {
+                    self.check_attributes(call.op, call.attrs, call.inputs.len())?;
+                }
+                function.metadata(call, kernel_of_strings.is_some())
+            })
+            .cost(move |_, results| {
+                let n = results.first().and_then(|result| result.shape.n_elements());
+                n.unwrap_or(usize::MAX).saturating_mul(function.cost()) as u64
+            })
+            .short(function)
+    }
+
+    /// Says how an operation is called.
+    fn described(self, mut definition: OpDefinition) -> OpDefinition {
+        let op = self.op;
+        let is_required = |input: &&tfrt_ops::ValueDef| match input.arity {
+            Arity::One => true,
+            Arity::Rest(least) => least > 0,
+            Arity::Optional => false,
+        };
         let has_rest = op
             .inputs
             .iter()
             .any(|input| matches!(input.arity, Arity::Rest(_)));
-        let most = if has_rest {
-            usize::MAX
-        } else {
-            op.inputs.len() + n_operands
+        let n_required = op.inputs.iter().filter(is_required).count();
+        let (least, most) = match self.name.and_then(|name| name.operands) {
+            Some(operands) => {
+                let inputs = operands.iter().map(|operand| match operand {
+                    NameOperand::At(index) | NameOperand::Pairs(index) => index + 1,
+                    NameOperand::Ends(starts, sizes) => starts.max(sizes) + 1,
+                    NameOperand::Attr(..) => 0,
+                });
+                let n = inputs.max().unwrap_or(0);
+                (n, n)
+            }
+            None => {
+                let n_attrs = |is_needed: bool| {
+                    let attrs = self.names().iter();
+                    attrs
+                        .filter(|attr| match attr {
+                            NameAttr::Operand(..) => true,
+                            NameAttr::OperandOr(..) => !is_needed,
+                            _ => false,
+                        })
+                        .count()
+                };
+                let most = if has_rest {
+                    usize::MAX
+                } else {
+                    op.inputs.len() + n_attrs(false)
+                };
+                (n_required + n_attrs(true), most)
+            }
         };
         definition = definition
             .summary(op.summary)
-            .inputs_from(n_required + n_operands..=most);
-        for attr in op.attrs.iter().filter(|attr| attr.name != "n") {
-            let own = self.names().iter().find(|own| own.row() == attr.name);
-            let stated = match own {
-                None => attr.name,
-                Some(own) => match own.source() {
-                    Some(name) => name,
-                    None => continue,
-                },
-            };
-            definition = definition.attribute(stated, kind(attr.kind), "");
+            .inputs_from(least..=most)
+            .no_attributes();
+        for attr in op
+            .attrs
+            .iter()
+            .filter(|attr| attr.name != "n" || !counts_results(op))
+        {
+            for name in self.stated_names(attr.name) {
+                definition = definition.attribute(name, kind(attr.kind), "");
+            }
         }
-        // What TensorFlow's graphs carry says nothing that tensors don't.
-        if self.name.is_some() {
-            for name in [
-                "T", "N", "Tidx", "Tindices", "Tparams", "SrcT", "Tshape", "Taxis", "Tperm",
-            ] {
+        if let Some(name) = self.name {
+            for (name, _) in name.only {
+                definition = definition.attribute(name, AttrKind::Bool, "");
+            }
+            for operand in name.operands.unwrap_or_default() {
+                if let NameOperand::Attr(name, held) = operand {
+                    definition = definition.attribute(name, held_kind(*held), "");
+                }
+            }
+            if let Some((name, _)) = name.result {
                 definition = definition.attribute(name, AttrKind::Type, "");
             }
         }
-        definition = match self.n_results() {
+        if self.dialect == "tf" {
+            definition = definition.unread(names::tf::UNREAD);
+        }
+        definition = match self.n_results {
             Some(n) => definition.results(n),
             None => {
                 let name = self.count();
                 definition
-                    .attribute(name, AttrKind::Integer, "how many results")
+                    .attribute(name, AttrKind::Integer, "")
                     .results_by(name)
             }
         };
         if op.is(Traits::PURE) && !op.is(Traits::RANDOM) {
             definition = definition.pure();
         }
-        let formats = Formats {
-            string: true,
-            ..Formats::DENSE
-        };
-        Some(
-            definition
-                .formats(formats)
-                .metadata(move |call| self.metadata(call)),
-        )
-    }
-
-    /// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
-    /// network, which may leave out any, all states and the last one.
-    fn n_results(self) -> Option<usize> {
-        let results = self.op.results;
-        if results
-            .iter()
-            .any(|result| matches!(result.arity, Arity::Rest(_)))
-        {
-            return None;
-        }
-        let required = results
-            .iter()
-            .filter(|result| result.arity == Arity::One)
-            .count();
-        Some(if required == 0 {
-            results.len().min(2)
-        } else {
-            required
-        })
+        definition
     }
 
     /// Returns the attribute that says how many results a call gives.
@@ -218,236 +313,46 @@ impl Row {
         named.and_then(NameAttr::source).unwrap_or("n")
     }
 
-    /// Returns what the results will be, if that follows.
-    fn metadata(self, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
-        let Some(n_results) = self.n_results() else {
-            return Ok(ResultMetadata::new());
-        };
-        let facts = call.inputs.iter().enumerate().map(|(index, metadata)| {
-            let tensor = call.handles.get(index).tensor().and_then(Result::ok);
-            fact(metadata, tensor)
-        });
-        let facts: Vec<Fact> = facts.collect();
-        let lists = self.operands(|index| facts.get(index)?.numbers());
-        let Some(lists) = lists else {
-            return Ok(ResultMetadata::new());
-        };
-        let source = RowAttrs {
-            stated: Stated(call.attrs),
-            names: self.name,
-            lists: &lists,
-        };
-        let inputs: Vec<Option<Fact>> = facts
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !self.is_taken(*index))
-            .map(|(_, fact)| Some(fact))
-            .collect();
-        let attrs = Attrs::new(&source, self.op.attrs);
-        let results = infer(self.op, &inputs, attrs, n_results, &mut |_, _| {
-            Default::default()
-        });
-        let results = results.map_err(|error| Error::invalid_argument(error.to_string()))?;
-        let known: Option<ResultMetadata> = results.iter().map(metadata).collect();
-        Ok(known.unwrap_or_default())
-    }
-
-    fn run(self, call: &mut Call<'_>, kernel: OpKernel) -> Result<Outputs, Error> {
-        let lists = self.operands(|index| integers(call.tensor(index).ok()?));
-        let lists = lists.ok_or_else(|| {
-            let op = call.op();
-            Error::invalid_argument(format!(
-                "{op}: expected integers where attributes are operands"
-            ))
-        })?;
-        let mut inputs = Vec::with_capacity(call.n_inputs());
-        for index in (0..call.n_inputs()).filter(|index| !self.is_taken(*index)) {
-            inputs.push(AnyAsyncValue::new::<Tensor>(call.tensor(index)?.clone()));
-        }
-        let n_results = match self.n_results() {
-            Some(n) => n,
+    /// Returns how many results a call with these attributes gives.
+    fn counted(self, attrs: OpAttrsRef<'_>) -> Result<usize, Error> {
+        match self.n_results {
+            Some(n) => Ok(n),
             None => {
-                let stated = call.attrs().integer(self.count())?;
-                stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+                let stated = attrs.integer(self.count())?;
+                Ok(stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
             }
-        };
-        let source = RowAttrs {
-            stated: Stated(call.attrs()),
-            names: self.name,
-            lists: &lists,
-        };
-        let results = (kernel.run)(&RowCall {
-            op: self.op,
-            attrs: Attrs::new(&source, self.op.attrs),
-            inputs: &inputs,
-            n_results,
-            prepared: None,
-            device: None,
-            execution: call.execution(),
-        })?;
-        results.into_iter().map(output).collect()
-    }
-
-    /// Returns whether an operand is an attribute of the row.
-    fn is_taken(self, index: usize) -> bool {
-        self.names()
-            .iter()
-            .any(|attr| matches!(attr, NameAttr::Operand(_, own) if *own == index))
-    }
-
-    /// Returns the integers of operands that are attributes of the row, if all are there.
-    fn operands(
-        self,
-        of: impl Fn(usize) -> Option<Vec<i64>>,
-    ) -> Option<Vec<(&'static str, Vec<i64>)>> {
-        let operands = self.names().iter().filter_map(|attr| match attr {
-            NameAttr::Operand(name, index) => Some((*name, *index)),
-            _ => None,
-        });
-        operands
-            .map(|(name, index)| Some((name, of(index)?)))
-            .collect()
+        }
     }
 }
 
-fn output(value: AnyAsyncValue) -> Result<Output, Error> {
-    if let Some(tensor) = value.get::<Tensor>() {
-        return Ok(Output::Ready(tensor.clone()));
+/// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
+/// network, which may leave out any, all states and the last one.
+fn n_results(op: &OpDef) -> Option<usize> {
+    if counts_results(op) {
+        return None;
     }
-    let later = value.downcast::<Tensor>();
-    later.map(Output::Later).map_err(|other| {
-        let found = other.type_name().unwrap_or("nothing");
-        Error::invalid_argument(format!("expected a tensor for a result, found {found}"))
+    let required = op
+        .results
+        .iter()
+        .filter(|result| result.arity == Arity::One)
+        .count();
+    Some(if required == 0 {
+        op.results.len().min(2)
+    } else {
+        required
     })
 }
 
-fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
-    use tfrt_ops::AttrKind as Row;
-    match kind {
-        Row::Int => AttrKind::Integer,
-        Row::Float => AttrKind::Float,
-        Row::Text | Row::Region => AttrKind::Text,
-        Row::Ints => AttrKind::Integers,
-        Row::Floats => AttrKind::Numbers,
-        Row::Texts => AttrKind::Texts,
-        Row::Type => AttrKind::Type,
-        Row::Tensor => AttrKind::Dense,
-    }
-}
-
-/// Returns what is known of an input.
-fn fact(metadata: &TensorMetadata, tensor: Option<&Tensor>) -> Fact {
-    let dims = metadata
-        .shape
-        .to_dims()
-        .into_iter()
-        .map(Dim::from)
-        .collect();
-    let values = tensor.and_then(integers);
-    let values = values.map(|values| values.into_iter().map(Dim::Known).collect());
-    Fact {
-        values,
-        ..Fact::new(Some(metadata.dtype), Some(dims))
-    }
-}
-
-/// Returns the elements of a small tensor of integers.
-fn integers(tensor: &Tensor) -> Option<Vec<i64>> {
-    let dense: &DenseHostTensor = tensor.as_dense().ok()?;
-    if dense.n_elements() > MOST_VALUES {
-        return None;
-    }
-    let reading = dense.read().ok()?;
-    match dense.dtype() {
-        DType::I64 => Some(reading.elements::<i64>().ok()?.to_vec()),
-        DType::I32 => Some(
-            reading
-                .elements::<i32>()
-                .ok()?
+/// Returns whether some attribute must be stated, or else an operand be there that says it.
+fn asks(name: Option<&Name>, op: &OpDef) -> bool {
+    let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::Default::Required;
+    let is_operand = |name: &Name| {
+        let mut attrs = name.attrs.iter();
+        let operands = name.operands.unwrap_or_default();
+        attrs.any(|attr| matches!(attr, NameAttr::OperandOr(..)))
+            || operands
                 .iter()
-                .map(|one| i64::from(*one))
-                .collect(),
-        ),
-        _ => None,
-    }
-}
-
-/// Returns type and shape, if all of both is known.
-fn metadata(fact: &Fact) -> Option<TensorMetadata> {
-    let extents = fact
-        .dims
-        .as_ref()?
-        .iter()
-        .map(|dim| usize::try_from(dim.value()?).ok());
-    let extents: SmallVec<[usize; 6]> = extents.collect::<Option<_>>()?;
-    Some(TensorMetadata::new(
-        fact.dtype?,
-        TensorShape::new(&extents).ok()?,
-    ))
-}
-
-/// The attributes of a call, as those of a row.
-struct RowAttrs<'a> {
-    stated: Stated<'a>,
-    names: Option<&'static Name>,
-    /// What operands say.
-    lists: &'a [(&'static str, Vec<i64>)],
-}
-
-impl AttrSource for RowAttrs<'_> {
-    fn get(&self, name: &str) -> Option<RowValue<'_>> {
-        if let Some((_, list)) = self.lists.iter().find(|(own, _)| *own == name) {
-            // One integer may be a list of one, or a number.
-            let is_list = matches!(name, "perm" | "axes");
-            return Some(match list[..] {
-                [one] if !is_list => RowValue::Int(one),
-                _ => RowValue::Ints(Cow::Borrowed(list)),
-            });
-        }
-        let names = self.names.map_or(&[][..], |name| name.attrs);
-        names::value(names, name, &self.stated, |_| None)
-    }
-}
-
-/// The attributes that a call states.
-struct Stated<'a>(OpAttrsRef<'a>);
-
-impl AttrSource for Stated<'_> {
-    fn get(&self, name: &str) -> Option<RowValue<'_>> {
-        Some(match self.0.value(name)? {
-            AttrValue::Scalar(numbers) => {
-                if let Some(list) = numbers.integers() {
-                    RowValue::Int(*list.first()?)
-                } else if let Some([truth]) = numbers.as_slice::<tfrt_tensor::Bool>() {
-                    RowValue::Int(i64::from(bool::from(*truth)))
-                } else {
-                    RowValue::Float(*floats(numbers)?.first()?)
-                }
-            }
-            AttrValue::List(numbers) => match numbers.integers() {
-                Some(list) => RowValue::Ints(Cow::Owned(list.to_vec())),
-                None => RowValue::Floats(Cow::Owned(floats(numbers)?)),
-            },
-            AttrValue::DType(dtype) => RowValue::Type(*dtype),
-            AttrValue::Text(text) | AttrValue::Function(text) => {
-                RowValue::Bytes(text.as_str().as_bytes())
-            }
-            AttrValue::Aggregate(list) if list.is_empty() => RowValue::Ints(Cow::Borrowed(&[])),
-            AttrValue::Aggregate(list) => {
-                let texts = list.iter().map(|value| match value {
-                    AttrValue::Text(text) => Some(text.as_str().as_bytes()),
-                    _ => None,
-                });
-                RowValue::Strings(texts.collect::<Option<_>>()?)
-            }
-            AttrValue::Shape(_) | AttrValue::Dense(_) => RowValue::Other,
-        })
-    }
-}
-
-fn floats(numbers: &crate::attributes::Numbers) -> Option<Vec<f64>> {
-    if let Some(list) = numbers.as_slice::<f32>() {
-        return Some(list.iter().map(|one| f64::from(*one)).collect());
-    }
-    numbers.as_slice::<f64>().map(<[f64]>::to_vec)
+                .any(|operand| matches!(operand, NameOperand::Attr(..)))
+    };
+    op.attrs.iter().any(is_required) || name.is_some_and(is_operand)
 }

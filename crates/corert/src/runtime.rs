@@ -14,7 +14,7 @@ use crate::definition::OpRegistry;
 use crate::handle::Home;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
-use crate::ops;
+use crate::rows::{FindKernel, RowOpHandler};
 
 /// Tells runtimes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,8 +49,8 @@ struct Shared {
     id: RuntimeId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
     cpu: OnceLock<Arc<dyn OpHandler>>,
-    /// The handler that is asked for operations of other crates.
-    next: OnceLock<Arc<dyn OpHandler>>,
+    /// Finds what runs rows.
+    kernels: OnceLock<FindKernel>,
 }
 
 /// The next number of a runtime: a statistic, which tells them apart.
@@ -64,7 +64,7 @@ impl CoreRuntime {
             id: RuntimeId(NEXT.fetch_add(1, Ordering::Relaxed)),
             handlers: RwLock::default(),
             cpu: OnceLock::new(),
-            next: OnceLock::new(),
+            kernels: OnceLock::new(),
         });
         CoreRuntime {
             host: host.clone(),
@@ -113,23 +113,23 @@ impl CoreRuntime {
         Context::new(self.clone(), request.clone())
     }
 
-    /// Lets the handler of the processor ask another one for operations that it does not know. Told once, before the
-    /// first operation is looked for; later calls change nothing.
-    pub fn extend(&self, next: Arc<dyn OpHandler>) {
-        let _ = self.shared.next.set(next);
+    /// Says what runs operations. Told once, before the first operation is looked for; later calls change nothing.
+    /// Without it there are functions of single elements alone.
+    pub fn set_kernels(&self, find: FindKernel) {
+        let _ = self.shared.kernels.set(find);
     }
 
-    /// The handler of the operations that come with this crate ([`ops::registry`]), on the host's device.
+    /// Returns the handler of all operations that are rows ([`RowOpHandler`]), on the host's device.
     pub fn cpu(&self) -> Arc<dyn OpHandler> {
-        let make = || -> Arc<dyn OpHandler> {
-            Arc::new(CpuOpHandler::new(
-                DeviceKind::CPU.name(),
-                ops::registry(),
-                DeviceId::HOST,
-                self.shared.next.get().cloned(),
-            ))
-        };
+        let make = || self.rows(DeviceId::HOST, None);
         self.shared.cpu.get_or_init(make).clone()
+    }
+
+    /// Returns a handler of all operations that are rows, on a device in the memory of the host; what is no row `next` is
+    /// asked for.
+    pub fn rows(&self, device: DeviceId, next: Option<Arc<dyn OpHandler>>) -> Arc<dyn OpHandler> {
+        let find = self.shared.kernels.get().copied().unwrap_or(|_| None);
+        Arc::new(RowOpHandler::new(find, device, next))
     }
 
     /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.

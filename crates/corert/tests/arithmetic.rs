@@ -18,6 +18,13 @@ mod testing;
 #[path = "arithmetic/training.rs"]
 mod training;
 
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
+
 /// A runtime, and what is printed there.
 struct Bed {
     runtime: CoreRuntime,
@@ -31,7 +38,7 @@ impl Bed {
         let host = HostContext::builder(KernelRegistry::new())
             .output(output)
             .build();
-        let runtime = CoreRuntime::new(&host);
+        let runtime = runtime_of(&host);
         let context = runtime.context();
         Bed {
             runtime,

@@ -18,6 +18,13 @@ mod recordings;
 #[path = "calls/steps.rs"]
 mod steps;
 
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
+
 fn host() -> HostContext {
     HostContext::builder(KernelRegistry::new()).build()
 }
@@ -33,7 +40,7 @@ fn listening() -> (CoreRuntime, Arc<Mutex<Vec<String>>>) {
     let host = HostContext::builder(KernelRegistry::new())
         .diagnostics(move |error| handler.lock().unwrap().push(error.to_string()))
         .build();
-    (CoreRuntime::new(&host), told)
+    (runtime_of(&host), told)
 }
 
 /// The operation `gate`: its results come when the promises that it leaves are kept.
@@ -86,7 +93,7 @@ fn add(runtime: &CoreRuntime) -> CoreRuntimeOp {
 
 #[test]
 fn shapes_that_values_decide_are_known_with_the_tensor() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let (gate, promises) = gate(&runtime, false);
     let x = runtime.handle(tensor(&runtime, &[1.0, 2.0]));
@@ -103,7 +110,7 @@ fn shapes_that_values_decide_are_known_with_the_tensor() {
 
 #[test]
 fn errors_about_shapes_are_the_callers_and_have_his_place() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let y = runtime.dense(&[3], &[1.0_f32, 2.0, 3.0]).unwrap();
@@ -127,7 +134,7 @@ fn errors_about_shapes_are_the_callers_and_have_his_place() {
 
 #[test]
 fn the_last_handle_of_a_tensor_lends_its_memory_to_the_result() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let address = |handle: &TensorHandle| dense_of(handle).buffer().address();
     let ones = |n: usize| runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
@@ -164,7 +171,7 @@ fn the_last_handle_of_a_tensor_lends_its_memory_to_the_result() {
 
 #[test]
 fn a_tensor_that_a_handle_leads_to_is_written_by_nobody_else() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     for n in [4, 1 << 14] {
         let x = runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
@@ -203,7 +210,7 @@ fn wait(handle: &TensorHandle) {
 
 #[test]
 fn operations_wait_for_what_is_to_come_and_say_what_they_know() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let (gate, promises) = gate(&runtime, true);
@@ -258,7 +265,7 @@ fn what_is_known_late_fails_the_handles_and_is_told_once() {
 
 #[test]
 fn cancelling_fails_what_is_to_come_until_reset() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let mut context = runtime.context();
     let x = runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let (gate, promises) = gate(&runtime, true);
@@ -296,7 +303,7 @@ fn cancelling_fails_what_is_to_come_until_reset() {
 
 #[test]
 fn a_deadline_ends_the_wait() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, _promises) = gate(&runtime, true);
@@ -308,7 +315,7 @@ fn a_deadline_ends_the_wait() {
 
 #[test]
 fn side_effects_keep_the_order_of_the_calls() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let keep = seen.clone();
@@ -340,7 +347,7 @@ fn side_effects_keep_the_order_of_the_calls() {
 
 #[test]
 fn too_many_operations_that_wait_are_refused_until_there_is_room() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context: Context = runtime.context().with_max_in_flight(4);
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, promises) = gate(&runtime, true);
@@ -363,7 +370,7 @@ fn too_many_operations_that_wait_are_refused_until_there_is_room() {
 
 #[test]
 fn long_rows_of_operations_that_wait_take_no_stack() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, promises) = gate(&runtime, true);
@@ -385,7 +392,7 @@ fn long_rows_of_operations_that_wait_take_no_stack() {
 
 #[test]
 fn handles_of_another_runtime_are_refused() {
-    let (one, other) = (CoreRuntime::new(&host()), CoreRuntime::new(&host()));
+    let (one, other) = (runtime_of(&host()), runtime_of(&host()));
     let x = one.dense(&[1], &[1.0_f32]).unwrap();
     let error = add(&other)
         .call(&other.context(), [&x, &x], &none())
@@ -405,7 +412,7 @@ fn handles_of_another_runtime_are_refused() {
 
 #[test]
 fn formats_are_converted_where_an_operation_needs_it() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let shape = TensorShape::new(&[2]).unwrap();
     let scalar = runtime.handle(tfrt_tensor::ScalarHostTensor::new(shape, 2.0_f32));
@@ -418,7 +425,7 @@ fn formats_are_converted_where_an_operation_needs_it() {
 
 #[test]
 fn a_panic_of_an_operation_is_its_error() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let mut registry = OpRegistry::new();
     registry.add(OpDefinition::new("panics", |_| panic!("oh no")).pure());
     let op = runtime
@@ -431,7 +438,7 @@ fn a_panic_of_an_operation_is_its_error() {
 
 #[test]
 fn an_operation_may_call_others_with_its_own_context() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context = runtime.context();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let inner = {
@@ -467,7 +474,7 @@ fn an_operation_may_call_others_with_its_own_context() {
 
 #[test]
 fn who_waits_for_room_may_ask_for_it_again() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = runtime_of(&host());
     let context: Context = runtime.context().with_max_in_flight(2);
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, promises) = gate(&runtime, true);

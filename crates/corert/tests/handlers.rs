@@ -4,31 +4,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tfrt_corert::{
-    Call, CoreRuntime, CpuOpHandler, FallbackOpHandler, LoggingOpHandler, NullOpHandler, Op,
-    OpAttrs, OpDefinition, OpHandler, OpRegistry, Outputs, conformance, ops,
+    Call, CoreRuntime, FallbackOpHandler, LoggingOpHandler, NullOpHandler, Op, OpAttrs,
+    OpDefinition, OpHandler, OpRegistry, Outputs, conformance,
 };
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Captured, DeviceId, Error, ErrorCode, HostContext, Output};
+
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
 
 fn runtime() -> (CoreRuntime, Captured) {
     let (output, captured) = Output::captured();
     let host = HostContext::builder(KernelRegistry::new())
         .output(output)
         .build();
-    (CoreRuntime::new(&host), captured)
+    (runtime_of(&host), captured)
 }
 
 #[test]
 fn handlers_keep_the_contract() {
     conformance::suite(&|_, next| next);
-    conformance::suite(&|_, next| {
-        Arc::new(CpuOpHandler::new(
-            "cpu",
-            ops::registry(),
-            DeviceId::HOST,
-            Some(next),
-        ))
-    });
+    conformance::suite(&|runtime, next| runtime.rows(DeviceId::HOST, Some(next)));
     for with_results in [false, true] {
         conformance::suite(&|_, next| {
             Arc::new(LoggingOpHandler::new(

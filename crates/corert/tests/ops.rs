@@ -10,6 +10,8 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 
 #[path = "ops/movement.rs"]
 mod movement;
+#[path = "ops/names.rs"]
+mod names;
 #[path = "ops/pool.rs"]
 mod pool;
 #[path = "ops/range.rs"]
@@ -22,6 +24,13 @@ mod refused;
 mod shapes;
 #[path = "ops/windows.rs"]
 mod windows;
+
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
 
 /// Whoever calls operations.
 struct Caller {
@@ -36,7 +45,7 @@ impl Caller {
 
     fn on(host: HostContextBuilder) -> Caller {
         let host = host.build();
-        let runtime = CoreRuntime::new(&host);
+        let runtime = runtime_of(&host);
         let context = runtime.context();
         Caller { runtime, context }
     }

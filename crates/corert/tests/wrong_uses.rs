@@ -8,7 +8,7 @@ use std::time::Duration;
 use expect_test::expect_file;
 use tfrt_corert::{
     Context, CoreRuntime, CoreRuntimeOp, Formats, Handles, IntoInputs, OpAttrs, OpDefinition,
-    Output, TensorHandle, ops, same_metadata,
+    Output, TensorHandle, same_metadata,
 };
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, DType, Error, ErrorCode, HostContext, Promise};
@@ -26,6 +26,13 @@ mod late;
 mod surroundings;
 #[path = "wrong_uses/tensors.rs"]
 mod tensors;
+
+/// The runtime of a host, with all kernels.
+fn runtime_of(host: &HostContext) -> CoreRuntime {
+    let runtime = CoreRuntime::new(host);
+    runtime.set_kernels(tfrt_kernels::rows::find);
+    runtime
+}
 
 /// A wrong use, and what came of it.
 struct Row {
@@ -56,7 +63,7 @@ impl Drop for User {
 
 impl User {
     fn new() -> User {
-        let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
+        let runtime = runtime_of(&HostContext::builder(KernelRegistry::new()).build());
         let context = runtime.context();
         let promises = Arc::new(Mutex::new(Vec::new()));
         let made = promises.clone();
@@ -107,10 +114,7 @@ impl User {
     fn refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         let given: Vec<TensorHandle> = inputs.with(|inputs| inputs.iter().cloned().collect());
         let error = self.failure_of(op, &given, attrs);
-        if !given.is_empty()
-            && error.code() == ErrorCode::InvalidArgument
-            && ops::registry().get(op).is_some_and(|op| op.has_metadata())
-        {
+        if !given.is_empty() && error.code() == ErrorCode::InvalidArgument {
             let to_come = self.to_come(&given);
             let op = self.runtime.op(op, &self.runtime.cpu()).unwrap();
             match op.call(&self.context, &to_come, attrs) {

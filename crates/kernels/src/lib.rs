@@ -10,6 +10,7 @@
 //! | `tensor` | shapes, dense and sparse tensors, tensors of strings, files of them |
 //! | `onnx` | the operations of ONNX |
 //! | `graph` | what the compiler makes of them where it knows better |
+//! | `rows` | what runs rows of the table of operations, for eager calls |
 //!
 //! # Examples
 //!
@@ -31,6 +32,8 @@ pub mod graph;
 #[cfg(feature = "tensor")]
 pub mod onnx;
 mod operands;
+#[cfg(feature = "tensor")]
+pub mod rows;
 #[cfg(feature = "tensor")]
 pub mod tensor;
 pub mod test;

@@ -61,6 +61,7 @@ mod windows;
 
 pub use attributes::Attributes;
 pub use beside::Beside;
+pub(crate) use carried::Carried;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub use outputs::Outputs;

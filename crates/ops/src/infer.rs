@@ -383,6 +383,11 @@ pub fn without(dims: &Dims, axes: &[usize], keep: bool) -> Dims {
 /// axes are none, not all.
 fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let keep = call.attrs.flag("keep");
+    if let Some(rank) = call.input(1).rank().filter(|rank| *rank > 1) {
+        return Err(call.error(format_args!(
+            "expected a list of axes, found {rank} dimensions"
+        )));
+    }
     let x = call.input(0);
     let dims = match (&x.dims, call.ints(1, "axes")) {
         (None, _) => None,

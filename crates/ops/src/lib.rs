@@ -31,6 +31,9 @@ mod products;
 mod quantized;
 mod structure;
 mod table;
+mod test;
+pub mod tf;
+mod training;
 mod windows;
 
 use std::collections::HashMap;
@@ -67,6 +70,10 @@ pub const FAMILIES: &[&[OpDef]] = &[
     onnx::strings::OPS,
     onnx::structure::OPS,
     onnx::training::OPS,
+    tf::OPS,
+    tf::images::OPS,
+    training::OPS,
+    test::OPS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDef>> =

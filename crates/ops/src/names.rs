@@ -1,12 +1,15 @@
 //! How operations of formats become rows: names and attributes, as data.
 
 pub mod onnx;
+pub mod test;
 pub mod tf;
+
+use tfrt_bef::DType;
 
 use crate::attrs::{AttrSource, AttrValue};
 use crate::def::OpDef;
 
-/// How one operation of a format becomes a row. Operands and results stay as they are.
+/// How one operation of a format becomes a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Name {
     /// What the format calls it.
@@ -21,7 +24,46 @@ pub struct Name {
     pub shapes_since: i64,
     /// The row's attributes that are called otherwise, or stated by the name alone; all others have the same name.
     pub attrs: &'static [NameAttr],
+    /// The row's operands, where they are others than all those of the format's that are no attributes of the row.
+    pub operands: Option<&'static [NameOperand]>,
+    /// Operands of the format's, by index, that have so many dimensions, where the row takes others, too.
+    pub ranks: &'static [(usize, usize)],
+    /// Attributes that the row does not have, and the only integers that may be stated for them.
+    pub only: &'static [(&'static str, i64)],
+    /// The attribute that says the type to which the results are cast, and the type if it is not stated.
+    pub result: Option<(&'static str, DType)>,
 }
+
+/// Where an operand of a row comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum NameOperand {
+    /// From the operand at an index, as it is.
+    At(usize),
+    /// From the operand at an index: pairs of integers, a row each. All first ones, then all second ones.
+    Pairs(usize),
+    /// From two operands: where slices of operand 0 start, and their sizes, -1 for all that is left. Where they end.
+    Ends(usize, usize),
+    /// From an attribute, whose elements it has.
+    Attr(&'static str, Held),
+}
+
+/// What an attribute holds that is an operand of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Extents.
+    Shape,
+    /// Integers. The operand is left out if there are none.
+    Ints,
+    /// A number of any type.
+    Number,
+    /// Numbers of any type.
+    Numbers,
+    /// A tensor.
+    Tensor,
+}
+
+/// The index of the last operand, however many there are.
+pub const LAST: usize = usize::MAX;
 
 /// Where an attribute of a row comes from.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +80,12 @@ pub enum NameAttr {
     IntOr(&'static str, &'static str, i64),
     /// The same of a floating-point number.
     FloatOr(&'static str, &'static str, f64),
-    /// The integers of the operand at an index, which the row does not take.
+    /// The integers of the operand at an index, or [`LAST`], which the row does not take.
     Operand(&'static str, usize),
+    /// The same, or an attribute of one of these names if the operand is left out. One of them is there.
+    OperandOr(&'static str, usize, &'static [&'static str]),
+    /// This integer, if the operand at an index is there, or an attribute of the row's own that may stand for it.
+    IntWith(&'static str, i64, usize, &'static str),
 }
 
 impl Name {
@@ -52,7 +98,45 @@ impl Name {
             unless: &[],
             shapes_since: 1,
             attrs: &[],
+            operands: None,
+            ranks: &[],
+            only: &[],
+            result: None,
         }
+    }
+
+    /// Sets the row's operands, where they are not those of the format.
+    pub const fn operands(mut self, operands: &'static [NameOperand]) -> Name {
+        self.operands = Some(operands);
+        self
+    }
+
+    /// Sets the numbers of dimensions of operands.
+    pub const fn ranks(mut self, ranks: &'static [(usize, usize)]) -> Name {
+        self.ranks = ranks;
+        self
+    }
+
+    /// Sets the attributes that the row does not have, and the only integers that may be stated for them.
+    pub const fn only(mut self, only: &'static [(&'static str, i64)]) -> Name {
+        self.only = only;
+        self
+    }
+
+    /// Sets the attribute that says the type to which the results are cast.
+    pub const fn result(mut self, name: &'static str, default: DType) -> Name {
+        self.result = Some((name, default));
+        self
+    }
+
+    /// Returns whether the operand at `index` of `n` is an attribute of the row.
+    pub fn is_attr(&self, index: usize, n: usize) -> bool {
+        self.attrs.iter().any(|attr| match attr {
+            NameAttr::Operand(_, own) | NameAttr::OperandOr(_, own, _) => {
+                *own == index || (*own == LAST && index + 1 == n)
+            }
+            _ => false,
+        })
     }
 
     /// Sets the attributes that are called otherwise, or stated by the name alone.
@@ -102,7 +186,9 @@ impl NameAttr {
             | NameAttr::Type(row, _)
             | NameAttr::IntOr(row, ..)
             | NameAttr::FloatOr(row, ..)
-            | NameAttr::Operand(row, _) => row,
+            | NameAttr::Operand(row, _)
+            | NameAttr::OperandOr(row, ..)
+            | NameAttr::IntWith(row, ..) => row,
         }
     }
 
@@ -113,7 +199,11 @@ impl NameAttr {
             | NameAttr::Type(_, name)
             | NameAttr::IntOr(_, name, _)
             | NameAttr::FloatOr(_, name, _) => Some(name),
-            NameAttr::Text(..) | NameAttr::Int(..) | NameAttr::Operand(..) => None,
+            NameAttr::Text(..)
+            | NameAttr::Int(..)
+            | NameAttr::Operand(..)
+            | NameAttr::OperandOr(..)
+            | NameAttr::IntWith(..) => None,
         }
     }
 }
@@ -129,11 +219,17 @@ impl NameAttr {
     }
 }
 
+/// Returns a name of a sorted list.
+fn find(names: &'static [Name], name: &str) -> Option<&'static Name> {
+    let index = names.binary_search_by_key(&name, |own| own.name).ok()?;
+    names.get(index)
+}
+
 /// The attributes of an operation of a format, as those of its row.
 pub struct Named<'a> {
     source: &'a dyn AttrSource,
     attrs: &'static [NameAttr],
-    dtype: fn(i64) -> Option<tfrt_bef::DType>,
+    dtype: fn(i64) -> Option<DType>,
 }
 
 impl AttrSource for Named<'_> {
@@ -147,7 +243,7 @@ pub fn value<'a>(
     attrs: &[NameAttr],
     name: &str,
     source: &'a dyn AttrSource,
-    dtype: fn(i64) -> Option<tfrt_bef::DType>,
+    dtype: fn(i64) -> Option<DType>,
 ) -> Option<AttrValue<'a>> {
     match attrs.iter().find(|attr| attr.row() == name) {
         None => source.get(name),
@@ -160,7 +256,8 @@ pub fn value<'a>(
         Some(NameAttr::FloatOr(_, other, default)) => {
             Some(source.get(other).unwrap_or(AttrValue::Float(*default)))
         }
-        Some(NameAttr::Operand(..)) => None,
+        Some(NameAttr::OperandOr(_, _, names)) => names.iter().find_map(|name| source.get(name)),
+        Some(NameAttr::Operand(..) | NameAttr::IntWith(..)) => None,
         Some(NameAttr::Type(_, other)) => match source.get(other)? {
             AttrValue::Int(number) => dtype(number).map(AttrValue::Type),
             value => Some(value),

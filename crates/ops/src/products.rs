@@ -135,7 +135,7 @@ fn dot(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 /// Multiplications and additions: the result's elements times the extent that is summed over.
-fn dot_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
+pub(crate) fn dot_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
     let inner = inputs.first()?.as_ref()?.dims.as_ref()?.last()?.value()?;
     multiplied(&[results.first()?.n_elements().value()?, inner])
 }

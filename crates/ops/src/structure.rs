@@ -36,7 +36,7 @@ pub(crate) const OPS: &[OpDef] = &[
     moves("broadcast", "Elements repeated along dimensions of 1, to extents with which the operand is broadcast.", expand)
         .inputs(&[X, ValueDef::set("shape", &[DType::I64])])
         .results(&[Y.by_values()]),
-    moves("concat", "Tensors one after the other along `axis`.", concat)
+    moves("concat", "Tensors one after the other along `axis`; numbers become a list.", concat)
         .inputs(&[X.rest(1)])
         .attrs(&[AttrDef::int("axis", 0).required()]),
     moves("slice", "Every `steps`-th element from `starts` to `ends` along some axes, the first ones if none are stated.", slices::slice)
@@ -145,6 +145,7 @@ pub(crate) fn dims_of(fact: &Fact) -> Option<Dims> {
 }
 
 fn reshape(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    call.expect_rank(1, 1)?;
     let (x, wanted) = (call.input(0), call.input(1));
     let Some(values) = &wanted.values else {
         let dims = dims_of(wanted);
@@ -215,10 +216,8 @@ fn transpose(call: &mut InferCall<'_>) -> Result<(), InferError> {
                     "expected an order of {rank} dimensions, found {n}"
                 )));
             }
-            let order = perm
-                .iter()
-                .map(|at| call.axis(*at, dims.len()).map(|at| dims[at].clone()));
-            Some(order.collect::<Result<Dims, _>>()?)
+            let order = call.axes(perm, dims.len())?;
+            Some(order.iter().map(|at| dims[*at].clone()).collect())
         }
         (None, Some(perm)) => Some(unknown_dims(perm.len())),
         (None, None) => None,
@@ -267,12 +266,24 @@ fn expand(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn concat(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    let parts: SmallVec<[&Fact; 8]> = call.inputs.iter().flatten().collect();
-    let dtype = parts.iter().find_map(|part| part.dtype);
+    let given = || call.inputs.iter().flatten();
+    let dtype = given().find_map(|part| part.dtype);
     let axis = call.attrs.int("axis").unwrap_or(0);
+    // Numbers become a list.
+    let lists: Vec<Fact> = given().map(as_list).collect();
+    let parts: SmallVec<[&Fact; 8]> = lists.iter().collect();
     let y = joined(call, &parts, dtype, axis)?;
     call.set(0, y);
     Ok(())
+}
+
+/// Returns what is known of a tensor, of a number as a list of one.
+fn as_list(fact: &Fact) -> Fact {
+    let mut list = fact.clone();
+    if let Some(dims) = list.dims.as_mut().filter(|dims| dims.is_empty()) {
+        dims.push(Dim::Known(1));
+    }
+    list
 }
 
 /// Returns what tensors are one after the other.
@@ -367,7 +378,12 @@ fn pad(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn tile(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    call.expect_rank(1, 1)?;
     let (x, repeats) = (call.input(0), dims_of(call.input(1)));
+    let mut known = repeats.iter().flatten().filter_map(Dim::value);
+    if let Some(found) = known.find(|n| *n < 0) {
+        return Err(call.error(format_args!("expected no negative repeats, found {found}")));
+    }
     let dims = match (&x.dims, repeats) {
         (Some(dims), Some(repeats)) if repeats.len() != dims.len() => {
             let (rank, n) = (dims.len(), repeats.len());

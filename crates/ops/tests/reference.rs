@@ -35,6 +35,8 @@ fn the_page_is_what_the_rows_say() {
     table(&mut text, names::onnx::NAMES);
     text.push_str("\n## Names of TensorFlow\n\nOperations of TensorFlow that are rows: `tf.NAME` in eager calls.\n\n");
     table(&mut text, names::tf::NAMES);
+    text.push_str("\n## Names of tests\n\nOperations that tests call, which are rows under another name: `tfrt_test.NAME` in eager calls.\n\n");
+    table(&mut text, names::test::NAMES);
     expect_file!["../../../docs/graph.md"].assert_eq(&text);
 }
 
@@ -47,12 +49,31 @@ fn table(text: &mut String, all: &[names::Name]) {
         } else {
             format!(" {{{}}}", attrs.join(", "))
         };
+        let mut attrs = attrs;
+        if let Some((name, default)) = name.result {
+            write!(attrs, " as its {name}, or {default}").unwrap();
+        }
+        if let Some(operands) = name.operands {
+            let operands: Vec<String> = operands.iter().map(operand_of_name).collect();
+            write!(attrs, " of {}", operands.join(", ")).unwrap();
+        }
         let since = if name.since > 1 {
             format!(" from version {}", name.since)
         } else {
             String::new()
         };
         writeln!(text, "| {}{since} | `{}`{attrs} |", name.name, name.row).unwrap();
+    }
+}
+
+fn operand_of_name(operand: &names::NameOperand) -> String {
+    match operand {
+        names::NameOperand::At(index) => format!("its operand {index}"),
+        names::NameOperand::Pairs(index) => format!("the columns of its operand {index}"),
+        names::NameOperand::Ends(starts, sizes) => {
+            format!("where slices from its operand {starts} of sizes {sizes} end")
+        }
+        names::NameOperand::Attr(name, _) => format!("its attribute {name}"),
     }
 }
 
@@ -63,7 +84,12 @@ fn attr_of_name(attr: &names::NameAttr) -> String {
         names::NameAttr::Int(_, value) => format!("{row} = {value}"),
         names::NameAttr::IntOr(_, name, default) => format!("{row}: its {name}, or {default}"),
         names::NameAttr::FloatOr(_, name, default) => format!("{row}: its {name}, or {default}"),
+        names::NameAttr::Operand(_, names::LAST) => format!("{row}: its last operand"),
         names::NameAttr::Operand(_, index) => format!("{row}: its operand {index}"),
+        names::NameAttr::OperandOr(_, index, others) => {
+            format!("{row}: its operand {index}, or its {}", others.join(" or "))
+        }
+        names::NameAttr::IntWith(_, value, ..) => format!("{row} = {value} with axes"),
         names::NameAttr::Renamed(_, name) | names::NameAttr::Type(_, name) => {
             format!("{row}: its {name}")
         }

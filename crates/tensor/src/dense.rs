@@ -93,30 +93,24 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Memory for as many `U`s as this tensor has `T`s, to be [made](Self::like) a tensor of its shape.
+    /// Returns a tensor of this one's shape, whose elements of a type take so many bytes, and are written by `write`.
     ///
     /// # Errors
     ///
-    /// `ResourceExhausted` if there is none, `InvalidArgument` if the elements are no `T`s.
+    /// `ResourceExhausted` if there is no memory for it.
     #[inline(always)]
-    pub(crate) fn uninit_like<T: Element, U: Element>(
+    pub(crate) fn written_like(
         &self,
         allocator: &Arc<dyn HostAllocator>,
-    ) -> Result<UninitBuffer, Error> {
-        self.metadata.expect_dtype(T::DTYPE)?;
-        let n = self.buffer.len_bytes() / size_of::<T>();
-        n.checked_mul(size_of::<U>())
-            .and_then(|len_bytes| UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT))
-            .ok_or_else(|| no_memory(&TensorMetadata::new(U::DTYPE, self.shape().clone())))
-    }
-
-    /// A tensor of this one's shape, of as many `U`s.
-    #[inline(always)]
-    pub(crate) fn like<U: Element>(&self, buffer: HostBuffer) -> Self {
-        debug_assert_eq!(buffer.len_bytes() / size_of::<U>(), self.n_elements());
-        DenseHostTensor {
-            metadata: TensorMetadata::new(U::DTYPE, self.shape().clone()),
-            buffer,
+        (dtype, len_bytes): (DType, usize),
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<Self, Error> {
+        match UninitBuffer::allocate(allocator, len_bytes, BUFFER_ALIGNMENT) {
+            Some(buffer) => Ok(DenseHostTensor {
+                metadata: TensorMetadata::new(dtype, self.shape().clone()),
+                buffer: buffer.written(write),
+            }),
+            None => Err(no_memory(&TensorMetadata::new(dtype, self.shape().clone()))),
         }
     }
 

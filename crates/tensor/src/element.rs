@@ -11,14 +11,11 @@
 //! ([`StringHostTensor`](crate::StringHostTensor)).
 
 use std::fmt;
-use std::mem::MaybeUninit;
 
 use tfrt_host::kernel::{BF16, Complex, F16};
-use tfrt_host::memory::{HostBuffer, UninitBuffer};
 use tfrt_host::{DType, Error};
 
 use crate::compact::{CompactType, Overflow};
-use crate::math::vectorized;
 use crate::text;
 
 /// A truth value as tensors hold it: a byte, of which any but 0 is true.
@@ -317,48 +314,6 @@ pub fn to_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len_bytes) }
 }
 
-/// Makes a buffer of elements, [`vectorized`] or not. Zeros follow where they are too few; of too many the last are left
-/// out.
-///
-/// # Errors
-///
-/// As of [`from_bytes`].
-#[inline(always)]
-pub(crate) fn collected<T: Element>(
-    mut buffer: UninitBuffer,
-    elements: impl Iterator<Item = T>,
-    is_vectorized: bool,
-) -> Result<HostBuffer, Error> {
-    let bytes = buffer.as_bytes_mut();
-    let n_elements = checked_len::<T>(bytes)?;
-    let first = bytes.as_mut_ptr().cast::<MaybeUninit<T>>();
-    // SAFETY: the address is aligned and so many elements lie in the bytes, as was just checked, which need not be
-    // initialised; the slice borrows them.
-    let places = unsafe { std::slice::from_raw_parts_mut(first, n_elements) };
-    let n_written = match is_vectorized {
-        true => vectorized(
-            #[inline(always)]
-            || write_each(places, elements),
-        ),
-        false => write_each(places, elements),
-    };
-    places[n_written..].fill(MaybeUninit::new(T::ZERO));
-    // SAFETY: the bytes are as many as the elements take, of which each was written, and a `T` has no padding
-    // (`Element`).
-    Ok(unsafe { buffer.assume_init() })
-}
-
-/// Writes elements to places, one by one; returns how many.
-#[inline(always)]
-fn write_each<T>(places: &mut [MaybeUninit<T>], elements: impl Iterator<Item = T>) -> usize {
-    let mut n_written = 0;
-    for (place, element) in places.iter_mut().zip(elements) {
-        place.write(element);
-        n_written += 1;
-    }
-    n_written
-}
-
 #[inline]
 fn checked_len<T: Element>(bytes: &[impl Copy]) -> Result<usize, Error> {
     let (address, len_bytes) = (bytes.as_ptr().addr(), size_of_val(bytes));
@@ -388,8 +343,6 @@ fn misfit(address: usize, len: usize, dtype: DType) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfrt_host::HostContext;
-    use tfrt_host::kernel::KernelRegistry;
 
     #[test]
     fn bytes_are_elements_if_they_fit() {
@@ -405,21 +358,6 @@ mod tests {
         let crooked = from_bytes::<u16>(&bytes[1..3]).unwrap_err();
         assert!(crooked.message().contains("1 bytes behind"), "{crooked}");
         assert_eq!(from_bytes::<u64>(&[]).map(<[u64]>::len).unwrap_or(0), 0);
-    }
-
-    #[test]
-    fn elements_are_collected_into_exactly_the_bytes_that_there_are() {
-        let host = HostContext::builder(KernelRegistry::new()).build();
-        let buffer = |len_bytes| UninitBuffer::allocate(host.allocator(), len_bytes, 1).unwrap();
-        for (n, wanted) in [(3, [0, 1, 2]), (5, [0, 1, 2]), (1, [0; 3]), (0, [0; 3])] {
-            for is_vectorized in [false, true] {
-                let made = collected(buffer(12), 0..n, is_vectorized).unwrap();
-                assert_eq!(from_bytes::<i32>(&made.read().unwrap()).unwrap(), wanted);
-            }
-        }
-        assert!(collected(buffer(6), 0..9_i32, false).is_err());
-        let empty = collected(buffer(0), 0..9_i32, false).unwrap();
-        assert_eq!(empty.len_bytes(), 0);
     }
 
     #[test]

@@ -15,8 +15,13 @@ use tfrt_host::{
 use tfrt_ops::{Attrs, OpDef};
 
 mod program;
+mod tensors;
 
 pub use program::register;
+pub use tensors::{
+    Formats, Operands, Output, Outputs, TensorCall, TensorKernel, TensorRunFn, binary_of, made,
+    unary_of, unsupported,
+};
 
 /// One run of an operation.
 #[derive(Clone, Copy)]
@@ -174,6 +179,15 @@ pub fn select<'k>(
         .filter(|kernel| kernel.op == op && kernel.device == device && kernel.takes(types.clone()));
     // The last of the greatest is returned.
     own.rev().max_by_key(|kernel| kernel.priority)
+}
+
+/// What runs a row on the processor.
+#[derive(Clone, Copy, Debug)]
+pub enum Runs {
+    /// On tensors, some of whose memory it may take.
+    Tensors(TensorKernel),
+    /// On values of any kind.
+    Values(OpKernel),
 }
 
 #[cfg(test)]

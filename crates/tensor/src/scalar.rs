@@ -49,7 +49,7 @@ impl ScalarHostTensor {
     }
 
     /// Returns a tensor whose every element is made of these bytes; `None` if elements of its type are not of so many.
-    pub(crate) fn from_element_bytes(
+    pub fn from_element_bytes(
         metadata: TensorMetadata,
         element: &[u8],
     ) -> Option<ScalarHostTensor> {

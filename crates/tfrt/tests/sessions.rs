@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tfrt::input::Input;
 use tfrt::ir::Source;
@@ -66,7 +68,13 @@ fn sessions_hold_neither_a_table_twice_nor_what_weights_were_packed_of() {
     for session in &sessions {
         assert_eq!(first(session, &runtime), expected);
     }
-    let each = resident().saturating_sub(before) / 4;
+    // What nobody needs is given back a little later, where other threads saw it last.
+    let each = || resident().saturating_sub(before) / 4;
+    let end = Instant::now() + Duration::from_secs(10);
+    while each() >= WEIGHT_BYTES / 2 && Instant::now() < end {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let each = each();
     assert!(
         each < WEIGHT_BYTES / 2,
         "{each} bytes a session, of weights of 2 times {WEIGHT_BYTES}"

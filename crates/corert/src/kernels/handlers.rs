@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
-use tfrt_host::{Chain, DeviceId, DeviceKind, Error, ExecutionContext};
+use tfrt_host::{Chain, DeviceId, Error, ExecutionContext};
 
 use super::runtime;
-use crate::handler::{CpuOpHandler, LoggingOpHandler, NullOpHandler, OpHandlerRef};
-use crate::ops;
+use crate::handler::{LoggingOpHandler, NullOpHandler, OpHandlerRef};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -30,13 +29,8 @@ fn null() -> OpHandlerRef {
 }
 
 /// `%h = "corert.create_cpu_op_handler"(%fallback)`
-fn cpu(fallback: &OpHandlerRef) -> OpHandlerRef {
-    OpHandlerRef(Arc::new(CpuOpHandler::new(
-        DeviceKind::CPU.name(),
-        ops::registry(),
-        DeviceId::HOST,
-        Some(fallback.0.clone()),
-    )))
+fn cpu(fallback: &OpHandlerRef, execution: &ExecutionContext) -> OpHandlerRef {
+    OpHandlerRef(runtime(execution).rows(DeviceId::HOST, Some(fallback.0.clone())))
 }
 
 /// `%h = "corert.create_cpu_op_handler_with_ordinal"(%fallback, %n)`: the host gets the device `CPU:n`.
@@ -51,7 +45,7 @@ fn cpu_with_ordinal(
     }
     let devices = execution.host().devices();
     devices.add_host(&format!("CPU:{ordinal}"))?;
-    Ok(cpu(fallback))
+    Ok(cpu(fallback, execution))
 }
 
 /// `%h = "corert.create_logging_op_handler"(%next) {sync_log_results = true}`

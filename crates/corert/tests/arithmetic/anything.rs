@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use tfrt_corert::{AttrKind, IntoAttr, OpAttrs, OpDefinition, ResultCount, TensorHandle, ops};
-use tfrt_host::{DType, ErrorCode};
+use tfrt_corert::{
+    AttrKind, IntoAttr, OpAttrs, OpDefinition, ResultCount, RowOpHandler, TensorHandle,
+};
+use tfrt_host::{DType, DeviceId, ErrorCode};
 use tfrt_tensor::{
     CooHostTensor, DenseHostTensor, Element, ScalarHostTensor, StringHostTensor, TensorMetadata,
     TensorShape, with_element,
@@ -165,21 +167,29 @@ fn attributes(bed: &Bed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttr
 #[test]
 fn operations_take_anything_without_a_panic() {
     let (bed, mut drawn) = (Bed::new(), Drawn(9));
-    let registry = ops::registry();
+    let rows = RowOpHandler::new(tfrt_kernels::rows::find, DeviceId::HOST, None);
+    let all = tfrt_corert::names().filter_map(|name| rows.definition(&name));
+    let all: Vec<Arc<OpDefinition>> = all.collect();
     let mut n_made = 0;
     let mut never: Vec<&str> = Vec::new();
-    for definition in registry.iter() {
+    for definition in &all {
         let mut was_made = false;
-        for _ in 0..400 {
+        // Of ONNX's rows little that is drawn fits, and the kernels have tests of their own.
+        let is_own = definition.name().starts_with("tf");
+        for _ in 0..if is_own { 400 } else { 40 } {
             was_made |= try_once(&bed, &mut drawn, definition);
         }
-        n_made += usize::from(was_made);
-        if !was_made {
+        n_made += usize::from(was_made && is_own);
+        if !was_made && is_own {
             never.push(definition.name());
         }
     }
     // Most of what is drawn fits some time.
-    assert!(n_made * 4 > registry.iter().count() * 3, "{never:?}");
+    let n_own = all
+        .iter()
+        .filter(|definition| definition.name().starts_with("tf"))
+        .count();
+    assert!(n_made * 4 > n_own * 3, "{never:?}");
 }
 
 /// The same tensor, which is there a little later: of results less is known then, but what is said is kept.

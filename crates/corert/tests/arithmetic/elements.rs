@@ -388,7 +388,7 @@ fn elements_are_converted_to_all_types() {
     );
     assert_eq!(
         bed.refusal("tf.Cast", [&x], &to(DType::Complex64)),
-        "unsupported dtype for tf.Cast: complex64"
+        "tf.Cast: expected real numbers or truth values to convert, found complex64"
     );
     assert!(
         bed.refusal("tf.Cast", [&x], &attrs([("DstT", "f32")]))
@@ -430,7 +430,7 @@ fn what_does_not_fit_is_refused_by_the_call() {
             format!("{name} expects 2 inputs, found 1")
         );
         let refusal = bed.refusal(name, [&x, &x], &attrs([("axis", 1_i32)]));
-        let start = format!("{name} has no attribute 'axis': expected T");
+        let start = format!("{name} has no attribute 'axis': ");
         assert!(refusal.starts_with(&start), "{refusal}");
     }
     let same = bed.one("tf.Equal", [&truth, &truth], &none()).unwrap();

@@ -10,7 +10,7 @@ use super::*;
 
 #[test]
 fn clones_begin_anew_together() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let mut context = runtime.context();
     let clone = context.clone();
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
@@ -36,7 +36,7 @@ fn clones_begin_anew_together() {
 #[test]
 fn what_a_request_was_given_outlives_a_reset() {
     let host = host();
-    let runtime = CoreRuntime::new(&host);
+    let runtime = super::runtime_of(&host);
     let request = RequestContext::builder(&host).id(7).data(42_i32).build();
     let mut context = runtime.context_of(&request);
     context.cancel();
@@ -48,7 +48,7 @@ fn what_a_request_was_given_outlives_a_reset() {
 
 #[test]
 fn cancelling_ends_every_wait() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let mut context = runtime.context().with_max_in_flight(2);
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let (gate, promises) = gate(&runtime, true);
@@ -135,8 +135,8 @@ fn transfers_wait_like_operations() {
 
 #[test]
 fn what_is_wrong_with_a_call_is_said_before_what_its_inputs_failed_with() {
-    let runtime = CoreRuntime::new(&host());
-    let foreign = CoreRuntime::new(&host()).dense(&[1], &[1.0_f32]).unwrap();
+    let runtime = super::runtime_of(&host());
+    let foreign = super::runtime_of(&host()).dense(&[1], &[1.0_f32]).unwrap();
     let failed = runtime.failed(Error::data_loss("the disk is gone"));
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let other = runtime.host().devices().add_host("CPU:7").unwrap();
@@ -166,7 +166,7 @@ fn functions_that_wait_are_counted() {
     let module = tfrt_ir::parse(&tfrt_ir::Source::new("twice.mlir", TWICE)).unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();
     let program = Program::load(BefFile::open(bytes).unwrap(), &host).unwrap();
-    let runtime = CoreRuntime::new(&host);
+    let runtime = super::runtime_of(&host);
     let twice = runtime
         .composite(program.function("twice").unwrap())
         .unwrap();
@@ -188,7 +188,7 @@ fn functions_that_wait_are_counted() {
 
 #[test]
 fn results_of_a_call_are_inputs_of_another() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let context = runtime.context();
     let x = runtime.dense(&[1], &[1.0_f32]).unwrap();
     let mut inputs = vec![x.clone(), x];

@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn a_tensor_from_outside_is_one_constant() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let recording = Recording::begin(&runtime.context());
     let context = recording.context();
     let x = recording.input(runtime.dense(&[2], &[1.0_f32, 2.0]).unwrap());
@@ -32,7 +32,7 @@ fn tensor_with(handle: &TensorHandle, extents: &[usize]) -> DenseHostTensor {
 
 #[test]
 fn calls_are_kept_in_the_order_of_their_effects() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let recording = Recording::begin(&runtime.context());
     let op_of = |definition: OpDefinition| {
         let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
@@ -62,7 +62,7 @@ fn calls_are_kept_in_the_order_of_their_effects() {
 
 #[test]
 fn a_transfer_that_changes_nothing_keeps_the_value() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let recording = Recording::begin(&runtime.context());
     let context = recording.context();
     let x = recording.input(runtime.dense(&[1], &[1.0_f32]).unwrap());

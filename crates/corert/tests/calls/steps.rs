@@ -19,7 +19,7 @@ fn address(handle: &TensorHandle) -> usize {
 
 #[test]
 fn a_step_that_is_refused_has_taken_nothing() {
-    let runtime = CoreRuntime::new(&host());
+    let runtime = super::runtime_of(&host());
     let context = runtime.context();
     let op = runtime.op("tfrt.momentum", &runtime.cpu()).unwrap();
     for n in [2, 1 << 17] {

@@ -56,11 +56,11 @@ fn sums_are_taken_over_the_dimensions_of_an_input_or_of_an_attribute() {
     assert_eq!(elements::<i32>(&sums), [5, 7, 9]);
     assert_eq!(
         caller.error("tf.Sum", &[&x, &indices], &attrs!["axes" => [0_i32]]),
-        "tf.Sum: expected dimensions in the second input or in attribute 'axes', found both"
+        "tf.Sum: expected 'axes' in operand 1 or as an attribute, found both"
     );
     assert_eq!(
         caller.error("tf.Sum", &[&x, &caller.dense(&[1], &[2_i32])], &none()),
-        "tf.Sum reduction index must be in [-input_rank, input_rank) range: found 2 for rank 2"
+        "tf.Sum: expected an axis of 2 dimensions, found 2"
     );
 }
 
@@ -83,40 +83,33 @@ fn dimensions_that_are_wrong_are_refused() {
     for index in [2_i32, -3, i32::MIN] {
         assert_eq!(
             caller.error("tf.Mean", &[&x, &caller.dense(&[1], &[index])], &none()),
-            format!(
-                "tf.Mean reduction index must be in [-input_rank, input_rank) range: found {index} for rank 2"
-            )
+            format!("tf.Mean: expected an axis of 2 dimensions, found {index}")
         );
     }
     assert_eq!(
         caller.error("tf.Mean", &[&x, &caller.dense(&[2], &[1_i32, -1])], &none()),
-        "tf.Mean reduction indices must be unique: found [1, -1]"
+        "tf.Mean: expected each axis once, found -1 again"
     );
     assert_eq!(
         caller.error("tf.Mean", &[&x, &caller.dense(&[1, 1], &[1_i32])], &none()),
-        "tf.Mean: expected reduction indices in a vector, found [1, 1]"
+        "tf.Mean: expected a list of axes, found 2 dimensions"
     );
     assert_eq!(
         caller.error("tf.Mean", &[&x, &x], &none()),
-        "tf.Mean: expected reduction indices in a vector, found [2, 3]"
+        "tf.Mean: operand 1 (axes): expected integers of 32 or 64 bits, found f32"
     );
     let nothing = caller.counting(&[0, 3]);
     let zero = caller.dense(&[1], &[0_i32]);
-    assert_eq!(
-        caller.error("tf.Max", &[&nothing, &zero], &none()),
-        "tf.Max: there is nothing to reduce, and no result for that"
-    );
+    let lowest = caller.call("tf.Max", &[&nothing, &zero], &none());
+    assert_eq!(elements::<f32>(&lowest), [f32::NEG_INFINITY; 3]);
     let one = caller.dense(&[1], &[1_i32]);
     assert_eq!(
         shape(&caller.call("tf.Max", &[&nothing, &one], &none())),
         [0]
     );
     let strings = caller.strings(&[1], &["a"]);
-    assert!(
-        caller
-            .error("tf.Max", &[&strings, &zero], &none())
-            .starts_with("Cannot implictly convert StringHost to DenseHost")
-    );
+    let error = caller.error("tf.Max", &[&strings, &zero], &none());
+    assert!(error.starts_with("tf.Max: operand 0 is wrong: "), "{error}");
 }
 
 #[test]
@@ -158,7 +151,7 @@ fn channels_are_normalised_by_their_statistics() {
     assert_eq!(
         caller.error("tf.FusedBatchNormV3", &wrong, &none()),
         "tf.FusedBatchNormV3: parameter does not match the input channel number: expected scale, offset, mean and \
-         variance of f32 with an element for each channel of f32 [1, 2, 2, 1], found f32 [2]"
+         variance with an element for each channel of f32 [1, 2, 2, 1], found f32 [2]"
     );
 }
 
@@ -215,11 +208,11 @@ fn the_axis_of_positions_is_an_attribute_or_an_input() {
     );
     assert_eq!(
         caller.error("tf.ArgMax", &[&x, &axis(0)], &attrs!["axis" => 0_i32]),
-        "tf.ArgMax: expected a dimension in the second input or in attribute 'axis', found both"
+        "tf.ArgMax: expected 'axis' in operand 1 or as an attribute, found both"
     );
     assert_eq!(
         caller.error("tf.ArgMax", &[&x, &axis(2)], &none()),
-        "tf.ArgMax: there is no axis 2 in a tensor of rank 2"
+        "tf.ArgMax: expected an axis of 2 dimensions, found 2"
     );
 }
 

@@ -82,7 +82,7 @@ fn attributes_of_windows_that_are_wrong_are_refused() {
     let wide = caller.dense(&[1, 1, 2, 1], &[1.0_f64, 2.0]);
     assert_eq!(
         caller.error("tf.Conv2D", &[&x, &wide], &same),
-        "tf.Conv2D: expected images and a filter of one type, found f32 [1, 4, 4, 2] and f64 [1, 1, 2, 1]"
+        "tf.Conv2D: incompatible dtypes: f32 [1, 4, 4, 2] and f64 [1, 1, 2, 1]"
     );
 }
 

@@ -25,8 +25,8 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         row("One that is missing", of_x("tf.Cast", none())),
         row(
-            "A number for a truth value",
-            product(attrs!["transpose_a" => 1_i32]),
+            "A text for a truth value",
+            product(attrs!["transpose_a" => "yes"]),
         ),
         row(
             "A text for a type",
@@ -81,7 +81,7 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         row(
             "A shape that no memory holds",
-            user.refusal(
+            user.late_refusal(
                 "tfrt_test.create_dense_tensor",
                 (),
                 &attrs!["shape" => [i64::MAX, i64::MAX], "values" => [1_i32]],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tfrt_corert::{CpuOpHandler, NullOpHandler, OpHandler, ops};
+use tfrt_corert::{NullOpHandler, OpHandler};
 use tfrt_host::{DeviceId, Error};
 
 use super::late::gate;
@@ -87,8 +87,7 @@ fn places() -> Vec<Row> {
     let (x, foreign) = (user.ones(&[2]), other.ones(&[2]));
     let add = user.runtime.op("tf.AddV2", &user.runtime.cpu()).unwrap();
     let device = user.runtime.host().devices().add_host("CPU:7").unwrap();
-    let elsewhere: Arc<dyn OpHandler> =
-        Arc::new(CpuOpHandler::new("cpu", ops::registry(), device.id(), None));
+    let elsewhere = user.runtime.rows(device.id(), None);
     let relu = user.runtime.op("tf.Relu", &elsewhere).unwrap();
     vec![
         row(

@@ -157,7 +157,7 @@ fn of_elements(user: &User) -> Vec<Row> {
         ),
         row(
             "Zeros like strings",
-            user.refusal("tf.ZerosLike", [&user.strings(&["one"])], &none()),
+            user.late_refusal("tf.ZerosLike", [&user.strings(&["one"])], &none()),
         ),
     ]
 }

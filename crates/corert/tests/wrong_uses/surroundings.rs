@@ -95,7 +95,7 @@ fn programs() -> Vec<Row> {
     let mut registry = KernelRegistry::new();
     kernels::register(&mut registry);
     let host = HostContext::builder(registry).build();
-    let runtime = tfrt_corert::CoreRuntime::new(&host);
+    let runtime = super::runtime_of(&host);
     let (context, program) = (runtime.context(), program(&host, FUNCTIONS));
     let function = |name: &str| -> Function { program.function(name).unwrap() };
     let composite = |name: &str| runtime.composite(function(name)).unwrap_err();

@@ -521,6 +521,8 @@ impl fmt::Debug for Writing<'_> {
 /// let host = HostContext::builder(KernelRegistry::new()).build();
 /// let buffer = UninitBuffer::allocate(host.allocator(), 3, BUFFER_ALIGNMENT).unwrap();
 /// assert_eq!(*buffer.fill(7).read()?, [7, 7, 7]);
+/// let buffer = UninitBuffer::allocate(host.allocator(), 2, BUFFER_ALIGNMENT).unwrap();
+/// assert_eq!(*buffer.written(|bytes| bytes[1] = 3).read()?, [0, 3]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub struct UninitBuffer {
@@ -556,6 +558,19 @@ impl UninitBuffer {
     #[inline]
     pub fn fill(mut self, byte: u8) -> HostBuffer {
         self.as_bytes_mut().fill(MaybeUninit::new(byte));
+        // SAFETY: all bytes were just written.
+        unsafe { self.assume_init() }
+    }
+
+    /// Lets all bytes be written, which are 0 before.
+    #[inline]
+    pub fn written(mut self, write: impl FnOnce(&mut [u8])) -> HostBuffer {
+        let bytes = self.as_bytes_mut();
+        bytes.fill(MaybeUninit::new(0));
+        let (first, len_bytes) = (bytes.as_mut_ptr().cast::<u8>(), bytes.len());
+        // SAFETY: these are the bytes that were just written, by the only handle; the slice borrows them no longer than
+        // `bytes` would.
+        write(unsafe { std::slice::from_raw_parts_mut(first, len_bytes) });
         // SAFETY: all bytes were just written.
         unsafe { self.assume_init() }
     }

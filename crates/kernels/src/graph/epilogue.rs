@@ -29,9 +29,6 @@ const ACTIVATIONS: &[(&[&str], Activation)] = &[
     (&["gelu_tanh a0"], Activation::GeluTanh),
 ];
 
-/// The most steps of an epilogue in a file.
-const MOST_STEPS: usize = 1 << 10;
-
 impl Epilogue {
     /// Reads the attribute `epilogue`, a list of steps.
     pub(super) fn of(node: &Node<'_>) -> Result<Epilogue, Error> {
@@ -69,7 +66,7 @@ impl Epilogue {
     }
 
     pub(super) fn read(decoder: &mut Decoder<'_>) -> Result<Epilogue, Error> {
-        let n = decoder.count(MOST_STEPS)?;
+        let n = decoder.count(size_of::<u64>())?;
         let steps = (0..n).map(|_| decoder.str().map(str::to_owned));
         Epilogue::new(steps.collect::<Result<_, _>>()?)
     }

@@ -13,7 +13,7 @@ use super::{Node, Outputs};
 use crate::tensor::strings::no_memory;
 
 /// Tensors of one type whose elements are moved.
-pub(super) struct Carried {
+pub(crate) struct Carried {
     /// The tensors; of strings, numbers that stand for them.
     pub tensors: Vec<DenseHostTensor>,
     kind: Kind,

@@ -43,7 +43,7 @@ fn each_kernel_of_onnx_has_a_row() {
 #[test]
 fn each_row_has_a_kernel() {
     let rows = tfrt_ops::all().filter(|row| !row.is(Traits::CONTROL));
-    let without = rows.filter(|row| kernel_of(row).is_none());
+    let without = rows.filter(|row| tfrt_kernels::rows::find(row).is_none());
     let without: Vec<&str> = without.map(|row| row.name).collect();
     assert_eq!(without, WITHOUT);
 }

@@ -229,8 +229,7 @@ pub const NAMES: &[Name] = &[
 
 /// Returns the name of an operation of the default domain that is a row of `graph`.
 pub fn name(name: &str) -> Option<&'static Name> {
-    let index = NAMES.binary_search_by_key(&name, |own| own.name).ok()?;
-    NAMES.get(index)
+    super::find(NAMES, name)
 }
 
 /// Returns the row of an operation, in any version: `name` without the dialect, `ml.` in front of those of that domain.

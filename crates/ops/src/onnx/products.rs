@@ -87,12 +87,17 @@ fn einsum(call: &mut InferCall<'_>) -> Result<(), InferError> {
         None => (&equation[..], None),
     };
     let dtype = call.inputs.iter().flatten().find_map(|input| input.dtype);
-    let dims = einsum_dims(call.inputs, left, right);
+    let dims = einsum_dims(call.inputs, left, right).transpose();
+    let dims = dims.map_err(|error| call.error(error))?;
     call.give(0, dtype, dims);
     Ok(())
 }
 
-fn einsum_dims(inputs: &[Option<Fact>], left: &str, right: Option<String>) -> Option<Dims> {
+fn einsum_dims(
+    inputs: &[Option<Fact>],
+    left: &str,
+    right: Option<String>,
+) -> Option<Result<Dims, InferError>> {
     let mut letters: BTreeMap<char, Dim> = BTreeMap::new();
     let mut counts: BTreeMap<char, usize> = BTreeMap::new();
     let mut batches: Vec<Dims> = Vec::new();
@@ -123,7 +128,10 @@ fn einsum_dims(inputs: &[Option<Fact>], left: &str, right: Option<String>) -> Op
         return None;
     }
     let batches: Vec<&[Dim]> = batches.iter().map(|dims| &dims[..]).collect();
-    let batch = broadcast(&batches).ok()?;
+    let batch = match broadcast(&batches) {
+        Ok(batch) => batch,
+        Err(error) => return Some(Err(error)),
+    };
     let right = right.unwrap_or_else(|| {
         let once = counts
             .iter()
@@ -137,15 +145,13 @@ fn einsum_dims(inputs: &[Option<Fact>], left: &str, right: Option<String>) -> Op
             .map(|letter| letters.get(&letter).cloned())
             .collect::<Option<Dims>>()
     };
-    match right.split_once("...") {
-        Some((before, after)) => {
-            let mut dims = of(before)?;
-            dims.extend(batch);
-            dims.extend(of(after)?);
-            Some(dims)
-        }
-        None => of(&right),
-    }
+    let Some((before, after)) = right.split_once("...") else {
+        return of(&right).map(Ok);
+    };
+    let mut dims = of(before)?;
+    dims.extend(batch);
+    dims.extend(of(after)?);
+    Some(Ok(dims))
 }
 
 fn gemm(call: &mut InferCall<'_>) -> Result<(), InferError> {

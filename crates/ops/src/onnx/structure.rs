@@ -189,6 +189,13 @@ fn squeeze(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dims = match (&x.dims, call.ints(1, "axes")) {
         (Some(dims), Stated::Is(axes)) => {
             let gone = call.axes(&axes, dims.len())?;
+            let is_one = |at: &&usize| dims[**at].value().is_none_or(|extent| extent == 1);
+            if let Some(at) = gone.iter().find(|at| !is_one(at)) {
+                let extent = &dims[*at];
+                return Err(call.error(format_args!(
+                    "expected dimensions of extent 1, found {extent} at dimension {at}"
+                )));
+            }
             Some(without(dims, &gone, false))
         }
         (Some(dims), Stated::Absent) => {

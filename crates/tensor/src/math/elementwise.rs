@@ -1,5 +1,5 @@
-//! Formulas of single elements over typed slices and views, for whoever has them in a loop of his own; and the short road
-//! of eager calls. All else is [`pointwise`](super::pointwise)'s.
+//! Formulas of single elements over typed slices and views, for whoever has them in a loop of his own. All else is
+//! [`pointwise`](super::pointwise)'s.
 
 use tfrt_host::Error;
 
@@ -8,10 +8,6 @@ pub use super::broadcast::broadcast_extents;
 pub use super::pointwise::formulas::*;
 use super::vectorized;
 use crate::{Element, TensorShape, TensorView, TensorViewMut};
-
-mod short;
-
-pub use short::{SHORT, binary_short, binary_short_in_place, unary_short, unary_short_in_place};
 
 /// Calculates a function of each element of `x`.
 ///
@@ -92,6 +88,3 @@ fn expect_shape(wanted: &[usize], found: &[usize]) -> Result<(), Error> {
     let message = format!("expected a result of shape {wanted:?}, found {found:?}");
     Err(Error::invalid_argument(message))
 }
-
-#[cfg(test)]
-mod tests;

@@ -20,6 +20,7 @@
 //! | `input` | how inputs are read as they are broadcast |
 //! | `run` | blocks, which a program makes step by step |
 //! | `tensors` | single functions of tensors |
+//! | `short` | the same of few elements |
 //! | `text` | steps as text, by the names of their functions |
 
 #[allow(unsafe_code, reason = "a listed module")]
@@ -31,6 +32,7 @@ mod parametric;
 mod plan;
 mod program;
 mod run;
+mod short;
 mod table;
 mod tensors;
 mod text;

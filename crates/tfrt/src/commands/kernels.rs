@@ -4,6 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 use tfrt::Formats;
+use tfrt::corert::RowOpHandler;
+use tfrt::host::DeviceId;
 use tfrt::ir::dialect::{self, Execution, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
@@ -73,8 +75,8 @@ fn is_row(name: &str) -> bool {
 fn describe_operation(name: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     let Some(entry) = Formats::builtin().text_dialects().describe(name) else {
-        let operations = tfrt::corert::ops::registry();
-        let Some(operation) = operations.get(name) else {
+        let rows = RowOpHandler::new(tfrt::kernels::rows::find, DeviceId::HOST, None);
+        let Some(operation) = rows.definition(name) else {
             return Ok(false);
         };
         let description = operation.description();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tfrt_async::queue::{
     Clock, ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue,
 };
-use tfrt_corert::{CoreRuntime, RowOpHandler};
+use tfrt_corert::CoreRuntime;
 use tfrt_host::codec::ValueCodec;
 use tfrt_host::device::Device;
 use tfrt_host::kernel::KernelRegistry;
@@ -251,8 +251,7 @@ impl RuntimeBuilder {
     /// Makes the runtime.
     pub fn build(self) -> Runtime {
         let host = (self.settings)(HostContext::builder(self.registry)).build();
-        let rows = RowOpHandler::new(tfrt_kernels::onnx::kernel_of, DeviceId::HOST);
-        CoreRuntime::new(&host).extend(Arc::new(rows));
+        CoreRuntime::new(&host).set_kernels(tfrt_kernels::rows::find);
         Runtime {
             host,
             untrusted: self.untrusted,

@@ -109,7 +109,7 @@ fn what_is_wrong_is_said_when_a_row_is_called() {
     let none = OpAttrs::new();
     assert_eq!(
         message("atan2", &[&x, &y], &none),
-        "atan2: expected extents that are broadcast, found 2 and 3"
+        "tensor shape mismatch: [2] vs. [3]"
     );
     assert_eq!(
         message("gelu", &[&x, &y], &none),

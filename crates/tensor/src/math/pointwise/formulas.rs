@@ -7,6 +7,9 @@ use crate::math::functions::Float;
 use crate::math::number::{Floating, Number, Real};
 use crate::{Bool, DType, Element};
 
+/// A function that takes longer is worth the choice of an instruction set however few the elements are.
+const CHEAP: usize = 8;
+
 /// A formula of one element.
 pub trait Unary<T>: 'static {
     /// What it gives.
@@ -100,10 +103,19 @@ macro_rules! unary {
 
             /// Its loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<UnaryLoop> {
+                self.find_for(dtype, false)
+            }
+
+            /// Its loop for a type of elements, of which there are few.
+            pub(super) fn find_for_few(self, dtype: DType) -> Option<UnaryLoop> {
+                self.find_for(dtype, self.cost() <= CHEAP)
+            }
+
+            fn find_for(self, dtype: DType, are_few: bool) -> Option<UnaryLoop> {
                 match self {
-                    $(UnaryFunction::$name => table::unary::$family::<$name>(dtype),)*
-                    $(UnaryFunction::$other => table::unary::$other_family::<$other>(dtype),)*
-                    $(UnaryFunction::$truth => table::unary::$truth_family::<$truth>(dtype),)*
+                    $(UnaryFunction::$name => table::unary::$family::<$name>(dtype, are_few),)*
+                    $(UnaryFunction::$other => table::unary::$other_family::<$other>(dtype, are_few),)*
+                    $(UnaryFunction::$truth => table::unary::$truth_family::<$truth>(dtype, are_few),)*
                 }
             }
         }
@@ -180,6 +192,8 @@ unary! {
         Softplus "softplus": Floating, floats, 24, |x| x.map(Float::softplus, Float::softplus);
         /// The error function
         Erf "erf": Floating, floats, 32, |x| x.map(Float::erf, Float::erf);
+        /// 1 - the error function, exact where that is almost 1
+        Erfc "erfc": Floating, library_floats, 64, |x| x.map(libm::erfcf, libm::erfc);
         /// x/2 (1 + erf(x / √2))
         Gelu "gelu": Floating, floats, 32, |x| x.map(
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
@@ -323,10 +337,19 @@ macro_rules! binary {
 
             /// Its loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<BinaryLoop> {
+                self.find_for(dtype, false)
+            }
+
+            /// Its loop for a type of elements, of which there are few.
+            pub(super) fn find_for_few(self, dtype: DType) -> Option<BinaryLoop> {
+                self.find_for(dtype, self.cost() <= CHEAP)
+            }
+
+            fn find_for(self, dtype: DType, are_few: bool) -> Option<BinaryLoop> {
                 match self {
-                    $(BinaryFunction::$name => table::binary::$family::<$name>(dtype),)*
-                    $(BinaryFunction::$truth => table::binary::$truth_family::<$truth>(dtype),)*
-                    $(BinaryFunction::$other => table::binary::$other_family::<$other>(dtype),)*
+                    $(BinaryFunction::$name => table::binary::$family::<$name>(dtype, are_few),)*
+                    $(BinaryFunction::$truth => table::binary::$truth_family::<$truth>(dtype, are_few),)*
+                    $(BinaryFunction::$other => table::binary::$other_family::<$other>(dtype, are_few),)*
                 }
             }
         }

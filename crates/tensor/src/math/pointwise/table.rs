@@ -84,13 +84,13 @@ fn fast_binary<F: Binary<T>, T: Element>(x: &[u8], y: &[u8], out: &mut [u8]) {
     );
 }
 
-/// `family!(Unary UnaryLoop truth { I1 => plain_unary Bool; })` declares the function `truth`, which finds the loop over
-/// a function for a type.
+/// `family!(Unary UnaryLoop plain_unary truth { I1 => plain_unary Bool; })` declares the function `truth`, which finds the
+/// loop over a function for a type. For few elements the choice of an instruction set takes longer than what it saves.
 macro_rules! family {
-    ($trait:ident $loop:ident $($name:ident { $($($dtype:ident)|+ => $how:ident $type:ty;)* })*) => {$(
-        pub(in crate::math::pointwise) fn $name<F: $($trait<$type> +)*>(dtype: DType) -> Option<$loop> {
+    ($trait:ident $loop:ident $few:ident $($name:ident { $($($dtype:ident)|+ => $how:ident $type:ty;)* })*) => {$(
+        pub(in crate::math::pointwise) fn $name<F: $($trait<$type> +)*>(dtype: DType, are_few: bool) -> Option<$loop> {
             match dtype {
-                $($(DType::$dtype)|+ => Some($how::<F, $type>),)*
+                $($(DType::$dtype)|+ => Some(if are_few { $few::<F, $type> } else { $how::<F, $type> }),)*
                 _ => None,
             }
         }
@@ -102,7 +102,7 @@ pub(super) mod unary {
 
     use super::*;
 
-    family! { Unary UnaryLoop
+    family! { Unary UnaryLoop plain_unary
         numbers {
             Ui8 | I8 => plain_unary u8; Ui16 | I16 => plain_unary u16; Ui32 | I32 => plain_unary u32;
             Ui64 | I64 => plain_unary u64; F32 => fast_unary f32; F64 => fast_unary f64;
@@ -135,7 +135,7 @@ pub(super) mod unary {
     }
 
     #[allow(clippy::extra_unused_type_parameters, reason = "as all families")]
-    pub(in crate::math::pointwise) fn any<F>(dtype: DType) -> Option<UnaryLoop> {
+    pub(in crate::math::pointwise) fn any<F>(dtype: DType, _: bool) -> Option<UnaryLoop> {
         dtype.size_bytes().map(|_| copy as UnaryLoop)
     }
 
@@ -149,7 +149,7 @@ pub(super) mod binary {
 
     use super::*;
 
-    family! { Binary BinaryLoop
+    family! { Binary BinaryLoop plain_binary
         numbers {
             Ui8 | I8 => plain_binary u8; Ui16 | I16 => plain_binary u16; Ui32 | I32 => plain_binary u32;
             Ui64 | I64 => plain_binary u64; F32 => fast_binary f32; F64 => fast_binary f64;

@@ -1,0 +1,236 @@
+//! The attributes of a call, as those of a row.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+use tfrt_host::Error;
+use tfrt_ops::names::{self, Held, NameAttr, NameOperand};
+use tfrt_ops::{AttrSource, AttrValue as RowValue, Default, OpDef};
+
+use super::Row;
+use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
+use crate::definition::AttrKind;
+
+/// What operands say that are attributes of a row.
+pub(super) type Lists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
+
+/// The attributes of a call, as those of its row.
+pub(super) struct RowAttrs<'a> {
+    pub stated: Stated<'a>,
+    pub row: Row,
+    pub n_inputs: usize,
+    pub lists: &'a Lists,
+}
+
+impl AttrSource for RowAttrs<'_> {
+    fn get(&self, name: &str) -> Option<RowValue<'_>> {
+        if let Some((_, list)) = self.lists.iter().find(|(own, _)| *own == name) {
+            // One integer may be a list of one, or a number.
+            let is_list = self.row.op.attr(name)?.kind == tfrt_ops::AttrKind::Ints;
+            return Some(match list[..] {
+                [one] if !is_list => RowValue::Int(one),
+                _ => RowValue::Ints(Cow::Borrowed(list)),
+            });
+        }
+        let names = self.row.names();
+        if let Some(NameAttr::IntWith(_, value, index, other)) =
+            names.iter().find(|attr| attr.row() == name)
+        {
+            let is_given = self.n_inputs > *index || self.stated.0.value(other).is_some();
+            return is_given.then_some(RowValue::Int(*value));
+        }
+        names::value(names, name, &self.stated, |_| None)
+    }
+}
+
+/// The attributes that a call states.
+pub(super) struct Stated<'a>(pub OpAttrsRef<'a>);
+
+impl AttrSource for Stated<'_> {
+    fn get(&self, name: &str) -> Option<RowValue<'_>> {
+        Some(match self.0.value(name)? {
+            AttrValue::Scalar(numbers) => {
+                if let Some(list) = numbers.integers() {
+                    RowValue::Int(*list.first()?)
+                } else if let Some([truth]) = numbers.as_slice::<tfrt_tensor::Bool>() {
+                    RowValue::Int(i64::from(bool::from(*truth)))
+                } else {
+                    RowValue::Float(*floats(numbers)?.first()?)
+                }
+            }
+            AttrValue::List(numbers) => match numbers.integers() {
+                Some(list) => RowValue::Ints(Cow::Owned(list.to_vec())),
+                None => RowValue::Floats(Cow::Owned(floats(numbers)?)),
+            },
+            AttrValue::DType(dtype) => RowValue::Type(*dtype),
+            AttrValue::Text(text) | AttrValue::Function(text) => {
+                RowValue::Bytes(text.as_str().as_bytes())
+            }
+            AttrValue::Aggregate(list) if list.is_empty() => RowValue::Ints(Cow::Borrowed(&[])),
+            AttrValue::Aggregate(list) => {
+                let texts = list.iter().map(|value| match value {
+                    AttrValue::Text(text) => Some(text.as_str().as_bytes()),
+                    _ => None,
+                });
+                RowValue::Strings(texts.collect::<Option<_>>()?)
+            }
+            AttrValue::Shape(_) | AttrValue::Dense(_) => RowValue::Other,
+        })
+    }
+}
+
+fn floats(numbers: &Numbers) -> Option<Vec<f64>> {
+    if let Some(list) = numbers.as_slice::<f32>() {
+        return Some(list.iter().map(|one| f64::from(*one)).collect());
+    }
+    numbers.as_slice::<f64>().map(<[f64]>::to_vec)
+}
+
+impl Row {
+    /// Returns the names of an attribute of the row in a call; none if the name states it, or an operand.
+    pub(super) fn stated_names(self, name: &'static str) -> SmallVec<[&'static str; 2]> {
+        match self.names().iter().find(|own| own.row() == name) {
+            None => SmallVec::from_slice(&[name]),
+            Some(NameAttr::OperandOr(_, _, names)) => SmallVec::from_slice(names),
+            Some(own) => own.source().into_iter().collect(),
+        }
+    }
+
+    /// Tells whether attributes are of the kinds that the row has, and whether none is missing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if they are not.
+    pub(super) fn check_attributes(
+        self,
+        op: &str,
+        attrs: OpAttrsRef<'_>,
+        n_inputs: usize,
+    ) -> Result<(), Error> {
+        for attr in self.op.attrs {
+            let names = self.stated_names(attr.name);
+            let mut found = names.iter().filter(|name| attrs.value(name).is_some());
+            match (found.next(), self.operand_of(attr.name, n_inputs)) {
+                (Some(name), None) => check(attrs, name, kind(attr.kind))?,
+                (Some(name), Some(index)) => {
+                    return Err(Error::invalid_argument(format!(
+                        "{op}: expected '{name}' in operand {index} or as an attribute, found both"
+                    )));
+                }
+                (None, Some(_)) => (),
+                (None, None) => {
+                    let is_of_operand = self.operand_position(attr.name).is_some();
+                    let is_required = attr.default == Default::Required || is_of_operand;
+                    if let Some(name) = names.first().filter(|_| is_required) {
+                        return Err(missing(op, name));
+                    }
+                }
+            }
+        }
+        let Some(name) = self.name else {
+            return Ok(());
+        };
+        let stated = Stated(attrs);
+        for (name, only) in name.only {
+            let found = stated.get(name);
+            if found.is_some_and(|found| found != RowValue::Int(*only)) {
+                let (only, found) = match (attrs.bool(name), attrs.integer(name)) {
+                    (Ok(Some(found)), _) => ((*only != 0).to_string(), found.to_string()),
+                    (_, Ok(Some(found))) => (only.to_string(), found.to_string()),
+                    _ => (only.to_string(), "something else".to_owned()),
+                };
+                return Err(Error::invalid_argument(format!(
+                    "{op}: expected attribute '{name}' to be {only}, found {found}"
+                )));
+            }
+        }
+        for operand in name.operands.unwrap_or_default() {
+            let NameOperand::Attr(name, held) = operand else {
+                continue;
+            };
+            match held {
+                _ if attrs.value(name).is_none() => match held {
+                    Held::Ints => (),
+                    _ => return Err(missing(op, name)),
+                },
+                Held::Shape => drop(attrs.shape(name)?),
+                Held::Ints => drop(attrs.integers(name)?),
+                Held::Tensor => drop(attrs.dense(name)?),
+                Held::Number | Held::Numbers => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where the operand is that says an attribute of the row, or may say it in place of one, if it is given.
+    fn operand_of(self, name: &str, n_inputs: usize) -> Option<usize> {
+        let index = match self.operand_position(name) {
+            Some(names::LAST) => return n_inputs.checked_sub(1),
+            Some(index) => index,
+            None => self.op.inputs.iter().position(|input| input.name == name)?,
+        };
+        (index < n_inputs).then_some(index)
+    }
+
+    /// Returns which operand says an attribute of the row.
+    fn operand_position(self, name: &str) -> Option<usize> {
+        self.names().iter().find_map(|attr| match attr {
+            NameAttr::Operand(own, index) | NameAttr::OperandOr(own, index, _) => {
+                (*own == name).then_some(*index)
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Tells whether an attribute is of a kind; truth values are integers.
+fn check(attrs: OpAttrsRef<'_>, name: &str, kind: AttrKind) -> Result<(), Error> {
+    match kind {
+        AttrKind::Integer if matches!(attrs.bool(name), Ok(Some(_))) => (),
+        AttrKind::Integer => drop(attrs.integer(name)?),
+        AttrKind::Integers => drop(attrs.integers(name)?),
+        AttrKind::Float => match attrs.get::<f64>(name) {
+            Ok(_) => (),
+            Err(_) => drop(attrs.get::<f32>(name)?),
+        },
+        AttrKind::Text => drop(attrs.text(name)?),
+        AttrKind::Texts => drop(attrs.texts(name)?),
+        AttrKind::Type => drop(attrs.dtype(name)?),
+        AttrKind::Dense => drop(attrs.dense(name)?),
+        _ => (),
+    }
+    Ok(())
+}
+
+/// Returns the kind of an attribute of a row.
+pub(super) fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
+    use tfrt_ops::AttrKind as Kind;
+    match kind {
+        Kind::Int => AttrKind::Integer,
+        Kind::Float => AttrKind::Float,
+        Kind::Text | Kind::Region => AttrKind::Text,
+        Kind::Ints => AttrKind::Integers,
+        Kind::Floats => AttrKind::Numbers,
+        Kind::Texts => AttrKind::Texts,
+        Kind::Type => AttrKind::Type,
+        Kind::Tensor => AttrKind::Dense,
+    }
+}
+
+/// Returns the kind of an attribute that is an operand of a row.
+pub(super) fn held_kind(held: Held) -> AttrKind {
+    match held {
+        Held::Shape => AttrKind::Shape,
+        Held::Ints => AttrKind::Integers,
+        Held::Number => AttrKind::Number,
+        Held::Numbers => AttrKind::Numbers,
+        Held::Tensor => AttrKind::Dense,
+    }
+}
+
+/// Returns whether a row has an attribute that a call counts its results by.
+pub(super) fn counts_results(op: &OpDef) -> bool {
+    op.results
+        .iter()
+        .any(|result| matches!(result.arity, tfrt_ops::Arity::Rest(_)))
+}

@@ -1,0 +1,198 @@
+//! Pointwise rows whose function the engine of [`tfrt_tensor::math::pointwise`] has: no kernel is asked for them, and no
+//! rule.
+
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+use tfrt_host::{DType, Error, HostAllocator};
+use tfrt_ops::{OpDef, Traits, Types};
+use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+use tfrt_tensor::op::{binary_of, unary_of};
+use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
+
+use crate::TensorHandle;
+use crate::call::Call;
+use crate::definition::{MetadataCall, Outputs, ResultMetadata};
+use crate::handle::Home;
+use crate::inputs::{Inputs, One, Two};
+use crate::op::Short;
+
+/// A function of elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Function {
+    /// Of one.
+    Unary(UnaryFunction),
+    /// Of two.
+    Binary(BinaryFunction),
+}
+
+impl Function {
+    /// Returns the function of a row that is pointwise, whose operands are of one type, and that has no attributes.
+    pub(super) fn of(op: &OpDef) -> Option<Function> {
+        let is_typed = op.inputs.iter().all(|input| input.types != Types::Any);
+        if !op.is(Traits::POINTWISE) || op.is(Traits::VIEW) || !op.attrs.is_empty() || !is_typed {
+            return None;
+        }
+        match op.inputs.len() {
+            1 => UnaryFunction::from_name(op.name).map(Function::Unary),
+            2 => BinaryFunction::from_name(op.name).map(Function::Binary),
+            _ => None,
+        }
+    }
+
+    fn result(self, dtype: DType) -> Option<DType> {
+        match self {
+            Function::Unary(function) => function.result(dtype),
+            Function::Binary(function) => function.result(dtype),
+        }
+    }
+
+    /// Returns about how many additions an element takes.
+    pub(super) fn cost(self) -> usize {
+        match self {
+            Function::Unary(function) => function.cost() + 1,
+            Function::Binary(function) => function.cost() + 2,
+        }
+    }
+
+    /// Returns type and shape of the result. `takes_strings` is whether something else than the function takes them.
+    pub(super) fn metadata(
+        self,
+        call: &MetadataCall<'_>,
+        takes_strings: bool,
+    ) -> Result<ResultMetadata, Error> {
+        let Some(first) = call.inputs.first() else {
+            return Err(Error::invalid_argument(format!(
+                "{} expects an operand",
+                call.op
+            )));
+        };
+        if let Some(other) = call.inputs.get(1)
+            && other.dtype != first.dtype
+        {
+            let op = call.op;
+            let message = format!("{op}: incompatible dtypes: {first} and {other}");
+            return Err(Error::invalid_argument(message));
+        }
+        let dtype = match self.result(first.dtype) {
+            Some(dtype) => dtype,
+            None if takes_strings && first.dtype == DType::String => DType::I1,
+            None => {
+                let takes = |dtype| self.result(dtype).is_some();
+                return Err(super::results::unsupported_of(call.op, first.dtype, takes));
+            }
+        };
+        let shape = match call.inputs.get(1) {
+            Some(other) if other.shape != first.shape => {
+                let extents = [first.shape.to_dims(), other.shape.to_dims()];
+                TensorShape::new(&broadcast_extents(&[&extents[0], &extents[1]])?)?
+            }
+            _ => first.shape.clone(),
+        };
+        Ok(smallvec![TensorMetadata::new(dtype, shape)])
+    }
+
+    /// Calculates the function. Of two tensors whose elements are all the same it is another one.
+    pub(super) fn run(self, call: &mut Call<'_>) -> Result<Outputs, Error> {
+        let result = call.result(0)?;
+        let function = match self {
+            Function::Unary(function) => {
+                return unary_of(call.execution, &mut call.inputs, function, result);
+            }
+            Function::Binary(function) => (function, Order::TargetFirst),
+        };
+        match (call.tensor(0)?, call.tensor(1)?) {
+            (Tensor::Dense(_), Tensor::Dense(_)) => {
+                binary_of(call.execution, &mut call.inputs, function, result)
+            }
+            (Tensor::Scalar(x), Tensor::Scalar(y)) => {
+                let value = function.0.of_scalars(x, y, &result.shape)?;
+                Ok(smallvec![value.into()])
+            }
+            _ => {
+                let mut handles = dense_ones(call)?;
+                let mut inputs = Inputs::owned(&mut handles);
+                binary_of(call.execution, &mut inputs, function, result)
+            }
+        }
+    }
+}
+
+impl Function {
+    /// The short way: a function of a few elements, at once, without a look at anything else. The long way says what is
+    /// wrong.
+    #[inline]
+    pub(crate) fn short(
+        self,
+        inputs: &mut Inputs<'_>,
+        allocator: &Arc<dyn HostAllocator>,
+        home: Home,
+    ) -> Short {
+        let made = match self {
+            Function::Unary(function) => match inputs.one() {
+                Some(One::Lent(x)) => function.short(allocator, x)?,
+                Some(One::Owned(handle)) => match handle.as_dense_mut() {
+                    Some(x) => match function.short_in_place(x) {
+                        true => handle.take_dense(),
+                        false => function.short(allocator, x)?,
+                    },
+                    None => None,
+                },
+                None => None,
+            },
+            Function::Binary(function) => match inputs.two() {
+                Some(Two::Lent(x, y)) => function.short(allocator, x, y)?,
+                Some(Two::Owned(x, y)) => owned_short(function, x, y, allocator)?,
+                None => None,
+            },
+        };
+        match made {
+            Some(tensor) => Ok(TensorHandle::of_tensor(home, tensor.into())),
+            None => Err(None),
+        }
+    }
+}
+
+/// The short way for two handles that are given for good.
+#[inline]
+fn owned_short(
+    function: BinaryFunction,
+    x_handle: &mut TensorHandle,
+    y_handle: &mut TensorHandle,
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Option<DenseHostTensor>, Error> {
+    let (Some(x), Some(y)) = (x_handle.as_dense_mut(), y_handle.as_dense_mut()) else {
+        return Ok(None);
+    };
+    if function.short_in_place(x, y, Order::TargetFirst)? {
+        return Ok(x_handle.take_dense());
+    }
+    if function.short_in_place(y, x, Order::OtherFirst)? {
+        return Ok(y_handle.take_dense());
+    }
+    function.short(allocator, x, y)
+}
+
+/// Returns the two inputs as dense ones. Where the result has the shape of the dense one, the other becomes a tensor of
+/// one element.
+fn dense_ones(call: &mut Call<'_>) -> Result<SmallVec<[TensorHandle; 2]>, Error> {
+    let shape = &call.result(0)?.shape;
+    let allocator = call.execution.host().allocator();
+    let is_whole =
+        |tensor: &Tensor| matches!(tensor, Tensor::Dense(_)) && tensor.metadata().shape == *shape;
+    let is_one_enough = (0..call.n_inputs()).any(|index| call.tensor(index).is_ok_and(is_whole));
+    let inputs = std::mem::replace(&mut call.inputs, Inputs::lent(&[]));
+    let mut handles: SmallVec<[TensorHandle; 2]> = inputs.into_vec();
+    for handle in &mut handles {
+        let Some(Ok(Tensor::Scalar(scalar))) = handle.tensor() else {
+            continue;
+        };
+        let dense = match is_one_enough {
+            true => scalar.with_shape(TensorShape::SCALAR).to_dense(allocator)?,
+            false => scalar.to_dense(allocator)?,
+        };
+        *handle = TensorHandle::of_tensor(handle.home(), dense.into());
+    }
+    Ok(handles)
+}

@@ -1,0 +1,257 @@
+//! What the results of a call will be: by the rule of the row, from what is known of its operands.
+
+use std::sync::Mutex;
+
+use smallvec::SmallVec;
+use tfrt_host::{DType, Error};
+use tfrt_ops::{Arity, Attrs, Cost, Dim, Fact, Traits, Types, infer};
+use tfrt_tensor::op::{Runs, unsupported};
+use tfrt_tensor::{TensorMetadata, TensorShape};
+
+use super::attributes::{RowAttrs, Stated};
+use super::{Row, SMALL};
+use crate::attributes::OpAttrsRef;
+use crate::definition::{MetadataCall, ResultMetadata};
+
+impl Row {
+    /// Returns what the results will be, if that follows.
+    pub(super) fn metadata(
+        self,
+        call: &MetadataCall<'_>,
+        kernel: Runs,
+    ) -> Result<ResultMetadata, Error> {
+        let (op, n_inputs) = (call.op, call.inputs.len());
+        if !call.attrs.is_empty() || self.asks {
+            self.check_attributes(op, call.attrs, n_inputs)?;
+        }
+        let Some(lists) = self.lists(op, call.handles)? else {
+            return Ok(ResultMetadata::new());
+        };
+        let mut inputs: SmallVec<[Option<Fact>; 3]> = SmallVec::new();
+        for index in 0..self.n_operands(n_inputs) {
+            inputs.push(self.fact(op, (call.handles, call.inputs), call.attrs, index)?);
+        }
+        while inputs.last().is_some_and(Option::is_none) {
+            inputs.pop();
+        }
+        self.check_operands(op, &inputs)?;
+        let dtype = inputs.first().and_then(|first| first.as_ref()?.dtype);
+        if let (Runs::Tensors(kernel), Some(dtype)) = (kernel, dtype)
+            && let Some(family) = kernel.family.filter(|family| !family.has(dtype))
+        {
+            return Err(unsupported_of(op, dtype, |dtype| family.has(dtype)));
+        }
+        let source = RowAttrs {
+            stated: Stated(call.attrs),
+            row: self,
+            n_inputs,
+            lists: &lists,
+        };
+        let attrs = Attrs::new(&source, self.op.attrs);
+        let n_results = self.counted(call.attrs)?;
+        let results = infer(self.op, &inputs, attrs, n_results, &mut |_, _| {
+            std::default::Default::default()
+        });
+        let results = results.map_err(|error| self.named(op, &error))?;
+        let known: Option<ResultMetadata> = results.iter().map(metadata).collect();
+        let mut known = known.unwrap_or_default();
+        if let Some(dtype) = self.result_type(op, call.attrs)? {
+            known.iter_mut().for_each(|result| result.dtype = dtype);
+        }
+        Ok(known)
+    }
+
+    /// Says what a rule says, of the operation as it is called.
+    fn named(self, op: &str, error: &tfrt_ops::InferError) -> Error {
+        let text = error.to_string();
+        let rest = text
+            .strip_prefix(self.op.name)
+            .filter(|rest| rest.starts_with([':', ' ']));
+        Error::invalid_argument(match rest {
+            Some(rest) => format!("{op}{rest}"),
+            None => text,
+        })
+    }
+
+    /// Tells whether operands that share a type have one, and whether those of a name have its numbers of dimensions.
+    fn check_operands(self, op: &str, inputs: &[Option<Fact>]) -> Result<(), Error> {
+        let mut shared: SmallVec<[(&str, usize, DType); 3]> = SmallVec::new();
+        // Of ONNX some take what follows in several types.
+        let rest = self
+            .op
+            .inputs
+            .last()
+            .filter(|last| matches!(last.arity, Arity::Rest(_)) && self.op.dialect() != "onnx");
+        for (index, fact) in inputs.iter().enumerate() {
+            let Some(def) = self.op.inputs.get(index).or(rest) else {
+                continue;
+            };
+            let Some((fact, dtype)) = fact.as_ref().and_then(|fact| Some((fact, fact.dtype?)))
+            else {
+                continue;
+            };
+            let rank = self.name.and_then(|name| {
+                let mut ranks = name.ranks.iter();
+                ranks.find(|(own, _)| *own == index).map(|(_, rank)| *rank)
+            });
+            if let (Some(wanted), Some(found)) = (rank, fact.rank())
+                && wanted != found
+            {
+                let name = def.name;
+                return Err(Error::invalid_argument(format!(
+                    "{op}: operand {index} ({name}): expected {wanted} dimensions, found {found}"
+                )));
+            }
+            match def.types {
+                Types::Var(name) => {
+                    let other = shared.iter().find(|(own, ..)| *own == name);
+                    match other {
+                        Some((_, first, other)) if *other != dtype => {
+                            let [x, y] = [*first, index].map(|index| described(&inputs[index]));
+                            return Err(Error::invalid_argument(format!(
+                                "{op}: incompatible dtypes: {x} and {y}"
+                            )));
+                        }
+                        Some(_) => (),
+                        None => shared.push((name, index, dtype)),
+                    }
+                }
+                Types::Set(types) if is_integers(types) && !is_integers(&[dtype]) => {
+                    let name = def.name;
+                    return Err(Error::invalid_argument(format!(
+                        "{op}: operand {index} ({name}): expected integers of 32 or 64 bits, found {dtype}"
+                    )));
+                }
+                // Of integers both widths are taken where one is named.
+                Types::Set(types) if !is_integers(types) && !types.contains(&dtype) => {
+                    return Err(unsupported_of(op, dtype, |dtype| types.contains(&dtype)));
+                }
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the type to which results are cast, if the name says so.
+    pub(super) fn result_type(
+        self,
+        op: &str,
+        attrs: OpAttrsRef<'_>,
+    ) -> Result<Option<DType>, Error> {
+        let Some((name, default)) = self.name.and_then(|name| name.result) else {
+            return Ok(None);
+        };
+        match attrs.dtype(name)?.unwrap_or(default) {
+            dtype @ (DType::I32 | DType::I64) => Ok(Some(dtype)),
+            dtype => Err(Error::invalid_argument(format!(
+                "{op}: attribute '{name}': expected i32 or i64, found {dtype}"
+            ))),
+        }
+    }
+
+    /// Returns about how many additions a call takes.
+    pub(super) fn cost(self, inputs: &[&TensorMetadata], results: &[TensorMetadata]) -> u64 {
+        let size =
+            |metadata: &TensorMetadata| metadata.shape.n_elements().unwrap_or(usize::MAX) as u64;
+        let each = match self.op.cost {
+            _ if self.op.is(Traits::VIEW) => return 1,
+            Cost::PerElement(0) => return 1,
+            Cost::PerElement(each) => u64::from(each),
+            Cost::Fn(cost) => {
+                // Products and their like take no more than all pairs of elements.
+                let largest = inputs.iter().map(|metadata| size(metadata));
+                let largest = largest.chain(results.iter().map(size)).max().unwrap_or(0);
+                if largest < SMALL {
+                    return largest;
+                }
+                let fact = |metadata: &TensorMetadata| {
+                    let extents = metadata.shape.extents().map(Dim::from);
+                    Fact::new(Some(metadata.dtype), Some(extents.collect()))
+                };
+                let inputs: SmallVec<[Option<Fact>; 3]> =
+                    inputs.iter().map(|metadata| Some(fact(metadata))).collect();
+                let results: SmallVec<[Fact; 2]> = results.iter().map(fact).collect();
+                // Eight products and sums are one instruction.
+                return cost(&inputs, &results).map_or(u64::MAX, |cost| cost / 8);
+            }
+        };
+        let inputs = inputs.iter().map(|metadata| size(metadata));
+        let all = inputs.chain(results.iter().map(size));
+        all.fold(0, u64::saturating_add).saturating_mul(each)
+    }
+}
+
+/// What the results of the last call without attributes were: most calls are of the same types and shapes again.
+#[derive(Default)]
+pub(super) struct LastResults(Mutex<Option<(SmallVec<[TensorMetadata; 2]>, ResultMetadata)>>);
+
+impl LastResults {
+    /// Returns what they are, or finds it. Integers, which may say what the results are, are looked at each time.
+    pub(super) fn of(
+        &self,
+        call: &MetadataCall<'_>,
+        find: impl FnOnce() -> Result<ResultMetadata, Error>,
+    ) -> Result<ResultMetadata, Error> {
+        let is_kept =
+            call.attrs.is_empty() && call.inputs.iter().all(|input| !is_integers(&[input.dtype]));
+        if !is_kept {
+            return find();
+        }
+        // Who finds it taken does not wait.
+        let Ok(mut last) = self.0.try_lock() else {
+            return find();
+        };
+        if let Some((inputs, results)) = &*last
+            && inputs.len() == call.inputs.len()
+            && inputs
+                .iter()
+                .zip(call.inputs)
+                .all(|(own, other)| own == *other)
+        {
+            return Ok(results.clone());
+        }
+        let results = find()?;
+        let inputs = call.inputs.iter().copied().cloned();
+        *last = Some((inputs.collect(), results.clone()));
+        Ok(results)
+    }
+}
+
+/// Says that an operation does not calculate with elements of a type, and with which it does.
+#[cold]
+pub(super) fn unsupported_of(op: &str, dtype: DType, takes: impl Fn(DType) -> bool) -> Error {
+    let all = DType::ALL.into_iter().filter(|dtype| takes(*dtype));
+    let all: Vec<String> = all.map(|dtype| dtype.to_string()).collect();
+    unsupported(op, dtype).with_note(format!("it takes {}", all.join(", ")))
+}
+
+fn is_integers(types: &[DType]) -> bool {
+    types
+        .iter()
+        .all(|dtype| matches!(dtype, DType::I32 | DType::I64))
+}
+
+/// Returns type and extents as text.
+fn described(fact: &Option<Fact>) -> String {
+    match fact.as_ref().and_then(metadata) {
+        Some(metadata) => metadata.to_string(),
+        None => fact
+            .as_ref()
+            .and_then(|fact| fact.dtype)
+            .map_or_else(|| "nothing".to_owned(), |dtype| dtype.to_string()),
+    }
+}
+
+/// Returns type and shape, if all of both is known.
+fn metadata(fact: &Fact) -> Option<TensorMetadata> {
+    let extents = fact
+        .dims
+        .as_ref()?
+        .iter()
+        .map(|dim| usize::try_from(dim.value()?).ok());
+    let extents: SmallVec<[usize; 6]> = extents.collect::<Option<_>>()?;
+    Some(TensorMetadata::new(
+        fact.dtype?,
+        TensorShape::new(&extents).ok()?,
+    ))
+}

@@ -1,0 +1,157 @@
+//! The run of a row: its operands and attributes made of those of a call, and handed to what runs it.
+
+use smallvec::SmallVec;
+use tfrt_host::{AnyAsyncValue, AsyncValue, DType, Error};
+use tfrt_ops::names;
+use tfrt_ops::{AttrSource, Attrs};
+use tfrt_tensor::math::cast::{Casting, cast_into};
+use tfrt_tensor::op::{OpCall, Operands, Runs, TensorCall, made};
+use tfrt_tensor::{DenseHostTensor, NoValue, Tensor, TensorMetadata};
+
+use super::Row;
+use super::attributes::{RowAttrs, Stated};
+use super::operands::{self, Given};
+use crate::call::Call;
+use crate::definition::{Output, Outputs};
+
+impl Row {
+    /// Says what a kernel says by the row's name, or by the one that ONNX has for it, of the operation as it is called.
+    #[cold]
+    fn renamed(self, op: &str, error: Error) -> Error {
+        let is_own = |name: &str| {
+            let own = names::onnx::name(name).map(|own| own.row == self.op.name);
+            own.unwrap_or_else(|| {
+                self.op.name.strip_prefix("onnx.").unwrap_or(self.op.name) == name
+            })
+        };
+        match error.message().split_once(": ") {
+            Some((name, rest)) if is_own(name) => {
+                let renamed = Error::new(error.code(), format!("{op}: {rest}"));
+                error
+                    .notes()
+                    .iter()
+                    .fold(renamed, |renamed, note| renamed.with_note(note))
+            }
+            _ => error,
+        }
+    }
+
+    pub(super) fn run(self, call: &mut Call<'_>, kernel: Runs) -> Result<Outputs, Error> {
+        let (op, attrs, n_inputs) = (call.op, call.attrs, call.inputs.len());
+        let execution = call.execution;
+        let lists = self.lists(op, &call.inputs)?.ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "{op}: expected few integers where attributes are operands"
+            ))
+        })?;
+        let n_operands = self.n_operands(n_inputs);
+        let mut all_made = SmallVec::new();
+        if self.name.is_some_and(|name| name.operands.is_some()) {
+            let allocator = execution.host().allocator();
+            for index in 0..n_operands {
+                all_made.push(self.made(op, &call.inputs, attrs, allocator, index)?);
+            }
+        }
+        let n_results = self.counted(attrs)?;
+        let source = RowAttrs {
+            stated: Stated(attrs),
+            row: self,
+            n_inputs,
+            lists: &lists,
+        };
+        let is_plain = attrs.is_empty() && self.names().is_empty();
+        let source: &dyn AttrSource = if is_plain { &() } else { &source };
+        let row_attrs = Attrs::new(source, self.op.attrs);
+        let mut given = Given {
+            row: self,
+            inputs: &mut call.inputs,
+            made: all_made,
+        };
+        let outputs = match kernel {
+            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
+                op: self.op,
+                name: op,
+                attrs: row_attrs,
+                operands: &mut given,
+                results: call.metadata,
+                n_results,
+                execution,
+            })?,
+            Runs::Values(kernel) => {
+                let inputs = (0..n_operands).map(|index| match given.get(index) {
+                    Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
+                    None => AnyAsyncValue::new(NoValue),
+                });
+                let inputs: Vec<AnyAsyncValue> = inputs.collect();
+                let results = (kernel.run)(&OpCall {
+                    op: self.op,
+                    attrs: row_attrs,
+                    inputs: &inputs,
+                    n_results,
+                    prepared: None,
+                    device: None,
+                    execution,
+                });
+                let results = results.map_err(|error| self.renamed(op, error))?;
+                results.into_iter().map(output).collect::<Result<_, _>>()?
+            }
+        };
+        match self.result_type(op, attrs)? {
+            Some(dtype) => outputs
+                .into_iter()
+                .map(|output| cast(call, output, dtype))
+                .collect(),
+            None => Ok(outputs),
+        }
+    }
+}
+
+/// Returns a result as one of another type.
+fn cast(call: &Call<'_>, output: Output, dtype: DType) -> Result<Output, Error> {
+    let execution = call.execution.clone();
+    let op = call.op.to_owned();
+    let cast = move |tensor: &Tensor| {
+        let x = tensor.as_dense()?;
+        // Of few, extents mostly, none may be lost.
+        let lost = operands::integers(tensor).filter(|_| dtype == DType::I32);
+        let lost = lost.and_then(|list| list.into_iter().find(|one| i32::try_from(*one).is_err()));
+        if let Some(lost) = lost {
+            let message = format!("{op}: {lost} exceeds the largest integer of i32");
+            return Err(Error::invalid_argument(message));
+        }
+        let metadata = TensorMetadata::new(dtype, x.shape().clone());
+        let out = DenseHostTensor::unspecified(execution.host().allocator(), metadata)?;
+        let chain = cast_into(&execution, Casting::default(), x, &out)?;
+        Ok::<_, Error>((out, chain))
+    };
+    match output {
+        Output::Ready(tensor) if tensor.metadata().dtype == dtype => Ok(Output::Ready(tensor)),
+        Output::Ready(tensor) => {
+            let (out, chain) = cast(&tensor)?;
+            made(out, chain)
+        }
+        Output::Later(later) => {
+            let result = later.clone();
+            Ok(Output::Later(later.and_then_value(move |tensor| {
+                if tensor.metadata().dtype == dtype {
+                    return result;
+                }
+                match cast(tensor) {
+                    Ok((out, chain)) => chain.map(move |_| out.into()),
+                    Err(error) => AsyncValue::from_error(error),
+                }
+            })))
+        }
+    }
+}
+
+fn output(value: AnyAsyncValue) -> Result<Output, Error> {
+    if let Some(tensor) = value.get::<Tensor>() {
+        return Ok(Output::Ready(tensor.clone()));
+    }
+    let later = value.downcast::<Tensor>();
+    later.map(Output::Later).map_err(|other| {
+        let found = other.type_name().unwrap_or("nothing");
+        Error::invalid_argument(format!("expected a tensor for a result, found {found}"))
+    })
+}

@@ -1,0 +1,51 @@
+//! Kernels of rows on tensors: what [`tfrt_ops`] has of TensorFlow, training and tests, and rows of graphs whose kernels
+//! of ONNX are not general enough, or not short enough for eager calls.
+//!
+//! A kernel is a [`TensorKernel`]. Families are files, each with its list.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use tfrt_host::Error;
+use tfrt_ops::{InferError, OpDef};
+use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
+
+mod images;
+mod product;
+mod strings;
+mod tensors;
+mod test;
+mod training;
+
+use tensors::integers;
+
+/// All families, each the list of its kernels.
+const KERNELS: &[&[TensorKernel]] = &[
+    images::KERNELS,
+    product::KERNELS,
+    strings::KERNELS,
+    tensors::KERNELS,
+    test::KERNELS,
+    training::KERNELS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, TensorKernel>> =
+    LazyLock::new(|| kernels().map(|kernel| (kernel.op, *kernel)).collect());
+
+/// Returns all kernels of this module.
+pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
+    KERNELS.iter().copied().flatten()
+}
+
+/// Returns what runs a row on the processor, if there is a kernel for some of its kinds.
+pub fn find(op: &'static OpDef) -> Option<Runs> {
+    match BY_NAME.get(op.name) {
+        Some(kernel) => Some(Runs::Tensors(*kernel)),
+        None => crate::onnx::kernel_of(op).map(Runs::Values),
+    }
+}
+
+/// Says what of a call's attributes is wrong.
+fn of_call<'a>(call: &'a TensorCall<'_>) -> impl FnOnce(InferError) -> Error + 'a {
+    |error| call.error(format_args!("{error}"))
+}
