@@ -62,6 +62,29 @@ fn pointwise_rows_have_one_result_and_no_regions() {
     }
 }
 
+/// Passes look at one or the other: a row that says both would be two things.
+#[test]
+fn pure_rows_neither_draw_nor_touch_resources() {
+    let row = OpDef::new("my.row", "");
+    for (traits, is_repeated, has_effects) in [
+        (Traits::NONE, true, false),
+        (Traits::RANDOM, false, false),
+        (Traits::READS, false, true),
+        (Traits::WRITES, false, true),
+        (Traits::RANDOM | Traits::WRITES, false, true),
+    ] {
+        let row = row.traits(traits);
+        let found = (row.is_deterministic(), row.has_effects());
+        assert_eq!(found, (is_repeated, has_effects), "{traits:?}");
+        assert_eq!(row.is(Traits::PURE), is_repeated, "{traits:?}");
+    }
+    assert!(row.impure().has_effects() && !row.impure().is_deterministic());
+    for op in all() {
+        assert_eq!(op.is(Traits::PURE), op.is_deterministic(), "{}", op.name);
+        assert!(!op.has_effects(), "{}", op.name);
+    }
+}
+
 /// The row of each operation of ONNX, with the attributes of its newest form; what is left out has a reason.
 #[test]
 fn rows_have_what_the_newest_forms_have() {
