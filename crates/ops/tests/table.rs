@@ -442,6 +442,41 @@ fn integers_that_their_type_does_not_have_are_not_followed() {
     assert_eq!(cast, Some(vec![Dim::Unknown, Dim::Known(7)]));
 }
 
+/// As ONNX has it: backwards, a start before the tensor is its first element, and an end is none.
+#[test]
+fn slices_begin_at_an_element() {
+    let slice = find("slice").unwrap();
+    let values = |n: i64, start: i64, end: i64, step: i64| {
+        let list: Vec<i64> = (0..n).collect();
+        let one = |value: i64| integers(DType::I64, &[value]);
+        let inputs = [
+            integers(DType::I64, &list),
+            one(start),
+            one(end),
+            one(0),
+            one(step),
+        ];
+        let attrs = Attrs::new(&(), slice.attrs);
+        let found = infer(slice, &inputs, attrs, 1, &mut |_, _| Facts::new());
+        found.unwrap().remove(0).numbers().unwrap()
+    };
+    for (start, end, step, expected) in [
+        (-9, -9, -1, &[0][..]),
+        (i64::MIN, i64::MIN, -2, &[0]),
+        (-9, 0, -1, &[]),
+        (9, -9, -2, &[2, 0]),
+        (-9, 9, 2, &[0, 2]),
+        (1, i64::MAX, -1, &[]),
+    ] {
+        assert_eq!(
+            values(3, start, end, step),
+            expected,
+            "{start} {end} {step}"
+        );
+        assert!(values(0, start, end, step).is_empty());
+    }
+}
+
 /// Windows that are larger than what they go over, and extents that are no extents.
 #[test]
 fn extents_are_not_negative() {

@@ -9,10 +9,6 @@ const PARTS: &[&str] = &["External", "NoValue"];
 
 /// Rows that nothing runs.
 const WITHOUT: &[&str] = &[
-    // No format asks for them.
-    "update_slice",
-    "reverse",
-    "sort",
     // It is a kernel with the elements in an attribute.
     "constant",
     // Other operations take their place.

@@ -208,23 +208,69 @@ fn numbers_in_attributes_may_be_of_any_width() {
 #[test]
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
-    for (operation, expected) in [
+    let relo = text("relo", "tensor<?xf32>");
+    let region = r#"{axes = []} ({
+    ^bb0(%v: tensor<?xf32>):
+      %go = "graph.constant"() {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+      "graph.yield"(%go) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%v: tensor<?xf32>):
+      "graph.yield"(%v) : (tensor<?xf32>) -> ()
+    })"#;
+    let repeated = text(&format!("while {region}"), "tensor<?xf32>").replace("{axes = []} ", "");
+    for (text, expected) in [
         (
-            "sort",
-            "row.mlir:2:8: error: 'graph.sort' op has no kernel: nothing here runs it",
+            repeated,
+            "row.mlir:2:8: error: 'graph.while' op has no kernel: nothing here runs it",
         ),
         (
-            "reverse {axes = [0]}",
-            "row.mlir:2:8: error: 'graph.reverse' op has no kernel: nothing here runs it",
-        ),
-        (
-            "relo",
+            relo,
             "row.mlir:2:8: error: 'graph.relo' op is no operation of the dialect 'graph' [TF0118]",
         ),
     ] {
-        let text = text(operation, "tensor<?xf32>");
         let error = runtime.load_model(&Input::Text(Source::new("row.mlir", text)));
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn moves_that_onnx_has_no_name_for_run() {
+    let runtime = super::Runtime::new();
+    let x = floats(&[3.0, f32::NAN, -0.0, 1.0, 0.0]);
+    let part = floats(&[8.0, 9.0]);
+    let start = |at: i64| Tensor::from_slice(&[1], &[at]).unwrap();
+    for (operation, inputs, expected) in [
+        ("sort", vec![x.clone()], vec![-0.0, 0.0, 1.0, 3.0, f32::NAN]),
+        (
+            "sort {axis = 0, descending = 1}",
+            vec![x.clone()],
+            vec![f32::NAN, 3.0, 1.0, -0.0, 0.0],
+        ),
+        (
+            "reverse {axes = [0]}",
+            vec![x.clone()],
+            vec![0.0, 1.0, -0.0, f32::NAN, 3.0],
+        ),
+        (
+            "update_slice",
+            vec![x.clone(), part.clone(), start(1)],
+            vec![3.0, 8.0, 9.0, 1.0, 0.0],
+        ),
+        (
+            "update_slice",
+            vec![x, part, start(4)],
+            vec![3.0, f32::NAN, -0.0, 8.0, 9.0],
+        ),
+    ] {
+        let types = match inputs.len() {
+            1 => "tensor<?xf32>",
+            _ => "tensor<?xf32>, tensor<?xf32>, tensor<1xi64>",
+        };
+        let bits = |list: &[f32]| list.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        for found in called(&runtime, operation, types, &inputs) {
+            let found = found.to_vec::<f32>().unwrap();
+            assert_eq!(bits(&found), bits(&expected), "{operation}: {found:?}");
+        }
     }
 }
