@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Default, Dim, Exactness, Fact, Facts, OpDef, Table, Traits,
-    all, find, infer, names,
+    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, OpDef, Table,
+    Traits, all, find, infer, names,
 };
 
 #[test]
@@ -440,6 +440,56 @@ fn integers_that_their_type_does_not_have_are_not_followed() {
     let to = [("to", AttrValue::Type(DType::I32))];
     let cast = values("cast", &[integers(DType::I64, &[large + 1, 7])], &to);
     assert_eq!(cast, Some(vec![Dim::Unknown, Dim::Known(7)]));
+}
+
+#[test]
+fn unknown_kinds_are_told_with_those_that_there_are() {
+    let row = find("cumulative").unwrap();
+    let message = |attrs: &[(&str, AttrValue<'_>)]| {
+        let attrs = Attrs::new(&attrs, row.attrs);
+        let found = infer(row, &[None, None], attrs, 1, &mut |_, _| Facts::new());
+        found.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let kind = |text: &'static str| [("kind", AttrValue::Bytes(text.as_bytes()))];
+    assert_eq!(message(&kind("sum")), Ok(()));
+    let expected = "cumulative: attribute 'kind': expected sum, prod, found ";
+    assert_eq!(message(&kind("mean")), Err(format!("{expected}'mean'")));
+    assert_eq!(message(&[]), Err(format!("{expected}''")));
+}
+
+/// A product costs the same however its operands lie.
+#[test]
+fn costs_of_products_are_those_of_what_is_summed() {
+    let row = find("dot").unwrap();
+    let Cost::Fn(cost) = row.cost else {
+        panic!("it depends on extents");
+    };
+    let fact = |dims: &[i64]| {
+        let dims = dims.iter().map(|dim| Dim::Known(*dim)).collect();
+        Some(Fact::new(Some(DType::F32), Some(dims)))
+    };
+    for (a, b, flips, expected) in [
+        (&[2, 5][..], &[5, 3][..], [0, 0], 30),
+        (&[5, 2], &[5, 3], [1, 0], 30),
+        (&[2, 5], &[3, 5], [0, 1], 30),
+        (&[5, 2], &[3, 5], [1, 1], 30),
+        (&[7, 5, 2], &[5, 3], [1, 0], 210),
+        (&[5], &[5, 3], [1, 0], 15),
+        (&[5, 2], &[5], [1, 1], 10),
+        (&[5], &[5], [0, 0], 5),
+        (&[0, 5], &[5, 3], [0, 0], 0),
+    ] {
+        let inputs = [fact(a), fact(b)];
+        let [one, other] = flips.map(AttrValue::Int);
+        let stated: &[_] = &[("transpose_a", one), ("transpose_b", other)];
+        let attrs = Attrs::new(&stated, row.attrs);
+        let results = infer(row, &inputs, attrs, 1, &mut |_, _| Facts::new()).unwrap();
+        assert_eq!(
+            cost(&inputs, &results),
+            Some(expected),
+            "{a:?} {b:?} {flips:?}"
+        );
+    }
 }
 
 /// As ONNX has it: backwards, a start before the tensor is its first element, and an end is none.

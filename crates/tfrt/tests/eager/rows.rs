@@ -179,6 +179,12 @@ fn what_is_wrong_is_said_when_a_row_is_called() {
         message("elu", &[&x], &wrong),
         "elu has no attribute 'alfa': expected alpha"
     );
+    let mut wrong = OpAttrs::new();
+    wrong.set("kind", "median").unwrap();
+    assert_eq!(
+        message("reduce", &[&x], &wrong),
+        "reduce: attribute 'kind': expected sum, prod, max, min, mean, l1, l2, sum_square, log_sum, log_sum_exp, any, all, found 'median'"
+    );
     assert_eq!(message("gelo", &[&x], &none), "op 'gelo' is not supported");
     assert_eq!(
         message("while", &[&x], &none),
