@@ -274,3 +274,52 @@ fn moves_that_onnx_has_no_name_for_run() {
         }
     }
 }
+
+/// Before version 7 of ONNX a second operand began at an axis of the first, and slopes were those of channels.
+#[test]
+fn older_forms_are_broadcast_as_they_were() {
+    let runtime = super::Runtime::new();
+    let x = [1.0_f32, -2.0, -3.0, 4.0, -5.0, 6.0, 7.0, -8.0];
+    let y = [10.0_f32, -20.0];
+    for (operation, shape, expected) in [
+        (
+            r#""onnx.Add"(%x, %y) {axis = 0, broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, 8.0, 7.0, 14.0, -25.0, -14.0, -13.0, -28.0],
+        ),
+        (
+            r#""onnx.Add"(%x, %y) {axis = 1, broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, 8.0, -23.0, -16.0, 5.0, 16.0, -13.0, -28.0],
+        ),
+        (
+            r#""onnx.Add"(%x, %y) {broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, -22.0, 7.0, -16.0, 5.0, -14.0, 17.0, -28.0],
+        ),
+        (
+            r#""onnx.PRelu"(%x, %y)"#,
+            [2, 2, 2],
+            [1.0, -20.0, 60.0, 4.0, -50.0, 6.0, 7.0, 160.0],
+        ),
+    ] {
+        let ty = "tensor<?x?x?xf32>, tensor<2xf32>";
+        let text = format!(
+            r#"module attributes {{onnx.opset = 6 : i64}} {{
+  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{onnx.inputs = ["x", "y"], onnx.outputs = ["z"]}} {{
+    %z = {operation} : ({ty}) -> tensor<*xf32>
+    tfrt.return %z : tensor<*xf32>
+  }}
+}}"#
+        );
+        for optimize in [true, false] {
+            let options = tfrt::OpenOptions::new().optimize(optimize);
+            let input = Input::Text(Source::new("older.mlir", &text));
+            let model = runtime.load_model_with(&input, &options).unwrap();
+            let inputs = vec![Tensor::from_slice(&shape, &x).unwrap(), floats(&y)];
+            let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
+            let found = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
+            assert_eq!(found, expected, "{operation}");
+        }
+    }
+}
