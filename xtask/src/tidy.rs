@@ -7,6 +7,7 @@
 //! | each external crate has a reason | ARCHITECTURE.md, "External crates" |
 //! | files say what they are, are short, and have a home | STYLE.md |
 //! | planted bugs and their table are the same | `planted.rs` |
+//! | what an operation is says its row: compiler and core runtime list none, but where formats and patterns are | CONTRIBUTING.md, "Where does it go?" |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +36,49 @@ pub fn check() -> Vec<String> {
     complaints.extend(unsafe_modules(&files, &map));
     complaints.extend(external_crates(&map));
     complaints.extend(planted_bugs(&files));
+    let rows = fs::read_to_string(root().join("docs/graph.md")).unwrap_or_default();
+    complaints.extend(lists_of_operations(&files, &rows));
     complaints
+}
+
+/// Rows that a file of the compiler or of the core runtime may name: those that are special in what it does.
+const MAX_ROWS: usize = 11;
+
+/// Finds files that name many operations, where the rows are to be asked. Formats and patterns name those that they know.
+fn lists_of_operations(files: &[Code], page: &str) -> Vec<String> {
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("## `")?.strip_suffix('`'));
+    let rows: BTreeSet<&str> = rows.collect();
+    let is_asked = |file: &&Code| {
+        let crates = ["crates/compiler/src/", "crates/corert/src/"];
+        let allowed = ["/legalize/", "/fuse/", "/graph/pointwise.rs"];
+        crates.iter().any(|own| file.path.starts_with(own))
+            && !allowed.iter().any(|folder| file.path.contains(folder))
+            && !is_for_tests(&file.path)
+    };
+    let named = |file: &Code| -> BTreeSet<String> {
+        let literals = file.text.split('"').skip(1).step_by(2);
+        let names = literals.map(|text| text.strip_prefix("graph.").unwrap_or(text));
+        names
+            .filter(|name| rows.contains(name))
+            .map(str::to_owned)
+            .collect()
+    };
+    let found = files
+        .iter()
+        .filter(is_asked)
+        .map(|file| (file, named(file)));
+    found
+        .filter(|(_, names)| names.len() > MAX_ROWS)
+        .map(|(file, names)| {
+            let (n, names) = (names.len(), Vec::from_iter(names).join(", "));
+            format!(
+                "{}: names {n} operations, which their rows should say: {names}",
+                file.path
+            )
+        })
+        .collect()
 }
 
 /// All Rust files, in order.

@@ -6,9 +6,9 @@
 //!
 //! | Kernel | Makes | Prepares |
 //! | --- | --- | --- |
-//! | `cpu.fused.conv` | a convolution, with a residual and an activation | filter, bias, normalisation |
+//! | `cpu.fused.conv` | a convolution, with a residual and an epilogue | filter, bias, normalisation, epilogue |
 //! | `cpu.fused.joined` | a convolution by windows of one element of joined images | the same |
-//! | `cpu.fused.matmul` | a product, with a residual and an activation | the right side, bias |
+//! | `cpu.fused.matmul` | a product, with a residual and an epilogue | the right side, bias, epilogue |
 //! | `cpu.fused.elementwise` | a program's result | the program |
 //! | `cpu.fused.pool` | the largest of each window, or the mean | |
 //! | `cpu.fused.scale` | images joined along their channels, times factors plus summands | |
@@ -19,7 +19,6 @@
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error};
-use tfrt_tensor::math::panel::Activation;
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
@@ -29,6 +28,7 @@ mod attention;
 mod channels;
 mod convolution;
 mod elementwise;
+mod epilogue;
 mod memory;
 mod pool;
 mod product;
@@ -36,6 +36,7 @@ mod shared;
 pub mod stored;
 
 pub(crate) use shared::share;
+pub use shared::share_bytes;
 
 /// What these kernels prepare.
 pub(crate) const PREPARE: &[PrepareRow] = &[
@@ -84,23 +85,6 @@ fn dense(operands: &[AnyAsyncValue], index: usize) -> Result<&DenseHostTensor, E
         None => {
             let found = operand.type_name().unwrap_or("a value of unknown type");
             let message = format!("operand {index}: expected a tensor, found {found}");
-            Err(Error::invalid_argument(message))
-        }
-    }
-}
-
-fn activation(name: &str) -> Result<Activation, Error> {
-    match name {
-        "none" => Ok(Activation::None),
-        "relu" => Ok(Activation::Relu),
-        "relu6" => Ok(Activation::Relu6),
-        "gelu" => Ok(Activation::Gelu),
-        "gelu_tanh" => Ok(Activation::GeluTanh),
-        _ => {
-            let name = name.escape_debug();
-            let message = format!(
-                "expected the activation none, relu, relu6, gelu or gelu_tanh, found '{name}'"
-            );
             Err(Error::invalid_argument(message))
         }
     }

@@ -226,7 +226,7 @@ fn convolutions_with_what_follows_are_those_of_the_definition() {
         );
         let model = open(&body, true);
         assert!(
-            model.text.contains("activation = \"relu\""),
+            model.text.contains("epilogue = [\"relu a0\"]"),
             "{}",
             model.text
         );
@@ -287,34 +287,41 @@ fn chains_give_the_bits_of_their_steps() {
 
 #[test]
 fn products_take_any_batch() {
-    let lines = [
-        constant("w", 1, &[8, 16], false),
-        constant("b", 2, &[16], false),
-    ];
-    let body = format!(
-        "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
-           {}
-           %m = \"onnx.MatMul\"(%x, %w) : (tensor<?x?x8xf32>, tensor<8x16xf32>) -> tensor<*xf32>
-           %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
-           %z = \"onnx.Relu\"(%y) : (tensor<*xf32>) -> tensor<*xf32>
-           tfrt.return %z : tensor<*xf32>
-         }}",
-        lines.concat()
-    );
-    let model = open(&body, true);
-    assert!(model.text.contains("cpu.fused.matmul"));
-    assert!(!model.text.contains("cpu.graph.add"));
-    let (w, b) = (numbers(1, 128), numbers(2, 16));
-    for [n, m] in [[1, 1], [2, 3], [5, 40], [0, 2]] {
-        let x = numbers(4, n * m * 8);
-        let (shape, found) = model.run(&[n, m, 8], &x);
-        assert_eq!(shape, [n, m, 16]);
-        let one = |index: usize| {
-            let (row, column) = (index / 16, index % 16);
-            let sum: f32 = (0..8).map(|k| x[row * 8 + k] * w[k * 16 + column]).sum();
-            (sum + b[column]).max(0.0)
-        };
-        assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
+    for (extents, transposed) in [([8, 16], 0), ([16, 8], 1)] {
+        let lines = [
+            constant("w", 1, &extents, false),
+            constant("b", 2, &[16], false),
+        ];
+        let [rows, columns] = extents;
+        let body = format!(
+            "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+               {}
+               %m = \"graph.dot\"(%x, %w) {{transpose_b = {transposed} : i64}} : (tensor<?x?x8xf32>, tensor<{rows}x{columns}xf32>) -> tensor<*xf32>
+               %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
+               %z = \"onnx.Relu\"(%y) : (tensor<*xf32>) -> tensor<*xf32>
+               tfrt.return %z : tensor<*xf32>
+             }}",
+            lines.concat()
+        );
+        let model = open(&body, true);
+        assert!(model.text.contains("cpu.fused.matmul"));
+        assert!(!model.text.contains("cpu.graph.add"));
+        let (w, b) = (numbers(1, 128), numbers(2, 16));
+        for [n, m] in [[1, 1], [2, 3], [5, 40], [0, 2]] {
+            let x = numbers(4, n * m * 8);
+            let (shape, found) = model.run(&[n, m, 8], &x);
+            assert_eq!(shape, [n, m, 16]);
+            let one = |index: usize| {
+                let (row, column) = (index / 16, index % 16);
+                let weight = |k: usize| match transposed {
+                    0 => w[k * 16 + column],
+                    _ => w[column * 8 + k],
+                };
+                let sum: f32 = (0..8).map(|k| x[row * 8 + k] * weight(k)).sum();
+                (sum + b[column]).max(0.0)
+            };
+            assert_near(&found, &(0..n * m * 16).map(one).collect::<Vec<f32>>());
+        }
     }
 }
 
@@ -461,5 +468,83 @@ fn networks_of_images_give_the_same_bits_on_any_number_of_threads() {
             wanted,
             "{n_workers} workers"
         );
+    }
+}
+
+/// What follows a product or convolution has the bits of a program of its own behind it.
+#[test]
+fn epilogues_of_any_kind_give_the_bits_of_their_steps() {
+    let any = "tensor<*xf32>";
+    let one = format!("({any}) -> {any}");
+    let followers = [
+        format!("%y = \"onnx.Sigmoid\"(%a) : {one}"),
+        format!(
+            "%s = \"onnx.Sigmoid\"(%a) : {one}\n%y = \"onnx.Mul\"(%a, %s) : ({any}, {any}) -> {any}"
+        ),
+        format!("%y = \"onnx.HardSwish\"(%a) : {one}"),
+        format!("%y = \"onnx.LeakyRelu\"(%a) {{alpha = 0.25 : f32}} : {one}"),
+        format!("%y = \"onnx.Clip\"(%a, %low, %high) : ({any}, tensor<f32>, tensor<f32>) -> {any}"),
+        format!("%y = \"onnx.Clip\"(%a, %zero, %six) : ({any}, tensor<f32>, tensor<f32>) -> {any}"),
+        format!(
+            "%s = \"onnx.Cast\"(%a) {{to = 10 : i64}} : ({any}) -> tensor<*xf16>
+             %h = \"onnx.Softplus\"(%s) : (tensor<*xf16>) -> tensor<*xf16>
+             %y = \"onnx.Cast\"(%h) {{to = 1 : i64}} : (tensor<*xf16>) -> {any}"
+        ),
+    ];
+    let number = |name: &str, value: &str| {
+        format!(
+            "%{name} = \"onnx.Constant\"() {{value = dense<{value}> : tensor<f32>}} : () -> tensor<f32>\n"
+        )
+    };
+    let conv = |filters: usize, groups: usize| {
+        let own = 8 / groups;
+        format!(
+            "{}{}%a = \"onnx.Conv\"(%x, %k, %c) {{group = {groups} : i64, pads = [1, 1, 1, 1]}}
+               : (tensor<?x8x6x7xf32>, tensor<{filters}x{own}x3x3xf32>, tensor<{filters}xf32>) -> {any}\n",
+            constant("k", 1, &[filters, own, 3, 3], false),
+            constant("c", 2, &[filters], false),
+        )
+    };
+    let product = format!(
+        "{}{}%m = \"onnx.MatMul\"(%x, %k) : (tensor<?x8x6x7xf32>, tensor<7x40xf32>) -> {any}
+         %a = \"onnx.Add\"(%m, %c) : ({any}, tensor<40xf32>) -> {any}\n",
+        constant("k", 1, &[7, 40], false),
+        constant("c", 2, &[40], false),
+    );
+    let numbers_of = [
+        ("low", "-0.5"),
+        ("high", "0.75"),
+        ("zero", "0.0"),
+        ("six", "6.0"),
+    ];
+    let constants: String = numbers_of.map(|(name, value)| number(name, value)).concat();
+    for maker in [conv(16, 1), conv(8, 8), conv(16, 2), product] {
+        for follower in &followers {
+            // Where the sums are asked for, too, what follows is a program of its own.
+            let body = |types: &str, names: &str| {
+                let results: Vec<String> = (0..names.split(", ").count())
+                    .map(|index| format!("\"r{index}\""))
+                    .collect();
+                let results = results.join(", ");
+                format!(
+                    "func.func @main(%x: tensor<?x8x6x7xf32>) -> ({types}) attributes {{
+                       onnx.inputs = [\"x\"], onnx.outputs = [{results}]}} {{
+                       {constants}{maker}{follower}
+                       tfrt.return {names} : {types}
+                     }}"
+                )
+            };
+            let fused = open(&body(any, "%y"), true);
+            let apart = open(&body(&format!("{any}, {any}"), "%y, %a"), true);
+            let n_programs =
+                |model: &Opened| model.text.matches("\"cpu.fused.elementwise\"").count();
+            assert_eq!(n_programs(&fused), 0, "{follower} {}", fused.text.len());
+            assert_eq!(n_programs(&apart), 1, "{follower} {}", apart.text.len());
+            for rows in [1, 3] {
+                let x = numbers(11, rows * 8 * 6 * 7);
+                let shape = [rows, 8, 6, 7];
+                assert_eq!(fused.run(&shape, &x), apart.run(&shape, &x), "{follower}");
+            }
+        }
     }
 }

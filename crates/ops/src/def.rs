@@ -34,6 +34,45 @@ pub struct OpDef {
     pub infer: Infer,
     /// What it costs to run.
     pub cost: Cost,
+    /// The types that elements of its operands may have, of a pointwise operation; of a choice those to choose from, of a power
+    /// the base.
+    pub elements: Elements,
+}
+
+/// Families of types of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// Numbers and truth values.
+    Any,
+    /// Floating-point numbers and integers.
+    Real,
+    /// Floating-point numbers.
+    Float,
+    /// Integers.
+    Integer,
+    /// Integers without signs.
+    Unsigned,
+    /// Truth values.
+    Truth,
+}
+
+impl Elements {
+    /// Returns whether elements of a type are of the family: of numbers those of 8 to 64 bits that are calculated with, no
+    /// complex ones and none of fewer bits.
+    pub fn has(self, dtype: DType) -> bool {
+        let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+        let is_unsigned = matches!(dtype, DType::Ui8 | DType::Ui16 | DType::Ui32 | DType::Ui64);
+        let is_integer =
+            is_unsigned || matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+        match self {
+            Elements::Any => is_float || is_integer || dtype == DType::I1,
+            Elements::Real => is_float || is_integer,
+            Elements::Float => is_float,
+            Elements::Integer => is_integer,
+            Elements::Unsigned => is_unsigned,
+            Elements::Truth => dtype == DType::I1,
+        }
+    }
 }
 
 /// An operand or result.
@@ -262,7 +301,14 @@ impl OpDef {
             traits: Traits::PURE,
             infer: Infer::SameAsFirst,
             cost: Cost::PerElement(1),
+            elements: Elements::Any,
         }
+    }
+
+    /// Sets the types of elements of a pointwise operation.
+    pub const fn elements(mut self, elements: Elements) -> OpDef {
+        self.elements = elements;
+        self
     }
 
     /// Sets the operands.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use tfrt_ops::{
-    Arity, AttrDef, AttrKind, Default, Exactness, FAMILIES, Limit, OpDef, Traits, Types, ValueDef,
-    names,
+    Arity, AttrDef, AttrKind, Default, Elements, Exactness, FAMILIES, Limit, OpDef, Traits, Types,
+    ValueDef, names,
 };
 
 const HEAD: &str = "<!-- Generated from the rows in crates/ops/src by `cargo xtask bless`. -->
@@ -87,6 +87,17 @@ fn entry(text: &mut String, op: &OpDef) {
     }
     if !op.regions.is_empty() {
         writeln!(text, "* Regions: {}", op.regions.join(", ")).unwrap();
+    }
+    let elements = match op.elements {
+        Elements::Any => "",
+        Elements::Real => "numbers",
+        Elements::Float => "floating-point numbers",
+        Elements::Integer => "integers",
+        Elements::Unsigned => "integers without signs",
+        Elements::Truth => "truth values",
+    };
+    if !elements.is_empty() {
+        writeln!(text, "* Elements: {elements}").unwrap();
     }
     let traits = Traits::ALL
         .iter()

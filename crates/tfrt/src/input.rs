@@ -25,6 +25,7 @@ mod dims;
 mod weights;
 
 pub use weights::ApartWeights;
+pub(crate) use weights::HeldWeights;
 
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
@@ -339,6 +340,17 @@ impl Input {
         evaluator: &HostEvaluator,
         options: &OpenOptions,
     ) -> Result<BefFile, OpenError> {
+        self.open_by(formats, evaluator, options, None)
+    }
+
+    /// As [`open_with`](Self::open_with); large constants of a model are taken out of the program, if somebody holds them.
+    pub(crate) fn open_by(
+        &self,
+        formats: &Formats,
+        evaluator: &HostEvaluator,
+        options: &OpenOptions,
+        held: Option<&mut HeldWeights>,
+    ) -> Result<BefFile, OpenError> {
         evaluator.check_device(options)?;
         let formats = self.formats().unwrap_or(formats);
         let passes = onnx::Options {
@@ -346,7 +358,11 @@ impl Input {
             ..onnx::Options::default()
         };
         let bytes = self.compiled(&CompileOptions::default(), options, |module| {
-            lower_with(module, formats, &passes, evaluator, options)
+            let mut module = lower_with(module, formats, &passes, evaluator, options)?;
+            if let Some(held) = held {
+                held.take(&mut module);
+            }
+            Ok(module)
         });
         let file = BefFile::open(bytes?).map_err(|reason| OpenError::Bytes {
             name: self.name().to_owned(),

@@ -249,7 +249,7 @@ impl Model {
             return Err(OpenError::Constants(Error::invalid_argument(message)));
         }
         Ok(Model(Arc::new(Opened {
-            program,
+            program: program.without_weights(),
             main,
             signature,
             properties,

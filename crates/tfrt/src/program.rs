@@ -64,6 +64,12 @@ impl Program {
         self
     }
 
+    /// Gives back what constants were made of, if nothing else holds it.
+    pub(crate) fn without_weights(mut self) -> Program {
+        self.weights = None;
+        self
+    }
+
     pub(crate) fn weights(&self) -> Option<&WeightFiles> {
         self.weights.as_ref()
     }

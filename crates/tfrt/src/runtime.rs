@@ -16,7 +16,7 @@ use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 use crate::formats::Formats;
-use crate::input::Input;
+use crate::input::{HeldWeights, Input};
 use crate::model::Model;
 use crate::open_options::OpenOptions;
 use crate::program::Program;
@@ -203,10 +203,12 @@ impl Runtime {
                 untrusted.open_by(input, &self.formats, options, placed)?,
                 input.clone().alone().weights(),
             ),
-            None => (
-                input.open_with(&self.formats, &placed(HostEvaluator::default()), options)?,
-                input.weights(),
-            ),
+            None => {
+                let (mut held, evaluator) =
+                    (HeldWeights::default(), placed(HostEvaluator::default()));
+                let file = input.open_by(&self.formats, &evaluator, options, Some(&mut held))?;
+                (file, input.weights_with(held, &self.host))
+            }
         };
         Ok(Program::from_file(file, self)?.with_weights(weights))
     }

@@ -6,8 +6,9 @@ use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::movement::{concat_extents, shuffle_into};
 use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
 use tfrt_tensor::math::normalize::scale_joined_into;
+use tfrt_tensor::math::panel::Activation;
 
-use super::{Made, activation, dense, made, memory};
+use super::{Made, dense, made, memory};
 
 /// `%y = "cpu.fused.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
 ///
@@ -30,6 +31,18 @@ pub(super) fn scale(
     let out = memory::output(execution, &concat_extents(&shapes, rank.saturating_sub(1))?)?;
     let chain = scale_joined_into(execution, &parts, lists, activation(&name)?, &out)?;
     Ok(made(out, chain))
+}
+
+fn activation(name: &str) -> Result<Activation, Error> {
+    match name {
+        "none" => Ok(Activation::None),
+        "relu" => Ok(Activation::Relu),
+        _ => {
+            let name = name.escape_debug();
+            let message = format!("expected the activation none or relu, found '{name}'");
+            Err(Error::invalid_argument(message))
+        }
+    }
 }
 
 /// `%y = "cpu.fused.near"(%x) {alpha = 1.0e-4 : f32, beta = 7.5e-1 : f32, bias = 1.0 : f32, size = 5 : i64}`

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
-use tfrt_host::kernel::{Attr, Operands};
+use tfrt_host::kernel::{Attr, AttributeView, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::conv::{
     Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
@@ -15,7 +15,8 @@ use tfrt_tensor::{DType, DenseHostTensor};
 
 use crate::onnx::{Node, PrepareRow, state};
 
-use super::{Made, Placement, activation, dense, made, memory, shared, stored};
+use super::epilogue::Epilogue;
+use super::{Made, Placement, dense, made, memory, shared, stored};
 
 /// Filters are packed with what follows them.
 pub(super) const PREPARE: [PrepareRow; 2] = [
@@ -42,6 +43,7 @@ struct Filter {
     extents: [usize; 4],
     groups: usize,
     shift: Option<DenseHostTensor>,
+    epilogue: Epilogue,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +74,9 @@ impl Filter {
         for number in self.extents.iter().chain([&self.groups]) {
             encoder.usize(*number);
         }
-        stored::write_packed(elements, self.shift.clone(), encoder)
+        stored::write_packed(elements, self.shift.clone(), encoder)?;
+        self.epilogue.write(encoder);
+        Ok(())
     }
 
     fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Filter, Error> {
@@ -110,6 +114,7 @@ impl Filter {
             extents,
             groups,
             shift,
+            epilogue: Epilogue::read(decoder)?,
         })
     }
 }
@@ -182,6 +187,7 @@ fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Er
         extents,
         groups,
         shift,
+        epilogue: Epilogue::of(node)?,
     })
 }
 
@@ -240,8 +246,8 @@ fn normalisation(
     (factors, summands)
 }
 
-/// `%y = "cpu.fused.conv"(%x, %added, %p) {activation = "relu", dilations = [1, 1], epsilon = 0.0 : f32, groups = 1 : i64,
-/// pads = [1, 1, 1, 1], strides = [1, 1]}`, or without what is added to the sums before the activation.
+/// `%y = "cpu.fused.conv"(%x, %added, %p) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.0 : f32, groups = 1 :
+/// i64, pads = [1, 1, 1, 1], strides = [1, 1]}`, or without what is added to the sums before the epilogue.
 ///
 /// # Shapes
 ///
@@ -249,8 +255,8 @@ fn normalisation(
 #[expect(clippy::too_many_arguments, reason = "attributes are parameters")]
 pub(super) fn convolve(
     operands: Operands<'_>,
-    name: Attr<&str>,
     dilations: Attr<&[i64]>,
+    _epilogue: Attr<AttributeView<'_>>,
     _epsilon: Attr<f32>,
     _groups: Attr<i64>,
     pads: Attr<&[i64]>,
@@ -259,7 +265,6 @@ pub(super) fn convolve(
 ) -> Made {
     let (filter, operands) = state::<Filter>(&operands)?;
     let x = dense(operands, 0)?;
-    let activation = activation(&name)?;
     let placement = Placement {
         dilations: &dilations,
         pads: &pads,
@@ -277,7 +282,8 @@ pub(super) fn convolve(
         scale: None,
         shift: filter.shift.clone(),
         added,
-        activation,
+        activation: filter.epilogue.activation,
+        then: filter.epilogue.then.clone(),
     };
     let chain = match &filter.elements {
         Elements::Packed(packed) => {
@@ -290,8 +296,8 @@ pub(super) fn convolve(
     Ok(made(out, chain))
 }
 
-/// `%y = "cpu.fused.joined"(%a, %b, .., %p) {activation = "relu", dilations = [1, 1], epsilon = 0.0 : f32, groups = 1 : i64,
-/// strides = [1, 1]}`
+/// `%y = "cpu.fused.joined"(%a, %b, .., %p) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.0 : f32, groups = 1 :
+/// i64, strides = [1, 1]}`
 ///
 /// A convolution by windows of one element and stride 1 of images that are joined along their channels.
 ///
@@ -300,8 +306,8 @@ pub(super) fn convolve(
 /// Images `[n, h, w, own]`, alike; `y: [n, h, w, f]`.
 pub(super) fn convolve_joined(
     operands: Operands<'_>,
-    name: Attr<&str>,
     _dilations: Attr<&[i64]>,
+    _epilogue: Attr<AttributeView<'_>>,
     _epsilon: Attr<f32>,
     _groups: Attr<i64>,
     _strides: Attr<&[i64]>,
@@ -321,7 +327,8 @@ pub(super) fn convolve_joined(
         scale: None,
         shift: filter.shift.clone(),
         added: AddedTensor::Nothing,
-        activation: activation(&name)?,
+        activation: filter.epilogue.activation,
+        then: filter.epilogue.then.clone(),
     };
     let chain = convolve_joined_into(execution, &parts, packed, after, &out)?;
     Ok(made(out, chain))

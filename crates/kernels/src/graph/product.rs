@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
-use tfrt_host::kernel::{Attr, Operands};
+use tfrt_host::kernel::{Attr, AttributeView, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
@@ -12,7 +12,8 @@ use tfrt_tensor::op::PreparedState;
 
 use crate::onnx::{Node, PrepareRow, state};
 
-use super::{Made, activation, dense, made, memory, shared, stored};
+use super::epilogue::Epilogue;
+use super::{Made, dense, made, memory, shared, stored};
 
 /// Matrices are packed with their biases.
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
@@ -28,6 +29,7 @@ pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
 struct Matrix {
     packed: PackedRight,
     shift: Option<DenseHostTensor>,
+    epilogue: Epilogue,
 }
 
 /// Files have how a matrix is packed, the extents, then the elements and what is added.
@@ -45,7 +47,9 @@ impl Matrix {
         for extent in self.packed.extents() {
             encoder.usize(extent);
         }
-        stored::write_packed(elements, self.shift.clone(), encoder)
+        stored::write_packed(elements, self.shift.clone(), encoder)?;
+        self.epilogue.write(encoder);
+        Ok(())
     }
 
     fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Matrix, Error> {
@@ -57,7 +61,11 @@ impl Matrix {
         let [k, n] = [decoder.usize()?, decoder.usize()?];
         let (elements, shift) = stored::read_packed(n, decoder, context)?;
         let packed = PackedRight::restore(context.allocator(), sets, [k, n], elements)?;
-        Ok(Matrix { packed, shift })
+        Ok(Matrix {
+            packed,
+            shift,
+            epilogue: Epilogue::read(decoder)?,
+        })
     }
 }
 
@@ -101,18 +109,22 @@ fn pack(node: &Node<'_>) -> Result<Matrix, Error> {
             Some(DenseHostTensor::from_slice(host.allocator(), &[n], &bias)?)
         }
     };
-    Ok(Matrix { packed, shift })
+    Ok(Matrix {
+        packed,
+        shift,
+        epilogue: Epilogue::of(node)?,
+    })
 }
 
-/// `%y = "cpu.fused.matmul"(%a, %added, %p) {activation = "relu", transposed = 0 : i64}`, or without what is added to the
-/// sums before the activation.
+/// `%y = "cpu.fused.matmul"(%a, %added, %p) {epilogue = ["relu a0"], transposed = 0 : i64}`, or without what is added to the
+/// sums before the epilogue.
 ///
 /// # Shapes
 ///
 /// `a: [.., k]`, `y: [.., n]`, what is added as `y`.
 pub(super) fn multiply(
     operands: Operands<'_>,
-    name: Attr<&str>,
+    _epilogue: Attr<AttributeView<'_>>,
     _transposed: Attr<i64>,
     execution: &ExecutionContext,
 ) -> Made {
@@ -131,7 +143,8 @@ pub(super) fn multiply(
             1 => AddedTensor::Nothing,
             _ => AddedTensor::Tensor(dense(operands, 1)?.clone()),
         },
-        activation: activation(&name)?,
+        activation: right.epilogue.activation,
+        then: right.epilogue.then.clone(),
     };
     let chain = matmul_packed_into(execution, left, &right.packed, after, &out)?;
     Ok(made(out, chain))

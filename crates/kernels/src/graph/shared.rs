@@ -1,8 +1,8 @@
-//! Packed weights that several models of a host hold once.
+//! Weights that several models of a host hold once.
 //!
-//! What is packed is compared with what live models of the host hold, so that two sessions of one model, or two models
-//! with the same layers, keep one copy. Nothing is calculated of weights that nobody else could have: only the extent
-//! and some samples are looked at first.
+//! They are compared with what live models of the host hold, so that two sessions of one model, or two models with the
+//! same layers, keep one copy. Weights that nobody else could have cost little: only the extent and some samples are
+//! looked at first.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,16 +38,20 @@ impl AsRef<[u8]> for Owner {
 
 /// Returns a tensor of the same elements: one that a live model of the host holds already, if there is one.
 pub(crate) fn share(host: &HostContext, tensor: DenseHostTensor) -> DenseHostTensor {
-    let metadata = tensor.metadata().clone();
-    if tensor.buffer().len_bytes() < LEAST_BYTES {
-        return tensor;
+    let bytes = share_bytes(host, tensor.buffer().clone());
+    DenseHostTensor::new(tensor.metadata().clone(), bytes).unwrap_or(tensor)
+}
+
+/// Returns the same bytes of a model's weights: those that a live model of the host holds already, if there are some.
+pub fn share_bytes(host: &HostContext, bytes: HostBuffer) -> HostBuffer {
+    if bytes.len_bytes() < LEAST_BYTES {
+        return bytes;
     }
-    let Ok(reading) = tensor.buffer().clone().read_owned() else {
-        return tensor;
+    let Ok(reading) = bytes.clone().read_owned() else {
+        return bytes;
     };
     let weights = host.shared(|_| SharedWeights::default());
-    let held = weights.held(Arc::new(reading));
-    DenseHostTensor::new(metadata, HostBuffer::from_owner(Owner(held))).unwrap_or(tensor)
+    HostBuffer::from_owner(Owner(weights.held(Arc::new(reading))))
 }
 
 impl SharedWeights {

@@ -271,12 +271,15 @@ impl<'a> Attributes<'a> {
         Ok(self.float(name)?.unwrap_or(default))
     }
 
-    /// A float that a row defines, or its default.
+    /// A number that a row defines, or its default; an integer is a truth value.
     ///
     /// # Errors
     ///
     /// As of [`float`](Self::float).
     pub(super) fn number_of(&self, attr: &AttrDef) -> Result<f64, Error> {
+        if let Default::Int(default) = attr.default {
+            return Ok(u8::from(self.flag(attr.name, default != 0)?).into());
+        }
         let default = || match attr.default {
             #[expect(
                 clippy::cast_possible_truncation,

@@ -14,7 +14,6 @@ mod mixed;
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Clip", mixed::clip),
     ("eq", equal),
-    ("is_inf", mixed::is_infinite),
     ("onnx.Max", |node| of_all(node, BinaryFunction::Maximum)),
     ("onnx.Mean", mean),
     ("onnx.Min", |node| of_all(node, BinaryFunction::Minimum)),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
-use tfrt_ops::{AttrKind, AttrValue, OpDef, Traits};
+use tfrt_ops::{AttrDef, AttrKind, AttrValue, OpDef, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
@@ -62,7 +62,8 @@ fn pointwise(op: &OpDef) -> Option<Body> {
     if !op.is(Traits::POINTWISE) {
         return None;
     }
-    let has_parameters = op.attrs.iter().any(|attr| attr.kind == AttrKind::Float);
+    let is_number = |attr: &AttrDef| matches!(attr.kind, AttrKind::Float | AttrKind::Int);
+    let has_parameters = op.attrs.iter().any(is_number);
     match has_parameters {
         true => ParametricFunction::from_name(op.name).map(Body::Parametric),
         false => UnaryFunction::from_name(op.name)

@@ -39,7 +39,10 @@ fn gelu_behind_a_product_is_what_it_is_written_of() {
          %e = \"onnx.Tanh\"(%r) : (tensor<*xf32>) -> tensor<*xf32>
          %s = \"onnx.Add\"(%e, %one) : {two}"
     );
-    for (lines, activation) in [(erf, "\"gelu\""), (tanh, "\"gelu_tanh\"")] {
+    for (lines, activation) in [
+        (erf, "epilogue = [\"gelu a0\"]"),
+        (tanh, "epilogue = [\"gelu_tanh a0\"]"),
+    ] {
         let body = format!(
             "func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
                {}{}{}{}{}{}

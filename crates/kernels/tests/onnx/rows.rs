@@ -3,6 +3,8 @@
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_kernels::onnx::kernel_of;
 use tfrt_ops::Traits;
+use tfrt_tensor::DType;
+use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 
 /// Kernels that stand for no operation of a model: where the bytes of a constant are, and an operand that is left out.
 const PARTS: &[&str] = &["External", "NoValue"];
@@ -40,4 +42,49 @@ fn each_row_has_a_kernel() {
     let without = rows.filter(|row| kernel_of(row).is_none());
     let without: Vec<&str> = without.map(|row| row.name).collect();
     assert_eq!(without, WITHOUT);
+}
+
+/// Types that programs are calculated in; copies alone are made of others.
+const TYPES: &[DType] = &[
+    DType::I1,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::Ui8,
+    DType::Ui16,
+    DType::Ui32,
+    DType::Ui64,
+    DType::F16,
+    DType::Bf16,
+    DType::F32,
+    DType::F64,
+];
+
+#[test]
+fn pointwise_rows_say_the_types_that_their_functions_take() {
+    let mut n_compared = 0;
+    for row in tfrt_ops::all().filter(|row| row.is(Traits::POINTWISE)) {
+        let has_parameters = row.attrs.iter().any(|attr| attr.name != "approximate");
+        let result = |dtype: DType| {
+            if has_parameters {
+                return Some(ParametricFunction::from_name(row.name)?.result(dtype));
+            }
+            let unary = UnaryFunction::from_name(row.name).map(|function| function.result(dtype));
+            unary.or_else(|| BinaryFunction::from_name(row.name).map(|own| own.result(dtype)))
+        };
+        for dtype in TYPES {
+            let Some(found) = result(*dtype) else {
+                continue;
+            };
+            assert_eq!(
+                row.elements.has(*dtype),
+                found.is_some(),
+                "{} {dtype}",
+                row.name
+            );
+            n_compared += 1;
+        }
+    }
+    assert!(n_compared > 60 * TYPES.len(), "{n_compared}");
 }

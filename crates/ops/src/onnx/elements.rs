@@ -2,7 +2,7 @@
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, AttrKind, Elements, OpDef, Traits, ValueDef};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::names::onnx::dtype;
@@ -25,7 +25,8 @@ pub(crate) const OPS: &[OpDef] = &[
     .results(&[ValueDef::var("Z", "T")])
     .attrs(&[AttrDef::new("direction", AttrKind::Text).required()])
     .infer(Infer::Broadcast)
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .elements(Elements::Unsigned),
     OpDef::new(
         "onnx.CastLike",
         "The elements of the first operand in the type of the second.",
@@ -48,7 +49,8 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::set("X", &[DType::F32])])
     .results(&[ValueDef::set("Y", &[DType::F32])])
     .attrs(&[AttrDef::float("alpha", 1.0)])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .elements(Elements::Float),
     OpDef::new(
         "onnx.Clip",
         "Each element, at least `min` and at most `max`.",
@@ -59,7 +61,8 @@ pub(crate) const OPS: &[OpDef] = &[
         ValueDef::var("max", "T").optional(),
     ])
     .results(&[ValueDef::var("output", "T")])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .elements(Elements::Real),
     OpDef::new(
         "onnx.Dropout",
         "Its operand; in training with some elements replaced by 0, and the others made larger.",
@@ -79,33 +82,39 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.HardSwish", "x * max(0, min(1, x / 6 + 0.5)).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Float),
     OpDef::new("onnx.Max", "The largest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("max", "T")])
         .infer(Infer::By(extreme))
         .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
-        .traits(Traits::COMMUTATIVE),
+        .traits(Traits::COMMUTATIVE)
+        .elements(Elements::Real),
     OpDef::new("onnx.Mean", "The mean of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("mean", "T")])
         .infer(Infer::Broadcast)
         .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
-        .traits(Traits::COMMUTATIVE),
+        .traits(Traits::COMMUTATIVE)
+        .elements(Elements::Float),
     OpDef::new("onnx.Min", "The smallest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("min", "T")])
         .infer(Infer::By(extreme))
         .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
-        .traits(Traits::COMMUTATIVE),
+        .traits(Traits::COMMUTATIVE)
+        .elements(Elements::Real),
     OpDef::new("onnx.Mish", "x * tanh(log(1 + exp(x))).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Float),
     OpDef::new("onnx.PRelu", "Each element, or below 0 that times `slope`.")
         .inputs(&[ValueDef::var("X", "T"), ValueDef::var("slope", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Real),
     OpDef::new(
         "onnx.Selu",
         "`gamma` * x, or below 0 `gamma` * `alpha` * (exp(x) - 1).",
@@ -116,7 +125,8 @@ pub(crate) const OPS: &[OpDef] = &[
         AttrDef::float("alpha", 1.6732632),
         AttrDef::float("gamma", 1.050701),
     ])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .elements(Elements::Float),
     OpDef::new(
         "onnx.Shrink",
         "x - `bias` above `lambd`, x + `bias` below -`lambd`, else 0.",
@@ -124,27 +134,32 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::var("input", "T")])
     .results(&[ValueDef::var("output", "T")])
     .attrs(&[AttrDef::float("lambd", 0.5), AttrDef::float("bias", 0.0)])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .elements(Elements::Real),
     OpDef::new("onnx.Softsign", "x / (1 + |x|).")
         .inputs(&[ValueDef::var("input", "T")])
         .results(&[ValueDef::var("output", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Float),
     OpDef::new("onnx.Sum", "The sum of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("sum", "T")])
         .infer(Infer::By(sum))
         .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
-        .traits(Traits::COMMUTATIVE),
+        .traits(Traits::COMMUTATIVE)
+        .elements(Elements::Real),
     OpDef::new("onnx.Swish", "x * sigmoid(`alpha` * x).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Float),
     OpDef::new("onnx.ThresholdedRelu", "x above `alpha`, else 0.")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE)),
+        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .elements(Elements::Float),
 ];
 
 fn cast_like(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -43,6 +43,7 @@ impl Bed {
                 shift: Some(shift.clone()),
                 added: AddedTensor::Tensor(added.clone()),
                 activation: Activation::Relu6,
+                then: None,
             };
             let done = conv::convolve_depthwise_into(e, &convolution, [&x, &filter], after, &out);
             let found = self.floats(done, &out);

@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 use tfrt_bef::BefBuffer;
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{DType, Error};
+use tfrt_host::{DType, Error, HostContext};
 use tfrt_import::onnx::Outside;
+use tfrt_ir::attributes::{DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Module, OpId, Type};
+use tfrt_kernels::graph::share_bytes;
 use tfrt_kernels::onnx::WeightFiles;
 
 use super::Input;
@@ -28,7 +30,72 @@ const ALIGNMENT: u64 = 64;
 /// Bytes that are copied, and hashed, together.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// The kernel that makes a constant of what lies in the program.
+const CONSTANT: &str = "cpu.onnx.Constant";
+
+/// Constants of fewer bytes stay in a program.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// The large constants of a model that is opened: elements that lie beside its program, each for itself, so that those
+/// whose kernels have made something else of them are given back when the model is open.
+#[derive(Default)]
+pub(crate) struct HeldWeights(HashMap<String, Arc<[u8]>>);
+
+impl HeldWeights {
+    /// Takes the large constants of a program out of it. Elements are not copied.
+    pub(super) fn take(&mut self, module: &mut Module) {
+        let mut found = Vec::new();
+        module.walk_pre_order(module.top(), &mut |op| {
+            found.extend(large_constant(module, op).map(|dense| (op, dense)));
+        });
+        let number = |value: i64| Attribute::integer(value, Type::I64);
+        for (op, dense) in found {
+            let name = format!("constant {} of the model", self.0.len());
+            let dims = dense.shape().into_iter().map(number).collect();
+            module.remove_attribute(op, "value");
+            module.set_name(op, EXTERNAL);
+            module.set_attribute(op, "dims", Attribute::array(dims));
+            let element = dense.element_type().to_string();
+            module.set_attribute(op, "element", Attribute::string(element));
+            module.set_attribute(op, "file", Attribute::string(name.clone()));
+            module.set_attribute(op, "id", Attribute::string(""));
+            module.set_attribute(op, "offset", number(0));
+            if let DenseElements::Bytes(bytes) = &dense.elements {
+                self.0.insert(name, bytes.clone());
+            }
+        }
+    }
+}
+
+/// Returns the value of a constant of a program, if it has many bytes, one element after the other.
+fn large_constant(module: &Module, op: OpId) -> Option<Arc<DenseAttribute>> {
+    let operation = module.op(op);
+    let value = operation
+        .attribute("value")
+        .filter(|_| *operation.name() == CONSTANT);
+    let Some(Attribute::Dense(dense)) = value else {
+        return None;
+    };
+    let DenseElements::Bytes(bytes) = &dense.elements else {
+        return None;
+    };
+    let size_bytes = DType::from_mlir_name(&dense.element_type().to_string())?.size_bytes()?;
+    let n_elements = usize::try_from(dense.n_elements()?).ok()?;
+    let is_whole = n_elements.checked_mul(size_bytes) == Some(bytes.len());
+    (!dense.splat && bytes.len() >= LEAST_BYTES && is_whole).then(|| dense.clone())
+}
+
 impl Input {
+    /// Returns what opens the files beside the input that hold weights of it, and constants that were taken from its
+    /// program, which the models of a host hold once.
+    pub(crate) fn weights_with(&self, held: HeldWeights, host: &HostContext) -> WeightFiles {
+        let (outside, host) = (self.outside().clone(), host.clone());
+        WeightFiles::new(move |name| match held.0.get(name) {
+            Some(bytes) => Ok(share_bytes(&host, HostBuffer::from_owner(bytes.clone()))),
+            None => open(&outside, name),
+        })
+    }
+
     /// Returns what opens the files beside the input that hold weights of it.
     ///
     /// Files are mapped: as long as anything that was made of the input lives, nobody may change or truncate them.

@@ -13,7 +13,7 @@ use tfrt_ir::{
 
 pub(super) mod evaluate;
 
-use tfrt_ops::{Table, Traits};
+use tfrt_ops::{Arity, Table, Traits};
 
 use super::rewrite::{self, Rewrite, is_deterministic, remove_unused_of, stated};
 use super::{CONSTANT, graphs, infer, node};
@@ -91,7 +91,9 @@ fn same(module: &Module, op: OpId) -> Option<ValueId> {
         shape.is_some_and(|(shape, _)| shape.iter().all(|extent| *extent >= 0))
     };
     let n_operands = module.op(op).operands().len();
-    let is_same = match node::name(module, op) {
+    let row = node::row(module, op).filter(|_| !node::name(module, op).is_empty())?;
+    let is_joined = row.inputs.len() == 1 && matches!(row.inputs[0].arity, Arity::Rest(_));
+    let is_same = match row.name {
         "identity" => true,
         "onnx.Dropout" => {
             let trains = node::operand(module, op, 2);
@@ -101,14 +103,17 @@ fn same(module: &Module, op: OpId) -> Option<ValueId> {
             let element = node::element(from);
             element.is_some() && element.as_ref() == node::ty(module, op, "to")
         }
-        "reshape" | "onnx.Flatten" | "onnx.Squeeze" | "onnx.Unsqueeze" | "broadcast" | "slice"
-        | "pad" => from == to && is_static(from) && keeps_elements(module, op),
+        "broadcast" | "slice" | "pad" => {
+            from == to && is_static(from) && keeps_elements(module, op)
+        }
         "transpose" => {
             let order = node::ints(module, op, "perm")?;
             order.iter().copied().eq(0..order.len() as i64)
         }
-        "concat" | "onnx.Sum" | "onnx.Max" | "onnx.Min" | "onnx.Mean" => n_operands == 1,
-        _ => false,
+        // Of one alone.
+        "concat" => n_operands == 1,
+        _ if is_joined && row.is(Traits::POINTWISE) => n_operands == 1,
+        _ => row.is(Traits::VIEW) && from == to && is_static(from),
     };
     is_same.then_some(x)
 }

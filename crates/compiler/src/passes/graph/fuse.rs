@@ -45,6 +45,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         joined::fuse(module, block);
         super::rewrite::remove_unused(module, block);
         elementwise::fuse(module, block);
+        product::absorb(module, block);
         super::rewrite::remove_unused(module, block);
     }
 }

@@ -30,6 +30,10 @@ pub(super) fn are_there(context: &Context<'_>) -> bool {
     })
 }
 
+/// The attribute of what is done with the sums of a product or convolution, with bias and residual: the steps of a program
+/// of one input, `a0`.
+pub(super) const EPILOGUE: &str = "epilogue";
+
 /// The operands of a convolution and a product, by their places.
 pub(super) const WEIGHTS: usize = 1;
 pub(super) const BIAS: usize = 2;
@@ -51,8 +55,8 @@ pub(super) fn conv(
     let bias = bias.unwrap_or(none);
     OpState::new(CONV)
         .operands([image, filter, bias, none, none, none, none, none])
-        .attribute("activation", Attribute::string("none"))
         .attribute("dilations", list(dilations))
+        .attribute(EPILOGUE, Attribute::array(Vec::new()))
         .attribute("epsilon", Attribute::f32(0.0))
         .attribute("groups", Attribute::integer(groups, Type::I64))
         .attribute("pads", list(pads))
@@ -71,7 +75,7 @@ pub(super) fn matmul(
     let transposed = Attribute::integer(i64::from(transposed), Type::I64);
     OpState::new(MATMUL)
         .operands([left, right, bias.unwrap_or(none), none])
-        .attribute("activation", Attribute::string("none"))
+        .attribute(EPILOGUE, Attribute::array(Vec::new()))
         .attribute("transposed", transposed)
 }
 
@@ -81,12 +85,31 @@ pub(super) fn joined(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>
     let constants = [WEIGHTS, BIAS].into_iter().chain(NORM);
     let constants: Vec<ValueId> = constants.map(|place| rewrite.now(own[place])).collect();
     let mut state = OpState::new(JOINED).operands(constants).operands(images);
-    for name in ["activation", "dilations", "epsilon", "groups", "strides"] {
+    for name in ["dilations", EPILOGUE, "epsilon", "groups", "strides"] {
         if let Some(value) = rewrite.module.op(conv).attribute(name) {
             state = state.attribute(name, value.clone());
         }
     }
     state
+}
+
+/// Returns the node that makes a value for one user alone, if it is a product or convolution, which can do what follows.
+pub(super) fn before(module: &Module, value: ValueId) -> Option<OpId> {
+    let op = module.defining_op(value)?;
+    let has_epilogue = [CONV, JOINED, MATMUL]
+        .iter()
+        .any(|name| is(module, op, name));
+    let mut users = module.users(value);
+    (has_epilogue && users.next().is_some() && users.next().is_none()).then_some(op)
+}
+
+/// Returns whether nothing is done yet with what a product or convolution gives.
+pub(super) fn has_no_epilogue(module: &Module, op: OpId) -> bool {
+    let steps = module
+        .op(op)
+        .attribute(EPILOGUE)
+        .and_then(Attribute::as_array);
+    steps.is_some_and(<[Attribute]>::is_empty)
 }
 
 /// Returns whether a convolution is followed by a normalisation.

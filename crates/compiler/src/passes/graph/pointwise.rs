@@ -1,26 +1,21 @@
 //! The pointwise operations: those that make each element of their result of the elements at the same place.
 //!
-//! [`TABLE`] has a row for each: which steps of a program (`cpu.fused.elementwise`) it is, and for which types. The passes that
-//! fuse and lay out ask it.
+//! A row with the trait is one step of a program (`cpu.fused.elementwise`): the function of its name, with its numbers as
+//! parameters, for the types that the row says. Those that are something else are named in [`Form::of`]. The passes that fuse
+//! and lay out ask here.
 
-use tfrt_ir::{
-    Attribute, Module, OpId, Type, ValueId,
-    types::{FloatKind, IntegerType, Signedness},
-};
+use std::borrow::Cow;
 
-use self::Choice::{Integer as Number, Text};
-use self::Parameter::{Float as Attr, Integer as Flag};
-use self::Types::{Any, Float, Integer, Real, RealOrTruth, Truth, Unsigned};
-use super::node;
+use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
+use tfrt_ops::{Arity, AttrDef, AttrKind, Default, Elements, OpDef, Traits};
 
-/// A pointwise operation: the name of its row, its operands and their types, and the steps that it becomes.
-#[derive(Debug)]
+use super::{attrs, node};
+
+/// A pointwise operation, and the steps that it becomes.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Pointwise {
-    /// The name of its row.
-    name: &'static str,
+    row: &'static OpDef,
     pub(super) operands: Operands,
-    /// The types of its operands; of `Where` those that it chooses from, of `Pow` the base.
-    types: Types,
     form: Form,
 }
 
@@ -39,37 +34,20 @@ pub(super) enum Operands {
     Three,
 }
 
-/// The types that an operation has steps for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Types {
-    /// Numbers and truth values.
-    Any,
-    Real,
-    Float,
-    Integer,
-    Unsigned,
-    Truth,
-    RealOrTruth,
-}
-
 /// The steps that an operation is.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// One step, with attributes as its parameters.
-    Step(&'static str, &'static [Parameter]),
-    /// A step that gives truth values.
-    Question(&'static str, &'static [Parameter]),
-    /// The step that stands beside the value of an attribute; the first if the model leaves it out.
+    /// One step: the function of the row's name, with its attributes as parameters.
+    Step,
+    /// The step that stands beside the value of an attribute; the first if the model leaves it out and it may be.
     Choice(&'static str, &'static [(Choice, &'static str)]),
-    /// Like `Choice`, for an attribute that must be stated.
-    Stated(&'static str, &'static [(Choice, &'static str)]),
     /// A step for each operand but the first; the result divided by the number of operands, if asked for.
     Fold(&'static str, bool),
     /// `Clip`.
     Clip,
-    /// `Pow`.
+    /// `pow`.
     Power,
-    /// `Cast`.
+    /// `cast`.
     Cast,
 }
 
@@ -80,212 +58,73 @@ enum Choice {
     Integer(i64),
 }
 
-/// An attribute that is a parameter of a step, and its default.
-#[derive(Clone, Copy, Debug)]
-enum Parameter {
-    Float(&'static str, f32),
-    Integer(&'static str, i64),
-}
-
-/// `one("Exp", "exp", Types::Float)`
-const fn one(name: &'static str, step: &'static str, types: Types) -> Pointwise {
-    with(name, step, types, &[])
-}
-
-const fn with(
-    name: &'static str,
-    step: &'static str,
-    types: Types,
-    parameters: &'static [Parameter],
-) -> Pointwise {
-    Pointwise {
-        name,
-        operands: Operands::One,
-        types,
-        form: Form::Step(step, parameters),
+impl Form {
+    fn of(row: &OpDef) -> Form {
+        use Choice::{Integer, Text};
+        match row.name {
+            "cast" => Form::Cast,
+            "gelu" => Form::Choice(
+                "approximate",
+                &[(Text("none"), "gelu"), (Text("tanh"), "gelu_tanh")],
+            ),
+            "pow" => Form::Power,
+            "rem" => Form::Choice("truncated", &[(Integer(0), "mod"), (Integer(1), "rem")]),
+            "onnx.BitShift" => Form::Choice(
+                "direction",
+                &[(Text("LEFT"), "shift_left"), (Text("RIGHT"), "shift_right")],
+            ),
+            "onnx.Clip" => Form::Clip,
+            "onnx.Max" => Form::Fold("max", false),
+            "onnx.Mean" => Form::Fold("add", true),
+            "onnx.Min" => Form::Fold("min", false),
+            "onnx.Sum" => Form::Fold("add", false),
+            _ => Form::Step,
+        }
     }
 }
-
-const fn two(name: &'static str, step: &'static str, types: Types) -> Pointwise {
-    Pointwise {
-        name,
-        operands: Operands::Two,
-        types,
-        form: Form::Step(step, &[]),
-    }
-}
-
-const fn compared(name: &'static str, step: &'static str, types: Types) -> Pointwise {
-    Pointwise {
-        name,
-        operands: Operands::Two,
-        types,
-        form: Form::Question(step, &[]),
-    }
-}
-
-const fn many(name: &'static str, step: &'static str, types: Types, is_mean: bool) -> Pointwise {
-    Pointwise {
-        name,
-        operands: Operands::Many,
-        types,
-        form: Form::Fold(step, is_mean),
-    }
-}
-
-const fn of(name: &'static str, operands: Operands, types: Types, form: Form) -> Pointwise {
-    Pointwise {
-        name,
-        operands,
-        types,
-        form,
-    }
-}
-
-/// The operations, in the order of their names.
-static TABLE: &[Pointwise] = &[
-    one("abs", "abs", Real),
-    one("acos", "acos", Float),
-    one("acosh", "acosh", Float),
-    two("add", "add", Real),
-    two("and", "and", Truth),
-    one("asin", "asin", Float),
-    one("asinh", "asinh", Float),
-    one("atan", "atan", Float),
-    two("atan2", "atan2", Float),
-    one("atanh", "atanh", Float),
-    two("bit_and", "bit_and", Integer),
-    one("bit_not", "bit_not", Integer),
-    two("bit_or", "bit_or", Integer),
-    two("bit_xor", "bit_xor", Integer),
-    of("cast", Operands::One, Any, Form::Cast),
-    one("ceil", "ceil", Float),
-    one("cos", "cos", Float),
-    one("cosh", "cosh", Float),
-    two("div", "div", Real),
-    with("elu", "elu", Float, &[Attr("alpha", 1.0)]),
-    compared("eq", "eq", RealOrTruth),
-    one("erf", "erf", Float),
-    one("exp", "exp", Float),
-    one("expm1", "expm1", Float),
-    one("floor", "floor", Float),
-    compared("ge", "ge", Real),
-    of(
-        "gelu",
-        Operands::One,
-        Float,
-        Form::Choice(
-            "approximate",
-            &[(Text("none"), "gelu"), (Text("tanh"), "gelu_tanh")],
-        ),
-    ),
-    compared("gt", "gt", Real),
-    with(
-        "hard_sigmoid",
-        "hard_sigmoid",
-        Float,
-        &[Attr("alpha", 0.2), Attr("beta", 0.5)],
-    ),
-    one("identity", "identity", Any),
-    of(
-        "is_inf",
-        Operands::One,
-        Float,
-        Form::Question("is_inf", &[Flag("positive", 1), Flag("negative", 1)]),
-    ),
-    of(
-        "is_nan",
-        Operands::One,
-        Float,
-        Form::Question("is_nan", &[]),
-    ),
-    compared("le", "le", Real),
-    with("leaky_relu", "leaky_relu", Float, &[Attr("alpha", 0.01)]),
-    one("log", "log", Float),
-    one("log1p", "log1p", Float),
-    compared("lt", "lt", Real),
-    two("mul", "mul", Real),
-    compared("ne", "ne", RealOrTruth),
-    one("neg", "neg", Real),
-    one("not", "not", Truth),
-    of(
-        "onnx.BitShift",
-        Operands::Two,
-        Unsigned,
-        Form::Stated(
-            "direction",
-            &[(Text("LEFT"), "shift_left"), (Text("RIGHT"), "shift_right")],
-        ),
-    ),
-    with("onnx.Celu", "celu", Float, &[Attr("alpha", 1.0)]),
-    of("onnx.Clip", Operands::One, Real, Form::Clip),
-    one("onnx.HardSwish", "hard_swish", Float),
-    many("onnx.Max", "max", Real, false),
-    many("onnx.Mean", "add", Float, true),
-    many("onnx.Min", "min", Real, false),
-    one("onnx.Mish", "mish", Float),
-    of("onnx.PRelu", Operands::Onto, Real, Form::Step("prelu", &[])),
-    with(
-        "onnx.Selu",
-        "selu",
-        Float,
-        &[Attr("alpha", 1.673_263_2), Attr("gamma", 1.050_701)],
-    ),
-    with(
-        "onnx.Shrink",
-        "shrink",
-        Real,
-        &[Attr("lambd", 0.5), Attr("bias", 0.0)],
-    ),
-    one("onnx.Softsign", "softsign", Float),
-    many("onnx.Sum", "add", Real, false),
-    with("onnx.Swish", "swish", Float, &[Attr("alpha", 1.0)]),
-    with(
-        "onnx.ThresholdedRelu",
-        "thresholded_relu",
-        Float,
-        &[Attr("alpha", 1.0)],
-    ),
-    two("or", "or", Truth),
-    of("pow", Operands::Two, Real, Form::Power),
-    one("reciprocal", "reciprocal", Float),
-    one("relu", "relu", Real),
-    of(
-        "rem",
-        Operands::Two,
-        Real,
-        Form::Choice("truncated", &[(Number(0), "mod"), (Number(1), "rem")]),
-    ),
-    one("round", "round", Float),
-    one("rsqrt", "rsqrt", Float),
-    of("select", Operands::Three, Any, Form::Step("select", &[])),
-    two("shift_left", "shift_left", Unsigned),
-    two("shift_right", "shift_right", Unsigned),
-    one("sigmoid", "sigmoid", Float),
-    one("sign", "sign", Real),
-    one("sin", "sin", Float),
-    one("sinh", "sinh", Float),
-    one("softplus", "softplus", Float),
-    one("sqrt", "sqrt", Float),
-    one("square", "square", Real),
-    two("squared_difference", "squared_difference", Real),
-    two("sub", "sub", Real),
-    one("tan", "tan", Float),
-    one("tanh", "tanh", Float),
-    one("trunc", "trunc", Float),
-    two("xor", "xor", Truth),
-];
 
 /// Returns what an operation of this row is, if it is pointwise.
-pub(super) fn of_name(name: &str) -> Option<&'static Pointwise> {
-    let index = TABLE.binary_search_by_key(&name, |row| row.name).ok()?;
-    TABLE.get(index)
+pub(super) fn of_name(name: &str) -> Option<Pointwise> {
+    let row = tfrt_ops::find(name).filter(|row| row.is(Traits::POINTWISE))?;
+    let has_rest = matches!(row.inputs.first()?.arity, Arity::Rest(_));
+    let operands = match (row.inputs.len(), row.name) {
+        _ if has_rest => Operands::Many,
+        (_, "onnx.Clip") => Operands::One,
+        (_, "onnx.PRelu") => Operands::Onto,
+        (1, _) => Operands::One,
+        (2, _) => Operands::Two,
+        (3, _) => Operands::Three,
+        _ => return None,
+    };
+    Some(Pointwise {
+        row,
+        operands,
+        form: Form::of(row),
+    })
+}
+
+/// Returns the function of programs that has the name of a row: of `onnx.HardSwish` `hard_swish`.
+fn function(row: &'static OpDef) -> Cow<'static, str> {
+    let Some(name) = row.name.strip_prefix("onnx.") else {
+        return row.name.into();
+    };
+    if name == "PRelu" {
+        return "prelu".into();
+    }
+    let mut snake = String::new();
+    for (index, letter) in name.char_indices() {
+        if letter.is_ascii_uppercase() && index > 0 {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake.into()
 }
 
 /// A step that an operation becomes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    pub(super) function: &'static str,
+    pub(super) function: Cow<'static, str>,
     pub(super) operands: Vec<Operand>,
     /// What stands behind the operands.
     pub(super) parameters: String,
@@ -301,9 +140,9 @@ pub(super) enum Operand {
 }
 
 impl Step {
-    fn new(function: &'static str, operands: Vec<Operand>) -> Step {
+    fn new(function: impl Into<Cow<'static, str>>, operands: Vec<Operand>) -> Step {
         Step {
-            function,
+            function: function.into(),
             operands,
             parameters: String::new(),
         }
@@ -343,12 +182,13 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     let are_alike = typed
         .iter()
         .all(|value| element(*value).as_ref() == Some(&own));
+    let is_question = matches!(row.row.results, [result] if is_truth(result));
     let gives = match row.form {
-        Form::Question(..) => made == Type::I1,
-        Form::Cast => is_of(Types::Any, &made),
+        Form::Cast => is_of(Elements::Any, &made),
+        _ if is_question => made == Type::I1,
         _ => made == own,
     };
-    let is_typed = is_of(row.types, &own) && gives;
+    let is_typed = is_of(row.row.elements, &own) && gives;
     if !is_typed || !(are_alike || matches!(row.form, Form::Power)) {
         return None;
     }
@@ -359,18 +199,19 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
             .collect::<Vec<_>>()
     };
     match row.form {
-        Form::Step(function, parameters) | Form::Question(function, parameters) => {
-            let step = Step::new(function, all());
-            let with = |step: Step, parameter: &Parameter| {
-                Some(step.number(value(module, op, *parameter)?))
-            };
-            Some(vec![parameters.iter().try_fold(step, with)?])
+        Form::Step => {
+            let step = Step::new(function(row.row), all());
+            let with =
+                |step: Step, parameter: &AttrDef| Some(step.number(value(module, op, parameter)?));
+            Some(vec![row.row.attrs.iter().try_fold(step, with)?])
         }
-        Form::Choice(attribute, choices) | Form::Stated(attribute, choices) => {
+        Form::Choice(attribute, choices) => {
+            let may_be_absent = row
+                .row
+                .attr(attribute)
+                .is_some_and(|attr| attr.default != Default::Required);
             let found = match data.attribute(attribute) {
-                None => choices
-                    .first()
-                    .filter(|_| matches!(row.form, Form::Choice(..))),
+                None => choices.first().filter(|_| may_be_absent),
                 Some(stated) => choices.iter().find(|(choice, _)| match choice {
                     Choice::Text(text) => stated.as_str() == Some(text),
                     Choice::Integer(number) => stated.as_i64() == Some(*number),
@@ -402,49 +243,32 @@ fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
 }
 
 /// Returns whether a type is one of these.
-fn is_of(types: Types, ty: &Type) -> bool {
-    let is_float = matches!(
-        ty,
-        Type::Float(FloatKind::F32 | FloatKind::F64 | FloatKind::F16 | FloatKind::BF16)
-    );
-    let (is_integer, is_unsigned) = match ty {
-        Type::Integer(IntegerType {
-            width: 8 | 16 | 32 | 64,
-            signedness,
-        }) => (true, *signedness == Signedness::Unsigned),
-        _ => (false, false),
-    };
-    let is_truth = *ty == Type::I1;
-    match types {
-        Types::Any | Types::RealOrTruth => is_float || is_integer || is_truth,
-        Types::Real => is_float || is_integer,
-        Types::Float => is_float,
-        Types::Integer => is_integer,
-        Types::Unsigned => is_unsigned,
-        Types::Truth => is_truth,
-    }
+fn is_of(elements: Elements, ty: &Type) -> bool {
+    attrs::dtype(ty).is_some_and(|dtype| elements.has(dtype))
 }
 
-/// Returns a parameter: what the attribute says, or the default.
-fn value(module: &Module, op: OpId, parameter: Parameter) -> Option<f64> {
-    let stated = |name: &str| module.op(op).attribute(name);
-    match parameter {
-        Parameter::Float(name, default) => match stated(name) {
-            None => Some(default.into()),
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "attributes are numbers of 32 bits"
-            )]
-            Some(Attribute::Float(number)) => Some(f64::from(number.value() as f32)),
-            Some(_) => None,
-        },
-        Parameter::Integer(name, default) => {
-            let number = match stated(name) {
-                None => default,
-                Some(stated) => stated.as_i64()?,
-            };
-            Some(if number == 0 { 0.0 } else { 1.0 })
+fn is_truth(result: &tfrt_ops::ValueDef) -> bool {
+    matches!(result.types, tfrt_ops::Types::Set(&[tfrt_bef::DType::I1]))
+}
+
+/// Returns a parameter: what the attribute says, or the default of the row. An integer is a truth value.
+fn value(module: &Module, op: OpId, attr: &AttrDef) -> Option<f64> {
+    match (module.op(op).attribute(attr.name), attr.kind, attr.default) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "attributes are numbers of 32 bits"
+        )]
+        (Some(Attribute::Float(number)), AttrKind::Float, _) => {
+            Some(f64::from(number.value() as f32))
         }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "attributes are numbers of 32 bits"
+        )]
+        (None, AttrKind::Float, Default::Float(number)) => Some(f64::from(number as f32)),
+        (Some(stated), AttrKind::Int, _) => Some(f64::from(u8::from(stated.as_i64()? != 0))),
+        (None, AttrKind::Int, Default::Int(number)) => Some(f64::from(u8::from(number != 0))),
+        _ => None,
     }
 }
 
@@ -518,7 +342,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
     let base = vec![Operand::Value(x)];
     let ranks = [x, exponent].map(|value| node::shape(module, value).map(|shape| shape.len()));
     let exponent_type = node::element(module.value_type(exponent))?;
-    if exponent_type == Type::UI64 || !is_of(Types::Real, &exponent_type) {
+    if exponent_type == Type::UI64 || !is_of(Elements::Real, &exponent_type) {
         return None;
     }
     if let Some(number) = node::element_number(module, exponent) {
@@ -527,7 +351,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
             return None;
         }
         let whole = node::constant_ints(module, exponent).and_then(|list| list.first().copied());
-        let is_integer = is_of(Types::Integer, own);
+        let is_integer = is_of(Elements::Integer, own);
         return Some(vec![match (number, whole) {
             (_, Some(whole)) if is_integer => {
                 let [high, low] = [whole >> 32, whole & i64::from(u32::MAX)];
@@ -546,18 +370,4 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
         .any(|extent| *extent > 1);
     let all = vec![Operand::Value(x), Operand::Value(exponent)];
     (exponent_type == *own && has_many).then(|| vec![Step::new("pow", all)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_found_by_name() {
-        assert!(TABLE.is_sorted_by_key(|row| row.name));
-        for row in TABLE {
-            assert!(std::ptr::eq(of_name(row.name).unwrap(), row));
-        }
-        assert!(of_name("softmax").is_none() && of_name("").is_none());
-    }
 }

@@ -119,6 +119,7 @@ impl Fused {
             shift,
             added: AddedTensor::Nothing,
             activation: self.activation,
+            then: None,
         };
         if !self.adds {
             return Ok((after, call.output(0)?));

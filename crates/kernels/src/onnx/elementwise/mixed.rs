@@ -58,16 +58,6 @@ pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `is_inf`: whether elements are infinite, of the signs that are asked for.
-pub(super) fn is_infinite(node: &Node<'_>) -> Result<Outputs, Error> {
-    let asked = |name| -> Result<f64, Error> {
-        let is_asked = node.attributes.flag(name, true)?;
-        Ok(u8::from(is_asked).into())
-    };
-    let signs = [asked("positive")?, asked("negative")?];
-    with_parameters(node, ParametricFunction::IsInfinite, signs)
-}
-
 /// `rem`: what a division leaves, with the sign of the divisor, or of the dividend (`truncated`).
 pub(super) fn modulo(node: &Node<'_>) -> Result<Outputs, Error> {
     match node.attributes.flag("truncated", false)? {

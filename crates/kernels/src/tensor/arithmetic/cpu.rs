@@ -155,6 +155,7 @@ fn convolution<const ADDS: bool>(
             AddedTensor::Nothing
         },
         activation: activation(&name)?,
+        then: None,
     };
     let convolution = Convolution::new(&windows);
     convolve_packed_into(

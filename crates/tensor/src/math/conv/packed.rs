@@ -451,7 +451,7 @@ pub fn convolve_packed(
             let finishing = after.from(start).finishing(0..n, n);
             let out = &mut out[start..block.rows.end * n];
             sides.block(&block, &finishing, out, n);
-            after.activation.finish(out);
+            after.finish(out)?;
         }
         return Ok(());
     }
@@ -467,7 +467,7 @@ pub fn convolve_packed(
             elements,
         };
         filter.block(sides, &block, &after, out, n);
-        after.activation.finish(out);
+        after.finish(out)?;
     }
     Ok(())
 }

@@ -239,7 +239,7 @@ pub fn matmul_packed(
         let finishing = after.from(start).finishing(0..n, n);
         let out = &mut out[start..end];
         multiply(&left, panels, &block, &finishing, out, n);
-        after.activation.finish(out);
+        after.finish(out)?;
     }
     Ok(())
 }

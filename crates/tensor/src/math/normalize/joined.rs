@@ -52,6 +52,7 @@ pub fn scale_joined_into(
         shift: Some(summands.clone()),
         added: AddedTensor::Nothing,
         activation,
+        then: None,
     };
     let n = wanted.last().copied().unwrap_or(0);
     after.check(n, out.n_elements())?;

@@ -1,13 +1,15 @@
 //! What follows a product, while its sums are still in registers.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tfrt_host::Error;
 
 use super::{Finishing, Residual};
-use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
 use crate::math::elementwise::{Gelu, GeluTanh, unary_slice_in_place};
+use crate::math::pointwise::Program;
+use crate::{DenseHostTensor, TensorViewMut};
 
 /// A function at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub struct After<'a> {
     pub added: Added<'a>,
     /// The function at the end.
     pub activation: Activation,
+    /// What is done with the result of that, element by element: a program of one input of `f32`, whose result is of `f32`.
+    pub then: Option<&'a Program>,
 }
 
 impl<'a> After<'a> {
@@ -90,6 +94,16 @@ impl<'a> After<'a> {
             other => other,
         };
         After { added, ..*self }
+    }
+
+    /// Does what is done when a block is complete, while a cache holds it.
+    pub(crate) fn finish(&self, block: &mut [f32]) -> Result<(), Error> {
+        self.activation.finish(block);
+        let Some(program) = self.then else {
+            return Ok(());
+        };
+        let extents = [block.len()];
+        program.run_over(TensorViewMut::new(block, &extents)?.into(), &[])
     }
 
     /// For these columns of the result.
@@ -150,6 +164,8 @@ pub struct TensorAfter {
     pub added: AddedTensor,
     /// The function at the end.
     pub activation: Activation,
+    /// What is done with the result of that, as in [`After::then`].
+    pub then: Option<Arc<Program>>,
 }
 
 impl TensorAfter {
@@ -188,6 +204,7 @@ impl TensorAfter {
                 _ => Added::Nothing,
             },
             activation: self.activation,
+            then: self.then.as_deref(),
         })
     }
 }

@@ -57,8 +57,7 @@ pub(crate) fn fill(
             let mut writing = part.write()?;
             let part = from_bytes_mut(&mut writing)?;
             body(&block, &after, part, stride)?;
-            after.activation.finish(part);
-            Ok(())
+            after.finish(part)
         })
     };
     if n_blocks == 1 {
@@ -99,7 +98,7 @@ fn aside(
         }
     }
     body(block, after, &mut made, columns.len())?;
-    after.activation.finish(&mut made);
+    after.finish(&mut made)?;
     let _turn = take_turn();
     let mut writing = rows.write()?;
     let rows = from_bytes_mut::<f32>(&mut writing)?.chunks_exact_mut(n);

@@ -110,7 +110,7 @@ impl Texts {
     /// Appends the steps of an operation.
     fn operation(&mut self, module: &Module, op: OpId) {
         for step in pointwise::steps(module, op).unwrap_or_default() {
-            let mut text = step.function.to_owned();
+            let mut text = step.function.to_string();
             for index in 0..step.operands.len() {
                 text.push(' ');
                 text.push_str(&self.operand(module, &step.operands, index));

@@ -33,15 +33,16 @@ fn matmul(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let (left, right) = (node::operand(module, op, 0)?, node::operand(module, op, 1)?);
     matrix(module, right)?;
     let is_turned = |name| node::int(module, op, name, 0) != 0;
-    if is_turned("transpose_a") || is_turned("transpose_b") {
+    if is_turned("transpose_a") {
         return None;
     }
+    let transposed = is_turned("transpose_b");
     // A list on the left would have a dimension less in the result.
     let rank = node::shape(module, left)?.len();
     if rank < 2 || !node::is_f32(module, left) {
         return None;
     }
-    product(rewrite, op, [left, right], None, false);
+    product(rewrite, op, [left, right], None, transposed);
     Some(())
 }
 
@@ -93,14 +94,13 @@ fn product(
     super::replace(rewrite, op, state);
 }
 
-/// Fuses biases, residuals and activations with the products and convolutions before them.
+/// Fuses biases and residuals with the products and convolutions before them.
 pub(super) fn attach(module: &mut Module, block: BlockId) {
     let mut kept: Vec<OpId> = Vec::new();
     for op in module.block(block).operations().to_vec() {
         let done = match node::name(module, op) {
             // Of more or fewer operands it is neither.
             "add" | "onnx.Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
-            "relu" | "onnx.Clip" | "gelu" => activation(module, op),
             _ => None,
         };
         match done {
@@ -115,14 +115,9 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Returns the product or convolution that makes a value for one user alone, which can do more still.
+/// Returns the product or convolution that makes a value for one user alone, and does nothing with it yet.
 fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
-    let op = module.defining_op(value)?;
-    let data = module.op(op);
-    let is_product = [fused::CONV, fused::MATMUL].contains(&data.name().as_str());
-    let mut users = module.users(value);
-    let is_alone = users.next().is_some() && users.next().is_none();
-    (is_product && is_alone && node::text(module, op, "activation") == "none").then_some(op)
+    fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))
 }
 
 fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
@@ -184,22 +179,38 @@ fn same_shape(module: &Module, left: ValueId, right: ValueId) -> bool {
     matches!(extents, [Some(a), Some(b)] if a == b)
 }
 
-fn activation(module: &mut Module, op: OpId) -> Option<ValueId> {
-    let value = node::operand(module, op, 0)?;
-    let made = open_product(module, value)?;
-    let name = match node::name(module, op) {
-        "relu" => "relu",
-        "gelu" if node::text(module, op, "approximate") == "tanh" => "gelu_tanh",
-        "gelu" => "gelu",
-        _ => {
-            let bound =
-                |index: usize| node::constant_number(module, node::operand(module, op, index)?);
-            match (bound(1), bound(2)) {
-                (Some(0.0), Some(6.0)) => "relu6",
-                _ => return None,
+/// Takes programs of one input into the products and convolutions that make it: they become epilogues.
+pub(super) fn absorb(module: &mut Module, block: BlockId) {
+    let mut kept: Vec<OpId> = Vec::new();
+    for op in module.block(block).operations().to_vec() {
+        match epilogue(module, op) {
+            None => kept.push(op),
+            Some((made, steps)) => {
+                let [value, result] = [made, op].map(|op| module.op(op).results()[0]);
+                module.set_attribute(made, fused::EPILOGUE, steps);
+                module.replace_all_uses(result, value);
+                module.set_operands(op, &[]);
             }
         }
+    }
+    module.set_operations(block, kept);
+}
+
+/// Returns the product or convolution that a program belongs to, and its steps.
+fn epilogue(module: &Module, op: OpId) -> Option<(OpId, Attribute)> {
+    let &[value] = module.op(op).operands() else {
+        return None;
     };
-    module.set_attribute(made, "activation", Attribute::string(name));
-    Some(value)
+    let made = fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))?;
+    let &[result] = module.op(op).results() else {
+        return None;
+    };
+    let fits = fused::is(module, op, fused::ELEMENTWISE)
+        && node::is_f32(module, value)
+        && node::is_f32(module, result);
+    module
+        .op(op)
+        .attribute("steps")
+        .filter(|_| fits)
+        .map(|steps| (made, steps.clone()))
 }

@@ -30,8 +30,8 @@ fn layers_become_one_product_each() {
             }
             func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !t.tensor) -> !t.tensor attributes {model.inputs = [["x", tensor<?x8xf32>, ["N", 8]]], model.outputs = [["y", tensor<?x8xf32>, ["", 8]]]} {
               %0 = "cpu.onnx.NoValue"() : () -> !t.none
-              %1 = "cpu.fused.matmul"(%arg0, %arg1, %arg2, %0) {activation = "relu", transposed = 1} : (!t.tensor, !t.tensor, !t.tensor, !t.none) -> !t.tensor
-              %2 = "cpu.fused.matmul"(%1, %arg1, %arg2, %1) {activation = "none", transposed = 0} : (!t.tensor, !t.tensor, !t.tensor, !t.tensor) -> !t.tensor
+              %1 = "cpu.fused.matmul"(%arg0, %arg1, %arg2, %0) {epilogue = ["relu a0"], transposed = 1} : (!t.tensor, !t.tensor, !t.tensor, !t.none) -> !t.tensor
+              %2 = "cpu.fused.matmul"(%1, %arg1, %arg2, %1) {epilogue = [], transposed = 0} : (!t.tensor, !t.tensor, !t.tensor, !t.tensor) -> !t.tensor
               tfrt.return %2 : !t.tensor
             }
         "#]],
@@ -100,13 +100,13 @@ fn joined_images_are_read_where_they_are() {
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
               %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
               %4 = "onnx.NoValue"() : () -> none
-              %5 = "cpu.fused.conv"(%3, %0, %4, %4, %4, %4, %4, %4) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
+              %5 = "cpu.fused.conv"(%3, %0, %4, %4, %4, %4, %4, %4) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
               %6 = "onnx.NoValue"() : () -> none
-              %7 = "cpu.fused.conv"(%5, %0, %6, %6, %6, %6, %6, %6) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
+              %7 = "cpu.fused.conv"(%5, %0, %6, %6, %6, %6, %6, %6) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
               %8 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
               %9 = "cpu.fused.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
               %10 = "onnx.NoValue"() : () -> none
-              %11 = "cpu.fused.joined"(%1, %10, %10, %10, %10, %10, %8, %9) {activation = "none", dilations = [1, 1], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>, none, none, none, none, none, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
+              %11 = "cpu.fused.joined"(%1, %10, %10, %10, %10, %10, %8, %9) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>, none, none, none, none, none, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
               %12 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<96xf32>} : () -> tensor<96xf32>
               %13 = "cpu.fused.elementwise"(%2, %12) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>
               %14 = "cpu.fused.elementwise"(%2, %13) {inputs = 2, steps = ["mul a0 a1", "sub a0 s0"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>

@@ -60,6 +60,7 @@ fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
                     shift: Some(&shift),
                     added,
                     activation,
+                    then: None,
                 };
                 let mut out = match added {
                     Added::Result(_) => other.clone(),

@@ -78,6 +78,7 @@ fn check(case: &Case) {
                 shift: Some(&shift),
                 added,
                 activation,
+                then: None,
             };
             let mut out = match added {
                 Added::Result(_) => other.clone(),

@@ -50,6 +50,7 @@ fn check([m, k, n]: [usize; 3], is_transposed: bool) {
             shift: Some(&shift),
             added: Added::Result(1.0),
             activation: Activation::Relu,
+            then: None,
         };
         matmul_packed(
             &TensorView::new(&a, &[m, k]).unwrap(),
