@@ -357,3 +357,33 @@ fn a_call_whose_output_is_a_chain_is_over_when_the_effects_are() {
         }
     }
 }
+
+#[test]
+fn chains_go_through_conditions_and_bodies() {
+    let body = "\
+%c, %c0 = COUNTER(%zero) MADE
+%limit = \"graph.cast\"(%n) {to = f32} : (tensor<i64>) -> tensor<f32>
+%sum, %c1 = \"graph.while\"(%zero, %c0) ({
+^bb0(%x: tensor<f32>, %before: !tfrt.chain):
+  %0 = NOTE(%x) NOTED
+  %go = \"graph.lt\"(%x, %limit) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  \"graph.yield\"(%go) : (tensor<i1>) -> ()
+}, {
+^bb0(%x: tensor<f32>, %before: !tfrt.chain):
+  %next = \"graph.add\"(%x, %one) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %after = COUNT(%c, %next, %before) COUNTED
+  %inner = \"graph.while\"(%next) ({
+  ^bb0(%y: tensor<f32>):
+    %stop = \"graph.constant\"() {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+    \"graph.yield\"(%stop) : (tensor<i1>) -> ()
+  }, {
+  ^bb0(%y: tensor<f32>):
+    \"graph.yield\"(%zero) : (tensor<f32>) -> ()
+  }) : (tensor<f32>) -> tensor<f32>
+  \"graph.yield\"(%inner, %after) : (tensor<f32>, !tfrt.chain) -> ()
+}) : (tensor<f32>, !tfrt.chain) -> (tensor<f32>, !tfrt.chain)
+%y, %c2 = READ(%c, %c1) WAS";
+    let text = text("n", "y sum", body);
+    check(&text, &[("n", 3.0)], &[123.0, 3.0], &[0.0, 1.0, 2.0, 3.0]);
+    check(&text, &[("n", 0.0)], &[0.0, 0.0], &[0.0]);
+}

@@ -209,19 +209,27 @@ fn numbers_in_attributes_may_be_of_any_width() {
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
     let relo = text("relo", "tensor<?xf32>");
-    let region = r#"{axes = []} ({
-    ^bb0(%v: tensor<?xf32>):
-      %go = "graph.constant"() {value = dense<false> : tensor<i1>} : () -> tensor<i1>
-      "graph.yield"(%go) : (tensor<i1>) -> ()
-    }, {
+    let region = r#"({
+      %a = "graph.neg"(%a0) : (tensor<?xf32>) -> tensor<?xf32>
+      "graph.yield"(%a) : (tensor<?xf32>) -> ()
+    })"#;
+    let called = text(&format!("call {region}"), "tensor<?xf32>");
+    // Results and arguments are as many as operands.
+    let misfit = r#"({
     ^bb0(%v: tensor<?xf32>):
       "graph.yield"(%v) : (tensor<?xf32>) -> ()
+    }, {
+      "graph.yield"() : () -> ()
     })"#;
-    let repeated = text(&format!("while {region}"), "tensor<?xf32>").replace("{axes = []} ", "");
+    let misfit = text(&format!("while {misfit}"), "tensor<?xf32>");
     for (text, expected) in [
         (
-            repeated,
-            "row.mlir:2:8: error: 'graph.while' op has no kernel: nothing here runs it",
+            called,
+            "row.mlir:2:8: error: 'graph.call' op has no kernel: nothing here runs it",
+        ),
+        (
+            misfit,
+            "row.mlir:2:8: error: 'graph.while' op expected 1 results, regions of 1 arguments, a condition that gives one value and a body that gives 1",
         ),
         (
             relo,
